@@ -1,0 +1,152 @@
+"""Every error that ikigai raises on purpose.
+
+    IkigaiError
+    ├── AgentError              about one agent
+    │   ├── AgentNotFound       nobody has this uuid, name or prefix
+    │   ├── AmbiguousAgent      a prefix that several agents share
+    │   ├── AgentDead           it is dead: it reads, but never acts again
+    │   ├── RootProtected       agent 0 cannot die
+    │   ├── AgentStopped        it is paused: CONT lets it go on
+    │   ├── NameTaken           a living agent has this name
+    │   ├── MarkNotFound        no mark to rewind to
+    │   ├── NoTurn              asked for the outcome of a turn, and there was none
+    │   ├── TurnInterrupted     the turn was ended by INT, by a crash or by close
+    │   └── Fenced              another owner or a death took the agent away from this writer
+    ├── BadInput                an argument that cannot be used: text, name, setting, URL
+    ├── ProviderError           the model could not answer
+    │   └── ProviderUnknown     a setting names a provider that is not registered
+    ├── HistoryError            rows that no history can be made of
+    ├── StoreError              the database
+    │   ├── StoreUnavailable    down at the moment: it is worth trying again
+    │   │   └── CommitUnknown   the connection broke during COMMIT: the batch number tells what happened
+    │   ├── StoreConflict       a constraint refused the rows
+    │   ├── StoreUnusable       no database of ours, or one we may not use: trying again does not help
+    │   └── StoreInUse          another host owns it
+    ├── NoCurrentAgent          `current_agent` outside of a provider or tool
+    ├── SystemClosed            the system was closed, or has stopped because of its store
+    ├── WouldDeadlock           a blocking call on a thread that must not block
+    └── WouldWaitForItself      an agent would wait for the end of its own turn
+
+A message says what was expected, what came, and what to do. What a program may want to know is an attribute.
+"""
+
+from collections.abc import Sequence
+
+
+class IkigaiError(Exception):
+    """Base of all errors that ikigai raises on purpose."""
+
+
+class AgentError(IkigaiError):
+    """An error about one agent."""
+
+    def __init__(self, message: str, agent: str = "") -> None:
+        super().__init__(message)
+        self.agent = agent
+        """The agent as it was named: uuid, name or prefix."""
+
+
+class AgentNotFound(AgentError):
+    """No agent has this uuid, name or prefix."""
+
+
+class AmbiguousAgent(AgentError):
+    """More than one agent's uuid begins with this prefix."""
+
+    def __init__(self, message: str, agent: str = "", candidates: Sequence[str] = ()) -> None:
+        super().__init__(message, agent)
+        self.candidates = tuple(candidates)
+        """The uuids that begin with the prefix (not all of them when there are many)."""
+
+
+class AgentDead(AgentError):
+    """The agent is dead. Its history can be read; it takes no prompt, mail or signal."""
+
+
+class RootProtected(AgentError):
+    """Agent 0 cannot be killed, terminated or buried."""
+
+
+class AgentStopped(AgentError):
+    """The agent is paused and does not do this until it is continued."""
+
+
+class NameTaken(AgentError):
+    """A living agent already has this name."""
+
+
+class MarkNotFound(AgentError):
+    """There is no mark with this label, or no mark at all."""
+
+
+class NoTurn(AgentError):
+    """The agent has had no turn of its own yet."""
+
+
+class TurnInterrupted(AgentError):
+    """The turn ended without a finished reply: INT, a crash, or the end of the process."""
+
+
+class Fenced(AgentError):
+    """The write was refused: the agent died or belongs to another host by now. Nothing was written."""
+
+
+class BadInput(IkigaiError, ValueError):
+    """An argument cannot be used; the message says what would do."""
+
+
+class ProviderError(IkigaiError):
+    """The model could not answer; the message says why and what to do."""
+
+    def __init__(self, message: str, partial: str = "") -> None:
+        super().__init__(message)
+        self.partial = partial
+        """The text received before the failure."""
+
+
+class ProviderUnknown(ProviderError):
+    """The agent's ``model`` setting names a provider that is not registered."""
+
+
+class HistoryError(IkigaiError):
+    """An agent's rows contradict each other: a hole, a missing ancestor, a body that does not parse."""
+
+
+class StoreError(IkigaiError):
+    """The database refused or failed. The driver's error is the cause."""
+
+
+class StoreUnavailable(StoreError):
+    """The database does not answer at the moment: connection lost, locked, disk full. Nothing was written."""
+
+
+class CommitUnknown(StoreUnavailable):
+    """The connection broke while COMMIT was on its way, so the transaction may or may not have happened."""
+
+
+class StoreConflict(StoreError):
+    """A constraint (primary key, unique name, reference, check) refused the rows. Nothing was written."""
+
+
+class StoreUnusable(StoreError):
+    """The database cannot be used as it is: wrong path, no permission, no database, corrupt, wrong version."""
+
+
+class StoreInUse(StoreError):
+    """Another host owns the database."""
+
+
+class NoCurrentAgent(IkigaiError, LookupError):
+    """`current_agent` was called by code that no agent runs."""
+
+
+class SystemClosed(IkigaiError):
+    """The actor system was closed, or stopped because its store failed for too long."""
+
+
+class WouldDeadlock(IkigaiError, RuntimeError):
+    """A blocking call on a thread of the runtime. Await the future, or call from a thread of your own."""
+
+
+class WouldWaitForItself(IkigaiError, RuntimeError):
+    """An agent's own provider or tool waits for something that happens only after its turn."""

@@ -1,0 +1,59 @@
+"""Who an agent is: a random uuid of 22 characters, and perhaps a name.
+
+The uuid is a version 4 UUID in base64url, drawn until it begins with a letter or a digit, so that it is never taken for
+an option on a command line. It says nothing about the agent. A name is for people: unique among the living, and never
+of the form of a uuid.
+"""
+
+import base64
+import re
+import uuid
+from collections.abc import Callable
+
+from ikigai_actors.errors import BadInput
+
+PREFIX_LENGTH = 4
+"""The fewest characters of a uuid that find an agent."""
+
+SHORT_LENGTH = 6
+"""The fewest characters of a uuid that are shown to a person."""
+
+NAME_LENGTH = 64
+"""The most characters of a name."""
+
+_UUID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{21}")
+_PREFIX = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{{PREFIX_LENGTH - 1},21}}")
+_NAME = re.compile(r"\w[\w.+@-]*", re.UNICODE)
+
+RandomBytes = Callable[[int], bytes]
+"""A source of randomness: ``os.urandom``, or a seeded one in a simulation."""
+
+
+def new_agent_uuid(random_bytes: RandomBytes) -> str:
+    """A fresh agent uuid: 22 characters of base64url, the first a letter or a digit."""
+    while True:
+        text = base64.urlsafe_b64encode(uuid.UUID(bytes=random_bytes(16), version=4).bytes)[:22].decode("ascii")
+        if text[0] not in "-_":
+            return text
+
+
+def is_agent_uuid(text: str) -> bool:
+    """Whether the text has the form of an agent's uuid."""
+    return _UUID.fullmatch(text) is not None
+
+
+def is_agent_prefix(text: str) -> bool:
+    """Whether the text can be the beginning of an agent's uuid: 4 characters or more."""
+    return _PREFIX.fullmatch(text) is not None
+
+
+def check_name(name: str) -> str:
+    """Return the name, or raise `BadInput` when an agent may not have it."""
+    if is_agent_uuid(name):
+        raise BadInput(f"A name may not look like a uuid, and {name!r} does. Choose another one.")
+    if len(name) > NAME_LENGTH or _NAME.fullmatch(name) is None:
+        raise BadInput(
+            f"A name is 1 to {NAME_LENGTH} letters, digits or . _ + @ - and begins with a letter or digit; "
+            f"got {name[:80]!r}."
+        )
+    return name

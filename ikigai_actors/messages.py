@@ -1,0 +1,115 @@
+"""The message: one type for database, memory, model and screen.
+
+A log is a list of messages. `Message.id` is a *lineage position*: an agent's first own message follows its fork point,
+so one integer names a message in an agent's history wherever in the lineage it is stored. Order is by id, never by
+time.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from ikigai_actors.errors import BadInput, HistoryError
+
+
+class Kind(StrEnum):
+    """What a message is. Comparing with a plain string works; a kind unknown to this version is kept and hidden."""
+
+    CONFIGURE = "configure"
+    """Settings: ``data`` is merged into those in force; a setting given as None is removed."""
+    USER = "user"
+    """A prompt. Opens a turn."""
+    ASSISTANT = "assistant"
+    """A finished reply (or, with stop reason ``interrupted``, what came of it). ``data.blocks`` is what the provider
+    sent.
+    """
+    TOOL_CALL = "tool_call"
+    """Write-ahead record that a tool starts now."""
+    TOOL_RESULT = "tool_result"
+    """What a call of the last reply gave: ``data.tool_use_id``, ``data.is_error``."""
+    APPROVAL = "approval"
+    """A person is asked whether a call may run."""
+    CLEAR = "clear"
+    """Empties conversation, marks and settings; ends the walk backwards."""
+    MARK = "mark"
+    """A place to come back to; the content is its label, perhaps empty."""
+    REWIND = "rewind"
+    """Back to the mark whose position is ``data.mark``."""
+    FORK = "fork"
+    """In the parent's log: a child began here (``data.child``). In the child's: who it is (``data.parent``)."""
+    MAIL = "mail"
+    """A line about the mailbox, for the model."""
+    ERROR = "error"
+    """The turn ended with an error; the content says which."""
+    INTERRUPTED = "interrupted"
+    """The turn ended without a finished reply."""
+
+
+CONVERSATION = frozenset({Kind.USER, Kind.ASSISTANT, Kind.TOOL_RESULT, Kind.MAIL})
+"""The kinds that the model may see; assembly decides how."""
+
+CONTROL = frozenset({Kind.CONFIGURE, Kind.CLEAR, Kind.MARK, Kind.REWIND})
+"""The kinds that change what a history means; all others only stand in it."""
+
+
+class Message(NamedTuple):
+    """One entry of a log. Immutable, also when it came from the database (do not change ``data``)."""
+
+    agent_uuid: str
+    """The agent that wrote it, and in whose log it stands."""
+    id: int
+    """Its lineage position, from 1."""
+    kind: str
+    """One of `Kind`, or a kind that a newer version wrote."""
+    content: str
+    """Its text, as a person reads it."""
+    data: Mapping[str, Any]
+    """What else belongs to it; the keys depend on the kind. Empty for most."""
+    created_at: int
+    """When it was written, in milliseconds since 1970 (UTC)."""
+
+    def row(self) -> tuple[str, int, str, str, str | None, int]:
+        """The message as a row of table ``messages``; empty data is NULL."""
+        data = json.dumps(self.data, separators=(",", ":")) if self.data else None
+        return (self.agent_uuid, self.id, self.kind, self.content, data, self.created_at)
+
+    @classmethod
+    def from_row(cls, row: tuple[Any, ...]) -> "Message":
+        """The message that a row of table ``messages`` holds; raises `HistoryError` when its data does not parse."""
+        if row[4] is None:
+            return cls(row[0], row[1], row[2], row[3], NO_DATA, row[5])
+        try:
+            data = json.loads(row[4])
+        except (ValueError, TypeError) as error:
+            raise HistoryError(f"Message {row[1]} of agent {row[0]} has data that is no JSON: {error}") from error
+        if not isinstance(data, dict):
+            raise HistoryError(f"Message {row[1]} of agent {row[0]} has data that is no JSON object.")
+        return cls(row[0], row[1], row[2], row[3], data, row[5])
+
+
+_UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
+
+NO_DATA: Mapping[str, Any] = {}
+"""The data of a message that has none; shared, so never changed."""
+
+
+def check_text(text: str, what: str) -> str:
+    """Return text that every database can hold, or raise `BadInput` (NUL and lone surrogates cannot be stored)."""
+    if not isinstance(text, str):
+        raise BadInput(f"Expected {what} to be text, got {text!r} ({type(text).__name__}).")
+    if "\0" in text:
+        raise BadInput(f"The {what} holds a NUL character at {text.index(chr(0))}, which cannot be stored; remove it.")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise BadInput(
+            f"The {what} holds half of a character (a lone surrogate) at {error.start}; remove it."
+        ) from error
+    return text
+
+
+def storable(text: str) -> str:
+    """Text from outside (a model, a tool) as it can be stored: NUL and lone surrogates become U+FFFD."""
+    return _UNSTORABLE.sub("\ufffd", text)
