@@ -1,0 +1,38 @@
+"""The database: the only package that knows SQL, sqlite3 and psycopg.
+
+    store = open_store("notes.db")                      # or a URL; None: the default file
+    ensure_schema(store)                                # migrations.py
+    store.write(lambda tx: tx.run("tree_change"))       # a named statement of queries.sql, in a transaction
+    store.close()
+
+`Store` and `Transaction` (base.py) are all that the layers above see. One adapter for each database: sqlite.py,
+postgres.py; psycopg is imported only when a PostgreSQL URL is opened.
+"""
+
+import os
+
+from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.store.location import locate
+
+__all__ = ["Row", "Store", "Transaction", "open_store"]
+
+
+def open_store(database: str | os.PathLike[str] | None = None) -> Store:
+    """Open a database. Makes the file of an SQLite database, but no tables: see `ensure_schema`.
+
+    Args:
+        database: a path or URL as in location.py; None means ``$IKIGAI_DATABASE_URL``, else the default file.
+
+    Raises:
+        BadInput: no place can be made of ``database``.
+        StoreUnavailable: it does not answer at the moment.
+        StoreUnusable: it cannot be used as it is; the message says what to do.
+    """
+    location = locate(database)
+    if location.url is not None:
+        from ikigai_actors.store.postgres import PostgresStore  # importing psycopg takes 0.2 s
+
+        return PostgresStore(location.url)
+    from ikigai_actors.store.sqlite import SQLiteStore
+
+    return SQLiteStore(location.path)

@@ -1,0 +1,52 @@
+"""What a database must be able to do: `Store` and `Transaction`, the border between SQL and everything above it.
+
+Work is a function of a `Transaction`; the store runs it, and may run it again (a deadlock, a lost read connection), so
+work must be safe to run twice: it keeps its results in what it returns. Statements are named in ``queries.sql``;
+parameters are given by name; rows are tuples. No driver's exception passes this border: each becomes one of ours, the
+cause kept.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+
+
+class Transaction(Protocol):
+    """One transaction in progress. Valid only inside the work it was given to."""
+
+    def run(self, query: str, **parameters: Any) -> list[Row]:
+        """Run the named statement now; return its rows (none for a statement that gives none).
+
+        A parameter may be text, an integer, None, or a list of texts (for ``= ANY(:name)``).
+        """
+
+    def defer(self, query: str, **parameters: Any) -> None:
+        """Run the named statement before COMMIT, together with its likes; their order among one another is kept."""
+
+    def append(self, rows: Sequence[Row]) -> None:
+        """Insert rows into ``messages`` (see `Message.row`) before COMMIT, in bulk, after the deferred statements."""
+
+
+class Store(Protocol):
+    """An open database. Safe to share between threads; one transaction writes at a time."""
+
+    location: str
+    """How a person names it: a path, or a URL without its password."""
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """Run work that only reads, in one consistent snapshot; return what it returns."""
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """Run work in one write transaction and commit it; return what it returns.
+
+        An exception from the work rolls back and passes through. Raises `StoreConflict`, `StoreUnavailable`,
+        `StoreUnusable`, and `CommitUnknown` when the connection broke during COMMIT.
+        """
+
+    def separate(self) -> "Store":
+        """The same database through a connection of its own, which other work does not delay. Closed by itself."""
+
+    def close(self) -> None:
+        """Give back every connection; a second call does nothing."""

@@ -1,0 +1,171 @@
+"""The schema and its versions.
+
+Version 1 is ``schema.sql`` as it was first published. Every change of that file comes with a `Migration` that brings an
+existing database to the same state; a new database is made from ``schema.sql`` at once. Each migration is one
+transaction, run statement by statement: it happens as a whole or not at all, and two processes that migrate at once do
+it once.
+
+A database that is newer than this program is refused, and so is one with tables of somebody else's.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from ikigai_actors.errors import StoreConflict, StoreError, StoreUnavailable, StoreUnusable
+from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.store.queries import split
+
+
+class Migration(NamedTuple):
+    """One step from a version to the next."""
+
+    version: int
+    """The version that the database has afterwards."""
+    script: str
+    """Statements that both databases understand, with a comment that says why."""
+
+
+FIRST = 1
+"""The version of the first published ``schema.sql``."""
+
+MIGRATIONS: tuple[Migration, ...] = ()
+"""All steps since version `FIRST`, in order."""
+
+_ATTEMPTS = 5
+
+
+@runtime_checkable
+class SchemaTransaction(Protocol):
+    """What the adapters' transactions can do beyond `Transaction`, for this module alone."""
+
+    def execute(self, sql: str) -> list[Row]:
+        """Run a statement that is written out."""
+
+    def tables(self) -> set[str]:
+        """The names of all tables that are there."""
+
+
+def newest(migrations: Sequence[Migration] = MIGRATIONS) -> int:
+    """The version that this program knows."""
+    return max([FIRST, *(migration.version for migration in migrations)])
+
+
+def schema_version(store: Store) -> int:
+    """The version of the database's schema; 0 when it is empty.
+
+    Raises `StoreUnusable` when it has tables, and they are not ours.
+    """
+    return store.read(lambda tx: _version(tx, store.location))
+
+
+def ensure_schema(store: Store) -> int:
+    """Make the schema when the database is empty; return its version, which may need `migrate`.
+
+    Two processes may do this at the same moment: one makes it, and the other finds it made.
+
+    Raises `StoreUnusable` when the database is newer than this program, or not ours.
+    """
+    for attempt in range(_ATTEMPTS):
+        version = schema_version(store)
+        if version:
+            return _known(version, newest(), store.location)
+        try:
+            return store.write(lambda tx: _create(tx, store.location))
+        except StoreConflict:  # PostgreSQL: the other process made a table of the same name, and has committed
+            if attempt == _ATTEMPTS - 1:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def require_schema(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+    """Raise `StoreUnusable` unless the schema is the one that this program knows: a client changes no schema."""
+    version = schema_version(store)
+    if version == 0:
+        raise StoreUnusable(
+            f"Database {store.location} is empty: no ikigai has run on it yet. Start one, or name another."
+        )
+    needed = newest(migrations)
+    if _known(version, needed, store.location) < needed:
+        raise StoreUnusable(
+            f"Database {store.location} has version {version}, this ikigai needs {needed}: start it first."
+        )
+
+
+def migrate(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -> int:
+    """Bring the schema to the newest version, a transaction for each step; return that version.
+
+    A step that fails leaves the database as it was before that step, and its error passes through.
+
+    Raises `StoreUnusable` when the database is newer than this program, empty, or not ours.
+    """
+    version = _known(schema_version(store), newest(migrations), store.location)
+    if version == 0:
+        raise StoreUnusable(f"Database {store.location} is empty: there is nothing to migrate.")
+    for step in sorted(migrations):
+        if step.version > version:
+            version = store.write(lambda tx, step=step: _step(tx, step))  # type: ignore[misc] # mypy infers no defaults
+    return version
+
+
+def schema_script() -> str:
+    """The text of ``schema.sql``: in an installed package beside this package's modules, in a checkout at its root."""
+    package = Path(__file__).parent.parent
+    for place in (package, package.parent):
+        file = place / "schema.sql"
+        if file.is_file():
+            return file.read_text(encoding="utf-8")
+    raise StoreError(f"schema.sql is missing in {package} and {package.parent}: install ikigai-actors again.")
+
+
+def _version(transaction: Transaction, location: str) -> int:
+    tables = _schema(transaction).tables()
+    if not tables:
+        return 0
+    try:
+        rows = transaction.run("schema_version") if "schema_version" in tables else []
+    except StoreUnavailable:
+        raise
+    except StoreError as error:
+        raise _foreign(location) from error
+    if not rows:
+        raise _foreign(location)
+    return int(rows[0][0])
+
+
+def _foreign(location: str) -> StoreUnusable:
+    return StoreUnusable(
+        f"Database {location} has tables that are not ikigai's. Nothing was changed; name another database."
+    )
+
+
+def _known(version: int, known: int, location: str) -> int:
+    if version > known:
+        raise StoreUnusable(f"Database {location} has version {version}, this ikigai knows {known}: upgrade ikigai.")
+    return version
+
+
+def _create(transaction: Transaction, location: str) -> int:
+    version = _version(transaction, location)
+    if version == 0:
+        version = newest()
+        for statement in split(schema_script()):
+            _schema(transaction).execute(statement)
+        transaction.run("set_schema_version", version=version)
+    return _known(version, newest(), location)
+
+
+def _step(transaction: Transaction, step: Migration) -> int:
+    [(version,)] = transaction.run("lock_schema_version")
+    if version >= step.version:  # another process was faster
+        return int(version)
+    for statement in split(step.script):
+        _schema(transaction).execute(statement)
+    transaction.run("set_schema_version", version=step.version)
+    return step.version
+
+
+def _schema(transaction: Transaction) -> SchemaTransaction:
+    if not isinstance(transaction, SchemaTransaction):
+        raise TypeError(f"{type(transaction).__name__} cannot change a schema: it needs execute() and tables().")
+    return transaction

@@ -1,0 +1,349 @@
+"""PostgreSQL, by psycopg 3. Imported only when a PostgreSQL URL is opened.
+
+One connection writes, under a lock and READ COMMITTED (the locks that a unit takes are what it relies on); reads take a
+connection from a small pool, REPEATABLE READ, so that each sees one snapshot. Appended rows travel by binary COPY.
+
+What happens when something breaks:
+
+    a deadlock, a serialization failure     the work runs again, a few times
+    the connection broke while idle         it is made again, unseen
+    the connection broke before COMMIT      `StoreUnavailable`; the next transaction connects again
+    the connection broke during COMMIT      `CommitUnknown`
+    the connection of a read broke          the work runs again on another, once
+"""
+
+import contextlib
+import logging
+from collections.abc import Callable
+from threading import Lock, RLock
+from typing import Any, TypeVar
+
+import psycopg
+import psycopg_pool
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
+
+from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, StoreUnusable
+from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.store.postgres_errors import Again, PostgresErrors
+from ikigai_actors.store.queries import Statement, for_postgres
+from ikigai_actors.store.transaction import BaseTransaction, Parameters
+
+T = TypeVar("T")
+Connection = psycopg.Connection[Row]
+
+OLDEST = 14
+"""The oldest major version that is served."""
+
+DRIVER_ERRORS = (psycopg.Error, psycopg.Warning, UnicodeEncodeError, OverflowError)
+"""What a call of psycopg may raise; the last two are values that PostgreSQL cannot hold."""
+
+_ATTEMPTS = 5
+"""How often a transaction runs that deadlocks or cannot be serialized."""
+
+PATIENCE = 5.0
+"""Seconds that a read waits for a connection."""
+
+_POOL_SIZE = 4
+_IDLE_IN_TRANSACTION = "5s"
+"""A writer that stands still in a transaction is thrown out by the server: its locks would stop every other host."""
+
+_SETTINGS: dict[str, Any] = {
+    "fallback_application_name": "ikigai",
+    "connect_timeout": 10,
+    "tcp_user_timeout": 30_000,  # a network that swallows packets would hold a writer for a quarter of an hour
+}
+"""Used where the URL says nothing."""
+
+_COPY = "COPY messages (agent_uuid, id, kind, content, data, created_at) FROM STDIN (FORMAT BINARY)"
+_COPY_TYPES = ("text", "int8", "text", "text", "text", "int8")
+
+logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())  # else each attempt is printed to stderr
+
+
+class _Server:
+    """How to connect, and what the errors become."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.errors = PostgresErrors(url)
+        try:
+            given = conninfo_to_dict(url)
+        except psycopg.Error as error:
+            raise self.errors.bad_url(error) from self.errors.cause(error)
+        self.settings = {key: value for key, value in _SETTINGS.items() if key not in given}
+        self.settings["client_encoding"] = "UTF8"  # a server of another kind would give bytes for text
+
+
+class PostgresTransaction(BaseTransaction):
+    """One transaction on a connection."""
+
+    DRIVER_ERRORS = DRIVER_ERRORS
+
+    def __init__(self, connection: Connection, errors: PostgresErrors) -> None:
+        super().__init__()
+        self._connection = connection
+        self._errors = errors
+
+    def ours(self, error: Exception) -> StoreError:
+        """See `PostgresErrors.ours`."""
+        return self._errors.ours(error)
+
+    def cause(self, error: Exception) -> Exception | None:
+        """See `PostgresErrors.cause`."""
+        return self._errors.cause(error)
+
+    def _run(self, query: str, parameters: Parameters) -> list[Row]:
+        statement = for_postgres(query)
+        cursor = self._connection.execute(statement.sql.encode(), _real_lists(statement, parameters))
+        return cursor.fetchall() if cursor.description else []
+
+    def _run_many(self, query: str, parameters: list[Parameters]) -> None:
+        statement = for_postgres(query)
+        with self._connection.cursor() as cursor:
+            cursor.executemany(statement.sql.encode(), [_real_lists(statement, one) for one in parameters])
+
+    def _append(self, rows: list[Row]) -> None:
+        with self._connection.cursor() as cursor, cursor.copy(_COPY) as copy:
+            copy.set_types(_COPY_TYPES)
+            for row in rows:
+                copy.write_row(row)
+
+    def _execute(self, sql: str) -> list[Row]:
+        cursor = self._connection.execute(sql.encode())
+        return cursor.fetchall() if cursor.description else []
+
+    def _tables(self) -> list[Row]:
+        return self._execute("SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = current_schema()")
+
+
+def _perform(connection: Connection, errors: PostgresErrors, work: Callable[[Transaction], T]) -> T:
+    """Run work on an idle connection, up to its COMMIT; roll back when it fails."""
+    transaction = PostgresTransaction(connection, errors)
+    try:
+        result = work(transaction)
+        transaction.flush()
+    except BaseException:
+        _rollback(connection)
+        raise
+    finally:
+        transaction.end()
+    return result
+
+
+def _rollback(connection: Connection) -> None:
+    """Roll back; a connection on which that fails is given up, and its server rolls back."""
+    try:
+        connection.rollback()
+    except psycopg.Error:
+        connection.close()
+
+
+class _Session:
+    """One connection, made again when it broke, and the lock that whoever uses it holds for a whole transaction."""
+
+    def __init__(self, server: _Server) -> None:
+        self._server = server
+        self._errors = server.errors
+        self._lock = RLock()  # a transaction inside another is then refused; a plain lock would hang
+        self._closed = self._busy = False
+        self._connection = self._connect()
+
+    def transact(
+        self, isolation: psycopg.IsolationLevel, read_only: bool | None, work: Callable[[Transaction], T]
+    ) -> T:
+        with self._lock:
+            if self._busy:
+                raise StoreError(f"Database {self._errors.shown}: a transaction was begun inside another.")
+            self._busy = True
+            try:
+                for _ in range(_ATTEMPTS - 1):
+                    with contextlib.suppress(Again):
+                        return self._once(isolation, read_only, work)
+                return self._once(isolation, read_only, work)
+            finally:
+                self._busy = False
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._connection.close()
+
+    def _once(self, isolation: psycopg.IsolationLevel, read_only: bool | None, work: Callable[[Transaction], T]) -> T:
+        connection = self._ready()
+        connection.isolation_level = isolation
+        connection.read_only = read_only
+        result = _perform(connection, self._errors, work)
+        try:
+            connection.commit()
+        except psycopg.Error as error:
+            if not connection.closed:
+                raise self._errors.ours(error) from self._errors.cause(error)
+            message = f"Database {self._errors.shown}: the connection broke during COMMIT. ({type(error).__name__})"
+            raise CommitUnknown(message) from self._errors.cause(error)
+        return result
+
+    def _ready(self) -> Connection:
+        if self._closed:
+            raise StoreError(f"Database {self._errors.shown}: this store was closed.")
+        if not _alive(self._connection):
+            self._connection.close()
+            self._connection = self._connect()
+        return self._connection
+
+    def _connect(self) -> Connection:
+        try:
+            connection = psycopg.connect(self._server.url, autocommit=True, **self._server.settings)
+        except psycopg.Error as error:
+            raise self._errors.ours(error) from self._errors.cause(error)
+        try:
+            refuse_old(connection.info.server_version, self._errors.shown)
+            connection.execute(f"SET idle_in_transaction_session_timeout = '{_IDLE_IN_TRANSACTION}'".encode())
+            connection.autocommit = False
+        except (StoreUnusable, psycopg.Error) as error:
+            connection.close()
+            if isinstance(error, StoreUnusable):
+                raise
+            raise self._errors.ours(error) from self._errors.cause(error)
+        return connection
+
+
+def refuse_old(version: int, shown: str) -> None:
+    """Raise `StoreUnusable` when the server is too old. Psycopg writes its version 14.5 as 140005."""
+    if version < OLDEST * 10_000:
+        raise StoreUnusable(f"Database {shown} runs PostgreSQL {version // 10_000}; {OLDEST} or newer is needed.")
+
+
+def _alive(connection: Connection) -> bool:
+    """Whether a transaction can begin; asks the operating system, not the server, whether that has hung up."""
+    if connection.info.transaction_status is not TransactionStatus.IDLE:  # closed, or a COMMIT was interrupted
+        return False
+    try:
+        for _ in range(2):  # first comes the server's farewell, then the end
+            connection.pgconn.consume_input()
+    except psycopg.Error:
+        return False
+    return True
+
+
+class SeparateStore:
+    """A store with one connection of its own, for reads and writes: nobody else's transaction delays it."""
+
+    def __init__(self, server: _Server) -> None:
+        self.location = server.errors.shown
+        self._server = server
+        self._session = _Session(server)
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """See `Store.read`."""
+        return self._session.transact(psycopg.IsolationLevel.REPEATABLE_READ, True, work)
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """See `Store.write`."""
+        return self._session.transact(psycopg.IsolationLevel.READ_COMMITTED, None, work)
+
+    def separate(self) -> Store:
+        """See `Store.separate`."""
+        return SeparateStore(self._server)
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        self._session.close()
+
+
+class PostgresStore:
+    """A `Store` on a PostgreSQL server."""
+
+    def __init__(self, url: str, *, patience: float = PATIENCE) -> None:
+        """Connect.
+
+        Args:
+            url: ``postgresql://user:password@host:port/name?setting=value``; what it leaves out, PG* variables may say.
+            patience: seconds that a read waits for a connection.
+
+        Raises:
+            StoreUnavailable, StoreUnusable: see errors.py; the message says what to do.
+        """
+        self._server = _Server(url)
+        self._errors = self._server.errors
+        self.location = self._errors.shown
+        self._session = _Session(self._server)
+        self._patience = patience
+        self._lock = Lock()
+        self._pool: psycopg_pool.ConnectionPool[Connection] | None = None
+        self._closed = False
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """See `Store.read`."""
+        try:
+            return self._read_once(work)
+        except _Lost:
+            return self._read_once(work)
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """See `Store.write`."""
+        return self._session.transact(psycopg.IsolationLevel.READ_COMMITTED, None, work)
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        with self._lock:
+            self._closed = True
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
+        self._session.close()
+
+    def separate(self) -> Store:
+        """See `Store.separate`. Whoever asked for it closes it."""
+        return SeparateStore(self._server)
+
+    def _read_once(self, work: Callable[[Transaction], T]) -> T:
+        pool = self._readers()
+        try:
+            connection = pool.getconn()
+        except psycopg.Error as error:
+            raise self._errors.ours(error) from self._errors.cause(error)
+        try:
+            result = _perform(connection, self._errors, work)
+            _rollback(connection)
+        except StoreUnavailable as error:
+            if connection.closed:
+                raise _Lost(str(error)) from error.__cause__
+            raise
+        finally:
+            pool.putconn(connection)
+        return result
+
+    def _readers(self) -> "psycopg_pool.ConnectionPool[Connection]":
+        """The pool, made at the first read."""
+        with self._lock:
+            if self._closed:
+                raise StoreError(f"Database {self.location}: this store was closed.")
+            if self._pool is None:
+                self._pool = psycopg_pool.ConnectionPool(
+                    self._server.url,
+                    kwargs=self._server.settings,
+                    min_size=0,
+                    max_size=_POOL_SIZE,
+                    timeout=self._patience,
+                    num_workers=1,
+                    configure=_for_reading,
+                    check=psycopg_pool.ConnectionPool.check_connection,
+                    open=True,
+                )
+            return self._pool
+
+
+class _Lost(StoreUnavailable):
+    """The connection of a read broke."""
+
+
+def _for_reading(connection: Connection) -> None:
+    connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    connection.read_only = True
+
+
+def _real_lists(statement: Statement, parameters: Parameters) -> Parameters:
+    """Psycopg makes an array of a list, and a composite value of a tuple."""
+    lists = {name: list(parameters[name]) for name in statement.lists if parameters.get(name) is not None}
+    return {**parameters, **lists} if lists else parameters

@@ -1,0 +1,93 @@
+"""What PostgreSQL's errors become, told by SQLSTATE; a connection that was refused has none, so its text must tell.
+
+Texts that come from the server or its client are searched for the URL's passwords before they are shown.
+"""
+
+import re
+
+import psycopg
+
+from ikigai_actors.errors import CommitUnknown, StoreConflict, StoreError, StoreUnavailable, StoreUnusable
+from ikigai_actors.store.location import mask, secrets
+
+
+class Again(StoreUnavailable):
+    """The server asks for the transaction to be run again: a deadlock, a serialization failure."""
+
+
+_USER = "it does not let this user in. Check user and password"
+_NAME = "there is no such database. Make it (createdb), or name another"
+_RIGHTS = "this user may not do that. Grant the rights, or name another user"
+_FULL = "it has too many connections. Close some, or raise max_connections"
+_URL = "the URL cannot be understood. Write postgresql://user:password@host:5432/name, odd characters as %40"
+
+_STATES: tuple[tuple[str, type[StoreError], str], ...] = (
+    ("40003", CommitUnknown, "it is not known whether the transaction was committed"),
+    ("40", Again, "transactions kept standing in each other's way. Try again"),
+    ("08|57P|57014|25P03|55P03|58", StoreUnavailable, "it ended the connection or the statement. Try again"),
+    ("53100", StoreUnavailable, "its disk is full. Free some space"),
+    ("53300", StoreUnavailable, _FULL),
+    ("53", StoreUnavailable, "it is short of something. Try again"),
+    ("23", StoreConflict, "a constraint refused the rows"),
+    ("42P06|42P07|42710", StoreConflict, "what was to be made is there already"),
+    ("28", StoreUnusable, _USER),
+    ("3D000", StoreUnusable, _NAME),
+    ("3F000", StoreUnusable, "there is no such schema. Make it, or change search_path"),
+    ("42501", StoreUnusable, _RIGHTS),
+    ("25006", StoreUnusable, "it is read-only. Name the primary server"),
+    ("XX001|XX002", StoreUnusable, "it is damaged. Restore a copy"),
+)
+"""Our error for an SQLSTATE that begins so; the first that fits."""
+
+_TEXTS: tuple[tuple[str, type[StoreError], str], ...] = (
+    ("authentication failed|no password supplied|pg_hba.conf|not permitted to log in", StoreUnusable, _USER),
+    ("role .* does not exist|certificate|does not support SSL|user name specified", StoreUnusable, _USER),
+    ("database .* does not exist", StoreUnusable, _NAME),
+    ("permission denied for database", StoreUnusable, _RIGHTS),
+    ("invalid .*(option|value|port)", StoreUnusable, _URL),
+    ("starting up|shutting down|recovery mode|not yet accepting", StoreUnavailable, "it starts or stops. Try again"),
+    ("too many (clients|connections)|connection slots", StoreUnavailable, _FULL),
+    ("host name", StoreUnavailable, "its host is not known. Check the name and the network"),
+    ("", StoreUnavailable, "it does not answer. Check that it runs, and host and port"),
+)
+"""Our error for a text without SQLSTATE; the first that fits."""
+
+
+class PostgresErrors:
+    """The only place where psycopg's errors are told apart; knows the passwords that must not be shown."""
+
+    def __init__(self, url: str) -> None:
+        self.shown = mask(url)
+        """The URL without its password."""
+        self._secrets = secrets(url)
+
+    def ours(self, error: Exception) -> StoreError:
+        """Our error for one of psycopg's."""
+        state = getattr(error, "sqlstate", None)
+        if state is not None:
+            rules, fits, subject = _STATES, re.match, state
+        elif isinstance(error, psycopg.OperationalError):
+            rules, fits, subject = _TEXTS, re.search, str(error)
+        else:
+            return self.error(StoreError, "it cannot do that", error)
+        for pattern, kind, meaning in rules:
+            if fits(pattern, subject):
+                return self.error(kind, meaning, error)
+        return self.error(StoreError, "it refused", error)
+
+    def bad_url(self, error: Exception) -> StoreError:
+        """Our error for a URL that psycopg cannot read."""
+        return self.error(StoreUnusable, _URL, error)
+
+    def cause(self, error: Exception) -> Exception | None:
+        """The error as a cause, unless a password stands in its text."""
+        return error if self._hide(str(error)) == str(error) else None
+
+    def error(self, kind: type[StoreError], meaning: str, error: Exception) -> StoreError:
+        """An error of ours that says what is wrong with this database, and what the driver said."""
+        return kind(f"Database {self.shown}: {meaning}. ({type(error).__name__}: {self._hide(str(error).strip())})")
+
+    def _hide(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text

@@ -1,0 +1,141 @@
+"""The named statements of ``queries.sql``, as each database wants them.
+
+SQL is written once, in what SQLite and PostgreSQL both understand, with the few differences removed here:
+
+    written            SQLite                                    PostgreSQL
+    :name              :name                                     %(name)s
+    = ANY(:names)      IN (SELECT value FROM json_each(:names))  = ANY(%(names)s)
+    now_ms()           a function that the adapter registers     (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+    FOR NO KEY UPDATE  dropped: SQLite has one writer            as it is
+    %                  %                                         %%
+
+Comments are left out; string literals and ``::casts`` are left alone. Each translation is made once.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+_NAME = re.compile(r"^-- name:[ \t]*(\w+)[ \t]*$", re.MULTILINE)
+
+_TOKEN = re.compile(
+    r"""(?P<text>   '(?:[^']|'')*' | "(?:[^"]|"")*" )   # a literal or a quoted identifier
+      | (?P<comment> --[^\n]* | /\*.*?\*/ )
+      | (?P<cast>   :: )
+      | (?P<any>    =\s*ANY\s*\(\s*:(?P<list>[a-zA-Z_]\w*)\s*\) )
+      | (?P<name>   :(?P<parameter>[a-zA-Z_]\w*) )
+      | (?P<now>    \bnow_ms\(\) )
+      | (?P<lock>   \s*\bFOR\s+NO\s+KEY\s+UPDATE\b (?:\s+OF\s+\w+)? )
+      | (?P<end>    ; )
+    """,
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+
+_POSTGRES_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+
+
+class Statement(NamedTuple):
+    """A statement as one of the databases wants it."""
+
+    sql: str
+    lists: frozenset[str]
+    """The parameters that are lists."""
+
+
+def parse(text: str) -> dict[str, str]:
+    """Cut a file of named statements into a dict from name to statement.
+
+    Raises `ValueError` when a name comes twice, or without a statement.
+    """
+    _, *parts = _NAME.split(text)
+    statements: dict[str, str] = {}
+    for name, body in zip(parts[::2], parts[1::2], strict=True):
+        statement = "\n".join(line for line in body.splitlines() if not line.lstrip().startswith("--")).strip()
+        if name in statements or not statement:
+            raise ValueError(f"queries.sql: {name!r} {'comes twice' if name in statements else 'has no statement'}.")
+        statements[name] = statement
+    return statements
+
+
+@cache
+def queries() -> Mapping[str, str]:
+    """Every statement of ``queries.sql`` by name, as it is written there. Read once."""
+    return parse(Path(__file__).with_name("queries.sql").read_text(encoding="utf-8"))
+
+
+def query(name: str) -> str:
+    """The statement of this name, as it is written; raises `KeyError`, naming it, when there is none."""
+    try:
+        return queries()[name]
+    except KeyError:
+        raise KeyError(f"queries.sql has no statement named {name!r}") from None
+
+
+@cache
+def for_sqlite(name: str) -> Statement:
+    """The named statement for sqlite3; raises `KeyError` when there is none."""
+    return to_sqlite(query(name))
+
+
+@cache
+def for_postgres(name: str) -> Statement:
+    """The named statement for psycopg; raises `KeyError` when there is none."""
+    return to_postgres(query(name))
+
+
+def to_sqlite(sql: str) -> Statement:
+    """Translate a statement for sqlite3. List parameters are to be given as JSON."""
+
+    def token(found: re.Match[str]) -> str:
+        if found["any"]:
+            return f"IN (SELECT value FROM json_each(:{found['list']}))"
+        return "" if found["lock"] else found[0]
+
+    return _translate(sql, token, str)
+
+
+def to_postgres(sql: str) -> Statement:
+    """Translate a statement for psycopg. It is to be run with parameters, if only none, or ``%%`` stays two signs."""
+
+    def token(found: re.Match[str]) -> str:
+        if found["any"]:
+            return f"= ANY(%({found['list']})s)"
+        if found["name"]:
+            return f"%({found['parameter']})s"
+        return _POSTGRES_NOW if found["now"] else _double_percent(found[0])
+
+    return _translate(sql, token, _double_percent)
+
+
+def _double_percent(text: str) -> str:
+    return text.replace("%", "%%")
+
+
+def _translate(sql: str, token: Callable[[re.Match[str]], str], between: Callable[[str], str]) -> Statement:
+    """Put each token through one function and the text between tokens through another; leave comments out."""
+    parts, position, lists = [], 0, set()
+    for found in _TOKEN.finditer(sql):
+        parts.append(between(sql[position : found.start()]))
+        parts.append("" if found["comment"] else token(found))
+        position = found.end()
+        if found["list"]:
+            lists.add(found["list"])
+    parts.append(between(sql[position:]))
+    return Statement("".join(parts).strip(), frozenset(lists))
+
+
+def split(script: str) -> list[str]:
+    """Cut a script into its statements, comments left out; a semicolon in a comment or a literal ends nothing."""
+    statements, parts, position = [], [], 0
+    for found in _TOKEN.finditer(script):
+        parts.append(script[position : found.start()])
+        position = found.end()
+        if found["end"]:
+            statements.append("".join(parts).strip())
+            parts = []
+        elif not found["comment"]:
+            parts.append(found[0])
+    statements.append("".join([*parts, script[position:]]).strip())
+    return [statement for statement in statements if statement]

@@ -1,0 +1,178 @@
+-- Every statement that ikigai runs, for SQLite and PostgreSQL alike. A line "-- name:" begins one, comment lines say why it is
+-- as it is, then comes the statement, without a semicolon. Parameters are :name; a list is given as = ANY(:name); the time is
+-- now_ms(). What queries.py makes of these for each database is written there. Two traps: PostgreSQL must be told the type of a
+-- parameter that stands alone (CAST(:x AS TEXT) IS NULL), and its SUM of BIGINT is no integer (CAST(SUM(n) AS BIGINT)).
+
+-- name: schema_version
+-- Which schema the database has.
+SELECT version FROM schema_version WHERE one = 1
+
+-- name: set_schema_version
+-- Last statement of a migration, in its transaction.
+INSERT INTO schema_version (one, version) VALUES (1, :version)
+ON CONFLICT (one) DO UPDATE SET version = excluded.version
+
+-- name: lock_schema_version
+-- First statement of a migration: who waited here for another migration must look at the version again.
+UPDATE schema_version SET version = version WHERE one = 1 RETURNING version
+
+-- name: tree_change
+-- First statement of a transaction with a fork, death, adoption or claim: these follow one another. Never read the tree before.
+UPDATE tree SET version = version + 1 WHERE one = 1
+
+-- name: lock_agents
+-- Second: all agents that the units touch, in one statement and one order, so that no two transactions wait for each other.
+-- NO KEY: appending to the log of one agent must not wait for a fork that only refers to it.
+SELECT uuid, status, owner, epoch FROM agents WHERE uuid = ANY(:uuids) ORDER BY uuid FOR NO KEY UPDATE
+
+-- name: agent_by_uuid
+SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
+       active_at, owner, epoch
+  FROM agents WHERE uuid = :uuid
+
+-- name: batch_of
+-- After a connection that broke during COMMIT: did this host's last batch happen? Under the row's lock, in a write: the server
+-- may still be at that COMMIT, and then this waits for its end.
+SELECT batch FROM hosts WHERE id = :host FOR NO KEY UPDATE
+
+-- name: set_batch
+-- Part of each of the journal's transactions.
+UPDATE hosts SET batch = :batch WHERE id = :host
+
+-- name: agents
+-- The whole registry, or one status of it. Sorted by the caller: text sorts differently in the two databases.
+SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
+       active_at, owner, epoch
+  FROM agents WHERE CAST(:status AS TEXT) IS NULL OR status = :status
+
+-- name: living
+SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
+       active_at, owner, epoch
+  FROM agents WHERE status <> 'dead'
+
+-- name: living_by_name
+SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
+       active_at, owner, epoch
+  FROM agents WHERE name = :name AND status <> 'dead'
+
+-- name: agents_by_prefix
+-- substr, not LIKE: "_" is a letter of base64url and a wildcard of LIKE.
+SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
+       active_at, owner, epoch
+  FROM agents WHERE substr(uuid, 1, CAST(:length AS INTEGER)) = :prefix LIMIT :most
+
+-- name: root
+SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
+       active_at, owner, epoch
+  FROM agents WHERE parent_uuid IS NULL
+
+-- name: children
+SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
+       active_at, owner, epoch
+  FROM agents WHERE supervisor_uuid = :uuid
+
+-- name: descendants
+-- UNION, not UNION ALL: a damaged circle ends.
+WITH RECURSIVE below(uuid) AS (
+    SELECT uuid FROM agents WHERE supervisor_uuid = :uuid
+    UNION SELECT a.uuid FROM agents a JOIN below ON a.supervisor_uuid = below.uuid)
+SELECT a.uuid, a.name, a.parent_uuid, a.supervisor_uuid, a.fork_message_id, a.status, a.turn, a.restart, a.exit_reason,
+       a.created_at, a.ended_at, a.active_at, a.owner, a.epoch
+  FROM agents a JOIN below ON a.uuid = below.uuid
+
+-- name: supervisors
+-- The agent and everybody above it in the tree of supervisors.
+WITH RECURSIVE above(uuid, supervisor_uuid) AS (
+    SELECT uuid, supervisor_uuid FROM agents WHERE uuid = :uuid
+    UNION SELECT a.uuid, a.supervisor_uuid FROM agents a JOIN above ON a.uuid = above.supervisor_uuid)
+SELECT a.uuid, a.name, a.parent_uuid, a.supervisor_uuid, a.fork_message_id, a.status, a.turn, a.restart, a.exit_reason,
+       a.created_at, a.ended_at, a.active_at, a.owner, a.epoch
+  FROM agents a JOIN above ON a.uuid = above.uuid
+
+-- name: lineage
+-- Walk backwards: the agent and its ancestors, each with the bound that its child's fork sets and its latest clear within it.
+-- It goes no further than a clear (unless :whole), or than a fork from an agent whose history was empty.
+WITH RECURSIVE line(uuid, parent_uuid, fork_message_id, cleared) AS (
+    SELECT a.uuid, a.parent_uuid, a.fork_message_id,
+           (SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid AND m.kind = 'clear')
+      FROM agents a WHERE a.uuid = :uuid
+    UNION
+    SELECT a.uuid, a.parent_uuid, a.fork_message_id,
+           (SELECT MAX(m.id) FROM messages m
+             WHERE m.agent_uuid = a.uuid AND m.kind = 'clear' AND m.id <= line.fork_message_id)
+      FROM line JOIN agents a ON a.uuid = line.parent_uuid
+     WHERE line.fork_message_id > 0 AND (line.cleared IS NULL OR CAST(:whole AS BIGINT) = 1))
+SELECT uuid, parent_uuid, fork_message_id, cleared FROM line
+
+-- name: logs
+-- Whole logs, each in order. The order of the agents is the database's own; nobody relies on it.
+SELECT agent_uuid, id, kind, content, data, created_at FROM messages WHERE agent_uuid = ANY(:uuids) ORDER BY agent_uuid, id
+
+-- name: boot
+-- Every living agent, its head, its parent and the parent's head: what a boot must know. A few index look-ups each.
+SELECT a.uuid, a.name, a.epoch, a.turn, a.fork_message_id, a.parent_uuid,
+       (SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid),
+       CASE WHEN p.uuid IS NULL THEN NULL
+            ELSE COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.parent_uuid), p.fork_message_id) END
+  FROM agents a LEFT JOIN agents p ON p.uuid = a.parent_uuid
+ WHERE a.status <> 'dead'
+
+-- name: counts
+-- How many messages each agent wrote itself: positions have no holes.
+SELECT a.uuid, COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), a.fork_message_id) - a.fork_message_id
+  FROM agents a
+
+-- name: register
+INSERT INTO agents (uuid, name, parent_uuid, supervisor_uuid, fork_message_id, turn, restart, status, created_at, owner, epoch)
+VALUES (:uuid, :name, :parent, :supervisor, :fork, :turn, :restart, 'running', :now, :owner, :epoch)
+
+-- name: register_root
+-- Agent 0: made once, whoever comes first.
+INSERT INTO agents (uuid, fork_message_id, status, created_at, owner, epoch) VALUES (:uuid, 0, 'running', :now, :owner, 1)
+ON CONFLICT DO NOTHING
+
+-- name: set_turn
+UPDATE agents SET turn = :turn WHERE uuid = :uuid
+
+-- name: touch
+UPDATE agents SET active_at = :now WHERE uuid = :uuid
+
+-- name: lock_family
+-- A death locks the victim, its children and its supervisor at once, before it looks at them.
+SELECT uuid, status, owner, epoch FROM agents
+ WHERE uuid = :uuid OR supervisor_uuid = :uuid OR uuid = (SELECT v.supervisor_uuid FROM agents v WHERE v.uuid = :uuid)
+ ORDER BY uuid FOR NO KEY UPDATE
+
+-- name: bury
+-- The epoch grows, so whatever the victim still does is fenced. Its log is left as it is.
+UPDATE agents SET status = 'dead', turn = 0, epoch = epoch + 1, ended_at = :now, exit_reason = :reason WHERE uuid = :uuid
+
+-- name: reparent_children
+-- Its living children get its own supervisor, which lives: every living agent has a living supervisor.
+UPDATE agents SET supervisor_uuid = (SELECT v.supervisor_uuid FROM agents v WHERE v.uuid = :uuid)
+ WHERE supervisor_uuid = :uuid AND status <> 'dead'
+
+-- name: owners
+-- Hosts that have neither closed nor been taken over, the latest first.
+SELECT id, hostname, pid, started_at, lease_until, epoch, now_ms() FROM hosts WHERE ended_at IS NULL ORDER BY epoch DESC
+
+-- name: end_hosts
+-- Whoever was the owner is no more: closed, dead, or its lease has run out.
+UPDATE hosts SET ended_at = now_ms() WHERE ended_at IS NULL
+
+-- name: register_host
+INSERT INTO hosts (id, hostname, pid, epoch, started_at, lease_until)
+SELECT CAST(:id AS TEXT), CAST(:hostname AS TEXT), CAST(:pid AS BIGINT), COALESCE(MAX(epoch), 0) + 1, now_ms(),
+       CASE WHEN CAST(:lease AS BIGINT) > 0 THEN now_ms() + CAST(:lease AS BIGINT) ELSE 0 END
+  FROM hosts
+
+-- name: renew_lease
+-- No row: somebody took over meanwhile. A lease that has run out may be renewed as long as nobody did.
+UPDATE hosts SET lease_until = now_ms() + CAST(:lease AS BIGINT) WHERE id = :id AND ended_at IS NULL RETURNING lease_until
+
+-- name: end_host
+UPDATE hosts SET ended_at = now_ms() WHERE id = :id AND ended_at IS NULL
+
+-- name: claim
+-- A new owner: the epoch grows, so whatever an earlier one still writes is fenced.
+UPDATE agents SET owner = :host, epoch = epoch + 1 WHERE status <> 'dead'

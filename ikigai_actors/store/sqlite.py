@@ -1,0 +1,292 @@
+"""SQLite, by the standard library's sqlite3.
+
+One connection writes and one reads, each with a lock that is held for a whole transaction; a database in memory has one
+connection and one lock for both. Writes begin with BEGIN IMMEDIATE: a transaction that reads first and writes later
+would be refused at once when another process has written in between. Durability is WAL with ``synchronous=FULL``: a
+commit that returned survives a crash.
+
+Limits: one process writes at a time; the others wait up to ``patience`` seconds and then get `StoreUnavailable`.
+"""
+
+import errno
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import RLock
+from typing import NoReturn, TypeVar
+
+from ikigai_actors.errors import StoreConflict, StoreError, StoreUnavailable, StoreUnusable
+from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.store.location import MEMORY
+from ikigai_actors.store.queries import Statement, for_sqlite
+from ikigai_actors.store.transaction import BaseTransaction, Parameters
+
+T = TypeVar("T")
+
+PATIENCE = 5.0
+"""Seconds that a transaction waits for another process's."""
+
+DRIVER_ERRORS = (sqlite3.Error, sqlite3.Warning, UnicodeEncodeError, OverflowError)
+"""What a call of sqlite3 may raise; the last two are values that SQLite cannot hold."""
+
+_APPEND = "INSERT INTO messages (agent_uuid, id, kind, content, data, created_at) VALUES (?, ?, ?, ?, ?, ?)"
+
+_ERRORS: tuple[tuple[tuple[str, ...], type[StoreError], str], ...] = (
+    (("SQLITE_BUSY", "SQLITE_LOCKED"), StoreUnavailable, "another process is writing. Try again, or end that process"),
+    (("SQLITE_FULL",), StoreUnavailable, "the disk is full. Free some space"),
+    (("SQLITE_IOERR",), StoreUnavailable, "reading or writing the file failed. Check the disk and its free space"),
+    (("SQLITE_NOMEM",), StoreUnavailable, "there is not enough memory"),
+    (("SQLITE_CONSTRAINT",), StoreConflict, "a constraint refused the rows"),
+    (("SQLITE_NOTADB",), StoreUnusable, "the file is no SQLite database. Name another file, or move this one away"),
+    (("SQLITE_CORRUPT",), StoreUnusable, "the file is damaged. Restore a copy, or try the sqlite3 shell's .recover"),
+    (("SQLITE_READONLY",), StoreUnusable, "it is read-only. Make the file and its directory writable"),
+    (("SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH", "SQLITE_NOLFS"), StoreUnusable,
+     "the file cannot be opened. Check that it is a file, and that you may write to it and its directory"),
+)  # fmt: skip
+
+
+def ours(error: Exception, location: str) -> StoreError:
+    """Our error for one of sqlite3's: the only place where these are told apart."""
+    name = getattr(error, "sqlite_errorname", "")  # extended, like SQLITE_IOERR_WRITE; sqlite3's own errors have none
+    for codes, kind, meaning in _ERRORS:
+        if any(name == code or name.startswith(code + "_") for code in codes):
+            return kind(f"Database {location}: {meaning}. ({name}: {error})")
+    return StoreError(f"Database {location}: {error} ({name or type(error).__name__}).")
+
+
+class SQLiteTransaction(BaseTransaction):
+    """One transaction on a connection."""
+
+    DRIVER_ERRORS = DRIVER_ERRORS
+
+    def __init__(self, connection: sqlite3.Connection, location: str) -> None:
+        super().__init__()
+        self._connection = connection
+        self._location = location
+
+    def ours(self, error: Exception) -> StoreError:
+        """See `ours`."""
+        return ours(error, self._location)
+
+    def _run(self, query: str, parameters: Parameters) -> list[Row]:
+        statement = for_sqlite(query)
+        return self._connection.execute(statement.sql, _lists_as_json(statement, parameters)).fetchall()
+
+    def _run_many(self, query: str, parameters: list[Parameters]) -> None:
+        statement = for_sqlite(query)
+        self._connection.executemany(statement.sql, [_lists_as_json(statement, one) for one in parameters])
+
+    def _append(self, rows: list[Row]) -> None:
+        self._connection.executemany(_APPEND, rows)
+
+    def _execute(self, sql: str) -> list[Row]:
+        return self._connection.execute(sql).fetchall()
+
+    def _tables(self) -> list[Row]:
+        return self._execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+        )
+
+
+class _Session:
+    """A connection and the lock that whoever uses it holds, for a whole transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, location: str) -> None:
+        self.connection = connection
+        self.lock = RLock()  # a transaction inside another is then refused; a plain lock would hang
+        self._location = location
+
+    def transact(self, work: Callable[[Transaction], T], *, writes: bool) -> T:
+        if self.connection.in_transaction:
+            raise StoreError(f"Database {self._location}: a transaction was begun inside another.")
+        transaction = SQLiteTransaction(self.connection, self._location)
+        before = self.connection.total_changes
+        try:
+            transaction.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+            result = work(transaction)
+            transaction.flush()
+            if not writes and self.connection.total_changes != before:  # in memory, where the connection may write
+                raise StoreError(f"Database {self._location}: a transaction that only reads has written.")
+            transaction.execute("COMMIT")
+        except BaseException:
+            self._rollback()
+            raise
+        finally:
+            transaction.end()
+        return result
+
+    def _rollback(self) -> None:
+        if self.connection.in_transaction:  # a full disk has rolled back already, and ROLLBACK would fail
+            try:
+                self.connection.execute("ROLLBACK")
+            except sqlite3.Error as error:
+                raise ours(error, self._location) from error
+
+
+class SQLiteStore:
+    """A `Store` in an SQLite file, or in memory."""
+
+    def __init__(self, path: str | os.PathLike[str] | None = None, *, patience: float = PATIENCE) -> None:
+        """Open the file, or make an empty one that only the user may read.
+
+        Args:
+            path: the file, in a directory that exists; None: a database in memory.
+            patience: seconds that a transaction waits for another process's.
+
+        Raises:
+            StoreUnavailable, StoreUnusable: see errors.py; the message says what to do.
+        """
+        self.path = None if path is None else Path(path).absolute()
+        """The file; None for a database in memory."""
+        self.location = MEMORY if self.path is None else str(self.path)
+        self._closed = False
+        self._inode: tuple[int, int] | None = None
+        if self.path is not None:
+            _make_file(self.path)
+        self._writer = _Session(self._connect(patience), self.location)
+        try:
+            self._prepare(patience)
+        except BaseException:
+            self._writer.connection.close()
+            raise
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """See `Store.read`."""
+        with self._reader.lock:
+            self._check()
+            return self._reader.transact(work, writes=False)
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """See `Store.write`."""
+        with self._writer.lock:
+            self._check()
+            return self._writer.transact(work, writes=True)
+
+    def close(self) -> None:
+        """See `Store.close`. Waits for the transactions in progress."""
+        with self._reader.lock, self._writer.lock:
+            self._closed = True
+            self._reader.connection.close()
+            self._writer.connection.close()  # last: it moves the log into the file
+
+    def separate(self) -> Store:
+        """This store under another name: SQLite has one writer, so nothing is won by more connections."""
+        return BorrowedStore(self)
+
+    def _check(self) -> None:
+        """Refuse a closed store, and a file that is gone: SQLite would go on writing where nobody can read."""
+        if self._closed:
+            raise StoreError(f"Database {self.location}: this store was closed.")
+        if self.path is not None and self._inode != _inode(self.path):
+            raise StoreUnusable(f"Database {self.location} was deleted or replaced while it was open. Start again.")
+
+    def _connect(self, patience: float) -> sqlite3.Connection:
+        try:
+            connection = sqlite3.connect(
+                self.location, timeout=patience, isolation_level=None, check_same_thread=False, cached_statements=256
+            )
+            connection.create_function("now_ms", 0, _now_ms)
+        except sqlite3.Error as error:
+            raise ours(error, self.location) from error
+        return connection
+
+    def _prepare(self, patience: float) -> None:
+        """Set the connections up, and find out whether the file is a database at all."""
+        writer = self._writer.connection
+        try:
+            if self.path is not None:
+                self._use_wal(writer, patience)
+            writer.execute("PRAGMA synchronous = FULL")
+            writer.execute("PRAGMA foreign_keys = ON")
+        except sqlite3.Error as error:
+            raise ours(error, self.location) from error
+        self._reader = self._writer
+        if self.path is not None:
+            self._inode = _inode(self.path)
+            self._reader = _Session(self._connect(patience), self.location)
+            self._reader.connection.execute("PRAGMA query_only = ON")  # a read that writes is an error, not an accident
+
+    def _use_wal(self, writer: sqlite3.Connection, patience: float) -> None:
+        """Set the file's journal mode. SQLite does not wait for another process that does so at the same moment."""
+        deadline = time.monotonic() + patience
+        while True:
+            try:
+                mode = writer.execute("PRAGMA journal_mode").fetchone()[0]
+                if mode != "wal":
+                    mode = writer.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+                break
+            except sqlite3.OperationalError as error:
+                if not getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY") or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.005)
+        if mode != "wal":
+            raise StoreUnusable(f"Database {self.location}: no write-ahead log can be kept there. Use a local disk.")
+
+
+class BorrowedStore:
+    """Another name for a store; closing it leaves the store open."""
+
+    def __init__(self, store: SQLiteStore) -> None:
+        self._store = store
+        self.location = store.location
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """See `Store.read`."""
+        return self._store.read(work)
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """See `Store.write`."""
+        return self._store.write(work)
+
+    def separate(self) -> Store:
+        """See `Store.separate`."""
+        return self
+
+    def close(self) -> None:
+        """Does nothing."""
+
+
+def _lists_as_json(statement: Statement, parameters: Parameters) -> Parameters:
+    if not statement.lists:
+        return parameters
+    lists = {name: json.dumps(list(parameters[name])) for name in statement.lists if parameters.get(name) is not None}
+    return {**parameters, **lists}
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _inode(path: Path) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)  # noqa: PTH116 - before each transaction: half of what Path.stat takes
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _make_file(path: Path) -> None:
+    """Make the file, readable for its user alone; SQLite gives its own files beside it the same mode.
+
+    A file that exists is not opened: closing it would give up every lock that this process has on it.
+    """
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        return
+    except OSError as error:
+        _refuse(path, error)
+
+
+def _refuse(path: Path, error: OSError) -> NoReturn:
+    reason = error.strerror or str(error)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE):
+        raise StoreUnavailable(f"Database {path} cannot be made: {reason}.") from error
+    if not path.parent.is_dir():
+        raise StoreUnusable(
+            f"Database {path}: there is no directory {path.parent}. Make it, or name another."
+        ) from error
+    raise StoreUnusable(f"Database {path} cannot be made: {reason}. Name another place.") from error

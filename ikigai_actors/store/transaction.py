@@ -1,0 +1,97 @@
+"""What the transactions of both databases have in common: order, failure and end.
+
+Deferred statements are gathered by name and run as one `executemany` each, in order of first appearance; then the
+appended rows. A statement that fails ends the transaction: whatever the work makes of the error, nothing is committed.
+(PostgreSQL would roll back silently at COMMIT. SQLite rolls back by itself when the disk is full, and what the work did
+next would be committed alone.)
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar
+
+from ikigai_actors.errors import StoreError
+from ikigai_actors.store.base import Row
+from ikigai_actors.store.queries import query as check
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Parameters = dict[str, Any]
+
+
+class BaseTransaction(ABC):
+    """A `Transaction`; an adapter adds how a statement is run, and what its driver's errors become."""
+
+    DRIVER_ERRORS: tuple[type[Exception], ...]
+    """What a call of the driver may raise."""
+
+    def __init__(self) -> None:
+        self._failure: StoreError | None = None
+        self._deferred: dict[str, list[Parameters]] = {}
+        self._appended: list[Row] = []
+
+    def run(self, query: str, **parameters: Any) -> list[Row]:
+        """See `Transaction.run`."""
+        return self._guard(self._run, query, parameters)
+
+    def defer(self, query: str, **parameters: Any) -> None:
+        """See `Transaction.defer`."""
+        check(query)  # a wrong name shows where it was written
+        self._deferred.setdefault(query, []).append(parameters)
+
+    def append(self, rows: Sequence[Row]) -> None:
+        """See `Transaction.append`."""
+        self._appended.extend(rows)
+
+    def execute(self, sql: str) -> list[Row]:
+        """Run a statement that is written out, without parameters: migrations need it."""
+        return self._guard(self._execute, sql)
+
+    def tables(self) -> set[str]:
+        """The names of all tables that are there."""
+        return {name for (name,) in self._guard(self._tables)}
+
+    def flush(self) -> None:
+        """Run what was deferred, then append; raises the error that ended the transaction before, if one did."""
+        if self._failure is not None:
+            raise self._failure
+        for query, parameters in self._deferred.items():
+            self._guard(self._run_many, query, parameters)
+        if self._appended:
+            self._guard(self._append, self._appended)
+
+    def end(self) -> None:
+        """From now on every call is refused: the transaction was committed or rolled back."""
+        self._failure = StoreError("This transaction is over: it is valid only inside the work it was given to.")
+
+    def _guard(self, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        if self._failure is not None:
+            raise self._failure
+        try:
+            return step(*args, **kwargs)
+        except self.DRIVER_ERRORS as error:
+            self._failure = self.ours(error)
+            raise self._failure from self.cause(error)
+
+    @abstractmethod
+    def ours(self, error: Exception) -> StoreError:
+        """Our error for one of the driver's."""
+
+    def cause(self, error: Exception) -> Exception | None:
+        """The driver's error as the cause of ours, or None when its text must not be shown."""
+        return error
+
+    @abstractmethod
+    def _run(self, query: str, parameters: Parameters) -> list[Row]: ...
+
+    @abstractmethod
+    def _run_many(self, query: str, parameters: list[Parameters]) -> None: ...
+
+    @abstractmethod
+    def _append(self, rows: list[Row]) -> None: ...
+
+    @abstractmethod
+    def _execute(self, sql: str) -> list[Row]: ...
+
+    @abstractmethod
+    def _tables(self) -> list[Row]: ...

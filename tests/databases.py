@@ -1,0 +1,97 @@
+"""What several tests of databases need."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+
+import psycopg
+import pytest
+
+from ikigai_actors.store import Row, Store, Transaction, migrations
+from ikigai_actors.store.migrations import SchemaTransaction
+
+DEADLINE = 30.0
+"""Seconds after which a test that waits has failed."""
+
+Admin = psycopg.Connection[Row]
+"""A connection that is none of the runtime's."""
+
+ROOT = Path(migrations.__file__).parents[2]
+
+
+def sql(tx: Transaction, statement: str) -> list[Row]:
+    """Run a statement that is written out."""
+    assert isinstance(tx, SchemaTransaction)
+    return tx.execute(statement)
+
+
+def tables(store: Store) -> set[str]:
+    """The names of the tables that a database has."""
+
+    def work(tx: Transaction) -> set[str]:
+        assert isinstance(tx, SchemaTransaction)
+        return tx.tables()
+
+    return store.read(work)
+
+
+def add_agents(tx: Transaction, **parents: str | None) -> None:
+    """Add running agents, each with its parent (None for the root), parents first."""
+    for uuid, parent in parents.items():
+        above = "NULL" if parent is None else f"'{parent}'"
+        sql(
+            tx,
+            "INSERT INTO agents (uuid, parent_uuid, supervisor_uuid, fork_message_id, status, created_at)"
+            f" VALUES ('{uuid}', {above}, {above}, 0, 'running', 1)",
+        )
+
+
+def tree_change(tx: Transaction) -> None:
+    """The smallest write."""
+    tx.run("tree_change")
+
+
+def tree_version(tx: Transaction) -> int:
+    """How many of them there were."""
+    [(version,)] = sql(tx, "SELECT version FROM tree")
+    assert isinstance(version, int)
+    return version
+
+
+def backend(tx: Transaction) -> int:
+    """The PostgreSQL process of this transaction."""
+    [(pid,)] = sql(tx, "SELECT pg_backend_pid()")
+    assert isinstance(pid, int)
+    return pid
+
+
+def eventually(condition: Callable[[], object], what: str) -> None:
+    """Look again and again until something is so; fail when it does not come."""
+    clock = threading.Event()
+    for _ in range(int(DEADLINE / 0.005)):
+        if condition():
+            return
+        clock.wait(0.005)
+    pytest.fail(f"{what} did not come within {DEADLINE} s")
+
+
+def python(script: str, *arguments: object) -> "subprocess.Popen[str]":
+    """Start a script in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", dedent(script), *map(str, arguments)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def printed(process: "subprocess.Popen[str]") -> str:
+    """What a script printed, when it has ended well."""
+    said, complained = process.communicate(timeout=DEADLINE)
+    assert (process.returncode, complained) == (0, "")
+    return said.strip()

@@ -1,0 +1,103 @@
+"""The schema is made once, changed step by step, and never over somebody else's tables."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from ikigai_actors.errors import StoreError, StoreUnusable
+from ikigai_actors.store import Store, open_store
+from ikigai_actors.store.migrations import Migration, ensure_schema, migrate, require_schema, schema_version
+from tests.databases import DEADLINE, printed, python, sql, tables
+
+
+def test_tables_of_somebody_else_are_refused_and_left_alone(durable: str) -> None:
+    store = open_store(durable)
+    store.write(lambda tx: sql(tx, "CREATE TABLE recipes (name TEXT)"))
+    for look in (schema_version, ensure_schema, migrate, require_schema):
+        with pytest.raises(StoreUnusable, match="not ikigai's"):
+            look(store)
+    assert tables(store) == {"recipes"}
+    store.close()
+
+
+def test_somebody_elses_table_of_versions_is_refused(durable: str) -> None:
+    store = open_store(durable)
+    store.write(lambda tx: sql(tx, "CREATE TABLE schema_version (installed_rank BIGINT)"))
+    with pytest.raises(StoreUnusable, match="not ikigai's"):
+        ensure_schema(store)
+    store.close()
+
+
+def test_a_newer_database_is_refused_with_both_versions(store: Store) -> None:
+    store.write(lambda tx: tx.run("set_schema_version", version=99))
+    for look in (ensure_schema, migrate, require_schema):
+        with pytest.raises(StoreUnusable, match="version 99, this ikigai knows 1: upgrade ikigai"):
+            look(store)
+
+
+def test_a_client_refuses_an_empty_and_an_older_database(database: str) -> None:
+    store = open_store(database)
+    with pytest.raises(StoreUnusable, match="empty"):
+        require_schema(store)
+    with pytest.raises(StoreUnusable, match="empty"):
+        migrate(store)
+    ensure_schema(store)
+    with pytest.raises(StoreUnusable, match="has version 1, this ikigai needs 3"):
+        require_schema(store, STEPS)
+    store.close()
+
+
+STEPS = (
+    Migration(3, "INSERT INTO t (x) VALUES (';') -- after 2; not before\n; INSERT INTO t (x) VALUES ('b')"),
+    Migration(2, "-- a semicolon; in a comment\nCREATE TABLE t (x TEXT);"),
+)
+
+
+def test_migrations_run_in_order_and_once(store: Store) -> None:
+    assert migrate(store, STEPS) == migrate(store, STEPS) == 3
+    assert schema_version(store) == 3
+    assert set(store.read(lambda tx: sql(tx, "SELECT x FROM t"))) == {(";",), ("b",)}
+
+
+def test_a_migration_that_fails_leaves_the_database_as_the_one_before_left_it(store: Store) -> None:
+    bad = Migration(4, "CREATE TABLE u (x TEXT); INSERT INTO t (x) VALUES ('c'); INSERT INTO missing VALUES (1);")
+    with pytest.raises(StoreError, match="missing"):
+        migrate(store, (*STEPS, bad))
+    assert schema_version(store) == 3
+    assert len(store.read(lambda tx: sql(tx, "SELECT x FROM t"))) == 2
+    assert "u" not in tables(store)
+
+
+def test_two_threads_that_migrate_at_once_do_it_once(durable: str) -> None:
+    stores = [open_store(durable) for _ in range(2)]
+    ensure_schema(stores[0])
+    both = threading.Barrier(2)
+
+    def run(store: Store) -> int:
+        both.wait(DEADLINE)
+        return migrate(store, STEPS)
+
+    with ThreadPoolExecutor(2) as threads:
+        assert list(threads.map(run, stores, timeout=DEADLINE)) == [3, 3]
+    assert len(stores[0].read(lambda tx: sql(tx, "SELECT x FROM t"))) == 2
+    for store in stores:
+        store.close()
+
+
+def test_processes_that_make_the_schema_at_once_make_it_once(durable: str) -> None:
+    script = """
+        import sys
+        from ikigai_actors.store import open_store
+        from ikigai_actors.store.migrations import ensure_schema
+        sys.stdin.readline()
+        store = open_store(sys.argv[1])
+        print(ensure_schema(store), store.read(lambda tx: tx.execute("SELECT version FROM tree")))
+        store.close()
+        """
+    processes = [python(script, durable) for _ in range(3)]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    assert [printed(process) for process in processes] == ["1 [(0,)]"] * 3
