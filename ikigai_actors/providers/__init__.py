@@ -1,0 +1,8 @@
+"""Providers: what answers an agent's requests. Import each from its own module; none is loaded before it is used.
+
+- `base`: the protocol and its types, all that a provider needs to know of ikigai.
+- `anthropic`: the Messages API.
+- `function`: plain Python.
+- `scripted`: replies written beforehand, for tests.
+- `offline`: no model at all; it says what it remembers, so that everything can be tried without a key.
+"""

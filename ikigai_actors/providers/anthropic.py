@@ -1,0 +1,280 @@
+"""Anthropic's models, through the Messages API.
+
+    ActorSystem.open(provider=AnthropicProvider())         # ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL are respected
+    agent.configure(model="anthropic:claude-opus-5-5", max_tokens=32_000, thinking={"type": "adaptive"})
+
+Settings that it knows: ``max_tokens``, and ``thinking`` as the API takes it. Replies are streamed; their blocks are
+kept unaltered. The client's own retries (rate limits, overload, no connection) apply before a stream begins. Whatever
+goes wrong after them is a `ProviderError` that says what to do and carries the text received so far.
+
+The package ``anthropic`` is imported at the first request, on a thread: it takes more than a second.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from ikigai_actors.errors import ProviderError
+from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, ToolCall, Usage
+
+if TYPE_CHECKING:
+    from anthropic import APIStatusError, AsyncAnthropic
+    from anthropic.lib.streaming import AsyncMessageStream
+    from anthropic.types import Message as ModelMessage
+
+DEFAULT_MODEL = "claude-sonnet-5-5"
+"""The model of agents whose settings name none."""
+DEFAULT_MAX_TOKENS = 16_000
+"""The length of a reply, thinking included, at most."""
+
+_KEY = re.compile(r"sk-ant-[\w-]+")
+_NO_KEY = (
+    "There is no key for the Anthropic API: set ANTHROPIC_API_KEY, or use the model 'offline', which needs none. "
+    "(A key can also be given as AnthropicProvider(api_key=...).)"
+)
+_REMEDIES = {
+    400: "The request does not suit the model: check the agent's settings, or clear or rewind its history",
+    401: "The key is not accepted: check ANTHROPIC_API_KEY",
+    402: "The account cannot pay: check its billing",
+    403: "The key may not do this: check its workspace and the agent's model",
+    404: "There is no such model or address: check the agent's model and ANTHROPIC_BASE_URL",
+    408: "It took too long: prompt again",
+    413: "The request is too large: clear or rewind the agent's history",
+    429: "The rate limit is reached: wait, then prompt again; fewer agents at once help",
+}
+_CUT = "The connection broke in the middle of the reply: prompt again."
+_OVERLOADED = "The service is overloaded or failing: wait, then prompt again"
+_BY_TYPE = {"rate_limit_error": 429, "authentication_error": 401, "permission_error": 403, "invalid_request_error": 400}
+
+
+class AnthropicProvider:
+    """Answers with a model of Anthropic's.
+
+    Args:
+        model: The model of agents whose settings name none.
+        api_key: The key; None takes it from the environment, as the client does.
+        base_url: Where the API is; None likewise.
+        max_tokens: The length of a reply at most, for agents whose settings do not say.
+        max_retries: How often the client tries again; None for its own default.
+        timeout: Seconds of silence after which a request is given up; None for the client's own default.
+        prompt_cache: Let the API cache what requests have in common. Forks share their parent's history, so it pays.
+    """
+
+    name = "anthropic"
+
+    def __init__(
+        self,
+        model: str | None = None,
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        max_retries: int | None = None,
+        timeout: float | None = None,
+        prompt_cache: bool = True,
+    ) -> None:
+        self.model = model or DEFAULT_MODEL
+        self.max_tokens = max_tokens
+        self._prompt_cache = prompt_cache
+        options = {"api_key": api_key, "base_url": base_url, "max_retries": max_retries, "timeout": timeout}
+        self._options: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
+        self._client: AsyncAnthropic | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
+        """Ask the model and stream its reply.
+
+        Raises:
+            ProviderError: There is no whole reply; ``partial`` is the text that came.
+        """
+        if self._client is None:
+            await asyncio.to_thread(_import_client)  # on this thread it would stop every other agent's stream
+        import aiohttp
+        import anthropic
+        import httpx2
+
+        failures = (anthropic.AnthropicError, httpx2.HTTPError, httpx2.InvalidURL, aiohttp.ClientError, UnicodeError)
+        arguments = self._arguments(request)
+        text: list[str] = []
+
+        def pass_on(delta: Delta) -> None:
+            if delta.kind == "text":
+                text.append(delta.text)
+            on_delta(delta)
+
+        try:
+            async with self._ready_client().messages.stream(**arguments) as stream:
+                if not await _drain(stream, pass_on):
+                    raise ProviderError(_CUT, "".join(text))
+                return _reply(stream.current_message_snapshot, "".join(text), arguments["max_tokens"])
+        except failures as error:
+            said = self._without_key(_explanation(error))
+            raise ProviderError(said, "".join(text)) from self._showable(error)
+        except _MalformedStreamError as error:
+            said = self._without_key(f"The reply cannot be understood: {error}. Prompt again.")
+            raise ProviderError(said, "".join(text)) from self._showable(error)
+
+    async def close(self) -> None:
+        """Close the connections. A later request opens new ones."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    def _ready_client(self) -> "AsyncAnthropic":
+        """The client of this event loop; connections cannot go from one loop to another."""
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._loop is not loop:
+            self._client, self._loop = self._new_client(), loop
+        if not (self._client.api_key or self._client.auth_token or self._client.credentials):
+            raise ProviderError(_NO_KEY)
+        return self._client
+
+    def _new_client(self) -> "AsyncAnthropic":
+        import anthropic
+        import httpx2
+
+        # 0, not None: this transport reads None as aiohttp's default of 100, and the next request would wait silently.
+        limits = httpx2.Limits(max_connections=0)
+        return anthropic.AsyncAnthropic(http_client=anthropic.DefaultAioHttpClient(limits=limits), **self._options)
+
+    def _arguments(self, request: Request) -> dict[str, Any]:
+        """The request as arguments of the client; what is not set is not sent."""
+        arguments: dict[str, Any] = {
+            "model": request.model or self.model,
+            "max_tokens": request.settings.get("max_tokens", self.max_tokens),
+            "messages": list(request.messages),
+        }
+        if request.system:
+            arguments["system"] = request.system
+        if request.tools:
+            arguments["tools"] = list(request.tools)
+        if thinking := request.settings.get("thinking"):
+            if not isinstance(thinking, Mapping):
+                raise ProviderError(
+                    f"Expected the setting thinking as {{'type': 'adaptive'}} or the like, got {thinking!r}."
+                )
+            arguments["thinking"] = thinking
+        if self._prompt_cache:
+            arguments["cache_control"] = {"type": "ephemeral"}
+        return arguments
+
+    def _showable(self, error: BaseException) -> BaseException | None:
+        """The error, for a cause; None when a key stands in it or in what caused it, since causes are printed."""
+        link: BaseException | None = error
+        while link is not None:
+            if self._without_key(str(link)) != str(link):
+                return None
+            link = link.__cause__ or link.__context__
+        return error
+
+    def _without_key(self, text: str) -> str:
+        """The text without anything that is or looks like a key; some errors quote the headers they do not like."""
+        client = self._client
+        for secret in (client.api_key, client.auth_token) if client is not None else ():
+            for form in (secret, secret.strip(), repr(secret)[1:-1]) if secret else ():
+                text = text.replace(form, "[key]") if form else text
+        return _KEY.sub("[key]", text)
+
+
+class _MalformedStreamError(Exception):
+    """The service sent what the client cannot make sense of."""
+
+
+def _import_client() -> None:
+    import anthropic  # noqa: F401
+
+
+async def _drain(stream: "AsyncMessageStream[Any]", on_delta: OnDelta) -> bool:
+    """Read the stream to its end and pass on the deltas; False when no message began."""
+    began = False
+    while (event := await _next_event(stream)) is not None:
+        match event.type:
+            case "message_start":
+                began = True
+            case "text":
+                on_delta(Delta(event.text))
+            case "thinking":
+                on_delta(Delta(event.thinking, "thinking"))
+    return began
+
+
+async def _next_event(stream: "AsyncMessageStream[Any]") -> Any:
+    """The next event; None at the end.
+
+    The client builds the message without checking it, so a broken event shows as whatever it trips over. Nothing of
+    ours runs in here, so no error of ours is mistaken for the service's.
+    """
+    try:
+        return await anext(stream, None)
+    except json.JSONDecodeError as error:
+        raise _MalformedStreamError(f"broken JSON in the stream: {error}") from error
+    except (ValueError, TypeError, LookupError, AttributeError, RuntimeError) as error:
+        raise _MalformedStreamError(f"a broken event in the stream: {error!r}") from error
+
+
+def _reply(message: "ModelMessage", partial: str, max_tokens: int) -> Reply:
+    """The reply of a finished message; raises `ProviderError` when it is not whole."""
+    if message.stop_reason is None:
+        raise ProviderError(_CUT, partial)
+    blocks = tuple(block.to_dict() for block in message.content)
+    uses = [cast("dict[str, Any]", block) for block in blocks if block["type"] == "tool_use"]
+    if uses and blocks[-1]["type"] == "tool_use" and message.stop_reason != "tool_use":
+        # The client completes half an input: "rm -rf /tmp/x" may have become "rm -rf /". Such a call must not run.
+        raise ProviderError(
+            f"The reply ended ({message.stop_reason}) in the middle of a call of {uses[-1]['name']!r}: "
+            f"raise the setting max_tokens (now {max_tokens}), or prompt for smaller steps.",
+            partial,
+        )
+    return Reply(
+        text="".join(str(block.get("text", "")) for block in blocks if block["type"] == "text"),
+        tool_calls=tuple(ToolCall(use["name"], use["input"], use["id"]) for use in uses),
+        stop_reason=message.stop_reason,
+        usage=_usage(message),
+        blocks=blocks,
+        model=message.model,
+    )
+
+
+def _usage(message: "ModelMessage") -> Usage:
+    usage = message.usage
+    return Usage(
+        input_tokens=usage.input_tokens or 0,
+        output_tokens=usage.output_tokens or 0,
+        cache_creation_input_tokens=usage.cache_creation_input_tokens or 0,
+        cache_read_input_tokens=usage.cache_read_input_tokens or 0,
+    )
+
+
+def _explanation(error: Exception) -> str:
+    """What went wrong and what to do about it, for a person."""
+    import anthropic
+    import httpx2
+
+    match error:
+        case anthropic.APIStatusError():
+            return _status_explanation(error)
+        case anthropic.APITimeoutError():
+            return "The API did not answer in time: check the network and ANTHROPIC_BASE_URL, then prompt again."
+        case anthropic.APIConnectionError():
+            return f"The API cannot be reached ({error.__cause__ or error}): check the network and ANTHROPIC_BASE_URL."
+        case httpx2.InvalidURL():
+            return f"The API's address is no URL ({error}): check ANTHROPIC_BASE_URL."
+        case httpx2.TimeoutException():
+            return "The model fell silent in the middle of its reply and was given up: prompt again."
+        case anthropic.AnthropicError():
+            return f"The client of the API failed ({error}): check ANTHROPIC_API_KEY and its configuration."
+        case UnicodeError():
+            return (
+                f"The request holds half of a character, which cannot be sent ({error}): clear or rewind the history."
+            )
+    return f"{_CUT} ({error!r})"
+
+
+def _status_explanation(error: "APIStatusError") -> str:
+    """An answer that is an error, or an error event in a stream whose status was 200."""
+    status = error.status_code if error.status_code != 200 else _BY_TYPE.get(str(error.type), 500)
+    remedy = _OVERLOADED if status >= 500 else _REMEDIES.get(status, "The API refused")
+    details = [str(error.status_code), *(str(each) for each in (error.type, error.request_id) if each)]
+    return f"{remedy}. The API said: {error.api_message or error.message} ({', '.join(details)})"

@@ -1,0 +1,103 @@
+"""What a model is to the runtime: one method, a request in, a reply out, deltas on the way.
+
+A provider is written against these types alone. It keeps no agent's state: the request holds all that the model may
+know.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call that the model asks for."""
+
+    name: str
+    """The tool's name."""
+    input: Mapping[str, Any] = field(default_factory=dict)
+    """Its arguments: a JSON object."""
+    id: str = ""
+    """The provider's id of the call; empty when the provider gives none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens, as the provider reported them."""
+
+    input_tokens: int = 0
+    """Tokens of the request that no cache served."""
+    output_tokens: int = 0
+    """Tokens of the reply, thinking included."""
+    cache_creation_input_tokens: int = 0
+    """Tokens of the request that were written to the provider's cache."""
+    cache_read_input_tokens: int = 0
+    """Tokens of the request that the provider's cache served."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A finished reply of a model."""
+
+    text: str = ""
+    """Its text blocks, joined."""
+    tool_calls: tuple[ToolCall, ...] = ()
+    """The calls it asks for, in order."""
+    stop_reason: str = "end_turn"
+    """Why the model stopped: the provider's word, ``end_turn`` or ``tool_use`` for most."""
+    usage: Usage | None = None
+    """Tokens, when the provider tells them."""
+    blocks: tuple[Mapping[str, Any], ...] = ()
+    """The provider's content blocks, unaltered, when it has any: what is sent back to it."""
+    model: str = ""
+    """The model that made the reply, as the provider names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request to a model. Valid by construction (see `ikigai_actors.assembly`)."""
+
+    agent: str
+    """The uuid of the agent that asks. For the provider's use, never sent to a model."""
+    name: str | None
+    """The agent's name, if it has one. Likewise."""
+    model: str
+    """The model's name within the provider, empty for the provider's default."""
+    system: str
+    """The system prompt; empty for none."""
+    messages: Sequence[Mapping[str, Any]]
+    """The conversation as Messages-API dicts: roles alternate, the first is the user's."""
+    tools: Sequence[Mapping[str, Any]] = ()
+    """Descriptions of the tools on offer, as Messages-API dicts."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """The agent's other settings, e.g. ``max_tokens`` and ``thinking``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """A piece of a reply on its way."""
+
+    text: str
+    kind: str = "text"
+    """``text`` or ``thinking``."""
+
+
+OnDelta = Callable[[Delta], None]
+"""Takes deltas as they arrive; cheap, never blocks, may be called from any thread."""
+
+
+class Provider(Protocol):
+    """A model, or whatever answers in its place."""
+
+    name: str
+    """The first half of an agent's ``model`` setting: ``name:model``."""
+
+    async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
+        """Answer the request.
+
+        Runs on the runtime's event loop, so it must not block; it is cancelled when the turn is interrupted.
+        Raises `ProviderError` when there is no answer.
+        """
+
+    async def close(self) -> None:
+        """Give back connections. Called once, on the same event loop."""

@@ -1,0 +1,96 @@
+"""A provider without a model: it says what it was told and what it remembers. All of ikigai can be tried without a key.
+
+    OfflineProvider()            # answers at once
+    OfflineProvider(pace=0.1)    # a word each tenth of a second
+
+The answer depends on the prompts in the agent's history and on nothing else: forks that were told different things
+answer differently, and the same history always gets the same answer. The model ``offline:slow`` has a pace of 0.05
+seconds.
+"""
+
+import asyncio
+import re
+from collections.abc import Iterator
+
+from ikigai_actors.assembly import GO_ON, OPENING
+from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, Usage
+
+SLOW_PACE = 0.05
+"""Seconds between the words of the model ``slow``."""
+
+_WORD = re.compile(r"\S+\s*")
+_SHOWN = 40
+"""How much of a prompt is repeated, in characters."""
+_LAST = 3
+"""How many prompts are recalled, the first one apart."""
+_HINT = "I am the offline stand-in; set ANTHROPIC_API_KEY to talk to a model."
+
+
+class OfflineProvider:
+    """Answers with what the agent remembers.
+
+    Args:
+        pace: Seconds between two words.
+    """
+
+    name = "offline"
+
+    def __init__(self, pace: float = 0.0) -> None:
+        self.pace = pace
+
+    async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
+        """Repeat the prompt and recall the earlier ones, word by word."""
+        pace = self.pace_of(request)
+        text = recall(list(_prompts(request)))
+        for word in _WORD.findall(text):
+            await asyncio.sleep(pace)  # also at pace 0: here it can be cancelled, and other agents get their turn
+            on_delta(Delta(word))
+        return Reply(text=text, usage=_usage(request, text), model=self.name)
+
+    def pace_of(self, request: Request) -> float:
+        """Seconds between the words of the answer to this request."""
+        return self.pace or (SLOW_PACE if request.model == "slow" else 0.0)
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+
+def recall(prompts: list[str]) -> str:
+    """The answer to the last of these prompts.
+
+    Args:
+        prompts: All prompts of the history, oldest first.
+
+    Returns:
+        A line or two of text.
+    """
+    match prompts:
+        case []:
+            return f"Nothing was said yet. {_HINT}"
+        case [only]:
+            return f"You said {_quoted(only)}. That is all I remember. {_HINT}"
+    earlier = prompts[:-1]
+    shown = [_quoted(prompt) for prompt in earlier]
+    if len(earlier) > _LAST + 1:
+        shown = [shown[0], f"{len(earlier) - _LAST - 1} more", *shown[-_LAST:]]
+    return f"You said {_quoted(prompts[-1])}. I remember {len(prompts)} prompts; before it came {', '.join(shown)}."
+
+
+def _quoted(prompt: str) -> str:
+    line = " ".join(prompt.split())
+    return f"“{line if len(line) <= _SHOWN else line[: _SHOWN - 1].rstrip() + '…'}”"
+
+
+def _prompts(request: Request) -> Iterator[str]:
+    for message in request.messages:
+        for block in message["content"] if message["role"] == "user" else ():
+            if block["type"] == "text" and block["text"] not in {OPENING, GO_ON}:
+                yield block["text"]
+
+
+def _usage(request: Request, answer: str) -> Usage:
+    """Words for tokens: near enough to show a number."""
+    texts = [request.system]
+    for message in request.messages:
+        texts += [str(block.get("text") or block.get("content") or "") for block in message["content"]]
+    return Usage(input_tokens=sum(len(text.split()) for text in texts), output_tokens=len(answer.split()))

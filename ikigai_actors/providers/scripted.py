@@ -1,0 +1,134 @@
+"""A provider whose replies are written beforehand: for tests, and for demonstrations that always go the same way.
+
+    ScriptedProvider(["Hello.", Reply(tool_calls=(ToolCall("read", {"path": "a"}),)), ProviderError("overloaded")])
+    ScriptedProvider({"dba": ["first", "second"], None: ["for the agents without a name"]})
+    ScriptedProvider(lambda request: f"{len(request.messages)} messages")
+    ScriptedProvider([Stream(("Hel", "lo"), then=ProviderError("cut"))])
+
+Each request takes the next reply of its script, and is kept in `ScriptedProvider.requests`. An agent without a script,
+and a script that is used up, are a `ProviderError`.
+"""
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from ikigai_actors.errors import BadInput, ProviderError
+from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request
+from ikigai_actors.providers.shorthand import as_reply
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A reply that arrives in pieces, or breaks off."""
+
+    deltas: tuple[str | Delta, ...] = ()
+    """The pieces, in order."""
+    then: str | Reply | Exception | None = None
+    """What comes of it after the last piece; None for a reply of the text of the pieces."""
+    delay: float = 0.0
+    """Seconds before each piece, and before the end."""
+
+    @property
+    def text(self) -> str:
+        """The text of the pieces, without thinking."""
+        deltas = (Delta(delta) if isinstance(delta, str) else delta for delta in self.deltas)
+        return "".join(delta.text for delta in deltas if delta.kind == "text")
+
+
+ScriptedReply = str | Reply | Exception | Stream
+"""What one request gets; an exception is raised."""
+
+ReplyFunction = Callable[[Request], ScriptedReply | Awaitable[ScriptedReply]]
+"""Decides by the request. A plain function must not block: it runs on the event loop."""
+
+Script = Iterable[ScriptedReply] | ReplyFunction
+"""The replies of one agent, or of all."""
+
+
+class ScriptedProvider:
+    """Answers from a script.
+
+    Args:
+        replies: The replies in order, of all agents together; or a dict of such scripts by the agents' names (None for
+            the agents without a name); or a function of the request.
+
+    Raises:
+        BadInput: A script is a single reply: put it into a list.
+    """
+
+    name = "scripted"
+
+    def __init__(self, replies: Script | Mapping[str | None, Script]) -> None:
+        self.requests: list[Request] = []
+        """All requests so far, in order of arrival."""
+        self._by_name = isinstance(replies, Mapping)
+        scripts = replies if isinstance(replies, Mapping) else {None: replies}
+        self._scripts = {name: _opened(script) for name, script in scripts.items()}
+        self._lock = threading.Lock()  # a generator may not be entered by two threads
+
+    async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
+        """Give the next reply of the agent's script; raises it if it is an exception."""
+        self.requests.append(request)
+        script = self._script(request)
+        if isinstance(script, Iterator):
+            given: object = self._next(script, request)
+        else:
+            answer = script(request)
+            given = await answer if inspect.isawaitable(answer) else answer
+        if isinstance(given, Stream):
+            return await _play(given, on_delta)
+        return _finish(given, on_delta)
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+    def _script(self, request: Request) -> Iterator[ScriptedReply] | ReplyFunction:
+        name = request.name if self._by_name else None
+        if name not in self._scripts:
+            known = ", ".join(repr(each) for each in self._scripts) or "nobody"
+            raise ProviderError(
+                f"Expected a script for agent {request.name!r} ({request.agent}); there are scripts for {known}."
+            )
+        return self._scripts[name]
+
+    def _next(self, script: Iterator[ScriptedReply], request: Request) -> ScriptedReply:
+        with self._lock:
+            for reply in script:
+                return reply
+        whose = f"of agent {request.name!r}" if self._by_name else "of all agents"
+        raise ProviderError(
+            f"The script {whose} is used up: request {len(self.requests)} finds no reply left. Add one."
+        )
+
+
+def _opened(script: Script) -> Iterator[ScriptedReply] | ReplyFunction:
+    if isinstance(script, str | Reply | Exception | Stream) or not (callable(script) or isinstance(script, Iterable)):
+        raise BadInput(
+            f"Expected a script as a list of replies or a function, got {script!r}. Put a single reply into a list."
+        )
+    return iter(script) if isinstance(script, Iterable) else script
+
+
+async def _play(stream: Stream, on_delta: OnDelta) -> Reply:
+    """Send the pieces, then end as the stream says."""
+    for delta in stream.deltas:
+        await asyncio.sleep(stream.delay)  # also without a delay: here it can be cancelled
+        on_delta(Delta(delta) if isinstance(delta, str) else delta)
+    await asyncio.sleep(stream.delay)
+    if isinstance(stream.then, ProviderError):
+        stream.then.partial = stream.then.partial or stream.text
+    if isinstance(stream.then, Exception):
+        raise stream.then
+    return as_reply(stream.text if stream.then is None else stream.then)
+
+
+def _finish(given: object, on_delta: OnDelta) -> Reply:
+    if isinstance(given, Exception):
+        raise given
+    reply = as_reply(given)
+    if reply.text:
+        on_delta(Delta(reply.text))
+    return reply

@@ -1,0 +1,5 @@
+"""A stand-in for the Messages API that speaks real HTTP, and is stricter than the real one.
+
+- `strict`: what is wrong with a request (pure).
+- `server`: a server on the loopback whose answers, good and bad, are scripted.
+"""

@@ -1,0 +1,135 @@
+"""What the Messages API rejects in a request, and a little more.
+
+The real API joins messages of the same role and lets a reply be begun by its last message; here both are violations,
+since assembly never means to send them. Thinking must carry the signature that `sign` gives for the model asked.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+_ID = re.compile(r"[a-zA-Z0-9_-]+")
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_USER_BLOCKS = {"text", "image", "document", "tool_result"}
+_THINKING = {"thinking", "redacted_thinking"}
+
+
+def sign(model: str, text: str) -> str:
+    """The signature of a thought, by the model that had it."""
+    return hashlib.sha256(f"{model}\0{text}".encode()).hexdigest()
+
+
+def thinking(model: str, text: str) -> dict[str, Any]:
+    """A thinking block as the model makes it."""
+    return {"type": "thinking", "thinking": text, "signature": sign(model, text)}
+
+
+def redacted_thinking(model: str, text: str) -> dict[str, Any]:
+    """A thinking block that only the model can read; its data carries the signature."""
+    return {"type": "redacted_thinking", "data": f"{text.encode().hex()}.{sign(model, text)}"}
+
+
+def violations(request: Mapping[str, Any]) -> list[str]:
+    """All that is wrong with the JSON body of a request; empty when it is accepted."""
+    return [*_of_arguments(request), *_of_messages(request.get("messages"), request.get("model"))]
+
+
+def _of_arguments(request: Mapping[str, Any]) -> Iterator[str]:
+    if not isinstance(request.get("model"), str) or not request["model"]:
+        yield "model: Field required"
+    max_tokens = request.get("max_tokens")
+    if not isinstance(max_tokens, int) or max_tokens < 1:
+        yield "max_tokens: Field required"
+    if not isinstance(request.get("system", ""), str):
+        yield "system: Input should be a string"
+    names = [tool.get("name") for tool in request.get("tools", ())]
+    if len(names) != len(set(names)):
+        yield "tools: Tool names must be unique."
+
+
+def _of_messages(messages: Any, model: Any) -> Iterator[str]:
+    if not isinstance(messages, Sequence) or not messages:
+        yield "messages: at least one message is required"
+        return
+    if messages[-1]["role"] != "user":
+        yield "messages: the last one must be the user's"
+    seen: set[str] = set()
+    expected, calls = "user", list[str]()
+    for position, message in enumerate(messages):
+        where = f"messages.{position}"
+        if message["role"] != expected:
+            yield f"{where}: expected role {expected!r}, got {message['role']!r}"
+        if not isinstance(message["content"], list) or not message["content"]:
+            yield f"{where}: content must be a list of at least one block"
+            continue
+        for index, block in enumerate(message["content"]):
+            yield from _of_text(block, f"{where}.content.{index}")
+        if message["role"] == "user":
+            yield from _of_user(message["content"], calls, where)
+            calls = []
+        else:
+            yield from _of_assistant(message["content"], model, seen, where)
+            calls = [block.get("id") for block in message["content"] if block.get("type") == "tool_use"]
+        expected = "assistant" if message["role"] == "user" else "user"
+
+
+def _of_text(block: Any, where: str) -> Iterator[str]:
+    if not isinstance(block, Mapping) or not isinstance(block.get("type"), str):
+        yield f"{where}: a block must be an object with a type"
+    elif block["type"] == "text" and not str(block.get("text", "")).strip():
+        yield f"{where}: text content blocks must contain non-whitespace text"
+
+
+def _of_user(content: Sequence[Mapping[str, Any]], calls: Sequence[str], where: str) -> Iterator[str]:
+    types = [block.get("type") for block in content]
+    yield from (f"{where}: a user message may not hold {kind!r}" for kind in types if kind not in _USER_BLOCKS)
+    results = [block for block in content if block.get("type") == "tool_result"]
+    if types[: len(results)] != ["tool_result"] * len(results):
+        yield f"{where}: tool_result blocks must come first"
+    answered = [str(block.get("tool_use_id")) for block in results]
+    if len(answered) != len(set(answered)):
+        yield f"{where}: each tool_use must have a single result"
+    for call_id in calls:
+        if call_id not in answered:
+            yield f"{where}: `tool_use` {call_id} was found without a `tool_result` block immediately after"
+    for block in results:
+        if block.get("tool_use_id") not in calls:
+            yield f"{where}: unexpected `tool_use_id` {block.get('tool_use_id')} in a `tool_result` block"
+        if block.get("is_error") and not str(block.get("content") or "").strip():
+            yield f"{where}: content cannot be empty if `is_error` is true"
+
+
+def _of_assistant(content: Sequence[Mapping[str, Any]], model: Any, seen: set[str], where: str) -> Iterator[str]:
+    if content[-1].get("type") in _THINKING:
+        yield f"{where}: The final block in an assistant message cannot be `thinking`."
+    for block in content:
+        match block.get("type"):
+            case "tool_use":
+                yield from _of_call(block, seen, where)
+            case "tool_result":
+                yield f"{where}: an assistant message may not hold 'tool_result'"
+            case "thinking" | "redacted_thinking":
+                if not _is_signed(block, model):
+                    yield f"{where}: Invalid `signature` in `{block['type']}` block"
+
+
+def _of_call(block: Mapping[str, Any], seen: set[str], where: str) -> Iterator[str]:
+    call_id = block.get("id")
+    if not isinstance(call_id, str) or not _ID.fullmatch(call_id):
+        yield f"{where}: tool_use.id {call_id!r} should match {_ID.pattern}"
+    elif call_id in seen:
+        yield f"{where}: `tool_use` ids must be unique, {call_id} is not"
+    else:
+        seen.add(call_id)
+    if not isinstance(block.get("name"), str) or not _NAME.fullmatch(block["name"]):
+        yield f"{where}: tool_use.name {block.get('name')!r} should match {_NAME.pattern}"
+    if not isinstance(block.get("input"), dict):
+        yield f"{where}: tool_use.input: Input should be a valid dictionary"
+
+
+def _is_signed(block: Mapping[str, Any], model: Any) -> bool:
+    if block["type"] == "thinking":
+        return bool(block.get("signature") == sign(str(model), block.get("thinking", "")))
+    text, _, signature = str(block.get("data", "")).partition(".")
+    return signature == sign(str(model), bytes.fromhex(text).decode())

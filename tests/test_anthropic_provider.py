@@ -1,0 +1,314 @@
+"""The Anthropic provider over real HTTP, against a server that is stricter than the real one."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import traceback
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ikigai_actors.assembly import assemble, reply_message_data
+from ikigai_actors.errors import ProviderError
+from ikigai_actors.messages import Kind, Message
+from ikigai_actors.providers.anthropic import DEFAULT_MODEL, AnthropicProvider
+from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, ToolCall, Usage
+from tests.messages_server.server import Ending, MessagesServer, Refuses, Says, Waits
+from tests.messages_server.strict import redacted_thinking, sign
+
+KEY = "sk-ant-secret-0123456789"
+HELLO = ({"role": "user", "content": [{"type": "text", "text": "Hello"}]},)
+
+
+@pytest.fixture
+def server() -> Iterator[MessagesServer]:
+    with MessagesServer() as running:
+        yield running
+
+
+def request(messages: Any = HELLO, model: str = "", system: str = "", tools: Any = (), **settings: Any) -> Request:
+    return Request("uuid", "name", model, system, messages, tools, settings)
+
+
+def ask(server: MessagesServer, asked: Request | None = None, **options: Any) -> tuple[Reply, list[Delta]]:
+    """One request on a loop and with a provider of its own."""
+    deltas: list[Delta] = []
+
+    async def run() -> Reply:
+        provider = AnthropicProvider(**{"base_url": server.url, "api_key": KEY, "max_retries": 0, **options})
+        try:
+            return await provider.respond(asked or request(), deltas.append)
+        finally:
+            await provider.close()
+
+    return asyncio.run(run()), deltas
+
+
+def test_a_reply_is_streamed_and_arrives_whole(server: MessagesServer) -> None:
+    server.script.append(Says.text("Hello to you"))
+    reply, deltas = ask(server)
+    assert deltas == [Delta("Hello"), Delta(" to"), Delta(" you")]
+    assert reply == Reply(
+        text="Hello to you",
+        stop_reason="end_turn",
+        usage=Usage(input_tokens=11, output_tokens=7, cache_creation_input_tokens=3, cache_read_input_tokens=5),
+        blocks=({"type": "text", "text": "Hello to you"},),
+        model=DEFAULT_MODEL,
+    )
+
+
+def test_the_request_says_what_the_agent_is_set_to(server: MessagesServer) -> None:
+    tool = {"name": "read", "description": "Read a file.", "input_schema": {"type": "object"}}
+    thinking = {"type": "adaptive"}
+    ask(server, request(model="m", system="Be brief.", tools=(tool,), max_tokens=99, thinking=thinking, colour="red"))
+    ask(server, request(), model="other", max_tokens=7, prompt_cache=False)
+    assert server.requests == [
+        {
+            "model": "m",
+            "max_tokens": 99,
+            "messages": list(HELLO),
+            "system": "Be brief.",
+            "tools": [tool],
+            "thinking": thinking,
+            "cache_control": {"type": "ephemeral"},
+            "stream": True,
+        },
+        {"model": "other", "max_tokens": 7, "messages": list(HELLO), "stream": True},
+    ]
+    assert server.keys == [KEY, KEY]
+
+
+def test_calls_arrive_with_their_inputs_and_blocks_of_unknown_types_unaltered(server: MessagesServer) -> None:
+    use = {
+        "type": "tool_use",
+        "id": "toolu_1",
+        "name": "read",
+        "input": {"b": 1, "a": ["x"]},
+        "caller": {"type": "direct"},
+    }
+    unknown = {"type": "hologram", "depth": 3, "of": {"a": None}}
+    server.script.append(Says((unknown, {"type": "text", "text": "I read."}, use), stop_reason="tool_use"))
+    reply, _ = ask(server)
+    assert reply.blocks == (unknown, {"type": "text", "text": "I read."}, use)
+    assert reply.tool_calls == (ToolCall("read", {"b": 1, "a": ["x"]}, "toolu_1"),)
+    assert (reply.text, reply.stop_reason) == ("I read.", "tool_use")
+
+
+def test_thinking_is_kept_byte_for_byte_and_accepted_when_resent(server: MessagesServer) -> None:
+    thought = {"type": "thinking", "thinking": "Hm …  two  spaces\n"}
+    hidden = redacted_thinking(DEFAULT_MODEL, "what nobody reads")
+    call = {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {}}
+    server.script.append(Says((thought, hidden, {"type": "text", "text": "Reading."}, call), stop_reason="tool_use"))
+    reply, deltas = ask(server)
+    signed = {**thought, "signature": sign(DEFAULT_MODEL, thought["thinking"])}
+    assert reply.blocks[:2] == (signed, hidden)
+    assert deltas[0] == Delta("Hm …  two  spaces\n", "thinking")
+    history = [
+        Message("a", 1, Kind.USER, "Read it.", {}, 0),
+        Message("a", 2, Kind.ASSISTANT, reply.text, reply_message_data(reply, "anthropic"), 0),
+        Message("a", 3, Kind.TOOL_RESULT, "contents", {"tool_use_id": "toolu_1"}, 0),
+    ]
+    ask(server, assemble(history, {}, agent="a", name=None, model="anthropic"))
+    assert server.requests[1]["messages"][1]["content"] == [signed, hidden, {"type": "text", "text": "Reading."}, call]
+
+
+@pytest.mark.parametrize(
+    ("status", "error_type", "remedy"),
+    [
+        (400, "invalid_request_error", "clear or rewind"),
+        (401, "authentication_error", "check ANTHROPIC_API_KEY"),
+        (402, "billing_error", "billing"),
+        (403, "permission_error", "workspace"),
+        (404, "not_found_error", "agent's model"),
+        (413, "request_too_large", "too large"),
+        (418, "teapot_error", "The API refused"),
+        (429, "rate_limit_error", "wait, then prompt again"),
+        (500, "api_error", "wait, then prompt again"),
+        (529, "overloaded_error", "overloaded"),
+    ],
+)
+def test_a_refusal_says_what_to_do_and_what_the_api_said(
+    server: MessagesServer, status: int, error_type: str, remedy: str
+) -> None:
+    server.script.append(Refuses(status, error_type, f"You sent {KEY}."))
+    with pytest.raises(ProviderError) as raised:
+        ask(server)
+    for part in (remedy, "You sent [key].", str(status), error_type, "req_1"):
+        assert part in str(raised.value)
+    assert raised.value.partial == ""
+
+
+def test_what_is_worth_it_is_tried_again(server: MessagesServer) -> None:
+    server.script += [Refuses(429, "rate_limit_error"), Refuses(529, "overloaded_error"), Says.text("third time")]
+    reply, _ = ask(server, max_retries=2)
+    assert reply.text == "third time"
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("ending", "explanation"),
+    [
+        (Ending.CUT, "connection broke"),
+        (Ending.SHORT, "connection broke"),
+        (Ending.ERROR, "overloaded"),
+        (Ending.BROKEN_JSON, "broken JSON"),
+        (Ending.BROKEN_EVENT, "broken event"),
+    ],
+)
+def test_a_stream_that_breaks_off_is_an_error_with_the_text_so_far(
+    server: MessagesServer, ending: Ending, explanation: str
+) -> None:
+    server.script.append(
+        Says(({"type": "thinking", "thinking": "Hm"}, {"type": "text", "text": "so far"}), ending=ending)
+    )
+    with pytest.raises(ProviderError, match=explanation) as raised:
+        ask(server, max_retries=2)
+    assert raised.value.partial == "so far"
+    assert raised.value.__cause__ is not None or ending is Ending.SHORT
+    assert len(server.requests) == 1, "what has begun is not asked for again"
+
+
+def test_silence_in_the_stream_is_given_up(server: MessagesServer) -> None:
+    server.script.append(Says.text("and then", ending=Ending.PAUSE))
+    with pytest.raises(ProviderError, match="fell silent") as raised:
+        ask(server, timeout=1.0)
+    assert raised.value.partial == "and then"
+
+
+def test_silence_before_the_stream_is_given_up(server: MessagesServer) -> None:
+    server.script.append(Waits())
+    with pytest.raises(ProviderError, match="did not answer in time"):
+        ask(server, timeout=1.0)
+
+
+def test_an_empty_stream_is_an_error(server: MessagesServer) -> None:
+    server.script.append(Says((), ending=Ending.SHORT))
+    with pytest.raises(ProviderError, match="connection broke"):
+        ask(server)
+
+
+def test_a_call_that_the_length_limit_cut_never_gets_out(server: MessagesServer) -> None:
+    call = {"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {"command": "rm -rf /"}}
+    server.script.append(Says(({"type": "text", "text": "I clean up."}, call), stop_reason="max_tokens"))
+    with pytest.raises(ProviderError, match=r"call of 'bash': raise the setting max_tokens \(now 16000\)") as raised:
+        ask(server)
+    assert raised.value.partial == "I clean up."
+
+
+def test_no_server_is_an_error_that_names_the_address_setting() -> None:
+    with MessagesServer() as server:
+        pass
+    with pytest.raises(ProviderError, match=r"cannot be reached .*ANTHROPIC_BASE_URL"):
+        ask(server)
+
+
+@pytest.mark.parametrize("url", ["no address at all", "http://[", "ftp://127.0.0.1"])
+def test_a_base_url_that_is_none_is_an_error_that_names_the_address_setting(server: MessagesServer, url: str) -> None:
+    with pytest.raises(ProviderError, match="ANTHROPIC_BASE_URL"):
+        ask(server, base_url=url)
+
+
+def test_no_key_is_an_error_that_says_what_to_do(
+    server: MessagesServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    for variable in [name for name in os.environ if name.startswith("ANTHROPIC_")]:
+        monkeypatch.delenv(variable)
+    monkeypatch.setenv("HOME", str(tmp_path))  # the client also looks for a login there
+    for key in (None, ""):
+        with pytest.raises(ProviderError, match=r"set ANTHROPIC_API_KEY, or use the model 'offline'"):
+            ask(server, api_key=key)
+    assert server.requests == []
+
+
+def test_key_and_address_come_from_the_environment(server: MessagesServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "from the environment")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+    reply, _ = ask(server, api_key=None, base_url=None)
+    assert reply.text == "ok"
+    assert server.keys == ["from the environment"]
+
+
+@pytest.mark.parametrize("key", ["an odd key\n", "an odd key\x00"])
+def test_a_key_that_cannot_be_sent_stands_in_no_message_or_traceback(server: MessagesServer, key: str) -> None:
+    with pytest.raises(ProviderError) as raised:
+        ask(server, api_key=key)
+    assert "an odd key" not in "".join(traceback.format_exception_only(raised.value))
+    cause: BaseException | None = raised.value.__cause__
+    while cause is not None:
+        assert "an odd key" not in str(cause)
+        cause = cause.__cause__ or cause.__context__
+
+
+def test_half_a_character_is_an_error_that_says_what_to_do(server: MessagesServer) -> None:
+    broken = ({"role": "user", "content": [{"type": "text", "text": "half \ud83d"}]},)
+    with pytest.raises(ProviderError, match="half of a character"):
+        ask(server, request(broken))
+
+
+def test_a_thinking_setting_that_is_no_object_is_an_error_that_shows_one(server: MessagesServer) -> None:
+    with pytest.raises(ProviderError, match="'type': 'adaptive'"):
+        ask(server, request(thinking="much"))
+
+
+def test_cancelling_a_stream_ends_it_at_once_and_harms_no_other(server: MessagesServer) -> None:
+    server.script += [Says.text("one", ending=Ending.PAUSE), Says.text("two", ending=Ending.PAUSE)]
+
+    def told(event: asyncio.Event) -> OnDelta:
+        return lambda _: event.set()
+
+    async def run() -> Reply:
+        provider = AnthropicProvider(base_url=server.url, api_key=KEY)
+        begun = [asyncio.Event(), asyncio.Event()]
+        tasks = [asyncio.create_task(provider.respond(request(), told(event))) for event in begun]
+        for event in begun:
+            await event.wait()
+        tasks[0].cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await tasks[0]  # the server is silent still: it is the cancel that ends this
+        server.release()
+        reply = await tasks[1]
+        await provider.close()
+        return reply
+
+    assert asyncio.run(run()).text in {"one", "two"}
+
+
+def test_more_streams_than_a_pool_holds_are_open_at_once(server: MessagesServer) -> None:
+    streams = 120  # aiohttp's own limit is 100
+    server.script += [Says.text("hello", ending=Ending.PAUSE)] * streams
+
+    async def run() -> list[Reply]:
+        provider = AnthropicProvider(base_url=server.url, api_key=KEY)
+        begun = 0
+
+        def count(_: Delta) -> None:
+            nonlocal begun
+            begun += 1
+            if begun == streams:
+                server.release()
+
+        replies = await asyncio.gather(*(provider.respond(request(), count) for _ in range(streams)))
+        await provider.close()
+        return replies
+
+    assert len(asyncio.run(run())) == streams
+
+
+def test_a_provider_serves_one_loop_after_another(server: MessagesServer) -> None:
+    provider = AnthropicProvider(base_url=server.url, api_key=KEY)
+
+    async def run() -> str:
+        reply = await provider.respond(request(), lambda _: None)
+        await provider.close()
+        await provider.close()
+        return reply.text
+
+    assert [asyncio.run(run()), asyncio.run(run())] == ["ok", "ok"]
+
+
+def test_importing_the_module_does_not_import_the_client() -> None:
+    code = "import sys, ikigai_actors.providers.anthropic; sys.exit('anthropic' in sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    assert subprocess.run([sys.executable, "-W", "error", "-c", code], env=environment, check=False).returncode == 0
