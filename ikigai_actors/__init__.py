@@ -1,0 +1,157 @@
+"""ikigai: Erlang's process model for LLM agents.
+
+    from ikigai_actors import ActorSystem
+
+    with ActorSystem.open() as system:
+        child = system.root.fork("analyse the schema", name="dba")
+        print(child.reply(timeout=60).text)
+
+Layers, top first; each imports itself and those below (a test holds it):
+
+    shell                                                    the terminal
+    system                                                   the composition root
+    ref, runtime, agent                                      handles, and the actor of an agent
+    host, journal, boot, outside, dispatch, publisher        one each: what performs effects
+    machine                                                  pure: what an agent does next
+    futures, events, assembly, providers                     what goes in and out
+    units, registry, log                                     what is written and read
+    store                                                    the database
+    history, clock, messages, identity, errors               the words
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ikigai_actors.errors import (
+        AgentDead,
+        AgentNotFound,
+        AgentStopped,
+        AmbiguousAgent,
+        BadInput,
+        Fenced,
+        HistoryError,
+        IkigaiError,
+        MarkNotFound,
+        NameTaken,
+        NoCurrentAgent,
+        NoTurn,
+        ProviderError,
+        RootProtected,
+        StoreError,
+        StoreInUse,
+        SystemClosed,
+        TurnInterrupted,
+        WouldDeadlock,
+        WouldWaitForItself,
+    )
+    from ikigai_actors.futures import Future, TimedOut
+    from ikigai_actors.messages import Kind, Message
+    from ikigai_actors.providers.anthropic import AnthropicProvider
+    from ikigai_actors.providers.base import Reply, Request, ToolCall, Usage
+    from ikigai_actors.providers.function import FunctionProvider
+    from ikigai_actors.providers.offline import OfflineProvider
+    from ikigai_actors.providers.scripted import ScriptedProvider, Stream
+    from ikigai_actors.publisher import StoreTrouble, Streamed
+    from ikigai_actors.ref import AgentRef, Context, current_agent
+    from ikigai_actors.registry import AgentRecord
+    from ikigai_actors.system import ActorSystem
+    from supervisors.signals import Signal
+
+_HOMES = {
+    "ActorSystem": "ikigai_actors.system",
+    "AgentDead": "ikigai_actors.errors",
+    "AgentNotFound": "ikigai_actors.errors",
+    "AgentRecord": "ikigai_actors.registry",
+    "AgentRef": "ikigai_actors.ref",
+    "AgentStopped": "ikigai_actors.errors",
+    "AmbiguousAgent": "ikigai_actors.errors",
+    "AnthropicProvider": "ikigai_actors.providers.anthropic",
+    "BadInput": "ikigai_actors.errors",
+    "Context": "ikigai_actors.ref",
+    "Fenced": "ikigai_actors.errors",
+    "FunctionProvider": "ikigai_actors.providers.function",
+    "Future": "ikigai_actors.futures",
+    "HistoryError": "ikigai_actors.errors",
+    "IkigaiError": "ikigai_actors.errors",
+    "Kind": "ikigai_actors.messages",
+    "MarkNotFound": "ikigai_actors.errors",
+    "Message": "ikigai_actors.messages",
+    "NameTaken": "ikigai_actors.errors",
+    "NoCurrentAgent": "ikigai_actors.errors",
+    "NoTurn": "ikigai_actors.errors",
+    "OfflineProvider": "ikigai_actors.providers.offline",
+    "ProviderError": "ikigai_actors.errors",
+    "Reply": "ikigai_actors.providers.base",
+    "Request": "ikigai_actors.providers.base",
+    "RootProtected": "ikigai_actors.errors",
+    "ScriptedProvider": "ikigai_actors.providers.scripted",
+    "Signal": "supervisors.signals",
+    "StoreError": "ikigai_actors.errors",
+    "StoreInUse": "ikigai_actors.errors",
+    "StoreTrouble": "ikigai_actors.publisher",
+    "Stream": "ikigai_actors.providers.scripted",
+    "Streamed": "ikigai_actors.publisher",
+    "SystemClosed": "ikigai_actors.errors",
+    "TimedOut": "ikigai_actors.futures",
+    "ToolCall": "ikigai_actors.providers.base",
+    "TurnInterrupted": "ikigai_actors.errors",
+    "Usage": "ikigai_actors.providers.base",
+    "WouldDeadlock": "ikigai_actors.errors",
+    "WouldWaitForItself": "ikigai_actors.errors",
+    "current_agent": "ikigai_actors.ref",
+}
+"""Where each public name lives. Looked up when first used, so that a command that only reads the registry imports no
+runtime.
+"""
+
+__all__ = [
+    "ActorSystem",
+    "AgentDead",
+    "AgentNotFound",
+    "AgentRecord",
+    "AgentRef",
+    "AgentStopped",
+    "AmbiguousAgent",
+    "AnthropicProvider",
+    "BadInput",
+    "Context",
+    "Fenced",
+    "FunctionProvider",
+    "Future",
+    "HistoryError",
+    "IkigaiError",
+    "Kind",
+    "MarkNotFound",
+    "Message",
+    "NameTaken",
+    "NoCurrentAgent",
+    "NoTurn",
+    "OfflineProvider",
+    "ProviderError",
+    "Reply",
+    "Request",
+    "RootProtected",
+    "ScriptedProvider",
+    "Signal",
+    "StoreError",
+    "StoreInUse",
+    "StoreTrouble",
+    "Stream",
+    "Streamed",
+    "SystemClosed",
+    "TimedOut",
+    "ToolCall",
+    "TurnInterrupted",
+    "Usage",
+    "WouldDeadlock",
+    "WouldWaitForItself",
+    "current_agent",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value

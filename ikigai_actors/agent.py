@@ -1,0 +1,309 @@
+"""The agent's actor: feeds the machine, hands its units to the journal, and performs the effects after the commit.
+
+While a unit is on its way to the disk the actor is held: no message reaches it, so nothing can be decided on a state
+that may not come true. The verdict releases it.
+
+    committed   the new state is taken, the log grows, subscribers hear, and then the effects leave
+    refused     the state stays, and the caller hears why
+    failed      the state is thrown away: the agent is unloaded, as after boot, and read again when next needed
+    fenced      the agent belongs to somebody else, or is dead: the actor stops
+
+Between a verdict and its effects the actor looks for signals, so a turn that was interrupted meanwhile asks no model.
+No effect starts while the host may have lost its lease.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ikigai_actors import events as on
+from ikigai_actors import machine
+from ikigai_actors.assembly import assemble
+from ikigai_actors.dispatch import CAPACITY, ActorGone, Envelope, InboxFull, PooledActor
+from ikigai_actors.errors import Fenced, HistoryError, IkigaiError, ProviderError, SystemClosed
+from ikigai_actors.futures import Future
+from ikigai_actors.journal import Committed, Failed, Refused, Verdict
+from ikigai_actors.log import Log
+from ikigai_actors.machine import Answer, Effect, Phase, RequestModel, Spawn, State, Step
+from ikigai_actors.messages import storable
+from ikigai_actors.outside import Call
+from ikigai_actors.providers.base import Delta, Reply
+from ikigai_actors.publisher import Streamed
+from ikigai_actors.units import Append, Birth, Fence, LogUnit
+
+if TYPE_CHECKING:
+    from ikigai_actors.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFailed:
+    """The log could not be read: the agent's rows are wrong, or the store did not answer."""
+
+    error: IkigaiError
+
+
+@dataclass(frozen=True, slots=True)
+class GoOn:
+    """Look again at what waits: the host may act again."""
+
+
+class AgentActor(PooledActor):
+    """Runs one agent."""
+
+    def __init__(self, runtime: "Runtime", uuid: str, name: str | None, epoch: int, head: int, turn: int) -> None:
+        """Make the actor of an agent whose log is not read yet.
+
+        Args:
+            runtime: the parts of the system that it works with.
+            uuid: the agent.
+            name: its name, if any.
+            epoch: in which this host owns it.
+            head: position of its latest message.
+            turn: id of the message that opened the turn in progress; 0 when idle.
+        """
+        super().__init__(runtime.dispatcher)
+        self.runtime = runtime
+        self.name = name
+        self.state = State(uuid, head, turn)
+        self.since = runtime.clock.now_ms()
+        self._fence = Fence(runtime.host.id, epoch)
+        self._log: Log | None = None
+        self._step: Step | None = None
+        self._effects: list[Effect] = []
+        self._forks: list[on.Fork] = []
+        self._later: list[on.Command | on.Interrupt] = []
+        self._call: Call | None = None
+        self._loading = False
+
+    def __str__(self) -> str:
+        return f"agent {self.state.uuid}"
+
+    def begin(self, log: Log) -> None:
+        """Run a child that was just born: its log is at hand, and a turn that it was born with goes on at once."""
+        self._log = log
+        phase = Phase.INTERRUPTED if self.state.turn else Phase.IDLE
+        self.state = replace(self.state, phase=phase, head=log.head, view=log.view(log.head))
+        if self.state.turn:
+            self.actor_inbox.put_urgent(on.Resume(Future()))
+
+    def on_receive(self, message: Any) -> None:
+        """One command, signal, completion or verdict; then whatever can be done next."""
+        match message:
+            case Committed() | Refused() | Failed():
+                self._settle(message)
+            case LoadFailed():
+                self._lost(message.error)
+            case GoOn():
+                pass
+            case on.Interrupt():
+                self._now_or_later(replace(message, partial=self._cancel_call()))
+            case on.AskOutcome() | on.Resume():
+                self._now_or_later(message)
+            case on.Loaded() | on.ReplyReceived() | on.ReplyFailed():
+                self._complete(message)
+            case _ if len(self._forks) + len(self._later) >= CAPACITY:
+                message.caller.settle(
+                    InboxFull(f"Agent {self.state.uuid} has {CAPACITY} commands waiting; wait for some.")
+                )
+            case on.Fork():
+                self._forks.append(message)
+            case _:
+                self._later.append(message)
+        self._go_on()
+
+    def _now_or_later(self, command: on.AskOutcome | on.Resume | on.Interrupt) -> None:
+        """What waits for no turn is looked at now, unless the log must be read first."""
+        if machine.accepts(self.state, command):
+            self._decide(command)
+        else:
+            self._later.append(command)
+
+    def _complete(self, completion: on.Completion) -> None:
+        if not isinstance(completion, on.Loaded) and completion.request == self.state.request:
+            self._call = None
+        self._decide(completion)
+
+    def _decide(self, event: on.Event) -> None:
+        self._take(machine.step(self.state, event, self.runtime.clock.now_ms()))
+
+    def _go_on(self) -> None:
+        """Perform what waits to be performed, then offer the machine what waits to be decided."""
+        inbox = self.actor_inbox
+        while not inbox.held and not inbox.closed and not inbox.urgent:
+            if self._effects:
+                if not self.runtime.host.may_act(self._wake):
+                    return
+                self._perform(self._effects.pop(0))
+            elif (command := self._next_command()) is not None:
+                self._decide(command)
+            else:
+                return
+
+    def _next_command(self) -> on.Command | on.Interrupt | None:
+        """The next command that can run now; a fork first, since it waits for less."""
+        if not self._forks and not self._later:
+            return None
+        if self.state.phase is Phase.UNLOADED:
+            self._load()
+            return None
+        if self._forks and machine.accepts(self.state, self._forks[0]):
+            return self._forks.pop(0)
+        if self._later and machine.accepts(self.state, self._later[0]):
+            return self._later.pop(0)
+        return None
+
+    def _take(self, step: Step) -> None:
+        if step.unit is None:
+            self._enter(step)
+            return
+        self._step = step
+        self.actor_inbox.held = True
+        self.runtime.journal.submit(Append(step.unit, self._fence), self.actor_inbox.release)
+
+    def _enter(self, step: Step) -> None:
+        if step.state.phase is not self.state.phase:
+            self.since = self.runtime.clock.now_ms()
+        self.state = step.state
+        self._effects.extend(step.effects)
+
+    def _settle(self, verdict: Verdict) -> None:
+        step, self._step = self._step, None
+        assert step is not None  # a verdict answers the one unit in flight
+        assert step.unit is not None
+        match verdict:
+            case Committed():
+                self._grow(step.unit)
+                self._enter(step)
+            case Refused(error=Fenced() as error):
+                self._abandon(step, error)
+                self._stop()
+            case Refused():
+                if step.caller is not None:
+                    step.caller.settle(verdict.error)
+            case Failed():
+                self._abandon(step, verdict.error)
+
+    def _grow(self, unit: LogUnit) -> None:
+        """The log in memory follows the store, and subscribers hear of it."""
+        assert self._log is not None  # an agent that writes is loaded
+        self._log.extend(unit.messages)
+        for message in unit.messages:
+            self.runtime.publisher.publish(message)
+
+    def _abandon(self, step: Step | None, error: IkigaiError) -> None:
+        """Forget a state that did not come true; the next command reads the log again."""
+        callers = [*self.state.callers, *(step.state.callers if step else ())]
+        if step is not None and step.caller is not None:
+            callers.append(step.caller)
+        callers += [effect.caller for effect in self._effects if isinstance(effect, Answer)]
+        self._effects.clear()
+        self._cancel_call()
+        self._log = None
+        self.state = State(self.state.uuid, self.state.head, self.state.turn, request=self.state.request + 1)
+        for caller in callers:
+            caller.settle(error)
+
+    def _perform(self, effect: Effect) -> None:
+        match effect:
+            case Answer():
+                effect.caller.settle(effect.value)
+            case Spawn():
+                self._spawn(effect.birth)
+            case RequestModel() if self.state.phase is Phase.WAITING_FOR_MODEL and self.state.request == effect.request:
+                self._ask_model(effect.request)
+
+    def _spawn(self, birth: Birth) -> None:
+        log = Log(birth.uuid, birth.fork_message_id, self._log, birth.messages)
+        for message in birth.messages:
+            self.runtime.publisher.publish(message)
+        self.runtime.spawn(birth, self.runtime.archive.keep(log))
+
+    def _ask_model(self, request: int) -> None:
+        assert self._log is not None  # an agent in a turn is loaded
+        settings = self.state.view.settings
+        try:
+            provider, model = self.runtime.providers.choose(settings.get("model"))
+        except ProviderError as error:
+            self.actor_inbox.put_urgent(on.ReplyFailed(request, error))
+            return
+        full_model = f"{provider.name}:{model}"
+        conversation = self._log.visible(self.state.head)
+        question = assemble(conversation, settings, agent=self.state.uuid, name=self.name, model=full_model)
+        inbox, publisher, uuid = self.actor_inbox, self.runtime.publisher, self.state.uuid
+
+        def on_delta(delta: Delta) -> None:
+            publisher.publish(Streamed(uuid, delta.text, delta.kind))
+
+        def on_reply(answer: Reply | ProviderError) -> None:
+            if isinstance(answer, ProviderError):
+                inbox.put_urgent(on.ReplyFailed(request, answer))
+            else:
+                inbox.put_urgent(on.ReplyReceived(request, replace(answer, text=storable(answer.text)), full_model))
+
+        self._call = self.runtime.outside.ask_model(provider, question, self.runtime.handle(uuid), on_delta, on_reply)
+
+    def _load(self) -> None:
+        """Read the log on the reader's thread; commands wait meanwhile."""
+        if self._loading:
+            return
+        self._loading = True
+        uuid, inbox, archive = self.state.uuid, self.actor_inbox, self.runtime.archive
+
+        def read() -> None:
+            try:
+                log = archive.load(uuid)
+            except IkigaiError as error:
+                inbox.put_urgent(LoadFailed(error))
+            else:
+                self._log = log
+                inbox.put_urgent(on.Loaded(log.head, log.view(log.head), machine.outcome_of(log.messages)))
+            finally:
+                self._loading = False
+
+        self.runtime.outside.read(read)
+
+    def _lost(self, error: IkigaiError) -> None:
+        """Without a log nothing can be done: who waits hears why, and an agent whose rows are wrong is buried."""
+        self._answer_waiting(error)
+        if isinstance(error, HistoryError):
+            self.runtime.bury(self.state.uuid, str(error))
+            self._stop()
+
+    def _answer_waiting(self, error: IkigaiError) -> None:
+        waiting = [*self._forks, *self._later]
+        self._forks, self._later = [], []
+        for command in waiting:
+            command.caller.settle(error)
+
+    def _cancel_call(self) -> str:
+        """End the model call, if one is out; return what was received of its reply."""
+        call, self._call = self._call, None
+        return call.cancel() if call is not None else ""
+
+    def _wake(self) -> None:
+        self.actor_inbox.put_urgent(GoOn())
+
+    def on_stop(self) -> None:
+        """Nobody is left waiting for an agent that acts no more."""
+        self._end(ActorGone(f"Agent {self.state.uuid} acts no more on this host.", self.state.uuid))
+
+    def on_failure(self, exception_type: Any, exception_value: Any, traceback: Any) -> None:
+        """A defect of ours in the agent's code. Its row stays ``running``: it comes back at the next boot."""
+        self._end(ActorGone(f"Agent {self.state.uuid} failed: {exception_value!r}", self.state.uuid))
+
+    def close(self) -> None:
+        """End the actor with the system; called when no worker runs any more."""
+        self._end(
+            SystemClosed("The system was closed before this was answered; an open turn comes back as interrupted.")
+        )
+        self.actor_inbox.set()
+
+    def _end(self, error: IkigaiError) -> None:
+        self._abandon(self._step, error)
+        self._answer_waiting(error)
+
+    def refuse(self, envelope: Envelope) -> None:
+        """Answer a message that will never be handled."""
+        caller = getattr(envelope.message, "caller", None)
+        if isinstance(caller, Future):
+            caller.settle(ActorGone(f"Agent {self.state.uuid} acts no more on this host.", self.state.uuid))
+        super().refuse(envelope)

@@ -1,0 +1,75 @@
+"""Boot: which agents come back, and which cannot. Linear in living agents; no log is read.
+
+An agent whose own rows are wrong is marked dead with the reason, and the others go on: a parent that is missing, a fork
+point past its parent's head, an open turn that no message began. What only the log itself can tell (a hole, a body that
+does not parse) is found when the log is first read, with the same end. Agent 0 with wrong rows is an error, since
+everybody descends from it.
+"""
+
+from typing import NamedTuple
+
+from ikigai_actors.errors import HistoryError
+from ikigai_actors.identity import RandomBytes, new_agent_uuid
+from ikigai_actors.registry import root
+from ikigai_actors.store.base import Row, Store, Transaction
+
+
+class Survivor(NamedTuple):
+    """An agent that comes back."""
+
+    uuid: str
+    name: str | None
+    epoch: int
+    head: int
+    turn: int
+
+
+class Casualty(NamedTuple):
+    """An agent that cannot."""
+
+    uuid: str
+    reason: str
+
+
+def ensure_root(store: Store, host: str, random_bytes: RandomBytes, now: int) -> None:
+    """Make agent 0 unless it is there. Whoever comes first makes it; the others find it."""
+
+    def make(tx: Transaction) -> None:
+        tx.run("tree_change")
+        tx.run("register_root", uuid=uuid, owner=host, now=now)
+
+    if store.read(root) is None:
+        uuid = new_agent_uuid(random_bytes)
+        store.write(make)
+
+
+def survey(store: Store) -> tuple[list[Survivor], list[Casualty]]:
+    """Look at every living agent. Raises `HistoryError` when agent 0's rows are wrong, `StoreError` when the store
+    fails.
+    """
+    survivors: list[Survivor] = []
+    casualties: list[Casualty] = []
+    for row in store.read(lambda tx: tx.run("boot")):
+        uuid, name, epoch, turn, fork, parent, head, _ = row
+        reason = _wrong(row)
+        if reason is None:
+            survivors.append(Survivor(uuid, name, epoch, fork if head is None else head, turn))
+        elif parent is None:
+            raise HistoryError(f"Agent 0 ({uuid}) cannot come back: {reason}. Restore a copy of the database.")
+        else:
+            casualties.append(Casualty(uuid, f"could not be restored: {reason}"))
+    return survivors, casualties
+
+
+def _wrong(row: Row) -> str | None:
+    """Why an agent cannot come back, or None."""
+    _, _, _, turn, fork, parent, head, parent_head = row
+    if parent is not None and parent_head is None:
+        return f"its parent {parent} is missing"
+    if parent is not None and fork > parent_head:
+        return f"it was forked at message {fork} of {parent}, whose log ends at {parent_head}"
+    if head is not None and head <= fork:
+        return f"its log ends at {head}, before its fork point {fork}"
+    if turn and (head is None or not fork < turn <= head):
+        return f"its open turn began with message {turn}, which is not in its log"
+    return None

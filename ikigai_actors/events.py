@@ -1,0 +1,123 @@
+"""What can happen to an agent: commands from outside, and completions of its own effects.
+
+A command carries its caller, which the machine hands back untouched in an `Answer`. A completion names the request that
+it answers.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ikigai_actors.errors import ProviderError
+from ikigai_actors.history import View
+from ikigai_actors.providers.base import Reply
+
+Caller = Any
+"""Whoever waits for the answer to a command; opaque to the machine (a future, in practice)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Open a turn; answered with its outcome."""
+
+    text: str
+    caller: Caller
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """Make a child; answered with its uuid, which the caller drew."""
+
+    child: str
+    name: str | None
+    prompt: str | None
+    settings: Mapping[str, Any]
+    restart: str
+    caller: Caller
+
+
+@dataclass(frozen=True, slots=True)
+class Clear:
+    """Begin anew, with the settings in force; answered with the position of the clear."""
+
+    caller: Caller
+
+
+@dataclass(frozen=True, slots=True)
+class SetMark:
+    """Set a mark; answered with its position."""
+
+    label: str
+    caller: Caller
+
+
+@dataclass(frozen=True, slots=True)
+class Rewind:
+    """Go back to the latest mark, or the latest with a label; answered with the position of the rewind."""
+
+    label: str | None
+    caller: Caller
+
+
+@dataclass(frozen=True, slots=True)
+class Configure:
+    """Change settings; None removes one. Answered with the position of the change."""
+
+    settings: Mapping[str, Any]
+    caller: Caller
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Go on with a turn that was cut off; answered with whether there was one."""
+
+    caller: Caller
+
+
+@dataclass(frozen=True, slots=True)
+class AskOutcome:
+    """Answered with the outcome of the turn in progress, or else of the latest one."""
+
+    caller: Caller
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    """End the turn in progress now; answered with whether there was one."""
+
+    caller: Caller
+    partial: str = ""
+    """What the model had said so far; the actor looks it up as it takes the signal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The log was read."""
+
+    head: int
+    view: View
+    last: Any
+    """The outcome of the latest turn that was closed, or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyReceived:
+    """The model answered."""
+
+    request: int
+    reply: Reply
+    model: str
+    """``provider:model`` that made the reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyFailed:
+    """The model could not answer."""
+
+    request: int
+    error: ProviderError
+
+
+Command = Prompt | Fork | Clear | SetMark | Rewind | Configure | Resume | AskOutcome
+Completion = Loaded | ReplyReceived | ReplyFailed
+Event = Command | Completion | Interrupt

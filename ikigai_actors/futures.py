@@ -1,0 +1,145 @@
+"""Futures: the answer to a command, to be waited for by a thread or awaited in an asyncio program.
+
+A future is a `pykka.Future`, with two differences. Awaiting one does not block the event loop (Pykka's own does). And a
+wait that could never end is refused: on a thread of the runtime, which would have to do the work, with `WouldDeadlock`;
+by an agent's own provider or tool, for something that happens after its turn, with `WouldWaitForItself`.
+"""
+
+import asyncio
+import concurrent.futures
+import contextlib
+import contextvars
+import queue
+import sys
+import threading
+from collections.abc import Callable, Generator
+from types import TracebackType
+from typing import Any, TypeVar
+
+import pykka
+
+from ikigai_actors.errors import IkigaiError, WouldDeadlock, WouldWaitForItself
+
+T = TypeVar("T")
+
+_thread = threading.local()
+
+acting_agent: contextvars.ContextVar[Any] = contextvars.ContextVar("acting_agent")
+"""The handle of the agent whose provider or tool runs in this context; it has a ``uuid``."""
+
+
+class TimedOut(IkigaiError, TimeoutError, pykka.Timeout):
+    """The answer did not come within the timeout. What was asked for may still happen."""
+
+
+def forbid_blocking(what: str) -> None:
+    """Declare that the calling thread must never wait for a future; ``what`` names it in the error."""
+    _thread.forbidden = what
+
+
+class Future(pykka.Future[T]):
+    """A value that is available now or later. See `pykka.Future` for ``map``, ``filter``, ``join`` and ``reduce``."""
+
+    def __init__(self, waits_for: str | None = None, make: Callable[[Any], T] | None = None) -> None:
+        """Make an open future.
+
+        Args:
+            waits_for: uuid of an agent whose turn must end before the value can come; that agent's own provider may not
+                wait.
+            make: turns what `settle` is given into the value.
+        """
+        super().__init__()
+        self._value: concurrent.futures.Future[T] = concurrent.futures.Future()
+        # Running: so that cancelling one `await` does not cancel the command, which is on its way.
+        self._value.set_running_or_notify_cancel()
+        self._waits_for = waits_for
+        self._make = make
+
+    def __repr__(self) -> str:
+        return f"<Future {'done' if self._value.done() else 'open'}>"
+
+    def get(self, *, timeout: float | None = None) -> T:
+        """Wait for the value and return it, or raise the exception that came instead.
+
+        Args:
+            timeout: seconds to wait; None waits for ever, 0 looks once.
+
+        Raises:
+            TimedOut: it did not come in time.
+            WouldDeadlock: this is a thread of the runtime.
+            WouldWaitForItself: the calling agent's own turn must end first.
+        """
+        if self._get_hook is not None:
+            return super().get(timeout=timeout)
+        if not self._value.done():
+            self._check_wait()
+        try:
+            return self._value.result(timeout)
+        except concurrent.futures.TimeoutError as error:
+            if self._value.done():  # the value is itself a TimeoutError
+                raise
+            raise TimedOut(f"No answer within {timeout} s; what was asked for may still happen.") from error
+
+    def set(self, value: T | None = None) -> None:
+        """Give the value. Raises `queue.Full` when there is one, as Pykka's futures do."""
+        try:
+            self._value.set_result(value)  # type: ignore[arg-type]  # Pykka declares the value optional
+        except concurrent.futures.InvalidStateError as error:
+            raise queue.Full from error
+
+    def set_exception(
+        self,
+        exc_info: tuple[type[BaseException] | None, BaseException | None, TracebackType | None] | None = None,
+    ) -> None:
+        """Give the exception that is raised instead of a value: the one in ``exc_info``, or the one being handled."""
+        kind, error, _ = exc_info or sys.exc_info()
+        if error is None:
+            error = kind() if kind is not None else RuntimeError("set_exception() without an exception")
+        try:
+            self._value.set_exception(error)
+        except concurrent.futures.InvalidStateError as invalid:
+            raise queue.Full from invalid
+
+    @property
+    def done(self) -> bool:
+        """Whether the value, or an exception, is there."""
+        return self._value.done()
+
+    def settle(self, value: Any) -> None:
+        """Give the value, or an exception to raise; does nothing when there is one already."""
+        with contextlib.suppress(concurrent.futures.InvalidStateError):
+            if isinstance(value, BaseException):
+                self._value.set_exception(value)
+            else:
+                self._value.set_result(value if self._make is None else self._make(value))
+
+    def __await__(self) -> Generator[Any, None, T]:
+        """Wait without blocking the event loop."""
+        if self._get_hook is not None:
+            return asyncio.get_running_loop().run_in_executor(None, self.get).__await__()
+        self._check_itself()
+        return asyncio.wrap_future(self._value).__await__()
+
+    __iter__ = __await__
+
+    def _check_wait(self) -> None:
+        what = getattr(_thread, "forbidden", None)
+        if what is not None:
+            raise WouldDeadlock(
+                f"A blocking call on {what} would keep the runtime from answering it. "
+                "Use `await future` in a coroutine, or make the call from a thread of your own."
+            )
+        self._check_itself()
+
+    def _check_itself(self) -> None:
+        actor = acting_agent.get(None)
+        if (
+            self._waits_for is not None
+            and actor is not None
+            and actor.uuid == self._waits_for
+            and not self._value.done()
+        ):
+            raise WouldWaitForItself(
+                f"Agent {actor.uuid} would wait for the end of its own turn. "
+                "Let another agent do this, or do it after the turn."
+            )

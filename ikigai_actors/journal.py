@@ -1,0 +1,327 @@
+"""The journal: the one writer of a host. It drains units into transactions and answers each by its callback.
+
+Many units share a transaction (group commit), so a thousand agents that append at once cost one wait for the disk. What
+may happen to a unit:
+
+    committed   its writes are durable; the callback gets `Committed` with the unit's answer
+    refused     it looked before it wrote, and there was a reason not to; nothing of it was written
+    failed      its statements failed, or the journal gave up; nothing of it was written
+
+When a statement fails, the transaction is rolled back and its units run again, one transaction each: a failing unit
+fails alone. While the store is down the journal tries again and again; nobody is answered, nothing is lost. After
+``patience`` seconds, or at once when trying again cannot help, it gives up: every unit fails, and ``on_failure`` hears
+of it once.
+
+Every transaction also writes its batch number into the host's row. When the connection breaks during COMMIT, that row
+says whether the commit happened: so a unit is never written twice, and never said to have failed when it did not.
+
+Callbacks run on the journal's thread. They only post: no user code, no waiting, no new unit.
+"""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ikigai_actors.clock import Clock
+from ikigai_actors.errors import CommitUnknown, IkigaiError, StoreError, StoreUnavailable, StoreUnusable, SystemClosed
+from ikigai_actors.futures import Future, TimedOut, forbid_blocking
+from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.units import Locked, Unit
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+FIRST_RETRY = 0.05
+LONGEST_RETRY = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The unit is durable."""
+
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The unit found a reason not to be written."""
+
+    error: IkigaiError
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The unit could not be written."""
+
+    error: IkigaiError
+
+
+Verdict = Committed | Refused | Failed
+Done = Callable[[Verdict], None]
+Entry = tuple[Unit, Done]
+
+
+@dataclass(frozen=True, slots=True)
+class JournalStatistics:
+    """What the journal has done and is doing."""
+
+    queued: int
+    """Units that wait for their transaction."""
+    capacity: int
+    """From how many queued units on callers outside the runtime wait."""
+    waiting: int
+    """Callers outside the runtime that wait for room now."""
+    waits: int
+    """How often such a caller had to wait."""
+    units: int
+    """Units committed."""
+    batches: int
+    """Transactions committed."""
+    retries: int
+    """Transactions tried again because the store was down."""
+    trouble: str | None
+    """Why the store does not answer at the moment; None when it does."""
+
+
+class Journal:
+    """The one writer. Start it, submit units, close it: what was accepted is written first."""
+
+    def __init__(
+        self,
+        store: Store,
+        host: str,
+        clock: Clock,
+        *,
+        capacity: int = 10_000,
+        batch: int = 1_000,
+        patience: float = 60.0,
+        on_trouble: Callable[[str | None], None] = lambda trouble: None,
+        on_failure: Callable[[StoreError], None] = lambda error: None,
+    ) -> None:
+        """Make a journal.
+
+        Args:
+            store: where it writes.
+            host: id of the host's row, which keeps the batch number.
+            clock: measures the patience.
+            capacity: from how many queued units on callers outside the runtime wait.
+            batch: the most units of one transaction.
+            patience: seconds that the store may be down before the journal gives up.
+            on_trouble: told when the store stops answering (why) and when it answers again (None).
+            on_failure: told once when the journal gives up.
+        """
+        self._store, self._host, self._clock = store, host, clock
+        self._capacity, self._batch, self._patience = capacity, batch, patience
+        self._on_trouble, self._on_failure = on_trouble, on_failure
+        self._entries: deque[Entry] = deque()
+        self._changed = threading.Condition()
+        self._closing = False
+        self._failure: StoreError | None = None
+        self._number = 0
+        self._waiting = self._waits = self._units = self._retries = 0
+        self._trouble: str | None = None
+        self._thread = threading.Thread(target=self._run, name="ikigai-journal", daemon=True)
+
+    def start(self) -> None:
+        """Start the writer's thread."""
+        self._thread.start()
+
+    def submit(self, unit: Unit, done: Done) -> None:
+        """Hand over a unit of an actor; never waits, since an actor has at most one unit in flight."""
+        with self._changed:
+            if self._failure is None and not self._closing:
+                self._entries.append((unit, done))
+                self._changed.notify_all()
+                return
+        done(Failed(self._gone()))
+
+    def perform(self, unit: Unit, timeout: float | None = None) -> Any:
+        """Commit a unit for a caller outside the runtime, and return its answer.
+
+        Waits for room in the queue, then for the commit. Raises the refusal or the failure, and `TimedOut`.
+        """
+        answer: Future[Any] = Future()
+
+        def done(verdict: Verdict) -> None:
+            answer.settle(verdict.value if isinstance(verdict, Committed) else verdict.error)
+
+        started = self._clock.monotonic()
+        self._wait_for_room(timeout)
+        self.submit(unit, done)
+        if timeout is not None:
+            timeout = max(0.0, timeout - (self._clock.monotonic() - started))
+        return answer.get(timeout=timeout)
+
+    def statistics(self) -> JournalStatistics:
+        """What it has done and is doing."""
+        return JournalStatistics(
+            queued=len(self._entries),
+            capacity=self._capacity,
+            waiting=self._waiting,
+            waits=self._waits,
+            units=self._units,
+            batches=self._number,
+            retries=self._retries,
+            trouble=self._trouble,
+        )
+
+    def close(self, timeout: float | None = None) -> None:
+        """Write what was accepted, then stop. A store that is down gets one more try, not the whole patience."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        if self._thread.ident is not None:
+            self._thread.join(timeout)
+            return
+        while self._entries:  # never started: nobody else writes
+            self.commit_pending()
+
+    def _gone(self) -> IkigaiError:
+        if self._failure is not None:
+            return SystemClosed(f"Nothing is written any more, since the store failed: {self._failure}")
+        return SystemClosed("The system is closed; open it again.")
+
+    def _wait_for_room(self, timeout: float | None) -> None:
+        with self._changed:
+            if len(self._entries) < self._capacity:
+                return
+            self._waits += 1
+            self._waiting += 1
+            try:
+                roomy = self._changed.wait_for(lambda: len(self._entries) < self._capacity or self._closing, timeout)
+            finally:
+                self._waiting -= 1
+        if not roomy:
+            raise TimedOut(f"The journal had no room within {timeout} s: {self._capacity} units wait to be written.")
+
+    def _run(self) -> None:
+        forbid_blocking("the journal's thread")
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._entries or self._closing)
+                if not self._entries:
+                    return
+            self.commit_pending()
+
+    def commit_pending(self) -> None:
+        """Write what is queued now, one transaction for as many units as may share one."""
+        with self._changed:
+            entries = [self._entries.popleft() for _ in range(min(len(self._entries), self._batch))]
+            if self._waiting:
+                self._changed.notify_all()
+        for batch in _batches(entries):
+            self._commit(batch)
+
+    def _commit(self, entries: Sequence[Entry]) -> None:
+        """Commit these units together, or else each alone; tell every one of them its verdict."""
+        units = [unit for unit, _ in entries]
+        try:
+            verdicts = self._until_it_answers(units)
+        except (StoreUnavailable, StoreUnusable) as error:
+            self._give_up(error)
+            verdicts = [Failed(self._gone())] * len(units)
+        except Exception as error:  # a statement failed, or a unit has a defect: the other agents' units go on
+            self._note_trouble(None)  # the store answers
+            if len(entries) > 1:
+                for entry in entries:
+                    self._commit((entry,))
+                return
+            verdicts = [Failed(_ours(error, units[0]))]
+        for (_, done), verdict in zip(entries, verdicts, strict=True):
+            _tell(done, verdict)
+
+    def _until_it_answers(self, units: Sequence[Unit]) -> list[Verdict]:
+        """Run the transaction until the store takes or refuses it. Raises the store's error when patience is over."""
+        if self._failure is not None:
+            return [Failed(self._gone())] * len(units)
+        started, pause = self._clock.monotonic(), FIRST_RETRY
+        number, settling, last = self._number + 1, False, False
+        verdicts: list[Verdict] = []
+        trouble: StoreError
+        while True:
+            try:
+                # A write, that locks the row: a server that has heard COMMIT and is still at it must finish first.
+                if settling and self._store.write(lambda tx: tx.run("batch_of", host=self._host)) == [(number,)]:
+                    break
+                settling = False
+                self._store.write(lambda tx: self._write(tx, units, number, verdicts))
+                break
+            except CommitUnknown as unknown:
+                settling, trouble = True, unknown
+            except StoreUnavailable as unavailable:
+                trouble = unavailable
+            if last or self._clock.monotonic() - started >= self._patience:
+                raise trouble
+            last = self._closing  # one more try, which may be what settles a COMMIT
+            self._retries += 1
+            self._note_trouble(str(trouble))
+            with self._changed:
+                self._changed.wait_for(lambda: self._closing, pause)
+            pause = min(pause * 2, LONGEST_RETRY)
+        self._number = number
+        self._units += sum(isinstance(verdict, Committed) for verdict in verdicts)
+        self._note_trouble(None)
+        return verdicts
+
+    def _write(self, tx: Transaction, units: Sequence[Unit], number: int, verdicts: list[Verdict]) -> None:
+        """One transaction: the tree's row, the agents' rows, then the units in order, then the batch number.
+
+        The verdicts are left in the caller's list, since a broken COMMIT returns nothing.
+        """
+        verdicts.clear()
+        if any(unit.changes_tree for unit in units):
+            tx.run("tree_change")
+        uuids = sorted({uuid for unit in units for uuid in unit.touches})
+        locked = {row[0]: Locked(*row) for row in tx.run("lock_agents", uuids=uuids)} if uuids else {}
+        for unit in units:
+            try:
+                verdicts.append(Committed(unit.write(tx, locked)))
+            except StoreError:
+                raise
+            except IkigaiError as refusal:
+                verdicts.append(Refused(refusal))
+        tx.defer("set_batch", host=self._host, batch=number)
+
+    def _note_trouble(self, trouble: str | None) -> None:
+        changed = (trouble is None) != (self._trouble is None)
+        self._trouble = trouble
+        if changed:
+            _tell(self._on_trouble, trouble)
+
+    def _give_up(self, error: StoreError) -> None:
+        self._failure = error
+        logger.error("The journal gives up: %s", error)
+        _tell(self._on_failure, error)
+
+
+def _tell(listener: Callable[[T], object], news: T) -> None:
+    """Call back. A listener with a defect must not end the one writer of all."""
+    try:
+        listener(news)
+    except Exception:
+        logger.exception("A listener of the journal failed on %r", news)
+
+
+def _ours(error: Exception, unit: Unit) -> IkigaiError:
+    """The error of a unit that failed, for whoever submitted it."""
+    if isinstance(error, IkigaiError):
+        return error
+    logger.error("A unit of agent(s) %s has a defect", ", ".join(unit.touches), exc_info=error)
+    return StoreError(f"The unit failed: {error!r}")
+
+
+def _batches(entries: Sequence[Entry]) -> list[list[Entry]]:
+    """Cut entries where a unit must have a transaction of its own."""
+    batches: list[list[Entry]] = []
+    shared = False
+    for entry in entries:
+        if shared and not entry[0].alone:
+            batches[-1].append(entry)
+        else:
+            batches.append([entry])
+        shared = not entry[0].alone
+    return batches

@@ -1,0 +1,162 @@
+"""Outside: where effects are performed that take time. Model calls live on one asyncio loop, logs are read on one
+thread.
+
+Nothing here decides anything. What comes of an effect is handed to a callback, which posts it to the agent's inbox. A
+call that was cancelled calls back no more: neither with a reply nor with a delta.
+"""
+
+import asyncio
+import contextlib
+import logging
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from ikigai_actors.errors import ProviderError
+from ikigai_actors.futures import acting_agent, forbid_blocking
+from ikigai_actors.providers.base import Delta, OnDelta, Provider, Reply, Request
+
+logger = logging.getLogger(__name__)
+
+OnReply = Callable[[Reply | ProviderError], None]
+
+
+class Call:
+    """A model call on its way."""
+
+    __slots__ = ("_lock", "_loop", "_on_delta", "_on_reply", "_over", "_task", "_text")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_delta: OnDelta, on_reply: OnReply) -> None:
+        self._loop, self._on_delta, self._on_reply = loop, on_delta, on_reply
+        self._lock = threading.Lock()
+        self._over = False
+        self._text: list[str] = []
+        self._task: asyncio.Task[None] | None = None
+
+    def cancel(self) -> str:
+        """End the call; return the text received so far. Nothing of it is heard of afterwards."""
+        with self._lock:
+            over, self._over = self._over, True
+        if not over:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: all that was on it is cancelled
+                self._loop.call_soon_threadsafe(self._cancel_task)
+        return "".join(self._text)
+
+    def _cancel_task(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    def begin(self, coroutine: Coroutine[Any, Any, Reply]) -> None:
+        """Start the call; on the loop."""
+        if self._over:
+            coroutine.close()
+            return
+        self._task = self._loop.create_task(self._run(coroutine))
+
+    def delta(self, delta: Delta) -> None:
+        """Pass a piece of the reply on, unless the call is over."""
+        with self._lock:
+            if self._over:
+                return
+            if delta.kind == "text":
+                self._text.append(delta.text)
+            self._on_delta(delta)
+
+    async def _run(self, coroutine: Coroutine[Any, Any, Reply]) -> None:
+        answer: Reply | ProviderError
+        try:
+            answer = await coroutine
+        except ProviderError as error:
+            answer = error
+        except asyncio.CancelledError:
+            # Ours (the call is over, nobody listens), or the provider's own doing: then the turn must end all the same.
+            answer = ProviderError("The provider cancelled its own request.", "".join(self._text))
+        except Exception as error:
+            logger.exception("A provider failed")
+            answer = ProviderError(f"The provider failed: {type(error).__name__}: {error}", "".join(self._text))
+            answer.__cause__ = error
+        with self._lock:
+            if self._over:
+                return
+            self._over = True
+        self._on_reply(answer)
+
+
+class Outside:
+    """The threads on which effects wait for the world."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="ikigai-outside", daemon=True)
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="ikigai-reader")
+        self._calls: set[Call] = set()
+        self._closed = False
+        self._closing = threading.Lock()  # held to start something: nothing is started on a loop that is closed
+        self._thread.start()
+
+    def ask_model(
+        self, provider: Provider, request: Request, agent: object, on_delta: OnDelta, on_reply: OnReply
+    ) -> Call:
+        """Send a request; the callbacks run on the event loop's thread.
+
+        Args:
+            provider: who answers.
+            request: what it is asked.
+            agent: the handle that `current_agent` gives to code that the provider runs.
+            on_delta: takes the pieces of the reply.
+            on_reply: takes the reply, or the error that came instead; once, unless the call is cancelled.
+        """
+
+        def reply(answer: Reply | ProviderError) -> None:
+            self._calls.discard(call)
+            on_reply(answer)
+
+        def begin() -> None:
+            acting_agent.set(agent)  # in the context of this callback, which the call's task copies
+            call.begin(provider.respond(request, call.delta))
+
+        call = Call(self._loop, on_delta, reply)
+        with self._closing:
+            if not self._closed:
+                self._calls.add(call)
+                self._loop.call_soon_threadsafe(begin)
+        return call
+
+    def read(self, work: Callable[[], None]) -> None:
+        """Run work that reads the store, on the reader's thread."""
+        with self._closing:
+            if not self._closed:
+                self._reader.submit(work)
+
+    def close(self, providers: list[Provider]) -> None:
+        """Cancel what is outside, close the providers, end the threads."""
+        with self._closing:
+            self._closed = True
+        for call in list(self._calls):
+            call.cancel()
+        asyncio.run_coroutine_threadsafe(_close_all(providers), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._reader.shutdown(wait=True, cancel_futures=True)
+
+    def _run(self) -> None:
+        forbid_blocking("the runtime's event loop")
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.close()
+
+
+async def _close_all(providers: list[Provider]) -> None:
+    """Wait for the cancelled calls to unwind, then close each provider, whatever another one does."""
+    tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    for provider in providers:
+        try:
+            await provider.close()
+        except Exception:
+            logger.exception("Provider %s did not close", provider.name)

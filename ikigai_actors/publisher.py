@@ -1,0 +1,110 @@
+"""What the system tells its subscribers: committed messages, deltas on the way, trouble with the store.
+
+Each subscriber has a thread of its own and a queue of its own, so a slow one delays nobody. Its callback sees events in
+the order in which they happened. When it falls too far behind, deltas are dropped and counted; messages never are.
+"""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ikigai_actors.messages import Message
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """A piece of a reply that is being received. Not stored: the finished reply comes as a message."""
+
+    agent_uuid: str
+    text: str
+    kind: str
+    """``text`` or ``thinking``."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreTrouble:
+    """The store stopped answering, or answers again. Nothing is lost meanwhile: agents wait."""
+
+    reason: str | None
+    """Why; None when it answers again."""
+
+
+Event = Message | Streamed | StoreTrouble
+Callback = Callable[[Event], None]
+
+
+class Subscription:
+    """One subscriber. Close it to hear no more."""
+
+    def __init__(self, callback: Callback, capacity: int, on_close: Callable[["Subscription"], None]) -> None:
+        self._callback, self._capacity, self._on_close = callback, capacity, on_close
+        self._events: deque[Event] = deque()
+        self._changed = threading.Condition()
+        self._closed = False
+        self.dropped = 0
+        """Deltas that were dropped because the callback was too slow."""
+        self._thread = threading.Thread(target=self._run, name="ikigai-subscriber", daemon=True)
+        self._thread.start()
+
+    def add(self, event: Event) -> None:
+        """Queue an event; a delta is dropped when the queue is full."""
+        with self._changed:
+            if isinstance(event, Streamed) and len(self._events) >= self._capacity:
+                self.dropped += 1
+                return
+            self._events.append(event)
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Deliver what is queued, then stop. Called from the callback itself it does not wait."""
+        self._on_close(self)
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._events or self._closed)
+                if not self._events:
+                    return
+                event = self._events.popleft()
+            try:
+                self._callback(event)
+            except Exception:
+                logger.exception("A subscriber failed on %r", event)
+
+
+class Publisher:
+    """Hands every event to every subscriber."""
+
+    def __init__(self) -> None:
+        self._subscriptions: tuple[Subscription, ...] = ()
+        self._lock = threading.Lock()
+
+    def subscribe(self, callback: Callback, capacity: int = 10_000) -> Subscription:
+        """Call back for each event from now on; ``capacity`` is how many may be queued before deltas are dropped."""
+        subscription = Subscription(callback, capacity, self._forget)
+        with self._lock:
+            self._subscriptions = (*self._subscriptions, subscription)
+        return subscription
+
+    def publish(self, event: Event) -> None:
+        """Tell every subscriber. Never waits."""
+        for subscription in self._subscriptions:
+            subscription.add(event)
+
+    def close(self) -> None:
+        """Deliver what is queued, and end every subscription."""
+        for subscription in self._subscriptions:
+            subscription.close()
+
+    def _forget(self, subscription: Subscription) -> None:
+        with self._lock:
+            self._subscriptions = tuple(other for other in self._subscriptions if other is not subscription)

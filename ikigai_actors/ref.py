@@ -1,0 +1,337 @@
+"""Handles of agents: what a program holds instead of an actor.
+
+    child = root.fork("analyse the schema", name="dba")     # blocks until the fork is committed
+    child.prompt("and the indexes?").get(timeout=60)        # a Future of the Reply
+    child = await root.ask.fork("analyse the schema")       # the same in an asyncio program
+
+A handle is a uuid and a system: plain, safe to share between threads, valid for dead agents too. What changes an agent
+returns after the commit, and takes ``timeout`` in seconds: a `TimedOut` says that the answer did not come in time, not
+that nothing happens. Reading works for any agent, the dead too.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pykka
+
+from ikigai_actors import events as on
+from ikigai_actors import registry
+from ikigai_actors.errors import AgentDead, BadInput, NoCurrentAgent
+from ikigai_actors.futures import Future, acting_agent
+from ikigai_actors.history import ReplayRange
+from ikigai_actors.identity import check_name, new_agent_uuid
+from ikigai_actors.log import read_ranges
+from ikigai_actors.machine import Phase
+from ikigai_actors.messages import Kind, Message, check_text
+from ikigai_actors.providers.base import Reply
+from ikigai_actors.registry import AgentRecord
+from supervisors.signals import Signal
+
+if TYPE_CHECKING:
+    from ikigai_actors.system import ActorSystem
+
+SETTINGS = ("max_tokens", "model", "system", "thinking")
+"""The settings that an agent has."""
+
+RESTART_TYPES = ("permanent", "transient", "temporary")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What an agent's history means now."""
+
+    inherited: int
+    """Messages before the fork point that are visible."""
+    own: int
+    """Messages of its own that are visible."""
+    settings: Mapping[str, Any]
+    """The settings in force."""
+    marks: tuple[tuple[str, int], ...]
+    """Label and position of the marks in force, oldest first."""
+    ranges: tuple[ReplayRange, ...]
+    """Where the history is stored."""
+    usage: Mapping[str, int]
+    """Tokens as last reported by a provider; empty when none has."""
+
+
+class AgentCommands:
+    """The commands of an agent, each as a future: ``await ref.ask.fork(...)``. See `AgentRef` for what they do."""
+
+    __slots__ = ("_ref",)
+
+    def __init__(self, ref: "AgentRef") -> None:
+        self._ref = ref
+
+    def prompt(self, text: str) -> Future[Reply]:
+        """See `AgentRef.prompt`."""
+        check_text(text, "prompt")
+        if not text.strip():
+            raise BadInput("Expected a prompt, got blank text. Say something.")
+        return self._tell(lambda caller: on.Prompt(text, caller), self._future())
+
+    def fork(
+        self,
+        prompt: str | None = None,
+        *,
+        name: str | None = None,
+        model: str | None = None,
+        system: str | None = None,
+        restart: str = "transient",
+    ) -> "Future[AgentRef]":
+        """See `AgentRef.fork`."""
+        if prompt is not None and not check_text(prompt, "prompt").strip():
+            raise BadInput("Expected a prompt for the child, got blank text. Leave it out to fork without one.")
+        if restart not in RESTART_TYPES:
+            raise BadInput(f"Expected restart to be one of {', '.join(RESTART_TYPES)}; got {restart!r}.")
+        settings = _check_settings(
+            {key: value for key, value in (("model", model), ("system", system)) if value is not None}
+        )
+        child = new_agent_uuid(self._ref.system.random_bytes)
+        name = check_name(name) if name is not None else None
+        future: Future[AgentRef] = Future(self._ref.uuid, make=self._ref.system.handle)
+        return self._tell(lambda caller: on.Fork(child, name, prompt, settings, restart, caller), future)
+
+    def reply(self) -> Future[Reply]:
+        """See `AgentRef.reply`."""
+        return self._tell(on.AskOutcome, self._future())
+
+    def clear(self) -> Future[int]:
+        """See `AgentRef.clear`."""
+        return self._tell(on.Clear, self._future())
+
+    def mark(self, label: str | None = None) -> Future[int]:
+        """See `AgentRef.mark`."""
+        text = check_text(label or "", "label")
+        return self._tell(lambda caller: on.SetMark(text, caller), self._future())
+
+    def rewind(self, label: str | None = None) -> Future[int]:
+        """See `AgentRef.rewind`."""
+        return self._tell(lambda caller: on.Rewind(label, caller), self._future())
+
+    def configure(self, **settings: Any) -> Future[int]:
+        """See `AgentRef.configure`."""
+        checked = _check_settings(settings)
+        return self._tell(lambda caller: on.Configure(checked, caller), self._future())
+
+    def resume(self) -> Future[bool]:
+        """See `AgentRef.resume`."""
+        return self._tell(on.Resume, Future())
+
+    def signal(self, signal: Signal) -> Future[bool]:
+        """See `AgentRef.signal`."""
+        if signal is not Signal.INT:
+            raise BadInput(f"Expected a Signal, got {signal!r}.")
+        future: Future[bool] = Future()
+        actor = self._ref.system.actor(self._ref.uuid)
+        actor.actor_inbox.put_urgent(on.Interrupt(future))
+        return future
+
+    def _future(self) -> Future[Any]:
+        return Future(self._ref.uuid)
+
+    def _tell(self, command: Any, future: Future[Any]) -> Future[Any]:
+        uuid = self._ref.uuid
+        try:
+            self._ref.system.actor(uuid).actor_ref.tell(command(future))
+        except pykka.ActorDeadError as error:
+            raise AgentDead(f"Agent {uuid} is dead or acts no more on this host.", uuid) from error
+        return future
+
+
+class AgentRef:
+    """The handle of one agent."""
+
+    __slots__ = ("system", "uuid")
+
+    def __init__(self, system: "ActorSystem", uuid: str) -> None:
+        """Use `ActorSystem.agent` or `AgentRef.fork`."""
+        self.system = system
+        self.uuid = uuid
+
+    def __repr__(self) -> str:
+        return f"<AgentRef {self.uuid}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AgentRef) and (other.uuid, other.system) == (self.uuid, self.system)
+
+    def __hash__(self) -> int:
+        return hash(self.uuid)
+
+    @property
+    def ask(self) -> AgentCommands:
+        """The same commands as futures, to be awaited."""
+        return AgentCommands(self)
+
+    def prompt(self, text: str) -> Future[Reply]:
+        """Open a turn: the agent answers the text.
+
+        A prompt to a busy agent waits for the end of its turn. The future gives the `Reply`; it raises `ProviderError`
+        when the model could not answer, and `TurnInterrupted` when the turn was ended.
+
+        Raises:
+            BadInput: the text is blank, or cannot be stored.
+            AgentDead: the agent is dead.
+        """
+        return self.ask.prompt(text)
+
+    def fork(
+        self,
+        prompt: str | None = None,
+        *,
+        name: str | None = None,
+        model: str | None = None,
+        system: str | None = None,
+        restart: str = "transient",
+        timeout: float | None = None,
+    ) -> "AgentRef":
+        """Make a child that inherits this agent's history and settings; return its handle after the commit.
+
+        A busy agent forks at its next step boundary. The cost is the same whatever the history.
+
+        Args:
+            prompt: the child's first prompt, which it answers at once; None lets it wait for one.
+            name: a name for the child, unique among the living.
+            model: its ``model`` setting, ``provider:model``; None inherits.
+            system: its system prompt; None inherits.
+            restart: ``permanent``, ``transient`` or ``temporary``.
+            timeout: seconds to wait.
+
+        Raises:
+            NameTaken, BadInput: the name cannot be had.
+            AgentDead, AgentStopped: this agent does not fork.
+            WouldWaitForItself: called by the agent's own provider, during its turn.
+        """
+        return self.ask.fork(prompt, name=name, model=model, system=system, restart=restart).get(timeout=timeout)
+
+    def reply(self, timeout: float | None = None) -> Reply:
+        """The outcome of the turn in progress, or else of the agent's latest one.
+
+        Raises:
+            ProviderError, TurnInterrupted: that was the outcome. A turn that a crash cut off counts as interrupted.
+            NoTurn: there was no turn yet.
+        """
+        return self.ask.reply().get(timeout=timeout)
+
+    def clear(self, timeout: float | None = None) -> int:
+        """Begin anew, with the settings in force. Returns the position of the clear."""
+        return self.ask.clear().get(timeout=timeout)
+
+    def mark(self, label: str | None = None, timeout: float | None = None) -> int:
+        """Set a mark to come back to. Labels may repeat: the latest counts. Returns its position."""
+        return self.ask.mark(label).get(timeout=timeout)
+
+    def rewind(self, label: str | None = None, timeout: float | None = None) -> int:
+        """Go back to the latest mark, or the latest with this label, inherited ones too; settings stay as they are.
+
+        Returns the position of the rewind. Raises `MarkNotFound`.
+        """
+        return self.ask.rewind(label).get(timeout=timeout)
+
+    def configure(self, *, timeout: float | None = None, **settings: Any) -> int:
+        """Change settings (``model``, ``system``, ``max_tokens``, ``thinking``); None removes one. Children inherit
+        them.
+
+        Returns the position of the change. Raises `BadInput` for an unknown setting or a wrong value.
+        """
+        return self.ask.configure(**settings).get(timeout=timeout)
+
+    def resume(self, timeout: float | None = None) -> bool:
+        """Go on with a turn that a crash cut off: its prompt is sent again. Returns whether there was one."""
+        return self.ask.resume().get(timeout=timeout)
+
+    def signal(self, signal: Signal, timeout: float | None = None) -> bool:
+        """Send a signal, which overtakes all that waits. Returns, after the commit, whether it had an effect."""
+        return self.ask.signal(signal).get(timeout=timeout)
+
+    @property
+    def record(self) -> AgentRecord:
+        """Its row of the registry, read now."""
+        return self.system.store.read(lambda tx: registry.get(tx, self.uuid))
+
+    @property
+    def name(self) -> str | None:
+        """Its name, if it has one."""
+        return self.record.name
+
+    @property
+    def parent(self) -> "AgentRef | None":
+        """The agent it was forked from; None for agent 0."""
+        return self._handle(self.record.parent_uuid)
+
+    @property
+    def supervisor(self) -> "AgentRef | None":
+        """The agent that looks after it; None for agent 0."""
+        return self._handle(self.record.supervisor_uuid)
+
+    def children(self) -> "list[AgentRef]":
+        """The living agents that it supervises, in order of creation, adopted ones last."""
+        records = self.system.store.read(lambda tx: registry.children(tx, self.uuid))
+        return [AgentRef(self.system, record.uuid) for record in records if record.living]
+
+    @property
+    def state(self) -> str:
+        """``idle``, ``waiting for the model``, ``interrupted``; or ``stopped``, ``terminating``, ``dead``."""
+        return self.system.state_of(self.record)
+
+    def history(self, all: bool = False) -> list[Message]:  # noqa: A002 - the interface names it so
+        """Its messages, inherited ones first: as clears and rewinds leave them, or ``all`` that were ever written.
+
+        Raises `HistoryError` when its rows are wrong.
+        """
+        log = self.system.archive.load(self.uuid, whole=all)
+        return list(log.between(0, log.head) if all else log.visible())
+
+    def ranges(self) -> tuple[ReplayRange, ...]:
+        """Where its history is stored, oldest first."""
+        return self.system.store.read(lambda tx: read_ranges(tx, self.uuid))
+
+    def context(self) -> Context:
+        """What its history means now: counts, settings, marks, ranges, tokens."""
+        log = self.system.archive.load(self.uuid)
+        head = log.head
+        view, visible = log.view(head), list(log.visible(head))
+        used: object = next((message.data["usage"] for message in reversed(visible) if "usage" in message.data), {})
+        return Context(
+            inherited=sum(message.id <= log.base for message in visible),
+            own=sum(message.id > log.base for message in visible),
+            settings=dict(view.settings),
+            marks=tuple((mark.label, mark.id) for mark in view.all_marks()),
+            ranges=self.ranges(),
+            usage=dict(used) if isinstance(used, Mapping) else {},
+        )
+
+    def _handle(self, uuid: str | None) -> "AgentRef | None":
+        return None if uuid is None else AgentRef(self.system, uuid)
+
+
+def current_agent() -> AgentRef:
+    """The agent on whose behalf the calling code runs: inside a FunctionProvider or a tool. Raises `NoCurrentAgent`."""
+    agent = acting_agent.get(None)
+    if not isinstance(agent, AgentRef):
+        raise NoCurrentAgent(
+            "current_agent() works inside a FunctionProvider or a tool; elsewhere use system.agent(...)."
+        )
+    return agent
+
+
+def _check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as they can be stored; raises `BadInput`."""
+    kinds: dict[str, tuple[type, str]] = {
+        "max_tokens": (int, "a whole number of tokens"),
+        "model": (str, "'provider:model'"),
+        "system": (str, "text"),
+        "thinking": (dict, "a dict as in the Messages API"),
+    }
+    for key, value in settings.items():
+        if key not in kinds:
+            raise BadInput(f"There is no setting {key!r}; expected one of {', '.join(SETTINGS)}.")
+        kind, expected = kinds[key]
+        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+            raise BadInput(f"Expected setting {key} to be {expected}, got {value!r}.")
+        if isinstance(value, str):
+            check_text(value, f"setting {key}")
+    return dict(settings)
+
+
+__all__ = ["AgentCommands", "AgentRef", "Context", "Kind", "Phase", "current_agent"]

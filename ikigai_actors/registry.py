@@ -1,0 +1,169 @@
+"""The registry: who exists. Reads table `agents`, the only source of truth; rows are never deleted.
+
+Every function takes a transaction, so several look-ups of one answer see one moment. Writes are units
+(`ikigai_actors.units`).
+"""
+
+from typing import NamedTuple
+
+from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, HistoryError
+from ikigai_actors.identity import PREFIX_LENGTH, SHORT_LENGTH, is_agent_prefix, is_agent_uuid
+from ikigai_actors.store.base import Transaction
+
+
+class AgentRecord(NamedTuple):
+    """One row of the registry."""
+
+    uuid: str
+    """22 characters of base64url, never reused."""
+    name: str | None
+    """For people; unique among the living."""
+    parent_uuid: str | None
+    """The agent it was forked from; None for agent 0. Never changes."""
+    supervisor_uuid: str | None
+    """The agent that looks after it: at first the parent."""
+    fork_message_id: int
+    """The parent's head at the fork: its own messages follow."""
+    status: str
+    """``running``, ``stopped``, ``terminating`` or ``dead``."""
+    turn: int
+    """Id of the message that opened the turn in progress; 0 when idle."""
+    restart: str
+    """``permanent``, ``transient`` or ``temporary``."""
+    exit_reason: str | None
+    """Why it died."""
+    created_at: int
+    """Milliseconds since 1970."""
+    ended_at: int | None
+    """Milliseconds since 1970; None while it lives."""
+    active_at: int
+    """When a person last looked at it in a shell; 0 for never."""
+    owner: str | None
+    """The host that runs it."""
+    epoch: int
+    """Grows with each claim and at death."""
+
+    @property
+    def living(self) -> bool:
+        """Whether it is not dead."""
+        return self.status != "dead"
+
+    @property
+    def short(self) -> str:
+        """Its name, or the first characters of its uuid: how a person knows it."""
+        return self.name or self.uuid[:SHORT_LENGTH]
+
+
+def _records(rows: list[tuple[object, ...]]) -> list[AgentRecord]:
+    return [AgentRecord._make(row) for row in rows]
+
+
+def every(tx: Transaction, status: str | None = None) -> list[AgentRecord]:
+    """All agents, or those with a status; oldest first."""
+    return sorted(
+        _records(tx.run("agents", status=status)), key=lambda record: (record.created_at, record.fork_message_id)
+    )
+
+
+def living(tx: Transaction) -> list[AgentRecord]:
+    """All agents that are not dead, in no order."""
+    return _records(tx.run("living"))
+
+
+def get(tx: Transaction, uuid: str) -> AgentRecord:
+    """The agent with this uuid. Raises `AgentNotFound`."""
+    found = _records(tx.run("agent_by_uuid", uuid=uuid))
+    if not found:
+        raise AgentNotFound(f"There is no agent {uuid}.", uuid)
+    return found[0]
+
+
+def root(tx: Transaction) -> AgentRecord | None:
+    """Agent 0, or None before it was made."""
+    found = _records(tx.run("root"))
+    return found[0] if found else None
+
+
+def find(tx: Transaction, text: str) -> AgentRecord:
+    """Look an agent up by its uuid, else by the name of a living one, else by a unique prefix of its uuid.
+
+    Raises:
+        AgentNotFound: nobody has it.
+        AmbiguousAgent: several uuids begin with it.
+    """
+    if is_agent_uuid(text):
+        return get(tx, text)
+    if found := _records(tx.run("living_by_name", name=text)):
+        return found[0]
+    if not is_agent_prefix(text):
+        raise AgentNotFound(
+            f"Expected a uuid, its first {PREFIX_LENGTH} or more characters, or a name; "
+            f"nobody is called {text[:80]!r}.",
+            text,
+        )
+    found = _records(tx.run("agents_by_prefix", prefix=text, length=len(text), most=10))
+    if not found:
+        raise AgentNotFound(f"No agent is named {text!r}, and no uuid begins with it. See the list of agents.", text)
+    if len(found) > 1:
+        candidates = sorted(record.uuid for record in found)
+        raise AmbiguousAgent(
+            f"{text!r} begins the uuid of several agents: {', '.join(candidates)}. Give more of it.", text, candidates
+        )
+    return found[0]
+
+
+def children(tx: Transaction, uuid: str) -> list[AgentRecord]:
+    """The agents that it supervises: in order of creation, adopted ones last; the dead too."""
+    return in_order(uuid, _records(tx.run("children", uuid=uuid)))
+
+
+def in_order(supervisor: str, records: list[AgentRecord]) -> list[AgentRecord]:
+    """A supervisor's children in order of creation, adopted ones last.
+
+    Fork points of one parent always grow; creation times can be equal.
+    """
+
+    def place(record: AgentRecord) -> tuple[bool, int, int]:
+        adopted = record.parent_uuid != supervisor
+        return (adopted, record.created_at if adopted else record.fork_message_id, record.fork_message_id)
+
+    return sorted(records, key=place)
+
+
+def descendants(tx: Transaction, uuid: str) -> list[AgentRecord]:
+    """All agents below it in the tree of supervisors, the dead too; oldest first."""
+    below = _records(tx.run("descendants", uuid=uuid))
+    return sorted(below, key=lambda record: (record.created_at, record.fork_message_id))
+
+
+def ancestors(tx: Transaction, uuid: str) -> list[AgentRecord]:
+    """Its supervisor, that one's supervisor, and so on to agent 0. Raises `HistoryError` when they run in a circle."""
+    rows = {record.uuid: record for record in _records(tx.run("supervisors", uuid=uuid))}
+    chain: list[AgentRecord] = []
+    current = rows.pop(uuid, None)
+    if current is None:
+        raise AgentNotFound(f"There is no agent {uuid}.", uuid)
+    while current.supervisor_uuid is not None:
+        current = rows.pop(current.supervisor_uuid, None)
+        if current is None:
+            raise HistoryError(f"The supervisors of agent {uuid} run in a circle or break off.")
+        chain.append(current)
+    return chain
+
+
+def short_uuids(records: list[AgentRecord]) -> dict[str, str]:
+    """For each agent the shortest prefix of its uuid, of 6 characters or more, that no other one shares."""
+    ordered = sorted(record.uuid for record in records)
+    short: dict[str, str] = {}
+    for place, uuid in enumerate(ordered):
+        neighbours = ordered[max(place - 1, 0) : place] + ordered[place + 1 : place + 2]
+        shared = max((_common(uuid, other) for other in neighbours), default=0)
+        short[uuid] = uuid[: max(SHORT_LENGTH, shared + 1)]
+    return short
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    return next(
+        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )

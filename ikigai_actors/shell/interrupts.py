@@ -1,0 +1,59 @@
+"""Interrupts: Ctrl-C and requests to end, taken where they do no harm.
+
+    with Interrupts() as interrupts:
+        with interrupts.heard():        # KeyboardInterrupt, SystemExit
+            line = input()
+
+Elsewhere a signal is remembered and raised when next one is heard: a write to the database is not torn in two. SIGINT
+raises `KeyboardInterrupt`; SIGTERM and SIGHUP raise `SystemExit`, so that everything is closed on the way out.
+"""
+
+import contextlib
+import signal
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any, Self
+
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+class Interrupts:
+    """Handlers of this process's signals; of the main thread alone."""
+
+    def __init__(self) -> None:
+        self._pending = 0
+        self._heard = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        for name in _NAMES:
+            number = getattr(signal, name, None)  # SIGHUP is not everywhere
+            if number is not None:
+                self._before[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    @contextlib.contextmanager
+    def heard(self) -> Iterator[None]:
+        """Raise signals inside the block, those that came before it too."""
+        before, self._heard = self._heard, True
+        try:
+            if self._pending:
+                self._raise()
+            yield
+        finally:
+            self._heard = before
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._pending = max(self._pending, number)  # SIGTERM (15) is not forgotten over SIGINT (2)
+        if self._heard:
+            self._raise()
+
+    def _raise(self) -> None:
+        number, self._pending = self._pending, 0
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
+        raise SystemExit(128 + number)

@@ -1,0 +1,185 @@
+"""The keyboard: where the shell's lines come from.
+
+`Pipe` reads standard input and prints nothing. `Terminal` shows a prompt, lets the line be edited, and keeps a history in
+a file of the user's. While an answer arrives, a terminal takes what is typed without showing it (`hushed`); a line that
+is ended meanwhile becomes the next one.
+
+`read` gives a line without its end, or None at the end of input. It raises `BadInput` for a line that is no UTF-8, and
+`KeyboardInterrupt` at Ctrl-C.
+"""
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from ikigai_actors.errors import BadInput
+
+HISTORY_LENGTH = 1_000
+"""Lines that the history file keeps."""
+
+Complete = Callable[[str], list[str]]
+"""Gives the completions of a line: whole lines."""
+
+
+class Keyboard(Protocol):
+    """Where lines come from."""
+
+    interactive: bool
+    """Whether a person types them."""
+
+    def read(self, prompt: str) -> str | None:
+        """Give the next line; None at the end."""
+
+    def unfinished(self) -> str:
+        """What had been typed when Ctrl-C came."""
+
+    def descriptor(self) -> int | None:
+        """The file descriptor that tells when something is typed; None when nobody types."""
+
+    def take(self) -> None:
+        """Take the line that was typed while an answer arrived: `read` gives it next."""
+
+    def hushed(self) -> contextlib.AbstractContextManager[None]:
+        """Do not show what is typed meanwhile."""
+
+
+class Pipe:
+    """Lines of a stream of bytes, in UTF-8."""
+
+    interactive = False
+
+    def __init__(self, stream: BinaryIO | None) -> None:
+        self._stream = stream
+        self._number = 0
+
+    def read(self, prompt: str) -> str | None:
+        """See `Keyboard.read`; the prompt is not shown."""
+        line = self._stream.readline() if self._stream is not None else b""
+        self._number += 1
+        if not line:
+            return None
+        try:
+            text = line.decode("utf-8-sig" if self._number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise BadInput(
+                f"Line {self._number} is no UTF-8 (byte {line[error.start]:#04x} at {error.start + 1}); it was skipped."
+            ) from error
+        return text.rstrip("\r\n")
+
+    def unfinished(self) -> str:
+        """Nothing: whole lines are read."""
+        return ""
+
+    def descriptor(self) -> int | None:
+        """None: the next line is read when the answer is complete."""
+        return None
+
+    def take(self) -> None:
+        """Nothing is typed."""
+
+    def hushed(self) -> contextlib.AbstractContextManager[None]:
+        """Nothing is shown."""
+        return contextlib.nullcontext()
+
+
+class Terminal:
+    """Lines that a person types, with the editing of the standard library's readline."""
+
+    interactive = True
+
+    def __init__(self, history: Path | None, complete: Complete) -> None:
+        """Make the one terminal of this process.
+
+        Args:
+            history: the file that keeps what was typed; it is made readable for its user alone. None keeps nothing.
+            complete: called at the Tab key with the line before the cursor.
+        """
+        self._typed: list[str | None] = []
+        self._descriptor = sys.stdin.fileno()
+        self._history = history
+        try:
+            import readline
+        except ImportError:  # not on Windows: the console edits lines itself
+            self._readline = None
+            return
+        self._readline = readline
+        readline.set_auto_history(False)
+        readline.set_completer_delims("")
+        readline.set_completer(lambda _, index: _nth(complete(readline.get_line_buffer()), index))
+        readline.parse_and_bind("tab: complete")
+        readline.set_history_length(HISTORY_LENGTH)
+        self._open_history()
+
+    def read(self, prompt: str) -> str | None:
+        """See `Keyboard.read`."""
+        try:
+            line = input(prompt) if not self._typed else self._typed.pop(0)
+        except EOFError:
+            print()  # the prompt stands there yet
+            return None
+        except UnicodeDecodeError as error:
+            raise BadInput(f"What was typed is no {error.encoding}; it was skipped.") from error
+        if line is not None:
+            self._remember(line)
+        return line
+
+    def unfinished(self) -> str:
+        """See `Keyboard.unfinished`."""
+        print()
+        return self._readline.get_line_buffer() if self._readline is not None else ""
+
+    def descriptor(self) -> int | None:
+        """See `Keyboard.descriptor`."""
+        return self._descriptor
+
+    def take(self) -> None:
+        """See `Keyboard.take`. Nothing but Ctrl-D gives no bytes, which is the end of input."""
+        line = os.read(self._descriptor, 65536)
+        self._typed.append(line.decode("utf-8", "replace").rstrip("\r\n") if line else None)
+
+    @contextlib.contextmanager
+    def hushed(self) -> Iterator[None]:
+        """See `Keyboard.hushed`."""
+        try:
+            import termios
+        except ImportError:
+            yield
+            return
+        before = termios.tcgetattr(self._descriptor)
+        quiet = [*before]
+        quiet[3] &= ~termios.ECHO
+        termios.tcsetattr(self._descriptor, termios.TCSADRAIN, quiet)
+        try:
+            yield
+        finally:
+            termios.tcsetattr(self._descriptor, termios.TCSADRAIN, before)
+
+    def _open_history(self) -> None:
+        """Read the history file, or make it; without one the session goes on all the same."""
+        if self._history is None or self._readline is None:
+            return
+        try:
+            self._history.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(self._history, os.O_CREAT | os.O_RDWR, 0o600))
+            self._readline.read_history_file(self._history)
+        except OSError:
+            self._history = None
+
+    def _remember(self, line: str) -> None:
+        """Keep a line at once: nothing is lost by ``kill -9``."""
+        if self._readline is None or not line.strip():
+            return
+        length = self._readline.get_current_history_length()
+        if length and self._readline.get_history_item(length) == line:
+            return
+        self._readline.add_history(line)
+        if self._history is not None:
+            with contextlib.suppress(OSError):
+                self._readline.append_history_file(1, self._history)
+
+
+def _nth(texts: list[str], index: int) -> str | None:
+    return texts[index] if index < len(texts) else None

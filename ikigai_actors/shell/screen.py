@@ -1,0 +1,84 @@
+"""The screen: where everything is printed, made harmless.
+
+    screen.line("forked from dba", dim=True)    a line of its own
+    screen.stream("Hel"), screen.stream("lo")   pieces of an answer
+    screen.fresh()                              ends the line in progress, if any
+    screen.notice("No key is set.")             what nobody asked for, on standard error
+
+What answers a line of input goes to standard output: answers, what commands tell, errors. All else is a notice. Bold
+and dim are used on a terminal only, and not when ``NO_COLOR`` is set.
+
+Text of models and people may hold control characters, which could move the cursor or paint a prompt. They are printed
+as ``\x1b``: C0 (but newline and tab), DEL, C1, and the signs that turn the direction of writing.
+"""
+
+import os
+import sys
+from typing import IO
+
+import click
+
+_CONTROLS = [
+    *(code for code in range(0x20) if chr(code) not in "\n\t"),
+    *range(0x7F, 0xA0),
+    *range(0x202A, 0x202F),  # embeddings and overrides of direction
+    *range(0x2066, 0x206A),  # isolates
+]
+_ESCAPES = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in _CONTROLS}
+
+
+def harmless(text: str) -> str:
+    """The text with its control characters spelled out. Carriage returns before a newline are dropped."""
+    return text.replace("\r\n", "\n").translate(_ESCAPES)
+
+
+def one_line(text: str) -> str:
+    """The text as one harmless line."""
+    return harmless(" ".join(text.split()))
+
+
+class Screen:
+    """Standard output and standard error, as the shell uses them."""
+
+    def __init__(self) -> None:
+        self.styled = _styled(sys.stdout)
+        """Whether bold and dim are used."""
+        self._notices_styled = _styled(sys.stderr)
+        self._open = False
+
+    def line(self, text: str = "", *, bold: bool = False, dim: bool = False) -> None:
+        """Print a line of its own."""
+        self.fresh()
+        self._print(_style(harmless(text), bold, dim) + "\n")
+
+    def error(self, text: str) -> None:
+        """Print why a line of input could not be done."""
+        self.line(f"error: {text}")
+
+    def stream(self, text: str) -> None:
+        """Print a piece of an answer."""
+        if text:
+            self._print(harmless(text))
+            self._open = not text.endswith("\n")
+
+    def fresh(self) -> None:
+        """End the line in progress, if there is one."""
+        if self._open:
+            self._open = False
+            self._print("\n")
+
+    def notice(self, text: str) -> None:
+        """Print what nobody asked for."""
+        self.fresh()
+        click.echo(_style(harmless(text), dim=True), err=True, color=self._notices_styled)
+
+    def _print(self, text: str) -> None:
+        click.echo(text, nl=False, color=self.styled)
+
+
+def _style(text: str, bold: bool = False, dim: bool = False) -> str:
+    return click.style(text, bold=bold or None, dim=dim or None) if text and (bold or dim) else text
+
+
+def _styled(stream: IO[str] | None) -> bool:
+    return stream is not None and stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

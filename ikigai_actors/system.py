@@ -1,0 +1,291 @@
+"""The actor system: the composition root, and what a program opens.
+
+    with ActorSystem.open("team.db") as system:
+        child = system.root.fork("analyse the schema", name="dba")
+        print(child.reply(timeout=60).text)
+
+Open: the store, the lock or lease, the schema, agent 0, the claim of all agents, then one actor for each that is not
+dead. Close, or leave the block: nothing new starts, what is outside is cancelled, what was accepted is written, the
+database is given up. A turn that is open then comes back as interrupted. ``kill -9`` leaves the same, without the
+courtesy.
+"""
+
+import logging
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from ikigai_actors import events as on
+from ikigai_actors import registry
+from ikigai_actors.agent import AgentActor
+from ikigai_actors.boot import Casualty, Survivor, ensure_root, survey
+from ikigai_actors.clock import Clock, SystemClock
+from ikigai_actors.dispatch import Dispatcher, Workers
+from ikigai_actors.errors import AgentDead, BadInput, IkigaiError, StoreError, SystemClosed
+from ikigai_actors.futures import Future
+from ikigai_actors.host import LEASE, Host, take_database
+from ikigai_actors.identity import RandomBytes, new_agent_uuid
+from ikigai_actors.journal import Journal, JournalStatistics
+from ikigai_actors.log import Archive
+from ikigai_actors.machine import Phase
+from ikigai_actors.outside import Outside
+from ikigai_actors.providers.anthropic import AnthropicProvider
+from ikigai_actors.providers.base import Provider
+from ikigai_actors.providers.offline import OfflineProvider
+from ikigai_actors.publisher import Callback, Publisher, StoreTrouble, Subscription
+from ikigai_actors.ref import AgentRef
+from ikigai_actors.registry import AgentRecord
+from ikigai_actors.runtime import Providers, Runtime
+from ikigai_actors.store import open_store
+from ikigai_actors.store.base import Store
+from ikigai_actors.store.migrations import ensure_schema, migrate
+from ikigai_actors.units import Touch
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SystemStatistics:
+    """What a system is doing."""
+
+    agents: int
+    """Agents that this host runs."""
+    working: int
+    """Agents whose turn is in progress."""
+    journal: JournalStatistics
+    """The writer."""
+    read_logs: int
+    """Logs read from the store since open."""
+
+
+class ActorSystem:
+    """Runs the agents of one database. Open it with `open`."""
+
+    def __init__(
+        self,
+        store: Store,
+        host: Host,
+        providers: Providers,
+        clock: Clock,
+        random_bytes: RandomBytes,
+        dispatcher: Dispatcher,
+        patience: float,
+    ) -> None:
+        """Put the parts together; use `open`."""
+        publisher = Publisher()
+        journal = Journal(
+            store,
+            host.id,
+            clock,
+            patience=patience,
+            on_trouble=lambda trouble: publisher.publish(StoreTrouble(trouble)),
+            on_failure=self._fail,
+        )
+        self.store = store
+        self.random_bytes = random_bytes
+        self.archive = Archive(store)
+        self._runtime = Runtime(
+            clock=clock,
+            host=host,
+            journal=journal,
+            archive=self.archive,
+            outside=Outside(),
+            publisher=publisher,
+            dispatcher=dispatcher,
+            providers=providers,
+            handle=self.handle,
+        )
+        self._closing = threading.Lock()
+        self._closed = False
+        self._failure: IkigaiError | None = None
+
+    @classmethod
+    def open(
+        cls,
+        database: str | os.PathLike[str] | None = None,
+        provider: Provider | str | None = None,
+        providers: Mapping[str, Provider] | None = None,
+        *,
+        resume: bool = False,
+        workers: int = 2,
+        patience: float = 60.0,
+        lease: float = LEASE,
+    ) -> Self:
+        """Open a database and bring its agents back.
+
+        Args:
+            database: a path, or a URL: ``sqlite:///file``, ``sqlite:///:memory:``, ``postgresql://…``. None means
+                ``$IKIGAI_DATABASE_URL``, and else the default file.
+            provider: who answers for agents whose settings name no model: a provider, or ``"offline"``,
+                ``"anthropic"``, ``"anthropic:model"``. None means anthropic when ``ANTHROPIC_API_KEY`` is set, else
+                offline. Never stored.
+            providers: further providers, by the name that ``model`` settings use.
+            resume: go on with the turns that were cut off.
+            workers: threads that run agents.
+            patience: seconds that the store may be down before the system stops.
+            lease: seconds for which this host owns a PostgreSQL database after each renewal.
+
+        Raises:
+            StoreInUse: another process runs this database.
+            StoreError: the database cannot be used; the message says what to do.
+            BadInput: the URL or the provider's name cannot be used.
+        """
+        chosen = _choose_providers(provider, providers or {})
+        clock, random_bytes = SystemClock(), os.urandom
+        store = open_store(database)
+        try:
+            ensure_schema(store)
+            host = take_database(store, new_agent_uuid(random_bytes), clock, lease)
+        except BaseException:
+            store.close()
+            raise
+        try:
+            migrate(store)
+            ensure_root(store, host.id, random_bytes, clock.now_ms())
+            survivors, casualties = survey(store)
+        except BaseException:
+            host.release()
+            store.close()
+            raise
+        system = cls(store, host, chosen, clock, random_bytes, Workers(workers), patience)
+        system._boot(survivors, casualties)
+        if resume:
+            system.resume()
+        return system
+
+    def _boot(self, survivors: list[Survivor], casualties: list[Casualty]) -> None:
+        """Run those that come back, and bury the others."""
+        runtime = self._runtime
+        runtime.journal.start()
+        runtime.host.keep(self._fail)
+        for agent in survivors:
+            runtime.start(agent.uuid, agent.name, agent.epoch, agent.head, agent.turn)
+        for casualty in casualties:
+            logger.error("Agent %s %s", casualty.uuid, casualty.reason)
+            runtime.bury(casualty.uuid, casualty.reason)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def root(self) -> AgentRef:
+        """Agent 0, from which all others descend."""
+        record = self.store.read(registry.root)
+        assert record is not None  # made before the first open returned
+        return self.handle(record.uuid)
+
+    def agent(self, text: str) -> AgentRef:
+        """The agent with this uuid, name, or unique prefix of a uuid (4 characters or more).
+
+        Raises:
+            AgentNotFound, AmbiguousAgent: the text finds nobody, or several.
+        """
+        return self.handle(self.store.read(lambda tx: registry.find(tx, text)).uuid)
+
+    def agents(self, status: str | None = None) -> list[AgentRecord]:
+        """The registry, oldest first, the dead too; or only agents with a status."""
+        return self.store.read(lambda tx: registry.every(tx, status))
+
+    def subscribe(self, callback: Callback) -> Subscription:
+        """Call back for each committed message (`Message`), each piece of a reply on its way (`Streamed`), and trouble
+        with the store (`StoreTrouble`); in order, on a thread of its own. Close the subscription to hear no more.
+        """
+        return self._runtime.publisher.subscribe(callback)
+
+    def statistics(self) -> SystemStatistics:
+        """What the system is doing now."""
+        actors = list(self._runtime.actors.values())
+        return SystemStatistics(
+            agents=len(actors),
+            working=sum(actor.state.phase is Phase.WAITING_FOR_MODEL for actor in actors),
+            journal=self._runtime.journal.statistics(),
+            read_logs=self.archive.read_logs,
+        )
+
+    def resume(self) -> list[AgentRef]:
+        """Go on with every turn that was cut off; returns the agents that do."""
+        cut_off = [
+            actor.state.uuid
+            for actor in list(self._runtime.actors.values())
+            if actor.state.turn and actor.state.phase in (Phase.UNLOADED, Phase.INTERRUPTED)
+        ]
+        for uuid in cut_off:
+            self.actor(uuid).actor_ref.tell(on.Resume(Future()))
+        return [self.handle(uuid) for uuid in cut_off]
+
+    def close(self) -> None:
+        """Give everything up in order; a second call does nothing."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+            runtime = self._runtime
+            runtime.outside.close(list(runtime.providers))
+            runtime.journal.close()
+            runtime.dispatcher.close()
+            for actor in list(runtime.actors.values()):
+                actor.close()
+            runtime.publisher.close()
+            runtime.host.release()
+            self.store.close()
+
+    def handle(self, uuid: str) -> AgentRef:
+        """The handle of an agent whose uuid is known; nothing is looked up."""
+        return AgentRef(self, uuid)
+
+    def actor(self, uuid: str) -> AgentActor:
+        """The actor that runs an agent. Raises `SystemClosed`, `AgentNotFound` and `AgentDead`."""
+        if self._failure is not None:
+            raise SystemClosed(f"The system stopped: {self._failure}") from self._failure
+        if self._closed:
+            raise SystemClosed("The system is closed; open it again.")
+        actor = self._runtime.actors.get(uuid)
+        if actor is None:
+            record = self.store.read(lambda tx: registry.get(tx, uuid))
+            raise AgentDead(
+                f"Agent {record.short} is {record.status}: {record.exit_reason or 'not run by this host'}.", uuid
+            )
+        return actor
+
+    def state_of(self, record: AgentRecord) -> str:
+        """What an agent is doing, in a word or two."""
+        if record.status != "running":
+            return record.status
+        actor = self._runtime.actors.get(record.uuid)
+        phase = actor.state.phase if actor is not None else Phase.UNLOADED
+        if phase is Phase.UNLOADED:
+            return (Phase.INTERRUPTED if record.turn else Phase.IDLE).value
+        return phase.value
+
+    def touch(self, agent: AgentRef) -> None:
+        """Remember that a person looked at an agent: a shell begins there next time."""
+        self._runtime.journal.perform(Touch(agent.uuid, self._runtime.clock.now_ms()))
+
+    def _fail(self, error: IkigaiError) -> None:
+        """The store is gone for good, or belongs to another host: stop, with one error. No agent crashes, none is
+        buried.
+        """
+        if isinstance(error, StoreError):
+            self._runtime.publisher.publish(StoreTrouble(str(error)))
+        self._failure = error
+        threading.Thread(target=self.close, name="ikigai-closing").start()
+
+
+def _choose_providers(provider: Provider | str | None, others: Mapping[str, Provider]) -> Providers:
+    registered: dict[str, Provider] = {"offline": OfflineProvider(), "anthropic": AnthropicProvider(), **others}
+    if provider is None:
+        provider = "anthropic" if os.environ.get("ANTHROPIC_API_KEY") else "offline"
+    if not isinstance(provider, str):
+        return Providers(registered, provider)
+    name, _, model = provider.partition(":")
+    if name not in registered:
+        raise BadInput(f"There is no provider {name!r}; expected one of {', '.join(sorted(registered))}.")
+    return Providers(registered, registered[name], model)

@@ -1,0 +1,78 @@
+"""The public surface: few names, pinned."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import ikigai_actors
+
+PUBLIC = [
+    "ActorSystem",
+    "AgentDead",
+    "AgentNotFound",
+    "AgentRecord",
+    "AgentRef",
+    "AgentStopped",
+    "AmbiguousAgent",
+    "AnthropicProvider",
+    "BadInput",
+    "Context",
+    "Fenced",
+    "FunctionProvider",
+    "Future",
+    "HistoryError",
+    "IkigaiError",
+    "Kind",
+    "MarkNotFound",
+    "Message",
+    "NameTaken",
+    "NoCurrentAgent",
+    "NoTurn",
+    "OfflineProvider",
+    "ProviderError",
+    "Reply",
+    "Request",
+    "RootProtected",
+    "ScriptedProvider",
+    "Signal",
+    "StoreError",
+    "StoreInUse",
+    "StoreTrouble",
+    "Stream",
+    "Streamed",
+    "SystemClosed",
+    "TimedOut",
+    "ToolCall",
+    "TurnInterrupted",
+    "Usage",
+    "WouldDeadlock",
+    "WouldWaitForItself",
+    "current_agent",
+]
+
+
+def test_the_package_exports_these_names_sorted() -> None:
+    assert ikigai_actors.__all__ == PUBLIC
+
+
+def test_every_export_is_there_and_documented() -> None:
+    for name in ikigai_actors.__all__:
+        assert getattr(ikigai_actors, name).__doc__, name
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    tree = ast.parse(Path(ikigai_actors.__file__).read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert seen == set(ikigai_actors.__all__)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    assert not hasattr(ikigai_actors, "Manager")
+
+
+def test_importing_the_system_imports_neither_the_model_client_nor_a_database_server_client() -> None:
+    code = "import sys; from ikigai_actors import ActorSystem; print([m for m in sys.modules if '.' not in m])"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert not {"anthropic", "psycopg", "aiohttp", "hypothesis"} & set(ast.literal_eval(loaded))
