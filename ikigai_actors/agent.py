@@ -46,6 +46,11 @@ class GoOn:
     """Look again at what waits: the host may act again."""
 
 
+@dataclass(frozen=True, slots=True)
+class Buried:
+    """The registry says that the agent is dead."""
+
+
 class AgentActor(PooledActor):
     """Runs one agent."""
 
@@ -94,6 +99,8 @@ class AgentActor(PooledActor):
                 self._lost(message.error)
             case GoOn():
                 pass
+            case Buried():
+                self._stop()
             case on.Interrupt():
                 self._now_or_later(replace(message, partial=self._cancel_call()))
             case on.AskOutcome() | on.Resume():
@@ -266,7 +273,6 @@ class AgentActor(PooledActor):
         self._answer_waiting(error)
         if isinstance(error, HistoryError):
             self.runtime.bury(self.state.uuid, str(error))
-            self._stop()
 
     def _answer_waiting(self, error: IkigaiError) -> None:
         waiting = [*self._forks, *self._later]

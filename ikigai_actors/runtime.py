@@ -1,20 +1,23 @@
 """The parts of a running system that an agent's actor works with. Put together by `ActorSystem`."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ikigai_actors.agent import AgentActor
+from ikigai_actors.agent import AgentActor, Buried
 from ikigai_actors.clock import Clock
 from ikigai_actors.dispatch import Dispatcher
 from ikigai_actors.errors import ProviderUnknown
 from ikigai_actors.host import Host
-from ikigai_actors.journal import Journal, Refused, Verdict
+from ikigai_actors.journal import Committed, Journal, Verdict
 from ikigai_actors.log import Archive, Log
 from ikigai_actors.outside import Outside
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.publisher import Publisher
 from ikigai_actors.units import FIRST_EPOCH, Birth, Bury
+
+logger = logging.getLogger(__name__)
 
 
 class Handles(Protocol):
@@ -77,10 +80,14 @@ class Runtime:
         self.start(birth.uuid, birth.name, FIRST_EPOCH, head, birth.turn).begin(log)
 
     def bury(self, uuid: str, reason: str) -> None:
-        """Mark an agent dead that cannot go on; returns before it is done."""
+        """Mark an agent dead that cannot go on, and end its actor; returns before it is done. Agent 0 is refused, and stays."""
 
         def done(verdict: Verdict) -> None:
-            if not isinstance(verdict, Refused):
-                self.actors.pop(uuid, None)
+            if isinstance(verdict, Committed):
+                logger.error("Agent %s is dead: %s", uuid, reason)
+                if (actor := self.actors.pop(uuid, None)) is not None:
+                    actor.actor_inbox.put_urgent(Buried())
+            else:
+                logger.error("Agent %s could not be buried (%s): %s", uuid, verdict.error, reason)
 
         self.journal.submit(Bury(uuid, reason, self.clock.now_ms()), done)

@@ -10,7 +10,6 @@ database is given up. A turn that is open then comes back as interrupted. ``kill
 courtesy.
 """
 
-import logging
 import os
 import threading
 from collections.abc import Mapping
@@ -44,7 +43,6 @@ from ikigai_actors.store.base import Store
 from ikigai_actors.store.migrations import ensure_schema, migrate
 from ikigai_actors.units import Touch
 
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +162,6 @@ class ActorSystem:
         for agent in survivors:
             runtime.start(agent.uuid, agent.name, agent.epoch, agent.head, agent.turn)
         for casualty in casualties:
-            logger.error("Agent %s %s", casualty.uuid, casualty.reason)
             runtime.bury(casualty.uuid, casualty.reason)
 
     def __enter__(self) -> Self:

@@ -8,6 +8,7 @@ from ikigai_actors import (
     ActorSystem,
     AgentDead,
     AgentNotFound,
+    AgentStopped,
     AmbiguousAgent,
     BadInput,
     FunctionProvider,
@@ -32,6 +33,7 @@ from ikigai_actors import (
     current_agent,
 )
 from tests.gate import DEADLINE, Gate, Hanging
+from tests.trees import stop
 
 
 def echo(request: Request) -> str:
@@ -288,6 +290,16 @@ def test_commands_wait_for_the_end_of_the_turn_in_order_of_arrival(database: str
         for future in (first, marked, second, cleared):
             future.get(timeout=DEADLINE)
         assert kinds(system.root.history(all=True)) == ["user", "assistant", "mark", "user", "assistant", "clear"]
+
+
+def test_a_stopped_agent_does_not_fork_and_goes_on_unharmed(database: str) -> None:
+    with open_echo(database) as system:
+        child = system.root.fork()
+        stop(system.store, child.uuid)
+        with pytest.raises(AgentStopped, match="stopped"):
+            child.fork("x", timeout=DEADLINE)
+        stop(system.store, child.uuid, "running")
+        assert child.fork("x").reply(timeout=DEADLINE).text == "x / 1"
 
 
 def test_a_name_is_unique_among_the_living(database: str) -> None:

@@ -1,0 +1,162 @@
+"""The archive: each log is read once, no further back than needed, and shared."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from ikigai_actors.errors import AgentNotFound, HistoryError
+from ikigai_actors.log import Archive, read_ranges
+from ikigai_actors.messages import Message
+from ikigai_actors.store.base import Store, Transaction
+
+Row = tuple[str, str | None, int, Sequence[str]]
+"""An agent: uuid, parent, fork point, the kinds of its messages."""
+
+
+def plant(store: Store, *agents: Row) -> None:
+    """Write agents and their logs as a runtime would have."""
+
+    def work(tx: Transaction) -> None:
+        for uuid, parent, fork, kinds in agents:
+            tx.run(
+                "register",
+                uuid=uuid,
+                name=None,
+                parent=parent,
+                supervisor=parent,
+                fork=fork,
+                turn=0,
+                restart="transient",
+                now=1,
+                owner=None,
+                epoch=1,
+            )
+            tx.append(
+                [
+                    Message(uuid, place, kind, f"{uuid}{place}", {}, 1).row()
+                    for place, kind in enumerate(kinds, fork + 1)
+                ]
+            )
+
+    store.write(work)
+
+
+def break_row(store: Store, uuid: str, position: int, data: str) -> None:
+    """Replace a message's data by what no JSON is."""
+    store.write(lambda tx: tx.append([(uuid, position, "user", "broken", data, 1)]))
+
+
+def contents(archive: Archive, uuid: str, whole: bool = False) -> list[str]:
+    log = archive.load(uuid, whole)
+    return [m.content for m in (log.between(0, log.head) if whole else log.visible())]
+
+
+def test_siblings_share_the_log_of_their_parent_which_is_read_once(store: Store) -> None:
+    plant(store, ("root", None, 0, ["user"]), ("a", "root", 1, ["user"]), ("b", "root", 1, []))
+    archive = Archive(store)
+    a, b = archive.load("a"), archive.load("b")
+    assert a.parent is b.parent is archive.load("root")
+    assert archive.read_logs == 3
+    assert [m.content for m in a.visible()] == ["root1", "a2"]
+    assert [m.content for m in b.visible()] == ["root1"]
+
+
+def test_a_log_that_nobody_uses_any_more_leaves_the_memory(store: Store) -> None:
+    plant(store, ("root", None, 0, ["user"]), ("a", "root", 1, ["user"]))
+    archive = Archive(store)
+    archive.load("a")
+    archive.load("a")
+    assert archive.read_logs == 4
+
+
+def test_ancestors_before_a_clear_are_not_read_until_somebody_needs_them(store: Store) -> None:
+    plant(
+        store,
+        ("root", None, 0, ["user"]),
+        ("a", "root", 1, ["user", "clear", "user"]),
+        ("early", "a", 2, ["user"]),
+        ("late", "a", 4, ["user"]),
+    )
+    archive = Archive(store)
+    late = archive.load("late")
+    assert [m.content for m in late.visible()] == ["a4", "late5"]
+    assert archive.read_logs == 2
+    early = archive.load("early")
+    assert [m.content for m in early.visible()] == ["root1", "a2", "early3"]
+    assert early.parent is late.parent
+    assert archive.read_logs == 4
+    assert [m.content for m in late.visible()] == ["a4", "late5"]
+
+
+def test_settings_and_marks_before_the_clear_are_right_after_the_ancestors_were_attached(store: Store) -> None:
+    plant(store, ("root", None, 0, ["mark"]), ("a", "root", 1, ["mark", "clear"]), ("early", "a", 2, []))
+    archive = Archive(store)
+    kept = archive.load("a")
+    early = archive.load("early")
+    assert [mark.id for mark in early.view(2).all_marks()] == [1, 2]
+    assert kept.view(3).all_marks() == []
+
+
+def test_a_whole_history_goes_back_beyond_the_clear(store: Store) -> None:
+    plant(store, ("root", None, 0, ["user"]), ("a", "root", 1, ["clear", "user"]))
+    archive = Archive(store)
+    assert contents(archive, "a") == ["a3"]
+    assert contents(archive, "a", whole=True) == ["root1", "a2", "a3"]
+
+
+def test_five_thousand_levels_are_read_in_a_few_queries(store: Store) -> None:
+    plant(store, ("level0", None, 0, ["user"]))
+    plant(store, *((f"level{n}", f"level{n - 1}", n, ["user"]) for n in range(1, 5_000)))
+    assert len(contents(Archive(store), "level4999")) == 5_000
+    assert len(store.read(lambda tx: read_ranges(tx, "level4999"))) == 5_000
+
+
+def test_ranges_are_those_of_the_walk(store: Store) -> None:
+    plant(
+        store,
+        ("root", None, 0, ["user", "clear", "user"]),
+        ("silent", "root", 3, []),
+        ("leaf", "silent", 3, ["user"]),
+        ("first", "root", 0, ["user"]),
+    )
+    assert store.read(lambda tx: read_ranges(tx, "leaf")) == (("root", 2, 3), ("leaf", 3, 0))
+    assert store.read(lambda tx: read_ranges(tx, "first")) == (("first", 0, 0),)
+
+
+def test_an_unknown_agent_is_not_found(store: Store) -> None:
+    with pytest.raises(AgentNotFound):
+        Archive(store).load("nobody")
+
+
+def test_a_hole_or_a_body_that_does_not_parse_is_an_error_for_its_agent(store: Store) -> None:
+    plant(
+        store,
+        ("root", None, 0, ["user"]),
+        ("hole", "root", 1, []),
+        ("bad", "root", 1, ["user"]),
+        ("array", "root", 1, []),
+    )
+    break_row(store, "hole", 3, "{}")
+    break_row(store, "bad", 3, "{no json")
+    break_row(store, "array", 2, "[]")
+    for uuid, reason in (("hole", "hole"), ("bad", "no JSON"), ("array", "no JSON object")):
+        with pytest.raises(HistoryError, match=reason):
+            Archive(store).load(uuid)
+
+
+def test_a_child_forked_before_the_damage_has_its_history_and_one_forked_after_has_not(store: Store) -> None:
+    plant(store, ("root", None, 0, ["user", "user"]))
+    break_row(store, "root", 4, "{}")
+    plant(store, ("before", "root", 2, ["user"]), ("after", "root", 4, ["user"]))
+    archive = Archive(store)
+    assert contents(archive, "before") == ["root1", "root2", "before3"]
+    with pytest.raises(HistoryError, match="hole"):
+        archive.load("after")
+    with pytest.raises(HistoryError, match="hole"):
+        archive.load("root")
+
+
+def test_a_fork_point_past_the_parents_head_is_an_error(store: Store) -> None:
+    plant(store, ("root", None, 0, ["user"]), ("child", "root", 7, ["user"]))
+    with pytest.raises(HistoryError, match="whose log ends at 1"):
+        Archive(store).load("child")
