@@ -1,0 +1,157 @@
+"""Futures: waiting, awaiting, and waits that could never end."""
+
+import asyncio
+import queue
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import pykka
+import pytest
+
+from ikigai_actors.errors import WouldDeadlock, WouldWaitForItself
+from ikigai_actors.futures import Future, TimedOut, acting_agent, forbid_blocking
+from tests.gate import DEADLINE
+
+
+@dataclass
+class Handle:
+    uuid: str
+
+
+def in_thread(work: Any) -> list[BaseException]:
+    """Run work on a fresh thread; return what it raised."""
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(DEADLINE)
+    return raised
+
+
+def test_a_value_or_an_exception_comes_out_as_it_went_in_every_time() -> None:
+    good, bad = Future[int](), Future[int]()
+    good.set(3)
+    bad.settle(ValueError("planted"))
+    assert (good.get(), good.get(timeout=0)) == (3, 3)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="planted"):
+            bad.get()
+
+
+def test_a_timeout_is_pykkas_and_pythons_and_ours() -> None:
+    with pytest.raises(TimedOut) as caught:
+        Future[int]().get(timeout=0)
+    assert isinstance(caught.value, pykka.Timeout)
+    assert isinstance(caught.value, TimeoutError)
+
+
+def test_a_value_that_is_itself_a_timeout_error_passes_through() -> None:
+    future = Future[int]()
+    future.settle(TimeoutError("of the callee"))
+    with pytest.raises(TimeoutError, match="of the callee"):
+        future.get(timeout=1)
+
+
+def test_setting_twice_raises_as_pykka_does_and_settling_twice_does_nothing() -> None:
+    future = Future[int]()
+    future.set(1)
+    with pytest.raises(queue.Full):
+        future.set(2)
+    with pytest.raises(queue.Full):
+        future.set_exception((ValueError, ValueError(), None))
+    future.settle(3)
+    assert future.get() == 1
+
+
+def test_set_exception_takes_the_one_being_handled() -> None:
+    future = Future[int]()
+    try:
+        raise ValueError("planted")
+    except ValueError:
+        future.set_exception()
+    with pytest.raises(ValueError, match="planted"):
+        future.get()
+
+
+def test_pykkas_combinators_work() -> None:
+    one, two = Future[int](), Future[int]()
+    joined = one.join(two)
+    one.set(1)
+    two.set(2)
+    assert one.map(lambda value: value + 1).get(timeout=DEADLINE) == 2
+    assert list(joined.get(timeout=DEADLINE)) == [1, 2]
+    assert pykka.get_all([one, two], timeout=DEADLINE) == [1, 2]
+
+
+def test_a_mapped_future_can_be_awaited_too() -> None:
+    future = Future[int]()
+    future.set(1)
+
+    async def program() -> int:
+        return await future.map(lambda value: value + 1)
+
+    assert asyncio.run(program()) == 2
+
+
+def test_a_future_that_makes_its_value_does_so_when_it_is_settled() -> None:
+    future: Future[str] = Future(make=str)
+    future.settle(5)
+    assert future.get() == "5"
+
+
+def test_awaiting_raises_the_exception() -> None:
+    future = Future[int]()
+
+    async def program() -> int:
+        asyncio.get_running_loop().call_soon(future.settle, ValueError("planted"))
+        return await future
+
+    with pytest.raises(ValueError, match="planted"):
+        asyncio.run(program())
+
+
+def test_a_thread_of_the_runtime_may_take_a_value_that_is_there_but_not_wait_for_one() -> None:
+    ready, open_one = Future[int](), Future[int]()
+    ready.set(1)
+
+    def work() -> None:
+        forbid_blocking("a test thread")
+        assert ready.get() == 1
+        open_one.get(timeout=0)
+
+    [error] = in_thread(work)
+    assert isinstance(error, WouldDeadlock)
+    assert "a test thread" in str(error)
+    assert "await" in str(error)
+
+
+def test_an_agent_may_not_wait_for_its_own_turn_in_either_form() -> None:
+    def work() -> None:
+        acting_agent.set(Handle("me"))
+        other = Future[int]("other")
+        other.set(1)
+        assert other.get() == 1
+        with pytest.raises(WouldWaitForItself):
+            Future[int]("me").get()
+
+        async def program() -> None:
+            with pytest.raises(WouldWaitForItself):
+                await Future[int]("me")
+
+        asyncio.run(program())
+
+    assert in_thread(work) == []
+
+
+def test_its_repr_tells_whether_it_is_done() -> None:
+    future = Future[int]()
+    assert repr(future) == "<Future open>"
+    future.set(1)
+    assert (repr(future), future.done) == ("<Future done>", True)

@@ -1,0 +1,221 @@
+"""The machine alone: pure steps, without actors, store or time."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ikigai_actors import events as on
+from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
+from ikigai_actors.history import EMPTY, play_all
+from ikigai_actors.machine import Answer, Phase, RequestModel, Spawn, State, Step, accepts, outcome_of, step
+from ikigai_actors.messages import Kind, Message
+from ikigai_actors.providers.base import Reply
+
+NOW = 1_000
+UNLOADED = State("me", 4)
+IDLE = State("me", 4, phase=Phase.IDLE)
+BUSY = replace(IDLE, phase=Phase.WAITING_FOR_MODEL, turn=4, request=3, callers=("asker",))
+CUT_OFF = replace(IDLE, phase=Phase.INTERRUPTED, turn=4)
+
+
+def fork(prompt: str | None = None, **settings: Any) -> on.Fork:
+    return on.Fork("kid", "name", prompt, settings, "transient", "caller")
+
+
+TURN_COMMANDS = (
+    on.Prompt("hi", "caller"),
+    fork(),
+    on.Clear("caller"),
+    on.SetMark("m", "caller"),
+    on.Rewind(None, "caller"),
+    on.Configure({}, "caller"),
+)
+IMMEDIATE = (on.Resume("caller"), on.AskOutcome("caller"), on.Interrupt("caller"))
+
+
+def written(done: Step) -> list[tuple[int, str, str]]:
+    assert done.unit is not None
+    return [(message.id, message.kind, message.content) for message in done.unit.messages]
+
+
+def answers(done: Step) -> dict[Any, Any]:
+    return {effect.caller: effect.value for effect in done.effects if isinstance(effect, Answer)}
+
+
+@pytest.mark.parametrize("command", TURN_COMMANDS)
+def test_a_command_of_a_turn_waits_while_a_turn_is_open(command: on.Event) -> None:
+    assert accepts(IDLE, command)
+    assert accepts(CUT_OFF, command)
+    assert not accepts(BUSY, command)
+    assert not accepts(UNLOADED, command)
+
+
+@pytest.mark.parametrize("command", IMMEDIATE)
+def test_what_waits_for_no_turn_needs_the_log_alone(command: on.Event) -> None:
+    assert accepts(BUSY, command)
+    assert not accepts(UNLOADED, command)
+
+
+def test_loading_makes_an_agent_idle_with_its_head_view_and_last_outcome() -> None:
+    view, last = EMPTY._replace(settings={"a": 1}), Reply("x")
+    assert step(UNLOADED, on.Loaded(9, view, last), NOW).state == replace(IDLE, head=9, view=view, last=last)
+
+
+def test_loading_an_agent_with_an_open_turn_makes_it_interrupted() -> None:
+    loaded = step(replace(UNLOADED, turn=4), on.Loaded(4, EMPTY, Reply("x")), NOW).state
+    assert loaded.phase is Phase.INTERRUPTED
+    assert isinstance(loaded.last, TurnInterrupted)
+
+
+def test_a_prompt_opens_a_turn_in_one_unit_and_then_asks_the_model() -> None:
+    done = step(IDLE, on.Prompt("hi", "caller"), NOW)
+    assert written(done) == [(5, "user", "hi")]
+    assert done.unit is not None
+    assert done.unit.turn == 5
+    assert done.effects == (RequestModel(1),)
+    assert (done.state.turn, done.state.head, done.state.phase) == (5, 5, Phase.WAITING_FOR_MODEL)
+    assert done.caller == "caller"
+
+
+def test_a_prompt_closes_a_turn_that_was_cut_off_in_the_same_unit() -> None:
+    done = step(CUT_OFF, on.Prompt("hi", "caller"), NOW)
+    assert written(done) == [(5, "interrupted", ""), (6, "user", "hi")]
+    assert done.state.turn == 6
+
+
+def test_a_reply_closes_the_turn_and_answers_everybody_who_waits() -> None:
+    asked = step(BUSY, on.AskOutcome("second"), NOW).state
+    done = step(asked, on.ReplyReceived(3, Reply("yes"), "p:m"), NOW)
+    assert written(done) == [(5, "assistant", "yes")]
+    assert done.unit is not None
+    assert done.unit.turn == 0
+    assert done.state.phase is Phase.IDLE
+    assert answers(done) == {"asker": Reply("yes"), "second": Reply("yes")}
+
+
+@pytest.mark.parametrize("state", [IDLE, CUT_OFF, BUSY])
+def test_a_completion_that_answers_an_older_request_changes_nothing(state: State) -> None:
+    for late in (on.ReplyReceived(2, Reply("late"), "p:m"), on.ReplyFailed(2, ProviderError("late"))):
+        assert step(state, late, NOW) == Step(state)
+
+
+def test_a_failed_request_ends_the_turn_with_an_error_message_that_keeps_what_came() -> None:
+    error = ProviderError("overloaded", "so far")
+    done = step(BUSY, on.ReplyFailed(3, error), NOW)
+    assert written(done) == [(5, "error", "overloaded")]
+    assert done.unit is not None
+    assert done.unit.messages[0].data == {"partial": "so far"}
+    assert answers(done) == {"asker": error}
+
+
+def test_an_interrupt_keeps_what_was_received_as_a_reply_with_its_own_stop_reason() -> None:
+    done = step(BUSY, on.Interrupt("caller", "half"), NOW)
+    assert written(done) == [(5, "assistant", "half")]
+    assert done.unit is not None
+    assert done.unit.messages[0].data["stop_reason"] == "interrupted"
+    assert isinstance(answers(done)["asker"], TurnInterrupted)
+    assert answers(done)["caller"] is True
+
+
+def test_an_interrupt_with_nothing_received_writes_that_alone() -> None:
+    assert written(step(BUSY, on.Interrupt("caller"), NOW)) == [(5, "interrupted", "")]
+    assert written(step(CUT_OFF, on.Interrupt("caller"), NOW)) == [(5, "interrupted", "")]
+
+
+def test_an_interrupt_of_an_idle_agent_does_nothing() -> None:
+    done = step(IDLE, on.Interrupt("caller"), NOW)
+    assert (done.state, done.unit) == (IDLE, None)
+    assert answers(done) == {"caller": False}
+
+
+def test_resume_asks_the_model_again_and_writes_nothing() -> None:
+    done = step(CUT_OFF, on.Resume("caller"), NOW)
+    assert done.unit is None
+    assert done.effects == (Answer("caller", True), RequestModel(1))
+    assert done.state.turn == CUT_OFF.turn
+    assert answers(step(IDLE, on.Resume("caller"), NOW)) == {"caller": False}
+
+
+def test_a_fork_is_one_unit_of_both_logs_at_the_parents_head() -> None:
+    done = step(IDLE, fork("go", model="offline"), NOW)
+    assert written(done) == [(5, "fork", "")]
+    assert done.unit is not None
+    birth = done.unit.birth
+    assert birth is not None
+    assert (birth.fork_message_id, birth.turn, birth.parent_uuid, birth.name) == (4, 7, "me", "name")
+    assert [(m.agent_uuid, m.id, m.kind) for m in birth.messages] == [
+        ("kid", 5, "fork"),
+        ("kid", 6, "configure"),
+        ("kid", 7, "user"),
+    ]
+    assert done.effects == (Spawn(birth), Answer("caller", "kid"))
+
+
+def test_a_child_without_a_prompt_is_born_idle() -> None:
+    unit = step(IDLE, fork(), NOW).unit
+    assert unit is not None
+    assert unit.birth is not None
+    assert unit.birth.turn == 0
+    assert [m.kind for m in unit.birth.messages] == ["fork"]
+
+
+def test_a_fork_of_a_turn_that_was_cut_off_leaves_that_turn_open() -> None:
+    done = step(CUT_OFF, fork(), NOW)
+    assert (done.state.turn, done.state.phase) == (4, Phase.INTERRUPTED)
+
+
+def test_clear_carries_the_settings_over_in_the_same_unit() -> None:
+    state = replace(IDLE, view=EMPTY._replace(settings={"model": "offline"}))
+    done = step(state, on.Clear("caller"), NOW)
+    assert written(done) == [(5, "clear", ""), (6, "configure", "")]
+    assert done.state.view.settings == {"model": "offline"}
+    assert done.state.view.start == 5
+    assert written(step(IDLE, on.Clear("caller"), NOW)) == [(5, "clear", "")]
+
+
+def test_rewind_finds_its_mark_and_stores_where_it_is() -> None:
+    marked = step(IDLE, on.SetMark("m", "caller"), NOW).state
+    spoken = replace(marked, head=9)
+    done = step(spoken, on.Rewind("m", "caller"), NOW)
+    assert done.unit is not None
+    assert done.unit.messages[0].data == {"mark": 5}
+    assert done.state.view.visible(done.state.head) == [(0, 5), (9, 10)]
+
+
+@pytest.mark.parametrize("label", [None, "m"])
+def test_rewind_without_a_mark_is_an_answer_and_writes_nothing(label: str | None) -> None:
+    done = step(IDLE, on.Rewind(label, "caller"), NOW)
+    assert (done.unit, done.state) == (None, IDLE)
+    assert isinstance(answers(done)["caller"], MarkNotFound)
+
+
+def test_asking_for_an_outcome_gives_the_last_one_or_says_that_there_is_none() -> None:
+    assert answers(step(replace(IDLE, last=Reply("x")), on.AskOutcome("c"), NOW)) == {"c": Reply("x")}
+    assert isinstance(answers(step(IDLE, on.AskOutcome("c"), NOW))["c"], NoTurn)
+
+
+def test_the_view_follows_every_message_that_is_written() -> None:
+    state = IDLE
+    for command in (on.Configure({"a": 1}, "c"), on.SetMark("m", "c"), on.Rewind("m", "c"), on.Clear("c")):
+        done = step(state, command, NOW)
+        assert done.unit is not None
+        assert done.state.view == play_all(state.view, done.unit.messages)
+        state = done.state
+
+
+def closing(kind: str, content: str = "", **data: Any) -> Message:
+    return Message("me", 1, kind, content, data, NOW)
+
+
+def test_the_outcome_of_a_log_is_how_its_latest_turn_ended() -> None:
+    assert outcome_of([]) is None
+    assert outcome_of([closing(Kind.USER), closing(Kind.MARK)]) is None
+    reply = outcome_of([closing(Kind.ASSISTANT, "x", stop_reason="end_turn"), closing(Kind.MARK)])
+    assert isinstance(reply, Reply)
+    assert reply.text == "x"
+    assert isinstance(outcome_of([closing(Kind.ASSISTANT, "x", stop_reason="interrupted")]), TurnInterrupted)
+    assert isinstance(outcome_of([closing(Kind.INTERRUPTED)]), TurnInterrupted)
+    error = outcome_of([closing(Kind.ERROR, "bad", partial="so far")])
+    assert isinstance(error, ProviderError)
+    assert (str(error), error.partial) == ("bad", "so far")
