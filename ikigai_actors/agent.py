@@ -13,7 +13,7 @@ No effect starts while the host may have lost its lease.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ikigai_actors import events as on
 from ikigai_actors import machine
@@ -28,10 +28,8 @@ from ikigai_actors.messages import storable
 from ikigai_actors.outside import Call
 from ikigai_actors.providers.base import Delta, Reply
 from ikigai_actors.publisher import Streamed
+from ikigai_actors.runtime import Runtime
 from ikigai_actors.units import Append, Birth, Fence, LogUnit
-
-if TYPE_CHECKING:
-    from ikigai_actors.runtime import Runtime
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,7 @@ class Buried:
 class AgentActor(PooledActor):
     """Runs one agent."""
 
-    def __init__(self, runtime: "Runtime", uuid: str, name: str | None, epoch: int, head: int, turn: int) -> None:
+    def __init__(self, runtime: Runtime, uuid: str, name: str | None, epoch: int, head: int, turn: int) -> None:
         """Make the actor of an agent whose log is not read yet.
 
         Args:

@@ -1,29 +1,18 @@
 """The parts of a running system that an agent's actor works with. Put together by `ActorSystem`."""
 
-import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
-from ikigai_actors.agent import AgentActor, Buried
 from ikigai_actors.clock import Clock
 from ikigai_actors.dispatch import Dispatcher
 from ikigai_actors.errors import ProviderUnknown
 from ikigai_actors.host import Host
-from ikigai_actors.journal import Committed, Journal, Verdict
+from ikigai_actors.journal import Journal
 from ikigai_actors.log import Archive, Log
 from ikigai_actors.outside import Outside
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.publisher import Publisher
-from ikigai_actors.units import FIRST_EPOCH, Birth, Bury
-
-logger = logging.getLogger(__name__)
-
-
-class Handles(Protocol):
-    """Makes the handle of an agent."""
-
-    def __call__(self, uuid: str) -> Any: ...
+from ikigai_actors.units import Birth
 
 
 class Providers:
@@ -48,11 +37,11 @@ class Providers:
             )
         return provider, model
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Provider]:
         return iter(self._registered.values())
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Runtime:
     """What actors share."""
 
@@ -64,30 +53,9 @@ class Runtime:
     publisher: Publisher
     dispatcher: Dispatcher
     providers: Providers
-    handle: Handles
-    actors: dict[str, AgentActor] = field(default_factory=dict)
-    """The actors of this host's agents, by uuid."""
-
-    def start(self, uuid: str, name: str | None, epoch: int, head: int, turn: int) -> AgentActor:
-        """Run an agent that is in the registry."""
-        actor = AgentActor(self, uuid, name, epoch, head, turn)
-        self.actors[uuid] = actor
-        return actor
-
-    def spawn(self, birth: Birth, log: Log) -> None:
-        """Run a child that was just born; its turn begins when it has a prompt."""
-        head = birth.messages[-1].id
-        self.start(birth.uuid, birth.name, FIRST_EPOCH, head, birth.turn).begin(log)
-
-    def bury(self, uuid: str, reason: str) -> None:
-        """Mark an agent dead that cannot go on, and end its actor; returns before it is done. Agent 0 is refused, and stays."""
-
-        def done(verdict: Verdict) -> None:
-            if isinstance(verdict, Committed):
-                logger.error("Agent %s is dead: %s", uuid, reason)
-                if (actor := self.actors.pop(uuid, None)) is not None:
-                    actor.actor_inbox.put_urgent(Buried())
-            else:
-                logger.error("Agent %s could not be buried (%s): %s", uuid, verdict.error, reason)
-
-        self.journal.submit(Bury(uuid, reason, self.clock.now_ms()), done)
+    handle: Callable[[str], object]
+    """The handle of the agent with this uuid, for `current_agent`."""
+    spawn: Callable[[Birth, Log], None]
+    """Runs a child that was just born; its turn begins when it has a prompt."""
+    bury: Callable[[str, str], None]
+    """Marks an agent dead that cannot go on, with the reason, and ends its actor; returns before it is done."""

@@ -10,6 +10,7 @@ database is given up. A turn that is open then comes back as interrupted. ``kill
 courtesy.
 """
 
+import logging
 import os
 import threading
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ from typing import Self
 
 from ikigai_actors import events as on
 from ikigai_actors import registry
-from ikigai_actors.agent import AgentActor
+from ikigai_actors.agent import AgentActor, Buried
 from ikigai_actors.boot import Casualty, Survivor, ensure_root, survey
 from ikigai_actors.clock import Clock, SystemClock
 from ikigai_actors.dispatch import Dispatcher, Workers
@@ -27,8 +28,8 @@ from ikigai_actors.errors import AgentDead, BadInput, IkigaiError, StoreError, S
 from ikigai_actors.futures import Future
 from ikigai_actors.host import LEASE, Host, take_database
 from ikigai_actors.identity import RandomBytes, new_agent_uuid
-from ikigai_actors.journal import Journal, JournalStatistics
-from ikigai_actors.log import Archive
+from ikigai_actors.journal import Committed, Journal, JournalStatistics, Verdict
+from ikigai_actors.log import Archive, Log
 from ikigai_actors.machine import Phase
 from ikigai_actors.outside import Outside
 from ikigai_actors.providers.anthropic import AnthropicProvider
@@ -41,8 +42,9 @@ from ikigai_actors.runtime import Providers, Runtime
 from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.migrations import ensure_schema, migrate
-from ikigai_actors.units import Touch
+from ikigai_actors.units import FIRST_EPOCH, Birth, Bury, Touch
 
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,10 @@ class ActorSystem:
             dispatcher=dispatcher,
             providers=providers,
             handle=self.handle,
+            spawn=self._spawn,
+            bury=self._bury,
         )
+        self._actors: dict[str, AgentActor] = {}
         self._closing = threading.Lock()
         self._closed = False
         self._failure: IkigaiError | None = None
@@ -160,9 +165,25 @@ class ActorSystem:
         runtime.journal.start()
         runtime.host.keep(self._fail)
         for agent in survivors:
-            runtime.start(agent.uuid, agent.name, agent.epoch, agent.head, agent.turn)
+            self._actors[agent.uuid] = AgentActor(runtime, *agent)
         for casualty in casualties:
-            runtime.bury(casualty.uuid, casualty.reason)
+            self._bury(casualty.uuid, casualty.reason)
+
+    def _spawn(self, birth: Birth, log: Log) -> None:
+        actor = AgentActor(self._runtime, birth.uuid, birth.name, FIRST_EPOCH, log.head, birth.turn)
+        self._actors[birth.uuid] = actor
+        actor.begin(log)
+
+    def _bury(self, uuid: str, reason: str) -> None:
+        def done(verdict: Verdict) -> None:
+            if isinstance(verdict, Committed):
+                logger.error("Agent %s is dead: %s", uuid, reason)
+                if (actor := self._actors.pop(uuid, None)) is not None:
+                    actor.actor_inbox.put_urgent(Buried())
+            else:  # agent 0 is refused, and stays
+                logger.error("Agent %s could not be buried (%s): %s", uuid, verdict.error, reason)
+
+        self._runtime.journal.submit(Bury(uuid, reason, self._runtime.clock.now_ms()), done)
 
     def __enter__(self) -> Self:
         return self
@@ -199,7 +220,7 @@ class ActorSystem:
 
     def statistics(self) -> SystemStatistics:
         """What the system is doing now."""
-        actors = list(self._runtime.actors.values())
+        actors = list(self._actors.values())
         return SystemStatistics(
             agents=len(actors),
             working=sum(actor.state.phase is Phase.WAITING_FOR_MODEL for actor in actors),
@@ -211,7 +232,7 @@ class ActorSystem:
         """Go on with every turn that was cut off; returns the agents that do."""
         cut_off = [
             actor.state.uuid
-            for actor in list(self._runtime.actors.values())
+            for actor in list(self._actors.values())
             if actor.state.turn and actor.state.phase in (Phase.UNLOADED, Phase.INTERRUPTED)
         ]
         for uuid in cut_off:
@@ -228,7 +249,7 @@ class ActorSystem:
             runtime.outside.close(list(runtime.providers))
             runtime.journal.close()
             runtime.dispatcher.close()
-            for actor in list(runtime.actors.values()):
+            for actor in list(self._actors.values()):
                 actor.close()
             runtime.publisher.close()
             runtime.host.release()
@@ -244,7 +265,7 @@ class ActorSystem:
             raise SystemClosed(f"The system stopped: {self._failure}") from self._failure
         if self._closed:
             raise SystemClosed("The system is closed; open it again.")
-        actor = self._runtime.actors.get(uuid)
+        actor = self._actors.get(uuid)
         if actor is None:
             record = self.store.read(lambda tx: registry.get(tx, uuid))
             raise AgentDead(
@@ -256,7 +277,7 @@ class ActorSystem:
         """What an agent is doing, in a word or two."""
         if record.status != "running":
             return record.status
-        actor = self._runtime.actors.get(record.uuid)
+        actor = self._actors.get(record.uuid)
         phase = actor.state.phase if actor is not None else Phase.UNLOADED
         if phase is Phase.UNLOADED:
             return (Phase.INTERRUPTED if record.turn else Phase.IDLE).value

@@ -11,7 +11,8 @@ ROOT = Path(__file__).parent.parent
 LAYERS = (
     {"shell"},
     {"system"},
-    {"ref", "runtime", "agent"},
+    {"ref", "agent"},
+    {"runtime"},
     {"host", "journal", "boot", "outside", "dispatch", "publisher"},
     {"machine"},
     {"futures", "events", "assembly", "providers"},
