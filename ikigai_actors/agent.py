@@ -12,6 +12,7 @@ Between a verdict and its effects the actor looks for signals, so a turn that wa
 No effect starts while the host may have lost its lease.
 """
 
+import logging
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +20,7 @@ from ikigai_actors import events as on
 from ikigai_actors import machine
 from ikigai_actors.assembly import assemble
 from ikigai_actors.dispatch import CAPACITY, ActorGone, Envelope, InboxFull, PooledActor
-from ikigai_actors.errors import Fenced, HistoryError, IkigaiError, ProviderError, SystemClosed
+from ikigai_actors.errors import Fenced, HistoryError, IkigaiError, ProviderError, StoreError, SystemClosed
 from ikigai_actors.futures import Future
 from ikigai_actors.journal import Committed, Failed, Refused, Verdict
 from ikigai_actors.log import Log
@@ -30,6 +31,15 @@ from ikigai_actors.providers.base import Delta, Reply
 from ikigai_actors.publisher import Streamed
 from ikigai_actors.runtime import Runtime
 from ikigai_actors.units import Append, Birth, Fence, LogUnit
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LogRead:
+    """The log was read."""
+
+    log: Log
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +77,6 @@ class AgentActor(PooledActor):
         self.runtime = runtime
         self.name = name
         self.state = State(uuid, head, turn)
-        self.since = runtime.clock.now_ms()
         self._fence = Fence(runtime.host.id, epoch)
         self._log: Log | None = None
         self._step: Step | None = None
@@ -93,6 +102,8 @@ class AgentActor(PooledActor):
         match message:
             case Committed() | Refused() | Failed():
                 self._settle(message)
+            case LogRead():
+                self._loaded(message.log)
             case LoadFailed():
                 self._lost(message.error)
             case GoOn():
@@ -103,7 +114,7 @@ class AgentActor(PooledActor):
                 self._now_or_later(replace(message, partial=self._cancel_call()))
             case on.AskOutcome() | on.Resume():
                 self._now_or_later(message)
-            case on.Loaded() | on.ReplyReceived() | on.ReplyFailed():
+            case on.ReplyReceived() | on.ReplyFailed():
                 self._complete(message)
             case _ if len(self._forks) + len(self._later) >= CAPACITY:
                 message.caller.settle(
@@ -122,8 +133,8 @@ class AgentActor(PooledActor):
         else:
             self._later.append(command)
 
-    def _complete(self, completion: on.Completion) -> None:
-        if not isinstance(completion, on.Loaded) and completion.request == self.state.request:
+    def _complete(self, completion: on.ReplyReceived | on.ReplyFailed) -> None:
+        if completion.request == self.state.request:
             self._call = None
         self._decide(completion)
 
@@ -135,7 +146,7 @@ class AgentActor(PooledActor):
         inbox = self.actor_inbox
         while not inbox.held and not inbox.closed and not inbox.urgent:
             if self._effects:
-                if not self.runtime.host.may_act(self._wake):
+                if isinstance(self._effects[0], RequestModel) and not self.runtime.host.may_act(self._wake):
                     return
                 self._perform(self._effects.pop(0))
             elif (command := self._next_command()) is not None:
@@ -165,8 +176,6 @@ class AgentActor(PooledActor):
         self.runtime.journal.submit(Append(step.unit, self._fence), self.actor_inbox.release)
 
     def _enter(self, step: Step) -> None:
-        if step.state.phase is not self.state.phase:
-            self.since = self.runtime.clock.now_ms()
         self.state = step.state
         self._effects.extend(step.effects)
 
@@ -199,8 +208,10 @@ class AgentActor(PooledActor):
         callers = [*self.state.callers, *(step.state.callers if step else ())]
         if step is not None and step.caller is not None:
             callers.append(step.caller)
-        callers += [effect.caller for effect in self._effects if isinstance(effect, Answer)]
-        self._effects.clear()
+        effects, self._effects = self._effects, []
+        for effect in effects:  # of earlier steps, which did come true
+            if not isinstance(effect, RequestModel):
+                self._perform(effect)
         self._cancel_call()
         self._log = None
         self.state = State(self.state.uuid, self.state.head, self.state.turn, request=self.state.request + 1)
@@ -255,19 +266,23 @@ class AgentActor(PooledActor):
 
         def read() -> None:
             try:
-                log = archive.load(uuid)
+                inbox.put_urgent(LogRead(archive.load(uuid)))
             except IkigaiError as error:
                 inbox.put_urgent(LoadFailed(error))
-            else:
-                self._log = log
-                inbox.put_urgent(on.Loaded(log.head, log.view(log.head), machine.outcome_of(log.messages)))
-            finally:
-                self._loading = False
+            except Exception as error:  # a defect of ours: who waits must hear of it
+                logger.exception("The log of agent %s could not be read", uuid)
+                inbox.put_urgent(LoadFailed(StoreError(f"The log of agent {uuid} could not be read: {error!r}")))
 
         self.runtime.outside.read(read)
 
+    def _loaded(self, log: Log) -> None:
+        self._loading = False
+        self._log = log
+        self._decide(on.Loaded(log.head, log.view(log.head), machine.outcome_of(log.messages)))
+
     def _lost(self, error: IkigaiError) -> None:
         """Without a log nothing can be done: who waits hears why, and an agent whose rows are wrong is buried."""
+        self._loading = False
         self._answer_waiting(error)
         if isinstance(error, HistoryError):
             self.runtime.bury(self.state.uuid, str(error))

@@ -22,8 +22,7 @@ from ikigai_actors.futures import Future, acting_agent
 from ikigai_actors.history import ReplayRange
 from ikigai_actors.identity import check_name, new_agent_uuid
 from ikigai_actors.log import read_ranges
-from ikigai_actors.machine import Phase
-from ikigai_actors.messages import Kind, Message, check_text
+from ikigai_actors.messages import Message, check_text
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.registry import AgentRecord
 from supervisors.signals import Signal
@@ -332,6 +331,3 @@ def _check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, str):
             check_text(value, f"setting {key}")
     return dict(settings)
-
-
-__all__ = ["AgentCommands", "AgentRef", "Context", "Kind", "Phase", "current_agent"]
