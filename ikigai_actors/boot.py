@@ -49,7 +49,10 @@ def survey(store: Store) -> tuple[list[Survivor], list[Casualty]]:
     """
     survivors: list[Survivor] = []
     casualties: list[Casualty] = []
-    for row in store.read(lambda tx: tx.run("boot")):
+    rows = store.read(lambda tx: tx.run("boot"))
+    if all(row[5] is not None for row in rows):
+        raise HistoryError("Agent 0 is missing or dead, though it cannot die. Restore a copy of the database.")
+    for row in rows:
         uuid, name, epoch, turn, fork, parent, head, _ = row
         reason = _wrong(row)
         if reason is None:

@@ -37,6 +37,16 @@ def forbid_blocking(what: str) -> None:
     _thread.forbidden = what
 
 
+def refuse_to_block() -> None:
+    """Raise `WouldDeadlock` on a thread that was declared by `forbid_blocking`."""
+    what = getattr(_thread, "forbidden", None)
+    if what is not None:
+        raise WouldDeadlock(
+            f"A blocking call on {what} would keep the runtime from answering it. "
+            "Use `await future` in a coroutine, or make the call from a thread of your own."
+        )
+
+
 class Future(pykka.Future[T]):
     """A value that is available now or later. See `pykka.Future` for ``map``, ``filter``, ``join`` and ``reduce``."""
 
@@ -72,7 +82,8 @@ class Future(pykka.Future[T]):
         if self._get_hook is not None:
             return super().get(timeout=timeout)
         if not self._value.done():
-            self._check_wait()
+            refuse_to_block()
+            self._check_itself()
         try:
             return self._value.result(timeout)
         except concurrent.futures.TimeoutError as error:
@@ -121,15 +132,6 @@ class Future(pykka.Future[T]):
         return asyncio.wrap_future(self._value).__await__()
 
     __iter__ = __await__
-
-    def _check_wait(self) -> None:
-        what = getattr(_thread, "forbidden", None)
-        if what is not None:
-            raise WouldDeadlock(
-                f"A blocking call on {what} would keep the runtime from answering it. "
-                "Use `await future` in a coroutine, or make the call from a thread of your own."
-            )
-        self._check_itself()
 
     def _check_itself(self) -> None:
         actor = acting_agent.get(None)

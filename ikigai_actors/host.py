@@ -136,7 +136,7 @@ def take_database(store: Store, host_id: str, clock: Clock, lease: float = LEASE
         if store.path is not None:
             host.holds(_lock_file(store, store.path))
         try:
-            store.write(lambda tx: _register(tx, host_id, 0))
+            store.write(lambda tx: _take(tx, store.location, host_id, 0))
         except BaseException:
             host.release()
             raise
@@ -145,7 +145,7 @@ def take_database(store: Store, host_id: str, clock: Clock, lease: float = LEASE
     host = Host(own, host_id, clock, lease)
     host.holds(own.close)
     try:
-        own.write(lambda tx: _take_lease(tx, store.location, host_id, int(lease * 1000)))
+        own.write(lambda tx: _take(tx, store.location, host_id, int(lease * 1000)))
     except BaseException:
         own.close()
         raise
@@ -155,28 +155,31 @@ def take_database(store: Store, host_id: str, clock: Clock, lease: float = LEASE
 def _lock_file(store: Store, path: Path) -> Callable[[], object]:
     from filelock import FileLock, Timeout  # 0.08 s: a command that only reads does without
 
-    lock = FileLock(path.with_name(path.name + ".lock"), mode=0o600, thread_local=False)
+    # No fallback: a lock that is a file's existence would survive kill -9, and lock the database for good.
+    lock = FileLock(path.with_name(path.name + ".lock"), mode=0o600, thread_local=False, fallback_to_soft=False)
     try:
         lock.acquire(timeout=0)
     except Timeout as error:
         raise _in_use(store.location, store.read(lambda tx: tx.run("owners"))) from error
-    except OSError as error:
-        raise StoreUnusable(f"The lock file {lock.lock_file} cannot be used: {error.strerror}.") from error
+    except (OSError, NotImplementedError) as error:
+        raise StoreUnusable(f"The lock file {lock.lock_file} cannot be used: {error}. Use a local disk.") from error
     return lock.release
 
 
-def _take_lease(tx: Transaction, location: str, host_id: str, lease: int) -> None:
-    tx.run("tree_change")  # whoever takes the lease at the same moment waits here, and then finds this one's row
+def _take(tx: Transaction, location: str, host_id: str, lease: int) -> None:
+    """End the earlier hosts and claim every living agent: what an earlier host still writes is fenced from here on.
+
+    Locks are taken in the order of the journal: the tree, the agents, the host's row. An earlier host that still
+    commits, or renews its lease at this moment, is waited for; one that has renewed it is believed after all.
+    """
+    tx.run("tree_change")  # whoever takes the database at the same moment waits here, and then finds this one's row
     believed = [row for row in tx.run("owners") if Owner(*row).lease_until > Owner(*row).now]
     if believed:
         raise _in_use(location, believed)
-    _register(tx, host_id, lease)
-
-
-def _register(tx: Transaction, host_id: str, lease: int) -> None:
-    """End the earlier hosts and claim every living agent: what an earlier host still writes is fenced from here on."""
-    tx.run("tree_change")
+    tx.run("lock_living")
     tx.run("end_hosts")
+    if renewed := tx.run("owners"):
+        raise _in_use(location, renewed)
     tx.run("register_host", id=host_id, hostname=socket.gethostname(), pid=os.getpid(), lease=lease)
     tx.run("claim", host=host_id)
 

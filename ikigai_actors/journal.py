@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 
 from ikigai_actors.clock import Clock
 from ikigai_actors.errors import CommitUnknown, IkigaiError, StoreError, StoreUnavailable, StoreUnusable, SystemClosed
-from ikigai_actors.futures import Future, TimedOut, forbid_blocking
+from ikigai_actors.futures import Future, TimedOut, forbid_blocking, refuse_to_block
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.units import Locked, Unit
 
@@ -142,8 +142,14 @@ class Journal:
     def perform(self, unit: Unit, timeout: float | None = None) -> Any:
         """Commit a unit for a caller outside the runtime, and return its answer.
 
-        Waits for room in the queue, then for the commit. Raises the refusal or the failure, and `TimedOut`.
+        Waits for room in the queue, then for the commit.
+
+        Raises:
+            TimedOut: room or commit did not come in time.
+            WouldDeadlock: this is a thread of the runtime.
+            IkigaiError: the refusal, or the failure.
         """
+        refuse_to_block()
         answer: Future[Any] = Future()
 
         def done(verdict: Verdict) -> None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, HistoryError
 from ikigai_actors.identity import PREFIX_LENGTH, SHORT_LENGTH, is_agent_prefix, is_agent_uuid
+from ikigai_actors.messages import storable
 from ikigai_actors.store.base import Transaction
 
 
@@ -91,6 +92,7 @@ def find(tx: Transaction, text: str) -> AgentRecord:
         AgentNotFound: nobody has it.
         AmbiguousAgent: several uuids begin with it.
     """
+    text = storable(text)  # what no database takes is nobody's name
     if is_agent_uuid(text):
         return get(tx, text)
     if found := _records(tx.run("living_by_name", name=text)):

@@ -183,7 +183,7 @@ class ActorSystem:
             else:  # agent 0 is refused, and stays
                 logger.error("Agent %s could not be buried (%s): %s", uuid, verdict.error, reason)
 
-        self._runtime.journal.submit(Bury(uuid, reason, self._runtime.clock.now_ms()), done)
+        self._runtime.journal.submit(Bury(uuid, self._runtime.host.id, reason, self._runtime.clock.now_ms()), done)
 
     def __enter__(self) -> Self:
         return self

@@ -144,13 +144,14 @@ FIRST_EPOCH = 1
 class Bury:
     """The death of one agent; its children go to its supervisor, which lives. One transaction, under the tree's row."""
 
-    __slots__ = ("_now", "_reason", "_uuid")
+    __slots__ = ("_host", "_now", "_reason", "_uuid")
 
     alone = True
     changes_tree = True
 
-    def __init__(self, uuid: str, reason: str, now: int) -> None:
+    def __init__(self, uuid: str, host: str, reason: str, now: int) -> None:
         self._uuid = uuid
+        self._host = host
         self._reason = reason
         self._now = now
 
@@ -159,13 +160,15 @@ class Bury:
     ] = ()  # it locks victim, children and supervisor itself, in one statement: two could deadlock
 
     def write(self, tx: Transaction, locked: Mapping[str, Locked]) -> None:
-        """Raises `AgentNotFound`, `AgentDead` and `RootProtected`."""
+        """Raises `AgentNotFound`, `AgentDead`, `RootProtected`; `Fenced` when another host owns it."""
         family = {row[0]: Locked(*row) for row in tx.run("lock_family", uuid=self._uuid)}
         victim = family.get(self._uuid)
         if victim is None:
             raise AgentNotFound(f"There is no agent {self._uuid}.", self._uuid)
         if victim.status == "dead":
             raise AgentDead(f"Agent {self._uuid} is dead already.", self._uuid)
+        if victim.owner != self._host:
+            raise Fenced(f"Agent {self._uuid} belongs to another host by now, which decides on it.", self._uuid)
         if tx.run("root")[0][0] == self._uuid:
             raise RootProtected(f"Agent {self._uuid} is agent 0, which cannot die.", self._uuid)
         tx.run("bury", uuid=self._uuid, reason=self._reason, now=self._now)

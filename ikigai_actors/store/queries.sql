@@ -157,8 +157,9 @@ UPDATE agents SET supervisor_uuid = (SELECT v.supervisor_uuid FROM agents v WHER
 SELECT id, hostname, pid, started_at, lease_until, epoch, now_ms() FROM hosts WHERE ended_at IS NULL ORDER BY epoch DESC
 
 -- name: end_hosts
--- Whoever was the owner is no more: closed, dead, or its lease has run out.
-UPDATE hosts SET ended_at = now_ms() WHERE ended_at IS NULL
+-- Whoever was the owner is no more: dead, or its lease has run out. One that renews its lease at this moment is waited for, and
+-- stays. (On SQLite a lease is 0: the file lock has decided.)
+UPDATE hosts SET ended_at = now_ms() WHERE ended_at IS NULL AND lease_until <= now_ms()
 
 -- name: register_host
 INSERT INTO hosts (id, hostname, pid, epoch, started_at, lease_until)
@@ -172,6 +173,10 @@ UPDATE hosts SET lease_until = now_ms() + CAST(:lease AS BIGINT) WHERE id = :id 
 
 -- name: end_host
 UPDATE hosts SET ended_at = now_ms() WHERE id = :id AND ended_at IS NULL
+
+-- name: lock_living
+-- Before a claim, in the order in which units lock: the host that is no more may still be at a commit.
+SELECT uuid FROM agents WHERE status <> 'dead' ORDER BY uuid FOR NO KEY UPDATE
 
 -- name: claim
 -- A new owner: the epoch grows, so whatever an earlier one still writes is fenced.

@@ -1,0 +1,184 @@
+"""The lease by which a host owns a PostgreSQL database: kept, late, lost."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from ikigai_actors.clock import SystemClock
+from ikigai_actors.errors import Fenced, StoreInUse, StoreUnavailable
+from ikigai_actors.host import Host
+from ikigai_actors.journal import Committed, Journal
+from ikigai_actors.store import Transaction, open_store
+from tests.conftest import NewDatabase
+from tests.databases import DEADLINE, Admin, eventually, sql
+from tests.faults import FaultyStore
+from tests.hosts import Hosts, owners, plant
+from tests.journals import Answers
+from tests.manual_clock import ManualClock
+from tests.races import somebody_waits
+from tests.trees import append, ids
+
+SHORT = 0.5
+"""Seconds of a lease that a test waits out."""
+
+
+@pytest.fixture
+def take() -> Iterator[Hosts]:
+    """Takes databases for the test, and gives them back in the end."""
+    hosts = Hosts()
+    yield hosts
+    hosts.close()
+
+
+def test_a_lease_that_has_not_run_out_says_when_to_try_again(new_postgres: NewDatabase, take: Hosts) -> None:
+    url = new_postgres()
+    take(url, lease=60)
+    with pytest.raises(StoreInUse, match=r"try again in (60|5\d) s"):
+        take(url)
+
+
+def test_a_host_is_taken_over_when_its_lease_ends_and_then_it_is_fenced(new_postgres: NewDatabase, take: Hosts) -> None:
+    url = new_postgres()
+    late = take(url, lease=SHORT)
+    store = open_store(url)
+    plant(store, late.id)
+    journal, answers = Journal(store, late.id, SystemClock()), Answers()
+    journal.submit(append("a", 1, host=late.id), answers.to("in time"))
+    journal.commit_pending()
+    second = wait_for(take, url)
+    journal.submit(append("a", 2, host=late.id), answers.to("late"))
+    journal.submit(append("a", 2, host=late.id, epoch=2), answers.to("late, in a stolen epoch"))
+    journal.submit(append("a", 2, host=second.id, epoch=2), answers.to("the new owner's"))
+    journal.commit_pending()
+    assert isinstance(answers.error("late"), Fenced)
+    assert isinstance(answers.error("late, in a stolen epoch"), Fenced)
+    assert answers["in time"] == answers["the new owner's"] == Committed()
+    assert ids(store, "a") == [1, 2]
+    with pytest.raises(Fenced):
+        late.renew()
+    second.renew()
+    heard: list[Fenced] = []
+    fenced = threading.Event()
+
+    def on_fenced(error: Fenced) -> None:
+        heard.append(error)
+        fenced.set()
+
+    late.keep(on_fenced)
+    assert fenced.wait(DEADLINE)
+    late.release()
+    assert len(heard) == 1
+    assert owners(store)[-1] == (second.id, 2, True)
+    store.close()
+
+
+def wait_for(take: Hosts, url: str) -> Host:
+    """Take the database as soon as it can be had."""
+    taken: list[Host] = []
+
+    def tried() -> bool:
+        try:
+            taken.append(take(url))
+        except StoreInUse:
+            return False
+        return True
+
+    eventually(tried, "the end of the lease")
+    return taken[0]
+
+
+def test_a_lease_that_is_kept_is_renewed_again_and_again(new_postgres: NewDatabase, take: Hosts) -> None:
+    url = new_postgres()
+    host = take(url, lease=SHORT)
+    store = open_store(url)
+
+    def until() -> int:
+        [(lease_until,)] = store.read(lambda tx: sql(tx, "SELECT lease_until FROM hosts"))
+        assert isinstance(lease_until, int)
+        return lease_until
+
+    first = until()
+    host.keep(lambda error: None)
+    eventually(lambda: until() > first + SHORT * 1000, "renewals for longer than the lease")
+    host.release()
+    store.close()
+
+
+def test_a_lease_that_ran_out_may_be_renewed_while_nobody_has_taken_over(
+    new_postgres: NewDatabase, take: Hosts
+) -> None:
+    url = new_postgres()
+    host = take(url)
+    store = open_store(url)
+    store.write(lambda tx: sql(tx, "UPDATE hosts SET lease_until = 1"))
+    host.renew()
+    with pytest.raises(StoreInUse):
+        take(url)
+    store.close()
+
+
+def test_effects_wait_when_half_the_lease_is_over_and_start_at_the_next_renewal(
+    new_postgres: NewDatabase, take: Hosts
+) -> None:
+    clock, woken = ManualClock(), list[str]()
+    host = take(new_postgres(), clock, lease=10)
+    clock.advance(4.9)
+    assert host.may_act(lambda: woken.append("too early"))
+    clock.advance(0.1)
+    assert not host.may_act(lambda: woken.append("one"))
+    assert not host.may_act(lambda: woken.append("two"))
+    assert woken == []
+    host.renew()
+    assert woken == ["one", "two"]
+    assert host.may_act(lambda: woken.append("at once"))
+    host.renew()
+    assert woken == ["one", "two"]
+
+
+def test_a_host_that_renews_at_the_last_moment_keeps_its_database(
+    new_postgres: NewDatabase, take: Hosts, postgres_admin: Admin
+) -> None:
+    """The lease has run out and is being renewed while another host takes over: who is first in the database, wins."""
+    url = new_postgres()
+    first = take(url)
+    store = open_store(url)
+    store.write(lambda tx: sql(tx, "UPDATE hosts SET lease_until = 1"))
+    renewed, leave = threading.Event(), threading.Event()
+
+    def slowly(tx: Transaction) -> None:
+        tx.run("renew_lease", id=first.id, lease=10_000)
+        renewed.set()
+        assert leave.wait(DEADLINE)
+
+    with ThreadPoolExecutor(2) as threads:
+        renewing = threads.submit(store.write, slowly)
+        assert renewed.wait(DEADLINE)
+        second = threads.submit(take, url)
+        eventually(lambda: second.done() or somebody_waits(postgres_admin), "the second host's wait")
+        leave.set()
+        renewing.result(DEADLINE)
+        with pytest.raises(StoreInUse):
+            second.result(DEADLINE)
+    first.renew()
+    assert owners(store) == [(first.id, 1, True)]
+    store.close()
+
+
+def test_a_renewal_that_fails_is_tried_again(
+    new_postgres: NewDatabase, take: Hosts, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = new_postgres()
+    host_id = take(url, lease=SHORT).id
+    store = FaultyStore(open_store(url))
+    store.fails(StoreUnavailable("The server is down, as planned."))
+    clock, woken = ManualClock(), threading.Event()
+    host = Host(store, host_id, clock, SHORT)
+    clock.advance(SHORT)
+    assert not host.may_act(woken.set)
+    host.keep(lambda error: pytest.fail("nobody took over"))
+    assert woken.wait(DEADLINE)
+    assert "could not be renewed: The server is down, as planned." in caplog.text
+    host.release()
+    store.close()
