@@ -1,14 +1,16 @@
 """The shell: ``ikigai`` at a terminal, by a pipe, and its subcommands.
 
     cli.py          the command line: the group ``ikigai``, its options and subcommands
-    line.py         the shell in line mode: one session over the running agents
+    line.py         line mode: reads lines, and does them one after another
+    session.py      where the shell is, and what goes on in the background
     commands.py     the slash commands
-    turn.py         one turn that the shell shows; what the system tells, kept until it is shown
+    turn.py         a turn that is shown; what the system tells, kept until it is shown
     keyboard.py     where lines come from: a terminal, or a pipe
     interrupts.py   Ctrl-C and SIGTERM, taken where they do no harm
     screen.py       where everything is printed, made harmless
     tree.py         the tree of agents as text (pure)
     pages.py        an agent's context and history as text (pure)
+    reader.py       the registry as another process sees it
     demo.py         a tour that plays itself
 
 Only this package imports click.

@@ -1,11 +1,12 @@
 """Interrupts: Ctrl-C and requests to end, taken where they do no harm.
 
-    with Interrupts() as interrupts:
-        with interrupts.heard():        # KeyboardInterrupt, SystemExit
-            line = input()
+    interrupts = Interrupts().install()
+    with interrupts.heard():        # KeyboardInterrupt, SystemExit
+        line = input()
 
 Elsewhere a signal is remembered and raised when next one is heard: a write to the database is not torn in two. SIGINT
-raises `KeyboardInterrupt`; SIGTERM and SIGHUP raise `SystemExit`, so that everything is closed on the way out.
+raises `KeyboardInterrupt`; SIGTERM and SIGHUP raise `SystemExit`, so that everything is closed on the way out. A
+program that ends afterwards leaves the handlers where they are: a third Ctrl-C must not tear the closing.
 """
 
 import contextlib
@@ -25,14 +26,16 @@ class Interrupts:
         self._heard = False
         self._before: dict[int, Any] = {}
 
-    def __enter__(self) -> Self:
+    def install(self) -> Self:
+        """Take the signals from now on."""
         for name in _NAMES:
             number = getattr(signal, name, None)  # SIGHUP is not everywhere
             if number is not None:
                 self._before[number] = signal.signal(number, self._note)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def remove(self) -> None:
+        """Put back the handlers that were there before."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
 

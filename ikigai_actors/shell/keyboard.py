@@ -1,8 +1,8 @@
 """The keyboard: where the shell's lines come from.
 
-`Pipe` reads standard input and prints nothing. `Terminal` shows a prompt, lets the line be edited, and keeps a history in
-a file of the user's. While an answer arrives, a terminal takes what is typed without showing it (`hushed`); a line that
-is ended meanwhile becomes the next one.
+`Pipe` reads standard input and prints nothing. `Terminal` shows a prompt, lets the line be edited, and keeps a history
+in a file of the user's. While an answer arrives, a terminal takes what is typed without showing it (`hushed`); a line
+that is ended meanwhile becomes the next one.
 
 `read` gives a line without its end, or None at the end of input. It raises `BadInput` for a line that is no UTF-8, and
 `KeyboardInterrupt` at Ctrl-C.
@@ -13,12 +13,17 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import BinaryIO, Protocol
 
 from ikigai_actors.errors import BadInput
+from ikigai_actors.shell.screen import harmless
 
 HISTORY_LENGTH = 1_000
 """Lines that the history file keeps."""
+
+LONGEST = 16 * 1024 * 1024
+"""The most bytes of a line from a pipe."""
 
 Complete = Callable[[str], list[str]]
 """Gives the completions of a line: whole lines."""
@@ -30,8 +35,8 @@ class Keyboard(Protocol):
     interactive: bool
     """Whether a person types them."""
 
-    def read(self, prompt: str) -> str | None:
-        """Give the next line; None at the end."""
+    def read(self, label: str) -> str | None:
+        """Give the next line; None at the end. The label stands in the prompt."""
 
     def unfinished(self) -> str:
         """What had been typed when Ctrl-C came."""
@@ -39,8 +44,8 @@ class Keyboard(Protocol):
     def descriptor(self) -> int | None:
         """The file descriptor that tells when something is typed; None when nobody types."""
 
-    def take(self) -> None:
-        """Take the line that was typed while an answer arrived: `read` gives it next."""
+    def take(self) -> bool:
+        """Take the line that was typed while an answer arrived: `read` gives it next. False at the end of input."""
 
     def hushed(self) -> contextlib.AbstractContextManager[None]:
         """Do not show what is typed meanwhile."""
@@ -55,12 +60,15 @@ class Pipe:
         self._stream = stream
         self._number = 0
 
-    def read(self, prompt: str) -> str | None:
-        """See `Keyboard.read`; the prompt is not shown."""
-        line = self._stream.readline() if self._stream is not None else b""
+    def read(self, label: str) -> str | None:
+        """See `Keyboard.read`; no prompt is shown."""
+        line = self._stream.readline(LONGEST) if self._stream is not None else b""
         self._number += 1
         if not line:
             return None
+        if len(line) == LONGEST and not line.endswith(b"\n"):
+            self._skip()
+            raise BadInput(f"Line {self._number} is longer than {LONGEST} bytes; it was skipped.")
         try:
             text = line.decode("utf-8-sig" if self._number == 1 else "utf-8")
         except UnicodeDecodeError as error:
@@ -68,6 +76,12 @@ class Pipe:
                 f"Line {self._number} is no UTF-8 (byte {line[error.start]:#04x} at {error.start + 1}); it was skipped."
             ) from error
         return text.rstrip("\r\n")
+
+    def _skip(self) -> None:
+        """Read to the end of the line."""
+        assert self._stream is not None  # a line was read from it
+        while (rest := self._stream.readline(LONGEST)) and not rest.endswith(b"\n"):
+            pass
 
     def unfinished(self) -> str:
         """Nothing: whole lines are read."""
@@ -77,8 +91,9 @@ class Pipe:
         """None: the next line is read when the answer is complete."""
         return None
 
-    def take(self) -> None:
+    def take(self) -> bool:
         """Nothing is typed."""
+        return False
 
     def hushed(self) -> contextlib.AbstractContextManager[None]:
         """Nothing is shown."""
@@ -90,20 +105,22 @@ class Terminal:
 
     interactive = True
 
-    def __init__(self, history: Path | None, complete: Complete) -> None:
+    def __init__(self, history: Path | None, complete: Complete, styled: bool = False) -> None:
         """Make the one terminal of this process.
 
         Args:
+            styled: whether the prompt is bold.
             history: the file that keeps what was typed; it is made readable for its user alone. None keeps nothing.
             complete: called at the Tab key with the line before the cursor.
         """
         self._typed: list[str | None] = []
         self._descriptor = sys.stdin.fileno()
         self._history = history
+        self._styled = styled
+        self._readline: ModuleType | None = None
         try:
             import readline
         except ImportError:  # not on Windows: the console edits lines itself
-            self._readline = None
             return
         self._readline = readline
         readline.set_auto_history(False)
@@ -113,10 +130,10 @@ class Terminal:
         readline.set_history_length(HISTORY_LENGTH)
         self._open_history()
 
-    def read(self, prompt: str) -> str | None:
+    def read(self, label: str) -> str | None:
         """See `Keyboard.read`."""
         try:
-            line = input(prompt) if not self._typed else self._typed.pop(0)
+            line = input(self._prompt(label)) if not self._typed else self._take_typed(label)
         except EOFError:
             print()  # the prompt stands there yet
             return None
@@ -135,10 +152,11 @@ class Terminal:
         """See `Keyboard.descriptor`."""
         return self._descriptor
 
-    def take(self) -> None:
-        """See `Keyboard.take`. Nothing but Ctrl-D gives no bytes, which is the end of input."""
+    def take(self) -> bool:
+        """See `Keyboard.take`. Only Ctrl-D gives no bytes."""
         line = os.read(self._descriptor, 65536)
         self._typed.append(line.decode("utf-8", "replace").rstrip("\r\n") if line else None)
+        return bool(line)
 
     @contextlib.contextmanager
     def hushed(self) -> Iterator[None]:
@@ -156,6 +174,17 @@ class Terminal:
             yield
         finally:
             termios.tcsetattr(self._descriptor, termios.TCSADRAIN, before)
+
+    def _prompt(self, label: str) -> str:
+        if not self._styled or self._readline is None:
+            return f"{label}> "
+        return f"\001\033[1m\002{label}\001\033[0m\002> "  # readline must know what takes no room
+
+    def _take_typed(self, label: str) -> str | None:
+        """A line that was typed unseen: it is shown now."""
+        line = self._typed.pop(0)
+        print(f"{label}> {harmless(line or '')}")
+        return line
 
     def _open_history(self) -> None:
         """Read the history file, or make it; without one the session goes on all the same."""

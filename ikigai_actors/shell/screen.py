@@ -81,4 +81,6 @@ def _style(text: str, bold: bool = False, dim: bool = False) -> str:
 
 
 def _styled(stream: IO[str] | None) -> bool:
-    return stream is not None and stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return (
+        stream is not None and stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    )

@@ -1,7 +1,7 @@
 """Turns that the shell shows, and what the system tells, kept until it is shown.
 
     feed = Feed(system, wake)                   subscribes
-    turn = Turn(agent, feed)                    from here on nothing of it is missed
+    turn = Turn(agent, feed, "hello")           from here on nothing of it is missed
     turn.expect(agent.ask.prompt("hello"))
     while not turn.over:
         wake.wait()
@@ -13,12 +13,13 @@ outcome. Thinking is not shown.
 """
 
 import selectors
+import signal
 import socket
 import threading
 from collections import deque
 from typing import Any
 
-from ikigai_actors.errors import IkigaiError, NoTurn, ProviderError, TurnInterrupted
+from ikigai_actors.errors import IkigaiError, NoTurn, ProviderError, SystemClosed, TurnInterrupted
 from ikigai_actors.futures import Future
 from ikigai_actors.messages import NO_DATA, Kind, Message, storable
 from ikigai_actors.providers.base import Reply
@@ -34,12 +35,14 @@ _SILENT_STOPS = frozenset({"end_turn", "stop_sequence", "tool_use"})
 
 
 class Wake:
-    """Wakes the thread that waits, from any other."""
+    """Wakes the main thread when it waits, from any other; signals wake it too."""
 
     def __init__(self) -> None:
         self._here, self._there = socket.socketpair()
         self._here.setblocking(False)
         self._there.setblocking(False)
+        # A signal that comes just before the waiting begins would not end it.
+        self._before = signal.set_wakeup_fd(self._there.fileno(), warn_on_full_buffer=False)
 
     def set(self) -> None:
         """Wake whoever waits, now or next."""
@@ -61,6 +64,7 @@ class Wake:
 
     def close(self) -> None:
         """Give the sockets back."""
+        signal.set_wakeup_fd(self._before)
         self._here.close()
         self._there.close()
 
@@ -137,10 +141,13 @@ class Turn:
 
     _count = 0
 
-    def __init__(self, agent: AgentRef, feed: Feed) -> None:
+    def __init__(self, agent: AgentRef, feed: Feed, prompt: str | None = None) -> None:
+        """Follow an agent's turn: the one that this prompt will open, or else the one in progress."""
         Turn._count += 1
         self._number = Turn._count
         self._feed = feed
+        self._prompt = prompt
+        self._begun = prompt is None
         self._step = ""
         self.agent = agent
         self.outcome: Future[Reply] = Future()
@@ -159,6 +166,12 @@ class Turn:
         """Print what is new."""
         while not self.over and (event := self._feed.next(self.agent.uuid)) is not None:
             match event:
+                case Message(kind=kind, id=number) if (kind, number) == (SETTLED, self._number):
+                    self._show_outcome(screen)
+                case Message(kind=Kind.USER):
+                    self._begun = self._begun or event.content == self._prompt
+                case _ if not self._begun:  # of an earlier turn: the prompt may have closed one that was cut off
+                    pass
                 case Streamed(kind="text"):
                     self._step += event.text
                     screen.stream(event.text)
@@ -166,16 +179,8 @@ class Turn:
                     self._finish_step(screen, event.content, str(event.data.get("stop_reason", "")))
                 case Message(kind=Kind.ERROR):
                     self._end(screen, f"[error: {event.content}]")
-                case Message(kind=Kind.INTERRUPTED) if self._answers(event):
+                case Message(kind=Kind.INTERRUPTED):
                     self._end(screen, "[interrupted]")
-                case Message(kind="settled", id=self._number):
-                    self._show_outcome(screen)
-                case _:
-                    pass
-
-    def _answers(self, event: Message) -> bool:
-        """Whether an ``interrupted`` ends this turn: a prompt may first close a turn that a crash had cut off."""
-        return self.outcome.done or "closes" not in event.data
 
     def _finish_step(self, screen: Screen, text: str, stop_reason: str) -> None:
         streamed, self._step = storable(self._step), ""
@@ -199,7 +204,7 @@ class Turn:
                 self._finish_step(screen, reply.text, reply.stop_reason)
             case TurnInterrupted():
                 self._end(screen, "[interrupted]")
-            case NoTurn():
+            case NoTurn() | SystemClosed():  # the latter ends the session, with its own words
                 pass
             case error:
                 self._end(screen, f"[error: {error}]")

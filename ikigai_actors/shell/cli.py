@@ -1,0 +1,154 @@
+"""The command line.
+
+    ikigai                          the shell
+    ikigai < questions.txt          the same, by a pipe
+    ikigai agents [--all] [--json]  who exists; works beside a running shell
+    ikigai demo                     a tour that plays itself
+
+What a command needs is imported when it runs, so ``ikigai --help`` and ``ikigai agents`` answer at once. An error of
+ours is one line on standard error and exit status 1.
+"""
+
+import contextlib
+import logging
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from ikigai_actors.errors import BadInput, IkigaiError
+from ikigai_actors.shell.screen import one_line
+
+if TYPE_CHECKING:
+    from ikigai_actors.shell.keyboard import Keyboard
+    from ikigai_actors.shell.screen import Screen
+    from ikigai_actors.shell.session import Shell
+    from ikigai_actors.system import ActorSystem
+
+NO_KEY = "No ANTHROPIC_API_KEY is set: the offline stand-in answers, from what each agent remembers."
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The global options."""
+
+    database: str | None
+    provider: str | None
+    model: str | None
+
+    def default_provider(self) -> str | None:
+        """Who answers for agents whose settings name no model, as ``provider:model``. Raises `BadInput`."""
+        if self.model is None or self.provider is None:
+            return self.model or self.provider
+        named, colon, model = self.model.partition(":")
+        if colon and named != self.provider:
+            raise BadInput(f"--provider {self.provider} and --model {self.model} disagree; give one of them.")
+        return f"{self.provider}:{model if colon else self.model}"
+
+
+@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="ikigai-actors", message="ikigai %(version)s")
+@click.option("--database", metavar="PLACE", help="A file, or postgresql://user@host/name.  [$IKIGAI_DATABASE_URL]")
+@click.option("--provider", metavar="NAME", help="Who answers by default: anthropic or offline.")
+@click.option("--model", metavar="PROVIDER:MODEL", help="The model of agents that have not set one.")
+@click.pass_context
+def cli(context: click.Context, database: str | None, provider: str | None, model: str | None) -> None:
+    """Talk to LLM agents that fork, remember, and survive a restart.
+
+    Without a command: the shell. It reads lines from the terminal, or from a pipe; /help there lists its commands.
+    """
+    context.obj = Options(database, provider, model)
+    if context.invoked_subcommand is None:
+        context.exit(_shell(context.obj))
+
+
+@cli.command()
+@click.pass_context
+def demo(context: click.Context) -> None:
+    """Play a short tour on a temporary database: fork, diverge, restart."""
+    from ikigai_actors.shell.demo import play
+
+    context.exit(0 if play(click.echo) else 1)
+
+
+@cli.command()
+@click.option("--all", "dead_too", is_flag=True, help="Show the dead too.")
+@click.option("--json", "as_json", is_flag=True, help="All of the registry, as a JSON list.")
+@click.pass_obj
+def agents(options: Options, dead_too: bool, as_json: bool) -> None:
+    """Show the tree of agents. Reads the database, beside a running shell or without one."""
+    from ikigai_actors.shell import reader
+
+    registry = reader.read(options.database)
+    if as_json:
+        click.echo(reader.as_json(registry))
+        return
+    for line in reader.as_tree(registry, dead_too):
+        click.echo(click.style(line.text, dim=True) if line.dead else line.text)
+
+
+def main() -> NoReturn:
+    """Run the command line, and end the process."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError):  # closed, or replaced by something simpler
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    _log_in_lines()
+    try:
+        cli.main(prog_name="ikigai")
+    except IkigaiError as error:
+        click.echo(f"ikigai: {one_line(str(error))}", err=True)
+    except OSError as error:  # of the library's none gets here: the output cannot be written
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the interpreter would try again, and complain
+        click.echo(f"ikigai: the output cannot be written: {error.strerror}", err=True)
+    sys.exit(1)
+
+
+def _shell(options: Options) -> int:
+    """The shell, at a terminal or by a pipe; returns the exit status."""
+    from ikigai_actors.shell.interrupts import Interrupts
+    from ikigai_actors.shell.line import LineMode
+    from ikigai_actors.shell.screen import Screen
+    from ikigai_actors.shell.session import Shell
+    from ikigai_actors.system import ActorSystem
+
+    default = options.default_provider()
+    with ActorSystem.open(options.database, default) as system:
+        interrupts, screen = Interrupts().install(), Screen()
+        shell = Shell(system, _keyboard(system, screen), screen, interrupts)
+        if shell.keyboard.interactive:
+            _greet(shell)
+        if default is None and not os.environ.get("ANTHROPIC_API_KEY"):
+            screen.notice(NO_KEY)
+        return LineMode(shell).run()
+
+
+def _keyboard(system: "ActorSystem", screen: "Screen") -> "Keyboard":
+    from ikigai_actors.shell.commands import completions
+    from ikigai_actors.shell.keyboard import Pipe, Terminal
+    from ikigai_actors.store.location import user_home
+
+    if sys.stdin is None or sys.stdout is None or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return Pipe(sys.stdin.buffer if sys.stdin is not None else None)
+    home = Path(os.environ.get("IKIGAI_HOME") or user_home()).expanduser()
+    return Terminal(home / "history", lambda line: completions(system, line), screen.styled)
+
+
+def _greet(shell: "Shell") -> None:
+    from importlib.metadata import version
+
+    from ikigai_actors.shell.tree import summary
+
+    screen, system = shell.screen, shell.system
+    screen.notice(f"ikigai {version('ikigai-actors')} · {system.store.location} · {summary(system.agents())}")
+    screen.notice("Text prompts the agent that the prompt names; /help lists the commands; Ctrl-D leaves.")
+
+
+def _log_in_lines() -> None:
+    """What the library logs, as the program's own lines; a defect of ours keeps its traceback."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("ikigai: %(message)s"))
+    handler.setLevel(logging.WARNING)
+    logging.getLogger("ikigai_actors").addHandler(handler)

@@ -1,0 +1,304 @@
+"""The slash commands: each is a click command, so that ``--help``, errors and quoting are the same for all.
+
+    run(shell, '/fork "read the schema" --name dba')
+
+A docstring is the command's help. No error ends the session: what cannot be done is told on a line of its own.
+"""
+
+import difflib
+import shlex
+
+import click
+
+from ikigai_actors import registry
+from ikigai_actors.registry import AgentRecord
+from ikigai_actors.shell.pages import context_page, history_page
+from ikigai_actors.shell.session import Shell
+from ikigai_actors.shell.tree import tree_lines
+from ikigai_actors.system import ActorSystem
+
+
+class SlashCommands(click.Group):
+    """The group of all slash commands; the names begin with the slash."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; one that is not there is an error that names the nearest."""
+        if self.get_command(ctx, args[0]) is None:
+            near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
+            meant = f"Did you mean {near[0]}?" if near else "/help lists the commands."
+            raise click.UsageError(f"There is no command {args[0]!r}. {meant}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=SlashCommands, add_help_option=False)
+def commands() -> None:
+    """What the shell understands beside text, which prompts the current agent."""
+
+
+def run(shell: Shell, line: str) -> None:
+    """Run a line that begins with a slash. Raises the library's errors; those of the line itself are told."""
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        shell.screen.error(f"{error}. Put text with quotes in it between quotes of the other kind.")
+        return
+    try:
+        commands.main(words, prog_name="", obj=shell, standalone_mode=False)
+    except click.UsageError as error:
+        usage = error.ctx.command_path if error.ctx is not None and error.ctx.command is not commands else ""
+        shell.screen.error(f"{error.format_message().rstrip('.')}." + (f" Try {usage} --help." if usage else ""))
+    except click.ClickException as error:
+        shell.screen.error(error.format_message())
+
+
+def completions(system: ActorSystem, line: str) -> list[str]:
+    """What a line may become at the Tab key: commands, and for /switch the names of the living."""
+    if line.startswith("/switch "):
+        names = [record.name for record in system.agents() if record.living and record.name]
+        return [text for text in (f"/switch {name}" for name in sorted(names)) if text.startswith(line)]
+    return [f"{name} " for name in sorted(commands.commands) if name.startswith(line)]
+
+
+GUIDE = """
+Text prompts the current agent. A line that begins with / is a command; /COMMAND --help explains it. Put a blank before
+a text that begins with /, and quotes around an argument of several words.
+
+Ctrl-C interrupts the answer, twice leaves; Ctrl-D leaves. Enter during an answer lets it go on in the background; Enter
+alone then shows the rest of it.
+"""
+"""What /help tells before it lists the commands."""
+
+Words = tuple[str, ...]
+
+
+@commands.command("/fork")
+@click.argument("prompt", required=False)
+@click.option("--name", help="A name for the child, unique among the living.")
+@click.option("--model", help="Its model, as provider:model; else the one of this agent.")
+@click.pass_obj
+def fork(shell: Shell, prompt: str | None, name: str | None, model: str | None) -> None:
+    """Fork the current agent and go to the child.
+
+    The child remembers all that was said before. With a PROMPT (in quotes) it answers at once. The fork of a busy agent
+    waits for the end of its turn; you can go on meanwhile, and are told.
+    """
+    shell.fork(prompt, name, model)
+
+
+@commands.command("/agents")
+@click.option("--all", "dead_too", is_flag=True, help="Show the dead too.")
+@click.pass_obj
+def agents(shell: Shell, dead_too: bool) -> None:
+    """Show the tree of agents.
+
+    * stands at the current one. Each line has the beginning of the uuid, the name, the state, and two counts of
+    messages of any kind: those before the fork, and its own since then. What a /clear or /rewind hides is counted too;
+    /context does not count it.
+    """
+    records, counts = shell.system.store.read(lambda tx: (registry.every(tx), tx.run("counts")))
+    for line in tree_lines(records, dict(counts), shell.system.state_of, shell.current.uuid, dead_too):
+        shell.screen.line(line.text, bold=line.current, dim=line.dead)
+
+
+@commands.command("/switch")
+@click.argument("agent", metavar="ID")
+@click.pass_obj
+def switch(shell: Shell, agent: str) -> None:
+    """Go to an agent.
+
+    ID is its name, or 4 or more characters of its uuid. The agent that you leave goes on with what it does.
+    """
+    shell.go_to(shell.system.agent(agent))
+
+
+@commands.command("/parent")
+@click.pass_obj
+def parent(shell: Shell) -> None:
+    """Go up: to the agent that looks after this one."""
+    above = shell.current.supervisor
+    if above is None:
+        shell.screen.error("This is agent 0: nobody is above it.")
+    else:
+        shell.go_to(above)
+
+
+@commands.command("/child")
+@click.pass_obj
+def child(shell: Shell) -> None:
+    """Go down: to the newest child of this agent."""
+    records = [record for record in _children(shell, shell.current.uuid) if record.living]
+    if not records:
+        shell.screen.error("This agent has no living child. /fork makes one.")
+    else:
+        newest = max(records, key=lambda record: (record.created_at, record.fork_message_id))
+        shell.go_to(shell.system.handle(newest.uuid))
+
+
+@commands.command("/next")
+@click.pass_obj
+def next_sibling(shell: Shell) -> None:
+    """Go to the next sibling, from the last to the first."""
+    _go_sideways(shell, 1)
+
+
+@commands.command("/prev")
+@click.pass_obj
+def previous_sibling(shell: Shell) -> None:
+    """Go to the previous sibling, from the first to the last."""
+    _go_sideways(shell, -1)
+
+
+@commands.command("/clear")
+@click.pass_obj
+def clear(shell: Shell) -> None:
+    """Begin anew: the agent forgets what was said.
+
+    Its marks go too; its settings stay. Its children are not affected, and nothing is deleted from the database.
+    """
+    shell.change("the clear", shell.current.ask.clear, "cleared: it begins anew, with its settings")
+
+
+@commands.command("/mark")
+@click.argument("label", nargs=-1)
+@click.pass_obj
+def mark(shell: Shell, label: Words) -> None:
+    """Set a mark to come back to by /rewind.
+
+    Labels may repeat: the latest counts.
+    """
+    text = " ".join(label)
+    shell.change("the mark", lambda: shell.current.ask.mark(text), f"marked {text!r}" if text else "marked")
+
+
+@commands.command("/rewind")
+@click.argument("label", nargs=-1)
+@click.pass_obj
+def rewind(shell: Shell, label: Words) -> None:
+    """Go back to the latest mark, or to the one named LABEL.
+
+    Inherited marks count too. Settings stay as they are.
+    """
+    text = " ".join(label)
+    told = f"back at mark {text!r}" if text else "back at the latest mark"
+    shell.change("the rewind", lambda: shell.current.ask.rewind(text or None), told)
+
+
+@commands.command("/context")
+@click.pass_obj
+def context(shell: Shell) -> None:
+    """Show what the agent has in mind.
+
+    Messages, tokens, settings, marks, and where its history is stored.
+    """
+    record = shell.current.record
+    for line in context_page(record, shell.system.state_of(record), shell.current.context()):
+        shell.screen.line(line)
+
+
+@commands.command("/history")
+@click.argument("count", metavar="[N]", type=click.IntRange(min=1), default=10)
+@click.pass_obj
+def history(shell: Shell, count: int) -> None:
+    """Show the latest N messages of the agent's history.
+
+    10 when N is left out; < stands at inherited ones.
+    """
+    entries = history_page(shell.current.history(), shell.current.uuid, count)
+    for entry in entries:
+        shell.screen.line(entry.text, dim=not entry.spoken)
+    if not entries:
+        shell.screen.line("Nothing was said yet.", dim=True)
+
+
+@commands.command("/model")
+@click.argument("name", required=False)
+@click.pass_obj
+def model(shell: Shell, name: str | None) -> None:
+    """Show the agent's model, or set it as provider:model.
+
+    An empty NAME ("") removes the setting: the shell's default answers. Children inherit it.
+    """
+    _setting(shell, "model", name)
+
+
+@commands.command("/system")
+@click.argument("text", nargs=-1)
+@click.pass_obj
+def system(shell: Shell, text: Words) -> None:
+    """Show the agent's system prompt, or set it.
+
+    TEXT is all that follows; an empty one ("") removes the setting. Children inherit it.
+    """
+    _setting(shell, "system", " ".join(text) if text else None)
+
+
+@commands.command("/resume")
+@click.pass_obj
+def resume(shell: Shell) -> None:
+    """Go on with the turn that a crash cut off.
+
+    Its prompt is sent again.
+    """
+    shell.resume()
+
+
+@commands.command("/help")
+@click.argument("command", required=False)
+@click.pass_context
+def show_help(ctx: click.Context, command: str | None) -> None:
+    """List the commands, or explain one."""
+    shell: Shell = ctx.obj
+    assert ctx.parent is not None  # it runs within the group
+    if command is None:
+        shell.screen.line(_overview(ctx.parent))
+        return
+    name, found, _ = commands.resolve_command(ctx.parent, ["/" + command.removeprefix("/")])
+    assert found is not None  # resolve_command raises otherwise
+    with click.Context(found, info_name=name, parent=ctx.parent) as context:
+        shell.screen.line(found.get_help(context))
+
+
+@commands.command("/exit")
+@click.pass_obj
+def leave(shell: Shell) -> None:
+    """Leave. So does Ctrl-D."""
+    shell.leaving = True
+
+
+def _children(shell: Shell, uuid: str) -> list[AgentRecord]:
+    return shell.system.store.read(lambda tx: registry.children(tx, uuid))
+
+
+def _go_sideways(shell: Shell, step: int) -> None:
+    here = shell.current.record
+    family = _children(shell, here.supervisor_uuid) if here.supervisor_uuid is not None else [here]
+    row = [record.uuid for record in family if record.living or record.uuid == here.uuid]
+    if len(row) == 1:
+        shell.screen.error("This agent has no living sibling.")
+    else:
+        shell.go_to(shell.system.handle(row[(row.index(here.uuid) + step) % len(row)]))
+
+
+def _setting(shell: Shell, key: str, value: str | None) -> None:
+    """Show a setting, or set it; empty text removes it."""
+    if value is None:
+        shown = shell.current.context().settings.get(key)
+        shell.screen.line(f"{key}: {shown if shown is not None else 'not set'}")
+        return
+    agent = shell.current
+    told = f"{key} set to {value}" if value else f"{key} removed"
+    shell.change("the change", lambda: agent.ask.configure(**{key: value or None}), told)
+
+
+def _overview(ctx: click.Context) -> str:
+    formatter = ctx.make_formatter()
+    formatter.write_text(GUIDE.strip())
+    formatter.write_paragraph()
+    rows = []
+    for name, command in sorted(commands.commands.items()):
+        pieces = [piece for piece in command.collect_usage_pieces(ctx) if piece != "[OPTIONS]"]
+        rows.append((" ".join([name, *pieces]), command.get_short_help_str(100)))
+    formatter.write_dl(rows)
+    return formatter.getvalue().rstrip()

@@ -1,0 +1,89 @@
+"""The registry as another process sees it: opened for reading, beside a running shell or without one.
+
+Nothing is taken over, made or migrated. What only the host knows (which turn waits for the model) is told as far as the
+rows tell it: an open turn is ``in a turn`` while its host lives, and ``interrupted`` when it does not. Whether the host
+lives is seen by its lease, or on SQLite by its process on this machine; elsewhere it is believed to.
+"""
+
+import json
+import os
+import socket
+from typing import Any, NamedTuple
+
+from ikigai_actors import registry
+from ikigai_actors.errors import StoreUnusable
+from ikigai_actors.host import Owner
+from ikigai_actors.registry import AgentRecord
+from ikigai_actors.shell.tree import Line, tree_lines
+from ikigai_actors.store import open_store
+from ikigai_actors.store.location import locate
+from ikigai_actors.store.migrations import require_schema
+
+
+class Registry(NamedTuple):
+    """Everybody at one moment."""
+
+    records: list[AgentRecord]
+    own: dict[str, int]
+    """Messages that each agent wrote itself, by uuid."""
+    hosted: bool
+    """Whether a process runs the agents."""
+
+    def state(self, record: AgentRecord) -> str:
+        """What an agent is doing, as far as a reader can tell."""
+        if record.status != "running":
+            return record.status
+        if not record.turn:
+            return "idle"
+        return "in a turn" if self.hosted else "interrupted"
+
+
+def read(database: str | None) -> Registry:
+    """Read the registry of a database.
+
+    Raises:
+        StoreUnusable: there is no database, or no ikigai has run on it.
+        StoreError, BadInput: see `open_store`.
+    """
+    place = locate(database)
+    if place.path is not None and not place.path.exists():
+        raise StoreUnusable(
+            f"There is no database {place.shown}. Run ikigai to begin one, or name another with --database."
+        )
+    store = open_store(database)
+    try:
+        require_schema(store)
+        records, counts, owners = store.read(
+            lambda tx: (registry.every(tx), tx.run("counts"), [Owner(*row) for row in tx.run("owners")])
+        )
+    finally:
+        store.close()
+    return Registry(records, dict(counts), any(_lives(owner) for owner in owners))
+
+
+def as_tree(found: Registry, dead_too: bool) -> list[Line]:
+    """The tree; nobody is the current one."""
+    return tree_lines(found.records, found.own, found.state, dead_too=dead_too)
+
+
+def as_json(found: Registry) -> str:
+    """All agents, the dead too: the columns of the registry, and ``messages`` and ``state``."""
+    return json.dumps([_row(found, record) for record in found.records], indent=2, ensure_ascii=False)
+
+
+def _row(found: Registry, record: AgentRecord) -> dict[str, Any]:
+    return {**record._asdict(), "messages": found.own.get(record.uuid, 0), "state": found.state(record)}
+
+
+def _lives(owner: Owner) -> bool:
+    if owner.lease_until:
+        return owner.lease_until > owner.now
+    if owner.hostname != socket.gethostname():
+        return True
+    try:
+        os.kill(owner.pid, 0)  # asks, and sends nothing
+    except ProcessLookupError:
+        return False
+    except OSError:  # somebody else's process
+        return True
+    return True

@@ -1,0 +1,302 @@
+"""The session: where the shell is, what it does for its commands, and what goes on in the background meanwhile.
+
+A turn in the foreground is shown until it is over. A person may leave it (Enter) and it goes on in the background, and
+so does whatever must wait for the end of a turn: the fork of a busy agent, its marks and settings. `Shell.report` tells
+what came of these; the line mode calls it before each prompt, so nothing is printed into a line being typed.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ikigai_actors.errors import IkigaiError, ProviderError, SystemClosed, TurnInterrupted
+from ikigai_actors.futures import Future
+from ikigai_actors.machine import Phase
+from ikigai_actors.providers.base import Reply
+from ikigai_actors.ref import AgentRef
+from ikigai_actors.registry import AgentRecord
+from ikigai_actors.shell.interrupts import Interrupts
+from ikigai_actors.shell.keyboard import Keyboard
+from ikigai_actors.shell.screen import Screen, one_line
+from ikigai_actors.shell.turn import Feed, Turn, Wake, result_of
+from ikigai_actors.system import ActorSystem
+from supervisors.signals import Signal
+
+T = TypeVar("T")
+
+TWICE = 1.0
+"""Seconds within which a second Ctrl-C leaves."""
+
+CUT_OFF = "its last turn was interrupted; /resume sends the prompt again"
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """A command that waits in the background."""
+
+    agent: AgentRef
+    what: str
+    future: Future[Any]
+    done: Callable[[Any], None]
+    """Takes what came of it."""
+
+
+class Shell:
+    """One session over a running system. Of the main thread: signals arrive there."""
+
+    def __init__(self, system: ActorSystem, keyboard: Keyboard, screen: Screen, interrupts: Interrupts) -> None:
+        self.system, self.keyboard, self.screen, self.interrupts = system, keyboard, screen, interrupts
+        self.leaving = False
+        """Set to end the session."""
+        self._wake = Wake()
+        self._feed = Feed(system, self._wake)
+        self._turns: list[Turn] = []
+        self._errands: list[Errand] = []
+        self._interrupted_at = float("-inf")
+        record = last_active(system)
+        self.current = system.handle(record.uuid)
+        """The agent that text prompts."""
+        self.label = record.short
+        """How the prompt line calls it."""
+
+    def close(self) -> None:
+        """Hear no more of the system."""
+        self._feed.close()
+        self._wake.close()
+        self.screen.fresh()
+
+    def say(self, text: str) -> None:
+        """Prompt the current agent and show its answer; a busy one answers after its turn."""
+        turn = Turn(self.current, self._feed, text)
+        self._turns.append(turn)
+        try:
+            turn.expect(self.current.ask.prompt(text))
+        except BaseException:
+            self._drop(turn)
+            raise
+        self.follow()
+
+    def follow(self) -> None:
+        """Show the turns of the current agent that are in progress, until they are over or the person goes on."""
+        for turn in [turn for turn in self._turns if turn.agent == self.current]:
+            if not self._attend(turn):
+                return
+
+    def fork(self, prompt: str | None, name: str | None, model: str | None) -> None:
+        """Fork the current agent and go to the child; the fork of a busy one waits in the background."""
+        parent, busy = self.current, self.is_busy(self.current)
+
+        def go(child: AgentRef) -> None:
+            self._go(child)
+            self.screen.line(f"{named(child)}: forked from {named(parent)}; inherits {_inherited(child)}")
+            if prompt is not None:
+                self._turns.append(Turn(child, self._feed).expect(child.ask.reply()))
+                self.follow()
+
+        def tell(child: AgentRef) -> None:
+            self.screen.line(f"{named(child)}: forked from {named(parent)}; /switch {child.record.short} goes there")
+            if prompt is not None:
+                self._turns.append(Turn(child, self._feed).expect(child.ask.reply()))
+
+        self._do(parent, "the fork", busy, parent.ask.fork(prompt, name=name, model=model), go, tell)
+
+    def change(self, what: str, ask: Callable[[], Future[int]], told: str) -> None:
+        """Have the current agent change something of its own; a busy one does so after its turn."""
+        agent, busy = self.current, self.is_busy(self.current)
+
+        def tell(_: int) -> None:
+            self.screen.line(told if agent == self.current else f"{named(agent)}: {told}")
+
+        self._do(agent, what, busy, ask(), tell, tell)
+
+    def resume(self) -> None:
+        """Go on with the turn of the current agent that was cut off."""
+        agent = self.current
+        turn = Turn(agent, self._feed)
+        self._turns.append(turn)
+        try:
+            resumed = self._waited(future := agent.ask.resume()) and future.get()
+            if resumed:
+                turn.expect(agent.ask.reply())
+        except BaseException:
+            self._drop(turn)
+            raise
+        if resumed:
+            self.follow()
+        else:
+            self._drop(turn)
+            self.screen.line(f"Nothing to resume: no turn of {named(agent)} was cut off.")
+
+    def go_to(self, agent: AgentRef) -> None:
+        """Make an agent the current one. Never waits for it."""
+        self._go(agent)
+        record = agent.record
+        state = self.system.state_of(record)
+        self.screen.line(f"now with {named(agent)}, {state}")
+        self.note_state(self.screen.line)
+
+    def note_state(self, tell: Callable[[str], None]) -> None:
+        """Tell what a person should know of the current agent before saying something."""
+        record = self.current.record
+        if not record.living:
+            tell(f"it is dead ({record.exit_reason or 'no reason is known'}): its history can be read")
+        elif self.system.state_of(record) == Phase.INTERRUPTED:
+            tell(CUT_OFF)
+        elif self.is_busy(self.current):
+            if not any(turn.agent == self.current for turn in self._turns):
+                self._turns.append(Turn(self.current, self._feed).expect(self.current.ask.reply()))
+            tell("it is in the middle of a turn: Enter shows its answer, Ctrl-C interrupts it")
+
+    def is_busy(self, agent: AgentRef) -> bool:
+        """Whether a turn of the agent is going on."""
+        record = agent.record
+        state = self.system.state_of(record)
+        return record.status == "running" and state not in (Phase.IDLE, Phase.INTERRUPTED)
+
+    def interrupt(self) -> bool:
+        """Ctrl-C: end the turn of the current agent, if there is one; return whether. Twice: `KeyboardInterrupt`."""
+        now = time.monotonic()
+        if now - self._interrupted_at < TWICE:
+            raise KeyboardInterrupt
+        self._interrupted_at = now
+        if not self.is_busy(self.current):
+            return False
+        self.current.ask.signal(Signal.INT)
+        return True
+
+    def report(self) -> None:
+        """Tell what happened in the background."""
+        self._tell_troubles()
+        for turn in [turn for turn in self._turns if turn.outcome.done]:
+            if turn.agent == self.current:
+                self._attend(turn)
+            else:
+                self._drop(turn)
+                self.screen.line(_ended(turn.agent, result_of(turn.outcome)))
+        for errand in [errand for errand in self._errands if self._is_due(errand)]:
+            self._errands.remove(errand)
+            try:
+                errand.done(errand.future.get())
+            except SystemClosed:
+                raise
+            except IkigaiError as error:
+                self.screen.error(f"{errand.what}: {error}")
+
+    def _is_due(self, errand: Errand) -> bool:
+        """Whether an errand is done. One whose agent is idle by now is a commit away from it, and waited for."""
+        agent = errand.agent
+        if errand.future.done or any(turn.agent == agent for turn in self._turns) or self.is_busy(agent):
+            return errand.future.done
+        return self._waited(errand.future)
+
+    def finish(self) -> None:
+        """Wait for everything in the background, and tell what came of it."""
+        while self._errands or self._turns:
+            with self.interrupts.heard():
+                result_of(self._errands[0].future if self._errands else self._turns[0].outcome)
+            self.report()
+
+    def _do(
+        self,
+        agent: AgentRef,
+        what: str,
+        busy: bool,
+        future: Future[T],
+        now: Callable[[T], None],
+        later: Callable[[T], None],
+    ) -> None:
+        """Wait for a command and tell what came of it; in the background when the agent is busy."""
+        if not busy and self._waited(future):
+            now(future.get())
+            return
+        self._errands.append(Errand(agent, what, future, later))
+        self.screen.line(f"{what} waits for the end of the turn of {agent.record.short}; you are told when it is done")
+
+    def _waited(self, future: Future[Any]) -> bool:
+        """Wait for a future; return whether it is there. Ctrl-C ends the waiting, not what is waited for."""
+        try:
+            with self.interrupts.heard():
+                result_of(future)
+        except KeyboardInterrupt:
+            return False
+        return True
+
+    def _attend(self, turn: Turn) -> bool:
+        """Show a turn until it is over; return False when the person goes on before that."""
+        with self.keyboard.hushed():
+            while True:
+                turn.show(self.screen)
+                self._tell_troubles()
+                if turn.over:
+                    break
+                if self._typed():
+                    if self.keyboard.take():
+                        self.screen.line("[goes on in the background; Enter shows the rest]", dim=True)
+                    return False
+        self._drop(turn)
+        outcome = result_of(turn.outcome)  # there, or about to be: from now on the agent is idle
+        if isinstance(outcome, SystemClosed):
+            raise outcome
+        return True
+
+    def _typed(self) -> bool:
+        """Wait until something is new; return whether it is a line that was typed."""
+        try:
+            with self.interrupts.heard():
+                return self._wake.wait(self.keyboard.descriptor())
+        except KeyboardInterrupt:
+            self.interrupt()
+            return False
+
+    def _go(self, agent: AgentRef) -> None:
+        self.current, self.label = agent, agent.record.short
+        with contextlib.suppress(KeyboardInterrupt), self.interrupts.heard():
+            self.system.touch(agent)
+
+    def _drop(self, turn: Turn) -> None:
+        self._turns.remove(turn)
+        if not any(other.agent == turn.agent for other in self._turns):
+            self._feed.forget(turn.agent.uuid)
+
+    def _tell_troubles(self) -> None:
+        for trouble in self._feed.troubles():
+            if trouble.reason is None:
+                self.screen.notice("The database answers again.")
+            else:
+                self.screen.notice(
+                    f"Trouble with the database; nothing is lost, agents wait. {one_line(trouble.reason)}"
+                )
+
+
+def last_active(system: ActorSystem) -> AgentRecord:
+    """The agent at which a person looked last, if it lives; else agent 0."""
+    seen = [record for record in system.agents() if record.living and record.active_at]
+    return max(seen, key=lambda record: record.active_at, default=system.root.record)
+
+
+def named(agent: AgentRef) -> str:
+    """An agent as a person knows it."""
+    record = agent.record
+    return f"{record.name} ({record.uuid[:6]})" if record.name else record.uuid[:6]
+
+
+def _inherited(agent: AgentRef) -> str:
+    """How many messages of its ancestors a child began with: those that clears and rewinds left."""
+    log = agent.system.archive.load(agent.uuid)
+    count = sum(end - start for start, end in log.view(log.base).visible(log.base))
+    return "1 message" if count == 1 else f"{count} messages"
+
+
+def _ended(agent: AgentRef, outcome: object) -> str:
+    """What is told of a turn that ended in the background."""
+    match outcome:
+        case Reply():
+            return f"{named(agent)} has answered: /switch {agent.record.short} and /history show it"
+        case TurnInterrupted():
+            return f"{named(agent)}: its turn was interrupted"
+        case ProviderError() as error:
+            return f"{named(agent)}: its turn ended with an error: {error}"
+        case _:
+            return f"{named(agent)}: {outcome}"

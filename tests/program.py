@@ -1,0 +1,172 @@
+"""The real program for tests: started as a process, by pipes or at a terminal, read with a deadline."""
+
+import contextlib
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+PATIENCE = 60.0
+"""Seconds after which a test gives up; nothing takes that long."""
+
+COMMAND = [sys.executable, "-W", "error", "-m", "ikigai_actors"]
+
+# The terminal becomes the one that Ctrl-C of the new session goes through; then the program takes this one's place.
+_AT_TERMINAL = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+)
+
+
+def environment() -> dict[str, str]:
+    """The environment of this test, without a key and with a terminal that knows no tricks."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("ANTHROPIC_API_KEY", "NO_COLOR")}
+    return {**kept, "TERM": "dumb", "PYTHONUTF8": "1"}
+
+
+def run(*arguments: str, lines: str | bytes = b"") -> "subprocess.CompletedProcess[str]":
+    """Run the program to its end, with these bytes as its standard input."""
+    given = lines.encode() if isinstance(lines, str) else lines
+    done = subprocess.run(
+        [*COMMAND, *arguments], input=given, capture_output=True, timeout=PATIENCE, env=environment(), check=False
+    )
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+class Program:
+    """A running program that is talked to. Killed at the end of the block, if it still runs."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", reading: int, writing: int) -> None:
+        self.process = process
+        self._reading, self._writing = reading, writing
+        self._text = ""
+        self.said = ""
+        """All that it has printed so far."""
+
+    @classmethod
+    def by_pipe(cls, *arguments: str) -> Self:
+        """Start it with pipes; notices (standard error) are dropped."""
+        process = subprocess.Popen(
+            [*COMMAND, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment(),
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        return cls(process, os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno()))
+
+    @classmethod
+    def at_terminal(cls, *arguments: str) -> Self:
+        """Start it at a terminal of its own, 200 columns wide."""
+        ours, theirs = pty.openpty()
+        termios.tcsetwinsize(theirs, (50, 200))
+        command: Sequence[str] = [sys.executable, "-c", _AT_TERMINAL, *COMMAND, *arguments]
+        process = subprocess.Popen(
+            command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment(), start_new_session=True
+        )
+        os.close(theirs)
+        return cls(process, ours, os.dup(ours))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.process.kill()
+        self.process.wait(PATIENCE)
+        self.close_output()
+        self.end_input()
+
+    def send(self, text: str) -> None:
+        """Type this."""
+        os.write(self._writing, text.encode())
+
+    def say(self, line: str) -> None:
+        """Type a line."""
+        self.send(f"{line}\n")
+
+    def end_input(self) -> None:
+        """Close its standard input (a pipe)."""
+        if self._writing >= 0:
+            os.close(self._writing)
+            self._writing = -1
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+
+    def close_output(self) -> None:
+        """Read no more: the reader of its output goes away."""
+        if self._reading >= 0:
+            os.close(self._reading)
+            self._reading = -1
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
+    def expect(self, pattern: str) -> "re.Match[str]":
+        """Read until the pattern is found in what was not expected yet; what lies before it is passed over."""
+        deadline = time.monotonic() + PATIENCE
+        while (match := re.search(pattern, self._text)) is None:
+            assert self._read(deadline), f"The program ended without {pattern!r}:\n{self.said}"
+        self._text = self._text[match.end() :]
+        return match
+
+    def ends(self) -> int:
+        """Read to the end; return the exit status."""
+        deadline = time.monotonic() + PATIENCE
+        while self._read(deadline):
+            pass
+        return self.process.wait(PATIENCE)
+
+    def interrupt(self, pattern: str) -> None:
+        """Press Ctrl-C until the pattern comes.
+
+        More than once, since readline misses a signal that comes between its prompt and its waiting.
+        """
+        while True:
+            self.send("\x03")
+            deadline = time.monotonic() + 1.0
+            while re.search(pattern, self._text) is None and self._ready(deadline):
+                assert self._read(deadline), f"The program ended without {pattern!r}:\n{self.said}"
+            if re.search(pattern, self._text) is not None:
+                self.expect(pattern)
+                return
+
+    def interrupt_until_it_ends(self) -> int:
+        """Press Ctrl-C, and again after a while, until it ends; return the exit status."""
+        running = True
+        while running:
+            with contextlib.suppress(OSError):  # nobody is there any more
+                self.send("\x03")
+            deadline = time.monotonic() + 0.7
+            while running and self._ready(deadline):
+                running = self._read(deadline)
+        return self.process.wait(PATIENCE)
+
+    def kill(self) -> None:
+        """``kill -9``."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(PATIENCE)
+
+    def _ready(self, deadline: float) -> bool:
+        """Wait until there is something to read; False when there is not in time."""
+        return bool(select.select([self._reading], [], [], max(0.0, deadline - time.monotonic()))[0])
+
+    def _read(self, deadline: float) -> bool:
+        """Read what is there, waiting for it; False at the end."""
+        assert self._ready(deadline), f"Nothing came in time after:\n{self.said}"
+        data = b""
+        with contextlib.suppress(OSError):  # how a terminal says that nobody is there any more
+            data = os.read(self._reading, 65536)
+        text = data.decode(errors="replace").replace("\r", "")
+        self.said += text
+        self._text += text
+        return bool(data)

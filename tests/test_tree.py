@@ -1,0 +1,168 @@
+"""The tree as text: pure, so records are made up here."""
+
+import base64
+
+import pytest
+
+from ikigai_actors.registry import AgentRecord
+from ikigai_actors.shell.tree import DEEPEST, Line, pad, summary, tree_lines, width
+
+
+def agent(
+    number: int,
+    above: AgentRecord | None = None,
+    *,
+    name: str | None = None,
+    parent: AgentRecord | None = None,
+    fork: int = 0,
+    status: str = "running",
+    created: int = 0,
+) -> AgentRecord:
+    """An agent whose uuid comes from its number; forked from its supervisor unless said otherwise."""
+    born_of = parent or above
+    return AgentRecord(
+        uuid=uuid(number),
+        name=name,
+        parent_uuid=born_of.uuid if born_of else None,
+        supervisor_uuid=above.uuid if above else None,
+        fork_message_id=fork,
+        status=status,
+        turn=0,
+        restart="transient",
+        exit_reason=None,
+        created_at=created,
+        ended_at=1 if status == "dead" else None,
+        active_at=0,
+        owner=None,
+        epoch=1,
+    )
+
+
+def uuid(number: int) -> str:
+    return "A" + base64.b32encode(number.to_bytes(13, "little")).decode()[:21]
+
+
+def state(record: AgentRecord) -> str:
+    return "idle" if record.living else "dead"
+
+
+def shown(records: list[AgentRecord], own: dict[str, int] | None = None, current: str | None = None) -> list[str]:
+    return [line.text for line in tree(records, own, current)]
+
+
+def tree(
+    records: list[AgentRecord], own: dict[str, int] | None = None, current: str | None = None, dead_too: bool = False
+) -> list[Line]:
+    return tree_lines(records, own or {}, state, current, dead_too)
+
+
+def test_a_tree_is_drawn_depth_first_whatever_the_order_of_its_records() -> None:
+    root = agent(0)
+    left, right = agent(1, root, name="left", fork=1), agent(2, root, name="right", fork=2)
+    below = agent(3, left, name="below", fork=3)
+    for records in ([root, left, right, below], [below, right, left, root]):
+        names = [line.split()[-7:] for line in shown(records)[:-1]]
+        assert [each[0] for each in names[1:]] == ["left", "below", "right"]
+
+
+def test_lines_align_and_show_ids_names_states_and_counts() -> None:
+    root = agent(0)
+    child = agent(1, root, name="dba", fork=4)
+    grandchild = agent(2, child, fork=11)
+    other = agent(3, root, name="critic", fork=5)
+    own = {root.uuid: 5, child.uuid: 7, grandchild.uuid: 1, other.uuid: 12}
+    assert shown([root, child, grandchild, other], own=own, current=grandchild.uuid) == [
+        "  AAAAAA            idle   0 inherited +  5 own",
+        "  ├─ AAEAAA dba     idle   4 inherited +  7 own",
+        "* │  └─ AAIAAA      idle  11 inherited +  1 own",
+        "  └─ AAMAAA critic  idle   5 inherited + 12 own",
+        "4 running, 0 dead",
+    ]
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_the_star_stands_at_the_current_agent_at_every_depth(place: int) -> None:
+    root = agent(0)
+    child = agent(1, root)
+    records = [root, child, agent(2, child)]
+    lines = tree(records, current=records[place].uuid)
+    assert [line.text.startswith("*") for line in lines[:-1]] == [each == place for each in range(3)]
+    assert [line.current for line in lines[:-1]] == [each == place for each in range(3)]
+
+
+def test_ids_are_longer_where_six_characters_are_not_unique() -> None:
+    root = agent(0)
+    twins = [agent(1, root)._replace(uuid=f"Twins_{sign}AAAAAAAAAAAAAAA") for sign in "ab"]
+    lines = shown([root, *twins])
+    assert "Twins_a " in lines[1]
+    assert "Twins_b " in lines[2]
+    assert "AAAAAA " in lines[0]
+
+
+def test_children_of_the_same_millisecond_stand_in_order_of_their_forks_and_adopted_ones_last() -> None:
+    root = agent(0)
+    first, second = agent(5, root, name="first", fork=1), agent(4, root, name="second", fork=2)
+    adopted = agent(1, root, name="adopted", parent=second, fork=1)
+    assert [line.split()[2] for line in shown([adopted, second, first, root])[1:4]] == ["first", "second", "adopted"]
+
+
+def test_the_dead_are_left_out_but_counted() -> None:
+    root = agent(0)
+    gone = agent(1, root, name="gone", status="dead")
+    assert shown([root, gone]) == ["  AAAAAA  idle  0 inherited + 0 own", "1 running, 1 dead"]
+
+
+def test_a_dead_agent_with_living_descendants_is_shown_and_marked() -> None:
+    root = agent(0)
+    gone = agent(1, root, name="gone", status="dead")
+    also_gone = agent(2, gone, name="also-gone", status="dead")
+    lives = agent(3, also_gone, name="lives")
+    lines = tree([root, gone, also_gone, lives])
+    assert [line.dead for line in lines[:-1]] == [False, True, True, False]
+    assert "lives" in lines[3].text
+
+
+def test_all_the_dead_are_shown_when_asked_for() -> None:
+    root = agent(0)
+    lines = tree([root, agent(1, root, name="gone", status="dead")], dead_too=True)
+    assert lines[1].dead
+    assert " dead " in lines[1].text
+
+
+def test_the_summary_names_other_states_only_when_there_are_any() -> None:
+    root = agent(0)
+    assert summary([root]) == "1 running, 0 dead"
+    others = [agent(place, root, status=word) for place, word in enumerate(("stopped", "terminating", "dead"), 1)]
+    assert summary([root, *others]) == "1 running, 1 stopped, 1 terminating, 1 dead"
+
+
+def test_five_thousand_levels_are_drawn_without_recursion_and_with_a_bounded_indent() -> None:
+    records = [agent(0)]
+    for number in range(1, 5000):
+        records.append(agent(number, records[-1]))
+    lines = shown(records)
+    assert len(lines) == 5001
+    assert max(map(len, lines)) < 3 * DEEPEST + 80
+    assert "┄4999┄" in lines[-2]
+
+
+def test_agents_that_hang_in_a_circle_or_from_nobody_are_shown_once_after_the_tree() -> None:
+    root = agent(0)
+    one, other = agent(1, root, name="one"), agent(2, root, name="other")
+    circle = [one._replace(supervisor_uuid=other.uuid), other._replace(supervisor_uuid=one.uuid)]
+    stray = agent(3, name="stray")._replace(supervisor_uuid=uuid(99), created_at=1)
+    lines = shown([root, *circle, stray])
+    assert sum("one" in line for line in lines) == 1
+    assert sum("other" in line for line in lines) == 1
+    assert sum("stray" in line for line in lines) == 1
+
+
+def test_an_empty_registry_is_only_counted() -> None:
+    assert shown([]) == ["0 running, 0 dead"]
+
+
+def test_wide_names_take_two_columns_for_each_sign() -> None:
+    assert width("茶") == 2
+    assert width("e\u0301") == 1
+    assert pad("茶", 4) == "茶  "
+    assert pad("long", 2) == "long"
