@@ -1,9 +1,7 @@
 """The commands, through a real session over a real system on SQLite; the lines come from a pipe."""
 
-import asyncio
-import io
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,85 +11,16 @@ from ikigai_actors import (
     OfflineProvider,
     ProviderError,
     Reply,
-    Request,
     ScriptedProvider,
     Stream,
 )
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.shell.commands import commands
-from ikigai_actors.shell.interrupts import Interrupts
-from ikigai_actors.shell.keyboard import Pipe
-from ikigai_actors.shell.line import LineMode
-from ikigai_actors.shell.screen import Screen
-from ikigai_actors.shell.session import Shell
 from tests.conftest import NewDatabase
+from tests.gate import Gate
+from tests.sessions import OpenSession, Session
 
 PATIENCE = 30.0
-
-Line = str | bytes | Callable[[], object]
-"""A line, or something that happens when the shell asks for the next one."""
-
-
-class Lines(io.BytesIO):
-    """A stream of lines that are made when they are read."""
-
-    def __init__(self, lines: tuple[Line, ...]) -> None:
-        super().__init__()
-        self._lines = iter(lines)
-
-    def readline(self, size: int | None = -1) -> bytes:
-        for line in self._lines:
-            if isinstance(line, str | bytes):
-                return (line.encode() if isinstance(line, str) else line) + b"\n"
-            line()
-        return b""
-
-
-class Gate:
-    """A provider that answers ``done`` when it is opened."""
-
-    name = "gate"
-
-    def __init__(self) -> None:
-        self.asked = threading.Event()
-        self._open = asyncio.Event()
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    async def respond(self, request: Request, on_delta: object) -> Reply:
-        self._loop = asyncio.get_running_loop()
-        self.asked.set()
-        await self._open.wait()
-        return Reply("done")
-
-    def open(self) -> None:
-        assert self._loop is not None
-        self._loop.call_soon_threadsafe(self._open.set)
-
-    async def close(self) -> None:
-        """Nothing to give back."""
-
-
-class Session:
-    """Runs lines through a shell and gives what it printed."""
-
-    def __init__(self, system: ActorSystem, capsys: pytest.CaptureFixture[str]) -> None:
-        self.system = system
-        self.notices = ""
-        self._capsys = capsys
-
-    def __call__(self, *lines: Line) -> list[str]:
-        self._capsys.readouterr()
-        interrupts = Interrupts().install()
-        try:
-            LineMode(Shell(self.system, Pipe(Lines(lines)), Screen(), interrupts)).run()
-        finally:
-            interrupts.remove()
-        printed = self._capsys.readouterr()
-        self.notices = printed.err
-        return printed.out.splitlines()
-
-
-OpenSession = Callable[[Provider], Session]
 
 
 @pytest.fixture
@@ -354,10 +283,10 @@ def test_every_command_has_help_that_reads_the_same_in_both_ways(session: Sessio
 
 def test_the_fork_of_a_busy_agent_waits_without_blocking_and_is_told(open_session: OpenSession) -> None:
     gate = Gate()
-    session = open_session(gate)
+    session = open_session(gate.provider)
     root = session.system.root
     root.prompt("work")
-    assert gate.asked.wait(PATIENCE)
+    gate.wait_until_asked()
     printed = session("/fork --name late", "/mark", "/agents", gate.open)
     late = session.system.agent("late")
     assert printed == [
@@ -374,11 +303,11 @@ def test_the_fork_of_a_busy_agent_waits_without_blocking_and_is_told(open_sessio
 
 def test_one_can_go_to_a_busy_agent_and_away_and_hears_when_it_has_answered(open_session: OpenSession) -> None:
     gate = Gate()
-    session = open_session(gate)
+    session = open_session(gate.provider)
     root = session.system.root
     other = root.fork(name="other")
     other.prompt("work")
-    assert gate.asked.wait(PATIENCE)
+    gate.wait_until_asked()
     printed = session("/switch other", "/parent", gate.open)
     assert printed == [
         f"now with other ({short(other)}), waiting for the model",
@@ -390,9 +319,9 @@ def test_one_can_go_to_a_busy_agent_and_away_and_hears_when_it_has_answered(open
 
 def test_a_text_to_a_busy_agent_is_answered_after_its_turn(open_session: OpenSession) -> None:
     gate = Gate()
-    session = open_session(gate)
+    session = open_session(gate.provider)
     session.system.root.prompt("first")
-    assert gate.asked.wait(PATIENCE)
+    gate.wait_until_asked()
     opener = threading.Timer(0, gate.open)
     assert session(opener.start, "second") == ["done", "done"]
     opener.join()

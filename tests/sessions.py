@@ -1,0 +1,55 @@
+"""A shell session whose lines a test writes."""
+
+import io
+from collections.abc import Callable
+
+import pytest
+
+from ikigai_actors import ActorSystem
+from ikigai_actors.providers.base import Provider
+from ikigai_actors.shell.interrupts import Interrupts
+from ikigai_actors.shell.keyboard import Pipe
+from ikigai_actors.shell.line import LineMode
+from ikigai_actors.shell.screen import Screen
+from ikigai_actors.shell.session import Shell
+
+Line = str | bytes | Callable[[], object]
+"""A line, or something that happens when the shell asks for the next one."""
+
+
+class Lines(io.BytesIO):
+    """A stream of lines that are made when they are read."""
+
+    def __init__(self, lines: tuple[Line, ...]) -> None:
+        super().__init__()
+        self._lines = iter(lines)
+
+    def readline(self, size: int | None = -1) -> bytes:
+        for line in self._lines:
+            if isinstance(line, str | bytes):
+                return (line.encode() if isinstance(line, str) else line) + b"\n"
+            line()
+        return b""
+
+
+class Session:
+    """Runs lines through a shell and gives what it printed."""
+
+    def __init__(self, system: ActorSystem, capsys: pytest.CaptureFixture[str]) -> None:
+        self.system = system
+        self.notices = ""
+        self._capsys = capsys
+
+    def __call__(self, *lines: Line) -> list[str]:
+        self._capsys.readouterr()
+        interrupts = Interrupts().install()
+        try:
+            LineMode(Shell(self.system, Pipe(Lines(lines)), Screen(), interrupts)).run()
+        finally:
+            interrupts.remove()
+        printed = self._capsys.readouterr()
+        self.notices = printed.err
+        return printed.out.splitlines()
+
+
+OpenSession = Callable[[Provider], Session]
