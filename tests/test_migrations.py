@@ -1,7 +1,9 @@
 """The schema is made once, changed step by step, and never over somebody else's tables."""
 
+import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +21,20 @@ def test_tables_of_somebody_else_are_refused_and_left_alone(durable: str) -> Non
             look(store)
     assert tables(store) == {"recipes"}
     store.close()
+
+
+def test_an_sqlite_file_of_somebody_else_is_refused_without_changing_a_byte(tmp_path: Path) -> None:
+    file = tmp_path / "recipes.db"
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE recipes (name TEXT)")
+    connection.close()
+    before = file.read_bytes()
+    store = open_store(file)
+    with pytest.raises(StoreUnusable, match="not ikigai's"):
+        ensure_schema(store)
+    store.close()
+    assert file.read_bytes() == before
+    assert [path.name for path in tmp_path.glob("recipes*")] == ["recipes.db"]
 
 
 def test_somebody_elses_table_of_versions_is_refused(durable: str) -> None:

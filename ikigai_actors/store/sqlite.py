@@ -216,6 +216,8 @@ class SQLiteStore:
             try:
                 mode = writer.execute("PRAGMA journal_mode").fetchone()[0]
                 if mode != "wal":
+                    if _is_foreign(writer):  # the schema's version is looked at next, and refuses it unchanged
+                        return
                     mode = writer.execute("PRAGMA journal_mode = WAL").fetchone()[0]
                 break
             except sqlite3.OperationalError as error:
@@ -247,6 +249,12 @@ class BorrowedStore:
 
     def close(self) -> None:
         """Does nothing."""
+
+
+def _is_foreign(connection: sqlite3.Connection) -> bool:
+    """Whether a file has tables that are not ours."""
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    return bool(tables) and "schema_version" not in tables
 
 
 def _lists_as_json(statement: Statement, parameters: Parameters) -> Parameters:
