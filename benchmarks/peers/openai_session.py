@@ -1,0 +1,45 @@
+"""OpenAI Agents: ``create_branch_from_turn`` writes a row of ``message_structure`` for each message before the turn.
+
+The messages themselves are shared. The branch becomes the current one; the next fork goes back to ``main`` first.
+"""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from agents.extensions.memory import AdvancedSQLiteSession
+
+from benchmarks.population import PROMPT, REPLY
+
+
+class OpenAISession:
+    """A session in an SQLite file, with a prompt more than is inherited: a branch begins before a prompt."""
+
+    def __init__(self, directory: Path, count: int) -> None:
+        self._runner = asyncio.Runner()
+        self._session: Any = AdvancedSQLiteSession(
+            session_id="benchmark", db_path=directory / "openai.db", create_tables=True
+        )
+        items = [
+            {"role": "user", "content": PROMPT.format(place)}
+            if place % 2
+            else {"role": "assistant", "content": REPLY.format(place)}
+            for place in range(1, count + 2)
+        ]
+        if count % 2:
+            items[-1] = {"role": "user", "content": PROMPT.format(count + 1)}
+        self._runner.run(self._session.add_items(items))
+        self._turn = sum(item["role"] == "user" for item in items)
+
+    def fork(self) -> None:
+        """See `Session.fork`."""
+        self._runner.run(self._session.create_branch_from_turn(self._turn))
+
+    def rest(self) -> None:
+        """See `Session.rest`."""
+        self._runner.run(self._session.switch_to_branch("main"))
+
+    def close(self) -> None:
+        """See `Session.close`."""
+        self._session.close()
+        self._runner.close()

@@ -1,0 +1,122 @@
+"""Agents and messages in bulk, through the store's own append: a million messages without a million turns."""
+
+import os
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from benchmarks.places import Database, prepared
+from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors.clock import SystemClock
+from ikigai_actors.identity import new_agent_uuid
+from ikigai_actors.messages import Kind, Message
+from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.units import FIRST_EPOCH
+
+CHUNK = 20_000
+"""Rows of one transaction."""
+
+PROMPT = "What does the index on this column cost us, and who would miss it if it were gone? Number {}."
+REPLY = "It costs about a tenth of every insert. Two of the reports use it; both could use the primary key. Number {}."
+REPLY_DATA = {
+    "model": "offline:echo",
+    "stop_reason": "end_turn",
+    "usage": {
+        "input_tokens": 812,
+        "output_tokens": 41,
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": 512,
+    },
+}
+
+
+def conversation(uuid: str, base: int, count: int) -> Iterator[Message]:
+    """Messages base + 1 to base + count of an agent's log: prompts and replies in turn."""
+    for position in range(base + 1, base + count + 1):
+        if position % 2:
+            yield Message(uuid, position, Kind.USER.value, PROMPT.format(position), {}, 1_700_000_000_000 + position)
+        else:
+            yield Message(
+                uuid, position, Kind.ASSISTANT.value, REPLY.format(position), REPLY_DATA, 1_700_000_000_000 + position
+            )
+
+
+def alone(database: Database, count: int) -> str:
+    """Agent 0 with a log of so many messages; returns its uuid."""
+    uuid = _root(database)
+    store = prepared(database.url)
+    try:
+        _append(store, (message.row() for message in conversation(uuid, 0, count)))
+    finally:
+        store.close()
+    database.settle()
+    return uuid
+
+
+def chain(database: Database, depth: int, each: int) -> list[str]:
+    """A lineage so deep, with so many messages in each log; returns the uuids, agent 0 first."""
+    return _family(database, depth, each, lambda place: place - 1)
+
+
+def tree(database: Database, count: int, each: int, fan_out: int = 10) -> list[str]:
+    """A tree of so many agents, each but the last with ``fan_out`` children; returns the uuids, agent 0 first."""
+    return _family(database, count, each, lambda place: (place - 1) // fan_out)
+
+
+def siblings(store: Store, parent: str, count: int, owner: str) -> list[str]:
+    """Agents below an empty one, owned by a host in their first epoch: they can append at once."""
+    uuids = [new_agent_uuid(os.urandom) for _ in range(count)]
+    _register(store, ((uuid, parent, 0, owner) for uuid in uuids))
+    return uuids
+
+
+def _family(database: Database, count: int, each: int, parent_of: Callable[[int], int]) -> list[str]:
+    root = _root(database)
+    store = prepared(database.url)
+    try:
+        uuids = [root, *(new_agent_uuid(os.urandom) for _ in range(count - 1))]
+        forks = [0] * count
+        for place in range(1, count):
+            forks[place] = forks[parent_of(place)] + each  # from the head of its parent
+        _register(store, ((uuids[place], uuids[parent_of(place)], forks[place], None) for place in range(1, count)))
+        _append(
+            store,
+            (message.row() for place in range(count) for message in conversation(uuids[place], forks[place], each)),
+        )
+    finally:
+        store.close()
+    database.settle()
+    return uuids
+
+
+def _root(database: Database) -> str:
+    """Agent 0 of a fresh database, as the library makes it."""
+    with ActorSystem.open(database.url, provider=OfflineProvider()) as system:
+        return system.root.uuid
+
+
+def _append(store: Store, rows: Iterator[Row]) -> None:
+    while chunk := list(islice(rows, CHUNK)):
+        store.write(lambda tx, chunk=chunk: tx.append(chunk))  # type: ignore[misc]  # the default binds the loop's value
+
+
+def _register(store: Store, agents: Iterator[tuple[str, str, int, str | None]]) -> None:
+    now = SystemClock().now_ms()
+
+    def work(tx: Transaction) -> None:
+        for uuid, parent, fork, owner in chunk:
+            tx.defer(
+                "register",
+                uuid=uuid,
+                name=None,
+                parent=parent,
+                supervisor=parent,
+                fork=fork,
+                turn=0,
+                restart="transient",
+                now=now,
+                owner=owner,
+                epoch=FIRST_EPOCH if owner else 0,
+            )
+
+    while chunk := list(islice(agents, CHUNK)):
+        store.write(work)

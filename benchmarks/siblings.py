@@ -1,0 +1,78 @@
+"""Many children of one parent, each prompted once: ten times as many should take ten times as long.
+
+The parent's log grows by one ``fork`` message for each child; siblings share the fold of what they inherit.
+"""
+
+from benchmarks import population
+from benchmarks.measure import process_memory, timed
+from benchmarks.places import Place
+from benchmarks.table import Table, duration, number, size, times
+from ikigai_actors import ActorSystem, AgentRef, Request, ScriptedProvider
+
+INHERITED = 100
+"""Messages of the parent before its first fork."""
+
+AT_ONCE = 1_000
+"""Commands that are under way at a time."""
+
+
+def run(places: list[Place], quick: bool) -> Table:
+    """Measure a number of siblings, and ten times as many."""
+    table = Table(
+        "Siblings, each prompted once",
+        ("database", "siblings", "fork", "turn", "turn, of the time with the fewest", "process grows by"),
+        notes=[
+            f"Time for each, {AT_ONCE:,} under way at once. The parent has {INHERITED} messages before its first fork.",
+            "A turn: a prompt, a request with what is inherited to a scripted provider, its reply; two commits.",
+        ],
+    )  # fmt: skip
+    for place in places:
+        fewest: float | None = None
+        for count in (100, 1_000) if quick else (1_000, 10_000):
+            forking, prompting, memory = _measure(place, count)
+            fewest = fewest or prompting
+            table.add(
+                place.name,
+                number(count),
+                duration(forking),
+                duration(prompting),
+                times(prompting / fewest),
+                size(memory),
+            )
+    return table
+
+
+def _answer(request: Request) -> str:
+    return f"Heard {len(request.messages)} messages."
+
+
+def _measure(place: Place, count: int) -> tuple[float, float, int]:
+    """Seconds to fork one, seconds to prompt one, and the memory that all of them took."""
+    database = place.fresh()
+    try:
+        population.alone(database, INHERITED)
+        provider = ScriptedProvider(_answer)
+        with ActorSystem.open(database.url, provider=provider) as system:
+            before = process_memory()
+            forking, children = timed(lambda: _fork(system.root, count))
+            prompting, _ = timed(lambda: _prompt(provider, children))
+            memory = process_memory() - before
+        return forking / count, prompting / count, memory
+    finally:
+        database.drop()
+
+
+def _fork(parent: AgentRef, count: int) -> list[AgentRef]:
+    children: list[AgentRef] = []
+    for start in range(0, count, AT_ONCE):
+        futures = [parent.ask.fork() for _ in range(start, min(start + AT_ONCE, count))]
+        children += [future.get(timeout=600) for future in futures]
+    return children
+
+
+def _prompt(provider: ScriptedProvider, children: list[AgentRef]) -> None:
+    for start in range(0, len(children), AT_ONCE):
+        futures = [child.prompt("And you, what do you say?") for child in children[start : start + AT_ONCE]]
+        for future in futures:
+            assert future.get(timeout=600).text.startswith("Heard")
+        provider.requests.clear()  # it keeps them for tests to look at
