@@ -19,6 +19,9 @@ from ikigai_actors.log import Archive, Log
 EACH = 10
 """Messages of each agent that boots."""
 
+AT_ONCE = 1_000
+"""Logs that are loaded together."""
+
 DEPTH = 1_000
 """Agents of the chain, each with 100 messages."""
 
@@ -76,7 +79,7 @@ def _boots(places: list[Place], quick: bool) -> Table:
          "raw SELECT", "replay / raw SELECT"),
         notes=[
             "Open: `ActorSystem.open` until it returns, logs unread; a tree in which each agent has ten children.",
-            "Replay: every log, one `Archive.load` each, parents first, and its view. Raw SELECT: all rows at once.",
+            "Replay: each log (`Archive.load_many`, 1,000 at a time) and its view. Raw SELECT: all rows at once.",
         ],
     )  # fmt: skip
     for place in places:
@@ -114,11 +117,11 @@ def _boot(table: Table, place: Place, count: int) -> None:
 
 def replay(archive: Archive, uuids: list[str]) -> list[Log]:
     """Load and fold these agents' logs; they are held, so each is read once."""
-    logs = []
-    for uuid in uuids:
-        log = archive.load(uuid)
+    logs: list[Log] = []
+    for start in range(0, len(uuids), AT_ONCE):
+        logs += archive.load_many(uuids[start : start + AT_ONCE])
+    for log in logs:
         log.view(log.head)
-        logs.append(log)
     return logs
 
 

@@ -52,11 +52,12 @@ def survey(store: Store) -> tuple[list[Survivor], list[Casualty]]:
     rows = store.read(lambda tx: tx.run("boot"))
     if all(row[5] is not None for row in rows):
         raise HistoryError("Agent 0 is missing or dead, though it cannot die. Restore a copy of the database.")
+    heads = {row[0]: row[4] if row[6] is None else row[6] for row in rows}
     for row in rows:
-        uuid, name, epoch, turn, fork, parent, head, _ = row
-        reason = _wrong(row)
+        uuid, name, epoch, turn, _, parent, _, dead_parents_head = row
+        reason = _wrong(row, heads.get(parent, dead_parents_head))
         if reason is None:
-            survivors.append(Survivor(uuid, name, epoch, fork if head is None else head, turn))
+            survivors.append(Survivor(uuid, name, epoch, heads[uuid], turn))
         elif parent is None:
             raise HistoryError(f"Agent 0 ({uuid}) cannot come back: {reason}. Restore a copy of the database.")
         else:
@@ -64,9 +65,9 @@ def survey(store: Store) -> tuple[list[Survivor], list[Casualty]]:
     return survivors, casualties
 
 
-def _wrong(row: Row) -> str | None:
+def _wrong(row: Row, parent_head: int | None) -> str | None:
     """Why an agent cannot come back, or None."""
-    _, _, _, turn, fork, parent, head, parent_head = row
+    _, _, _, turn, fork, parent, head, _ = row
     if parent is not None and parent_head is None:
         return f"its parent {parent} is missing"
     if parent is not None and fork > parent_head:

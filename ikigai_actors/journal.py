@@ -60,6 +60,8 @@ class Failed:
     error: IkigaiError
 
 
+_COMMITTED = Committed()  # what nearly every unit is told
+
 Verdict = Committed | Refused | Failed
 Done = Callable[[Verdict], None]
 Entry = tuple[Unit, Done]
@@ -118,7 +120,9 @@ class Journal:
         self._capacity, self._batch, self._patience = capacity, batch, patience
         self._on_trouble, self._on_failure = on_trouble, on_failure
         self._entries: deque[Entry] = deque()
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        self._asleep = False
         self._closing = False
         self._failure: StoreError | None = None
         self._number = 0
@@ -132,10 +136,11 @@ class Journal:
 
     def submit(self, unit: Unit, done: Done) -> None:
         """Hand over a unit of an actor; never waits, since an actor has at most one unit in flight."""
-        with self._changed:
+        with self._lock:
             if self._failure is None and not self._closing:
                 self._entries.append((unit, done))
-                self._changed.notify_all()
+                if self._asleep:
+                    self._changed.notify_all()
                 return
         done(Failed(self._gone()))
 
@@ -208,7 +213,9 @@ class Journal:
         forbid_blocking("the journal's thread")
         while True:
             with self._changed:
+                self._asleep = True
                 self._changed.wait_for(lambda: self._entries or self._closing)
+                self._asleep = False
                 if not self._entries:
                     return
             self.commit_pending()
@@ -285,7 +292,8 @@ class Journal:
         locked = {row[0]: Locked(*row) for row in tx.run("lock_agents", uuids=uuids)} if uuids else {}
         for unit in units:
             try:
-                verdicts.append(Committed(unit.write(tx, locked)))
+                answer = unit.write(tx, locked)
+                verdicts.append(_COMMITTED if answer is None else Committed(answer))
             except StoreError:
                 raise
             except IkigaiError as refusal:

@@ -14,12 +14,16 @@ before the clear are wrong until `attach` gives it its parent; the archive does 
 import threading
 import weakref
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter, itemgetter
 
 from ikigai_actors.errors import AgentNotFound, HistoryError
 from ikigai_actors.history import EMPTY, Ancestor, ReplayRange, View, play, walk
-from ikigai_actors.messages import CONTROL, Message
+from ikigai_actors.messages import CONTROL, CONVERSATION, Message
 from ikigai_actors.store.base import Row, Store, Transaction
+
+_position = attrgetter("id")
 
 _refold = threading.Lock()
 """Held to change a list of views: at each control message, and when a log is attached to its parent. Both are rare."""
@@ -32,6 +36,7 @@ class Log:
         "__weakref__",
         "_base_view",
         "_controls",
+        "_spoken",
         "_views",
         "agent_uuid",
         "base",
@@ -50,6 +55,7 @@ class Log:
         """Why the log ends where it does, when its rows in the store are wrong from there on."""
         self._base_view = parent.view(base) if parent is not None else EMPTY
         self._controls: list[int] = []
+        self._spoken: list[Message] = []  # the conversation alone: a request must not look at 10,000 forks of a parent
         self._views: list[View] = []
         self.extend(messages)
 
@@ -63,14 +69,19 @@ class Log:
         """Whether everything before the fork point can be reached."""
         return self.parent is not None or self.base == 0
 
-    def extend(self, messages: Sequence[Message]) -> None:
-        """Append messages that are committed. Raises `HistoryError` when their ids do not follow the head."""
+    def extend(self, messages: Iterable[Message]) -> None:
+        """Append messages that are committed. Raises `HistoryError` when their ids do not follow the head; those before
+        the wrong one stay.
+        """
+        following = self.head + 1
         for message in messages:
-            if message.id != self.head + 1:
+            if message.id != following:
                 raise HistoryError(
-                    f"Expected message {self.head + 1} of agent {self.agent_uuid}, got {message.id}: "
-                    "the log has a hole."
+                    f"Expected message {following} of agent {self.agent_uuid}, got {message.id}: the log has a hole."
                 )
+            following += 1
+            if message.kind in CONVERSATION:
+                self._spoken.append(message)
             self.messages.append(message)
             if message.kind in CONTROL:
                 with _refold:
@@ -95,6 +106,11 @@ class Log:
 
     def between(self, start: int, end: int) -> Iterator[Message]:
         """The messages of the history with ``start < id <= end``, oldest first, wherever they are stored."""
+        for log, low, high in self._pieces(start, end):
+            yield from log.messages[low - log.base : high - log.base]
+
+    def _pieces(self, start: int, end: int) -> "list[tuple[Log, int, int]]":
+        """In which logs the messages with ``start < id <= end`` are, with the bounds in each, oldest first."""
         pieces: list[tuple[Log, int, int]] = []
         log: Log | None = self
         while log is not None and start < end:
@@ -102,8 +118,16 @@ class Log:
                 pieces.append((log, max(start, log.base), end))
                 end = log.base
             log = log.parent
-        for log, low, high in reversed(pieces):
-            yield from log.messages[low - log.base : high - log.base]
+        pieces.reverse()
+        return pieces
+
+    def conversation(self, position: int) -> Iterator[Message]:
+        """What of the folded history up to a position the model may see; costs nothing for all other messages."""
+        for start, end in self.view(position).visible(position):
+            for log, low, high in self._pieces(start, end):
+                spoken = log._spoken
+                first = bisect_right(spoken, low, key=_position)
+                yield from spoken[first : bisect_right(spoken, high, first, key=_position)]
 
     def visible(self, position: int | None = None) -> Iterator[Message]:
         """The folded history up to a position (the head when None): clears and rewinds applied."""
@@ -146,6 +170,40 @@ class Archive:
                 raise log.damage
             return log
 
+    def load_many(self, uuids: Sequence[str]) -> list[Log]:
+        """Return the logs of many agents, as `load` does, in two queries for all that are not in use.
+
+        One that is damaged comes with its ``damage``. Raises `AgentNotFound` and `HistoryError` as `load` does.
+        """
+        with self._lock:
+            held = {uuid: self._logs.get(uuid) for uuid in uuids}
+            missing = [uuid for uuid, log in held.items() if log is None]
+            if missing:
+                held |= self._store.read(lambda tx: self._read_many(tx, missing))
+            return [log for uuid in uuids if (log := held[uuid]) is not None]
+
+    def _read_many(self, tx: Transaction, uuids: list[str]) -> dict[str, Log]:
+        family = {row[0]: Ancestor(*row[:3]) for row in tx.run("lineages", uuids=uuids)}
+        logs = {uuid: log for uuid in family if (log := self._logs.get(uuid)) is not None}
+        rows = _read_messages(tx, [uuid for uuid in family if uuid not in logs])
+        self.read_logs += len(family) - len(logs)
+        for uuid in uuids:
+            line: list[Ancestor] = []  # from the agent up to the nearest ancestor that is there already, and whole
+            ancestor = family.get(uuid)
+            if ancestor is None:
+                raise AgentNotFound(f"There is no agent {uuid}.", uuid)
+            while ancestor is not None and not (ancestor.uuid in logs and logs[ancestor.uuid].attached):
+                line.append(ancestor)
+                if len(line) > len(family):
+                    raise HistoryError(f"Agent {uuid} descends from itself by way of {ancestor.uuid}.")
+                ancestor = family.get(ancestor.parent_uuid or "")
+            parent = logs[ancestor.uuid] if ancestor is not None else None
+            for agent in reversed(line):
+                log = logs.get(agent.uuid) or _make(agent, parent, rows.get(agent.uuid, ()))
+                _link(log, parent)
+                self._logs[agent.uuid] = logs[agent.uuid] = parent = log
+        return {uuid: logs[uuid] for uuid in uuids}
+
     def _read(self, tx: Transaction, uuid: str, whole: bool) -> Log:
         lineage = read_lineage(tx, uuid, whole)
         # Looked up once and held: the dictionary is weak, and what it has now may be gone a moment later.
@@ -165,8 +223,7 @@ def _make(agent: Ancestor, parent: Log | None, rows: Sequence[Row]) -> Log:
     """A log from its rows; where they are wrong it ends and says so, since a child may need no more of it."""
     log = Log(agent.uuid, agent.fork_message_id, parent)
     try:
-        for row in rows:
-            log.extend((Message.from_row(row),))
+        log.extend(map(Message.from_row, rows))
     except HistoryError as error:
         log.damage = error
     return log
@@ -217,7 +274,5 @@ def read_ranges(tx: Transaction, uuid: str) -> tuple[ReplayRange, ...]:
 
 def _read_messages(tx: Transaction, uuids: list[str]) -> dict[str, list[Row]]:
     """The rows of these agents' logs, each in order."""
-    logs: dict[str, list[Row]] = {}
-    for row in tx.run("logs", uuids=uuids) if uuids else ():
-        logs.setdefault(row[0], []).append(row)
-    return logs
+    rows = tx.run("logs", uuids=uuids) if uuids else []
+    return {uuid: list(log) for uuid, log in groupby(rows, key=itemgetter(0))}

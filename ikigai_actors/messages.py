@@ -54,6 +54,9 @@ CONTROL = frozenset({Kind.CONFIGURE, Kind.CLEAR, Kind.MARK, Kind.REWIND})
 """The kinds that change what a history means; all others only stand in it."""
 
 
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
 class Message(NamedTuple):
     """One entry of a log. Immutable, also when it came from the database (do not change ``data``)."""
 
@@ -72,7 +75,7 @@ class Message(NamedTuple):
 
     def row(self) -> tuple[str, int, str, str, str | None, int]:
         """The message as a row of table ``messages``; empty data is NULL."""
-        data = json.dumps(self.data, separators=(",", ":")) if self.data else None
+        data = _encode(self.data) if self.data else None
         return (self.agent_uuid, self.id, self.kind, self.content, data, self.created_at)
 
     @classmethod

@@ -76,21 +76,17 @@ class LogUnit:
 class Append:
     """A `LogUnit` with its fence: what the journal commits."""
 
-    __slots__ = ("_fence", "_unit")
+    __slots__ = ("_fence", "_rows", "_unit", "changes_tree", "touches")
 
     alone = False
 
     def __init__(self, unit: LogUnit, fence: Fence) -> None:
+        """Encodes the rows here, on the agent's worker: the journal's one thread has enough to do."""
         self._unit = unit
         self._fence = fence
-
-    @property
-    def touches(self) -> tuple[str, ...]:
-        return (self._unit.agent,)
-
-    @property
-    def changes_tree(self) -> bool:
-        return self._unit.birth is not None
+        self._rows = [message.row() for message in unit.messages]
+        self.touches = (unit.agent,)
+        self.changes_tree = unit.birth is not None
 
     def write(self, tx: Transaction, locked: Mapping[str, Locked]) -> None:
         unit = self._unit
@@ -102,7 +98,7 @@ class Append:
             _bear(tx, unit.birth, row, self._fence.host)
         if unit.turn is not None:
             tx.defer("set_turn", uuid=unit.agent, turn=unit.turn)
-        tx.append([message.row() for message in unit.messages])
+        tx.append(self._rows)
 
 
 def check_fence(row: Locked, fence: Fence) -> None:

@@ -160,3 +160,46 @@ def test_a_fork_point_past_the_parents_head_is_an_error(store: Store) -> None:
     plant(store, ("root", None, 0, ["user"]), ("child", "root", 7, ["user"]))
     with pytest.raises(HistoryError, match="whose log ends at 1"):
         Archive(store).load("child")
+
+
+def test_many_logs_are_read_together_and_shared_like_those_read_alone(store: Store) -> None:
+    plant(
+        store,
+        ("root", None, 0, ["user"]),
+        ("a", "root", 1, ["user", "clear", "user"]),
+        ("early", "a", 2, ["user"]),
+        ("late", "a", 4, ["user"]),
+        ("b", "root", 1, []),
+    )
+    archive = Archive(store)
+    late, early, b = archive.load_many(["late", "early", "b"])
+    assert [[m.content for m in log.visible()] for log in (late, early, b)] == [
+        ["a4", "late5"],
+        ["root1", "a2", "early3"],
+        ["root1"],
+    ]
+    assert late.parent is early.parent is archive.load("a")
+    assert archive.read_logs == 5
+    assert archive.load_many(["b", "b"]) == [b, b]
+    with pytest.raises(AgentNotFound):
+        archive.load_many(["a", "nobody"])
+
+
+def test_a_damaged_log_among_many_says_so_and_the_others_are_whole(store: Store) -> None:
+    plant(store, ("root", None, 0, ["user"]), ("bad", "root", 1, ["user"]), ("good", "root", 1, ["user"]))
+    break_row(store, "bad", 3, "{no json")
+    bad, good = Archive(store).load_many(["bad", "good"])
+    assert "no JSON" in str(bad.damage)
+    assert (good.damage, [m.content for m in good.visible()]) == (None, ["root1", "good2"])
+
+
+def test_the_conversation_leaves_out_what_a_model_never_sees(store: Store) -> None:
+    kinds = ["user", "fork", "assistant", "mark", "user", "rewind", "fork", "tool_call", "tool_result", "mail"]
+    plant(store, ("root", None, 0, kinds), ("child", "root", 10, ["fork", "user"]))
+    store.write(
+        lambda tx: tx.append([Message("child", 13, "rewind", "", {"mark": 4}, 1).row()]),
+    )
+    log = Archive(store).load("child")
+    assert [m.id for m in log.conversation(12)] == [1, 3, 5, 9, 10, 12]
+    assert [m.id for m in log.conversation(13)] == [1, 3]
+    assert [m.id for m in log.conversation(3)] == [1, 3]

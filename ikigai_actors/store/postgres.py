@@ -26,7 +26,7 @@ from psycopg.pq import TransactionStatus
 from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.postgres_errors import Again, PostgresErrors
-from ikigai_actors.store.queries import Statement, for_postgres
+from ikigai_actors.store.queries import Statement, as_array, for_postgres
 from ikigai_actors.store.transaction import BaseTransaction, Parameters
 
 T = TypeVar("T")
@@ -344,6 +344,6 @@ def _for_reading(connection: Connection) -> None:
 
 
 def _real_lists(statement: Statement, parameters: Parameters) -> Parameters:
-    """Psycopg makes an array of a list, and a composite value of a tuple."""
-    lists = {name: list(parameters[name]) for name in statement.lists if parameters.get(name) is not None}
+    """Lists as PostgreSQL writes arrays: psycopg would look at the type of each element anew, 3 µs each."""
+    lists = {name: as_array(parameters[name]) for name in statement.lists if parameters.get(name) is not None}
     return {**parameters, **lists} if lists else parameters

@@ -13,7 +13,7 @@ Comments are left out; string literals and ``::casts`` are left alone. Each tran
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -107,6 +107,11 @@ def to_postgres(sql: str) -> Statement:
         return _POSTGRES_NOW if found["now"] else _double_percent(found[0])
 
     return _translate(sql, token, _double_percent)
+
+
+def as_array(texts: Iterable[str]) -> str:
+    """The literal of a PostgreSQL array of texts."""
+    return "{" + ",".join('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts) + "}"
 
 
 def _double_percent(text: str) -> str:

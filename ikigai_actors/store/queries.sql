@@ -104,16 +104,30 @@ WITH RECURSIVE line(uuid, parent_uuid, fork_message_id, cleared) AS (
      WHERE line.fork_message_id > 0 AND (line.cleared IS NULL OR CAST(:whole AS BIGINT) = 1))
 SELECT uuid, parent_uuid, fork_message_id, cleared FROM line
 
+-- name: lineages
+-- The same for many agents at once. An ancestor that some of them need is there once for each bound.
+WITH RECURSIVE line(uuid, parent_uuid, fork_message_id, cleared) AS (
+    SELECT a.uuid, a.parent_uuid, a.fork_message_id,
+           (SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid AND m.kind = 'clear')
+      FROM agents a WHERE a.uuid = ANY(:uuids)
+    UNION
+    SELECT a.uuid, a.parent_uuid, a.fork_message_id,
+           (SELECT MAX(m.id) FROM messages m
+             WHERE m.agent_uuid = a.uuid AND m.kind = 'clear' AND m.id <= line.fork_message_id)
+      FROM line JOIN agents a ON a.uuid = line.parent_uuid
+     WHERE line.fork_message_id > 0 AND line.cleared IS NULL)
+SELECT uuid, parent_uuid, fork_message_id, cleared FROM line
+
 -- name: logs
 -- Whole logs, each in order. The order of the agents is the database's own; nobody relies on it.
 SELECT agent_uuid, id, kind, content, data, created_at FROM messages WHERE agent_uuid = ANY(:uuids) ORDER BY agent_uuid, id
 
 -- name: boot
--- Every living agent, its head, its parent and the parent's head: what a boot must know. A few index look-ups each.
+-- Every living agent, its head, its parent, and the parent's head when that one is dead (a living one is listed itself).
 SELECT a.uuid, a.name, a.epoch, a.turn, a.fork_message_id, a.parent_uuid,
        (SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid),
-       CASE WHEN p.uuid IS NULL THEN NULL
-            ELSE COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.parent_uuid), p.fork_message_id) END
+       CASE WHEN p.status = 'dead'
+            THEN COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.parent_uuid), p.fork_message_id) END
   FROM agents a LEFT JOIN agents p ON p.uuid = a.parent_uuid
  WHERE a.status <> 'dead'
 

@@ -8,6 +8,7 @@ next would be committed alone.)
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any, ParamSpec, TypeVar
 
 from ikigai_actors.errors import StoreError
@@ -17,6 +18,7 @@ from ikigai_actors.store.queries import query as check
 P = ParamSpec("P")
 T = TypeVar("T")
 Parameters = dict[str, Any]
+_PLACE = itemgetter(0, 1)
 
 
 class BaseTransaction(ABC):
@@ -58,6 +60,7 @@ class BaseTransaction(ABC):
         for query, parameters in self._deferred.items():
             self._guard(self._run_many, query, parameters)
         if self._appended:
+            self._appended.sort(key=_PLACE)
             self._guard(self._append, self._appended)
 
     def end(self) -> None:

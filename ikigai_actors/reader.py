@@ -1,0 +1,75 @@
+"""Reads logs for agents that need theirs, on one thread, as many at a time as wait: two queries serve a thousand.
+
+An agent whose rows are wrong must not keep the others from theirs, so a batch that fails is read again one by one.
+"""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from ikigai_actors.errors import IkigaiError, StoreError
+from ikigai_actors.futures import forbid_blocking
+from ikigai_actors.log import Archive, Log
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE = 1_000
+"""The most logs that are read together."""
+
+Done = Callable[[Log | IkigaiError], None]
+"""Takes the log, or why there is none; on the reader's thread, so it only posts."""
+
+
+class LogReader:
+    """The thread that reads logs."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._wanted: deque[tuple[str, Done]] = deque()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="ikigai-reader", daemon=True)
+        self._thread.start()
+
+    def read(self, uuid: str, done: Done) -> None:
+        """Read an agent's log, soon; never waits."""
+        with self._changed:
+            if not self._closed:
+                self._wanted.append((uuid, done))
+                self._changed.notify()
+
+    def close(self) -> None:
+        """Stop after the batch in progress; what was not read by then is not answered."""
+        with self._changed:
+            self._closed = True
+            self._wanted.clear()
+            self._changed.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        forbid_blocking("the thread that reads logs")
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._wanted or self._closed)
+                if self._closed:
+                    return
+                batch = [self._wanted.popleft() for _ in range(min(len(self._wanted), AT_ONCE))]
+            self._answer(batch)
+
+    def _answer(self, batch: list[tuple[str, Done]]) -> None:
+        try:
+            logs: list[Log | IkigaiError] = [
+                log.damage or log for log in self._archive.load_many([uuid for uuid, _ in batch])
+            ]
+        except IkigaiError as error:
+            if len(batch) > 1:
+                for entry in batch:
+                    self._answer([entry])
+                return
+            logs = [error]
+        except Exception as error:  # a defect of ours: who waits must hear of it
+            logger.exception("Logs could not be read")
+            logs = [StoreError(f"The log could not be read: {error!r}")] * len(batch)
+        for (_, done), log in zip(batch, logs, strict=True):
+            done(log)

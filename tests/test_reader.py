@@ -1,0 +1,65 @@
+"""The reader of logs: many at a time, and nobody suffers from another's wrong rows."""
+
+import threading
+from typing import Any
+
+from ikigai_actors.errors import AgentNotFound, HistoryError
+from ikigai_actors.log import Archive, Log
+from ikigai_actors.messages import Message
+from ikigai_actors.reader import LogReader
+from ikigai_actors.store.base import Store
+from tests.gate import DEADLINE
+from tests.trees import plant
+
+
+class Answers:
+    """Collects what the reader answers."""
+
+    def __init__(self, expected: int) -> None:
+        self.given: dict[str, Any] = {}
+        self._missing = expected
+        self._all = threading.Event()
+
+    def of(self, uuid: str) -> Any:
+        def done(log: Any) -> None:
+            self.given[uuid] = log
+            self._missing -= 1
+            if not self._missing:
+                self._all.set()
+
+        return done
+
+    def wait(self) -> dict[str, Any]:
+        assert self._all.wait(DEADLINE)
+        return self.given
+
+
+def ask(store: Store, *uuids: str) -> dict[str, Any]:
+    reader, answers = LogReader(Archive(store)), Answers(len(uuids))
+    for uuid in uuids:
+        reader.read(uuid, answers.of(uuid))
+    given = answers.wait()
+    reader.close()
+    return given
+
+
+def test_every_log_that_is_wanted_is_given(store: Store) -> None:
+    plant(store, a="root", b="root", c="b")
+    given = ask(store, "a", "b", "c", "root")
+    assert all(isinstance(log, Log) for log in given.values())
+    assert given["c"].parent is given["b"]
+
+
+def test_an_agent_with_wrong_rows_or_none_at_all_does_not_keep_the_others_from_theirs(store: Store) -> None:
+    plant(store, good="root", hole="root")
+    store.write(lambda tx: tx.append([Message("hole", 5, "user", "", {}, 1).row()]))
+    given = ask(store, "good", "hole", "nobody")
+    assert isinstance(given["good"], Log)
+    assert isinstance(given["hole"], HistoryError)
+    assert isinstance(given["nobody"], AgentNotFound)
+
+
+def test_a_closed_reader_answers_nobody(store: Store) -> None:
+    reader = LogReader(Archive(store))
+    reader.close()
+    reader.read("root", lambda log: log.nothing)  # type: ignore[union-attr]  # never called
