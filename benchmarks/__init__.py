@@ -1,4 +1,4 @@
-"""The benchmarks of ikigai-actors: what a fork, a replay, a durable append and an actor cost, beside what else there is.
+"""The benchmarks of ikigai-actors: what a fork, a replay, an append and an actor cost, beside what else there is.
 
     python -m benchmarks [fork] [replay] [journal] [actors] [--json FILE] [--quick]
 

@@ -108,13 +108,13 @@ def run(places: list[Place], quick: bool) -> Iterator[Table]:
         ("what", "PooledActor", pykka_name, "ours / Pykka's", "target", f"Erlang {erlang.get('otp', '')}".strip()),
         notes=[
             "Medians of 3 runs, ours and Pykka's in turn; one sender, no work in the handlers.",
-            f"Idle: resident, over {work.actors:,} of ours and of Erlang's, {PYKKAS.actors:,} of Pykka's; new processes.",
+            f"Idle: resident, in a new process, over {work.actors:,} (Pykka's: {PYKKAS.actors:,}).",
             f"Stop: all are told, then all are waited for. Tell: in bursts of {BURST:,}, each followed by an ask.",
-            f"Fan-out: a message to each of {FAN:,}, {work.rounds} times over (Pykka's: {PYKKAS.rounds}), then a wait.",
+            f"Fan-out: a message to each, {work.rounds} times over (Pykka's: {PYKKAS.rounds}), then a wait.",
             f"Erlang: {erlang.get('why', 'the same program in Erlang, with as many schedulers as there are cores')}.",
         ],
     )
-    idle, idle_pykka = in_new_process(_idle_ours, work.actors), in_new_process(_idle_pykka, PYKKAS.actors)
+    idle, idle_pykka = _in_new_process(_idle_ours, work.actors), _in_new_process(_idle_pykka, PYKKAS.actors)
     table.add(
         "idle actor", size(idle), size(idle_pykka), times(idle / idle_pykka), "≤ 2 KB", _erlangs(erlang, "memory", size)
     )
@@ -185,7 +185,7 @@ def _fan_out(actors: "list[pykka.ActorRef[Any]]", rounds: int) -> None:
     latch.wait()
 
 
-def in_new_process(work: Callable[..., T], *arguments: Any) -> T:
+def _in_new_process(work: Callable[..., T], *arguments: Any) -> T:
     """What the work returns, done in a process that has done nothing before: memory is measured there."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(work, *arguments).result()
@@ -234,7 +234,7 @@ def _agents(places: list[Place], number: int) -> Table:
         database = place.fresh()
         try:
             population.tree(database, number, 0)
-            table.add(place.name, f"{number:,}", size(in_new_process(_booted, database.url, number)), "≤ 5 KB")
+            table.add(place.name, f"{number:,}", size(_in_new_process(_booted, database.url, number)), "≤ 5 KB")
         finally:
             database.drop()
     return table

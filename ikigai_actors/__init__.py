@@ -11,7 +11,8 @@ Layers, top first; each imports itself and those below (a test holds it):
     shell                                                    the terminal
     system                                                   the composition root
     ref, runtime, agent                                      handles, and the actor of an agent
-    host, journal, boot, outside, dispatch, publisher        one each: what performs effects
+    host, journal, boot, outside, publisher, statistics      one each: what performs effects, and counts
+    dispatch, seeded > pooled > inbox                        which actor runs when
     machine                                                  pure: what an agent does next
     futures, events, assembly, providers                     what goes in and out
     units, registry, log                                     what is written and read
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from ikigai_actors.publisher import StoreTrouble, Streamed
     from ikigai_actors.ref import AgentRef, Context, current_agent
     from ikigai_actors.registry import AgentRecord
+    from ikigai_actors.statistics import AgentStatistics
     from ikigai_actors.system import ActorSystem
     from supervisors.signals import Signal
 
@@ -64,6 +66,7 @@ _HOMES = {
     "AgentNotFound": "ikigai_actors.errors",
     "AgentRecord": "ikigai_actors.registry",
     "AgentRef": "ikigai_actors.ref",
+    "AgentStatistics": "ikigai_actors.statistics",
     "AgentStopped": "ikigai_actors.errors",
     "AmbiguousAgent": "ikigai_actors.errors",
     "AnthropicProvider": "ikigai_actors.providers.anthropic",
@@ -111,6 +114,7 @@ __all__ = [
     "AgentNotFound",
     "AgentRecord",
     "AgentRef",
+    "AgentStatistics",
     "AgentStopped",
     "AmbiguousAgent",
     "AnthropicProvider",

@@ -12,27 +12,26 @@ Between a verdict and its effects the actor looks for signals, so a turn that wa
 No effect starts while the host may have lost its lease.
 """
 
-import logging
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ikigai_actors import events as on
 from ikigai_actors import machine
 from ikigai_actors.assembly import assemble
-from ikigai_actors.dispatch import CAPACITY, ActorGone, Envelope, InboxFull, PooledActor
-from ikigai_actors.errors import Fenced, HistoryError, IkigaiError, ProviderError, StoreError, SystemClosed
+from ikigai_actors.errors import Fenced, HistoryError, IkigaiError, ProviderError, SystemClosed
 from ikigai_actors.futures import Future
+from ikigai_actors.inbox import CAPACITY, Envelope, InboxFull
 from ikigai_actors.journal import Committed, Failed, Refused, Verdict
 from ikigai_actors.log import Log
 from ikigai_actors.machine import Answer, Effect, Phase, RequestModel, Spawn, State, Step
 from ikigai_actors.messages import storable
 from ikigai_actors.outside import Call
+from ikigai_actors.pooled import ActorGone, PooledActor
 from ikigai_actors.providers.base import Delta, Reply
 from ikigai_actors.publisher import Streamed
 from ikigai_actors.runtime import Runtime
+from ikigai_actors.statistics import AgentStatistics, Tally
 from ikigai_actors.units import Append, Birth, Fence, LogUnit
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +84,25 @@ class AgentActor(PooledActor):
         self._later: list[on.Command | on.Interrupt] = []
         self._call: Call | None = None
         self._loading = False
+        self.tally = Tally(runtime.clock)
 
     def __str__(self) -> str:
         return f"agent {self.state.uuid}"
+
+    @property
+    def waiting(self) -> int:
+        """Messages that wait for the agent."""
+        return len(self.actor_inbox) + len(self._forks) + len(self._later)
+
+    def statistics(self) -> AgentStatistics:
+        """What it does, and has done since the actor was made. Any thread may ask; nothing waits."""
+        return self.tally.report(self.state.shown.value, self.waiting)
 
     def begin(self, log: Log) -> None:
         """Run a child that was just born: its log is at hand, and a turn that it was born with goes on at once."""
         self._log = log
         phase = Phase.INTERRUPTED if self.state.turn else Phase.IDLE
-        self.state = replace(self.state, phase=phase, head=log.head, view=log.view(log.head))
+        self._become(replace(self.state, phase=phase, head=log.head, view=log.view(log.head)))
         if self.state.turn:
             self.actor_inbox.put_urgent(on.Resume(Future()))
 
@@ -134,8 +143,9 @@ class AgentActor(PooledActor):
             self._later.append(command)
 
     def _complete(self, completion: on.ReplyReceived | on.ReplyFailed) -> None:
-        if completion.request == self.state.request:
+        if completion.request == self.state.request and self._call is not None:
             self._call = None
+            self.tally.answered(completion.reply.usage if isinstance(completion, on.ReplyReceived) else None)
         self._decide(completion)
 
     def _decide(self, event: on.Event) -> None:
@@ -173,14 +183,20 @@ class AgentActor(PooledActor):
             return
         self._step = step
         self.actor_inbox.held = True
+        self.tally.submitted()
         self.runtime.journal.submit(Append(step.unit, self._fence), self.actor_inbox.release)
 
     def _enter(self, step: Step) -> None:
-        self.state = step.state
+        self._become(step.state)
         self._effects.extend(step.effects)
+
+    def _become(self, state: State) -> None:
+        self.tally.became(self.state, state)
+        self.state = state
 
     def _settle(self, verdict: Verdict) -> None:
         step, self._step = self._step, None
+        self.tally.settled()
         assert step is not None  # a verdict answers the one unit in flight
         assert step.unit is not None
         match verdict:
@@ -214,7 +230,7 @@ class AgentActor(PooledActor):
                 self._perform(effect)
         self._cancel_call()
         self._log = None
-        self.state = State(self.state.uuid, self.state.head, self.state.turn, request=self.state.request + 1)
+        self._become(State(self.state.uuid, self.state.head, self.state.turn, request=self.state.request + 1))
         for caller in callers:
             caller.settle(error)
 
@@ -242,7 +258,7 @@ class AgentActor(PooledActor):
             self.actor_inbox.put_urgent(on.ReplyFailed(request, error))
             return
         full_model = f"{provider.name}:{model}"
-        conversation = self._log.visible(self.state.head)
+        conversation = self._log.conversation(self.state.head)
         question = assemble(conversation, settings, agent=self.state.uuid, name=self.name, model=full_model)
         inbox, publisher, uuid = self.actor_inbox, self.runtime.publisher, self.state.uuid
 
@@ -255,6 +271,7 @@ class AgentActor(PooledActor):
             else:
                 inbox.put_urgent(on.ReplyReceived(request, replace(answer, text=storable(answer.text)), full_model))
 
+        self.tally.asked()
         self._call = self.runtime.outside.ask_model(provider, question, self.runtime.handle(uuid), on_delta, on_reply)
 
     def _load(self) -> None:
@@ -262,18 +279,12 @@ class AgentActor(PooledActor):
         if self._loading:
             return
         self._loading = True
-        uuid, inbox, archive = self.state.uuid, self.actor_inbox, self.runtime.archive
+        inbox = self.actor_inbox
 
-        def read() -> None:
-            try:
-                inbox.put_urgent(LogRead(archive.load(uuid)))
-            except IkigaiError as error:
-                inbox.put_urgent(LoadFailed(error))
-            except Exception as error:  # a defect of ours: who waits must hear of it
-                logger.exception("The log of agent %s could not be read", uuid)
-                inbox.put_urgent(LoadFailed(StoreError(f"The log of agent {uuid} could not be read: {error!r}")))
+        def done(log: Log | IkigaiError) -> None:
+            inbox.put_urgent(LogRead(log) if isinstance(log, Log) else LoadFailed(log))
 
-        self.runtime.outside.read(read)
+        self.runtime.reader.read(self.state.uuid, done)
 
     def _loaded(self, log: Log) -> None:
         self._loading = False
@@ -296,18 +307,20 @@ class AgentActor(PooledActor):
     def _cancel_call(self) -> str:
         """End the model call, if one is out; return what was received of its reply."""
         call, self._call = self._call, None
+        if call is not None:
+            self.tally.answered()
         return call.cancel() if call is not None else ""
 
     def _wake(self) -> None:
         self.actor_inbox.put_urgent(GoOn())
 
-    def on_stop(self) -> None:
-        """Nobody is left waiting for an agent that acts no more."""
-        self._end(ActorGone(f"Agent {self.state.uuid} acts no more on this host.", self.state.uuid))
+    def on_death(self, reason: BaseException | None) -> None:
+        """Nobody is left waiting for an agent that acts no more.
 
-    def on_failure(self, exception_type: Any, exception_value: Any, traceback: Any) -> None:
-        """A defect of ours in the agent's code. Its row stays ``running``: it comes back at the next boot."""
-        self._end(ActorGone(f"Agent {self.state.uuid} failed: {exception_value!r}", self.state.uuid))
+        A reason is a defect of ours in the agent's code. Its row stays ``running``: it comes back at the next boot.
+        """
+        how = "acts no more on this host." if reason is None else f"failed: {reason!r}"
+        self._end(ActorGone(f"Agent {self.state.uuid} {how}", self.state.uuid))
 
     def close(self) -> None:
         """End the actor with the system; called when no worker runs any more."""

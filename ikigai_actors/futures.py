@@ -32,9 +32,14 @@ class TimedOut(IkigaiError, TimeoutError, pykka.Timeout):
     """The answer did not come within the timeout. What was asked for may still happen."""
 
 
-def forbid_blocking(what: str) -> None:
-    """Declare that the calling thread must never wait for a future; ``what`` names it in the error."""
+def forbid_blocking(what: str | None) -> str | None:
+    """Declare that the calling thread must never wait for a future; ``what`` names it in the error.
+
+    None allows it again. Returns what was declared before.
+    """
+    before: str | None = getattr(_thread, "forbidden", None)
     _thread.forbidden = what
+    return before
 
 
 def refuse_to_block() -> None:

@@ -70,6 +70,13 @@ class State:
     last: Outcome | None = None
     """How the latest turn ended."""
 
+    @property
+    def shown(self) -> Phase:
+        """The phase as a person sees it: whether the log was read is the actor's own business."""
+        if self.phase is not Phase.UNLOADED:
+            return self.phase
+        return Phase.INTERRUPTED if self.turn else Phase.IDLE
+
 
 @dataclass(frozen=True, slots=True)
 class RequestModel:

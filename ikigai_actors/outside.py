@@ -1,5 +1,5 @@
-"""Outside: where effects are performed that take time. Model calls live on one asyncio loop, logs are read on one
-thread.
+"""Outside: where effects are performed that take time. Model calls and ``async`` tools live on one asyncio loop, plain
+tools on threads.
 
 Nothing here decides anything. What comes of an effect is handed to a callback, which posts it to the agent's inbox. A
 call that was cancelled calls back no more: neither with a reply nor with a delta.
@@ -9,16 +9,21 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.futures import acting_agent, forbid_blocking
 from ikigai_actors.providers.base import Delta, OnDelta, Provider, Reply, Request
+from ikigai_actors.threads import in_thread
+from ikigai_actors.tools import Result, Tool, timed_out
 
 logger = logging.getLogger(__name__)
 
+TOOL_THREADS = 32
+"""Plain tools that run at once; further ones wait for a thread."""
+
+OnResult = Callable[[Result], None]
 OnReply = Callable[[Reply | ProviderError], None]
 
 
@@ -83,14 +88,55 @@ class Call:
         self._on_reply(answer)
 
 
+class ToolRun:
+    """A tool that runs."""
+
+    __slots__ = ("_lock", "_loop", "_on_result", "_over", "_task")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_result: OnResult) -> None:
+        self._loop, self._on_result = loop, on_result
+        self._lock = threading.Lock()
+        self._over = False
+        self._task: asyncio.Task[None] | None = None
+
+    def cancel(self) -> None:
+        """End it: an ``async`` tool is cancelled, a thread is left alone, and its late result is dropped."""
+        with self._lock:
+            over, self._over = self._over, True
+        if not over:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: all that was on it is cancelled
+                self._loop.call_soon_threadsafe(self._cancel_task)
+
+    def _cancel_task(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    def begin(self, running: Coroutine[Any, Any, Result]) -> None:
+        """Start it; on the loop."""
+        if self._over:
+            running.close()
+            return
+        self._task = self._loop.create_task(self._run(running))
+
+    async def _run(self, running: Coroutine[Any, Any, Result]) -> None:
+        try:
+            result = await running
+        except asyncio.CancelledError:
+            result = Result("The tool was cancelled.", True)
+        with self._lock:
+            over, self._over = self._over, True
+        if not over:
+            self._on_result(result)
+
+
 class Outside:
     """The threads on which effects wait for the world."""
 
-    def __init__(self) -> None:
+    def __init__(self, tool_threads: int = TOOL_THREADS) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="ikigai-outside", daemon=True)
-        self._reader = ThreadPoolExecutor(1, thread_name_prefix="ikigai-reader")
-        self._calls: set[Call] = set()
+        self._tool_slots = asyncio.Semaphore(tool_threads)
+        self._calls: set[Call | ToolRun] = set()
         self._closed = False
         self._closing = threading.Lock()  # held to start something: nothing is started on a loop that is closed
         self._thread.start()
@@ -123,11 +169,48 @@ class Outside:
                 self._loop.call_soon_threadsafe(begin)
         return call
 
-    def read(self, work: Callable[[], None]) -> None:
-        """Run work that reads the store, on the reader's thread."""
+    def run_tool(self, tool: Tool, arguments: Mapping[str, Any], agent: object, on_result: OnResult) -> ToolRun:
+        """Run a tool: a plain function on a tool thread, an ``async`` one on the loop.
+
+        Args:
+            tool: what is run.
+            arguments: what the model gave.
+            agent: the handle that `current_agent` gives to the tool.
+            on_result: takes the result, on the loop's thread; once, unless the run is cancelled or everything is
+                closed.
+        """
+
+        def result(given: Result) -> None:
+            self._calls.discard(run)
+            on_result(given)
+
+        def begin() -> None:
+            acting_agent.set(agent)
+            run.begin(self._with_time_limit(tool, arguments))
+
+        run = ToolRun(self._loop, result)
         with self._closing:
             if not self._closed:
-                self._reader.submit(work)
+                self._calls.add(run)
+                self._loop.call_soon_threadsafe(begin)
+        return run
+
+    async def _with_time_limit(self, tool: Tool, arguments: Mapping[str, Any]) -> Result:
+        """The time counts from the start of the tool, not from when it began to wait for its thread."""
+        if tool.is_async:
+            try:
+                return await asyncio.wait_for(tool.call_async(arguments), tool.timeout)
+            except TimeoutError:
+                return timed_out(tool)
+        await self._tool_slots.acquire()
+        running = asyncio.ensure_future(in_thread(lambda: tool.call(arguments), f"ikigai-tool {tool.name}"))
+        # The slot is the thread's: one that goes on past its time keeps it.
+        running.add_done_callback(lambda _: self._tool_slots.release())
+        done, _ = await asyncio.wait({running}, timeout=tool.timeout)
+        if not done:
+            return timed_out(tool)
+        result: Result = running.result()
+        return result
 
     def close(self, providers: list[Provider]) -> None:
         """Cancel what is outside, close the providers, end the threads."""
@@ -138,7 +221,6 @@ class Outside:
         asyncio.run_coroutine_threadsafe(_close_all(providers), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        self._reader.shutdown(wait=True, cancel_futures=True)
 
     def _run(self) -> None:
         forbid_blocking("the runtime's event loop")

@@ -9,6 +9,7 @@ returns after the commit, and takes ``timeout`` in seconds: a `TimedOut` says th
 that nothing happens. Reading works for any agent, the dead too.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from ikigai_actors.log import read_ranges
 from ikigai_actors.messages import Message, check_text
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.registry import AgentRecord
+from ikigai_actors.statistics import AgentStatistics
 from supervisors.signals import Signal
 
 if TYPE_CHECKING:
@@ -273,6 +275,10 @@ class AgentRef:
         """``idle``, ``waiting for the model``, ``interrupted``; or ``stopped``, ``terminating``, ``dead``."""
         return self.system.state_of(self.record)
 
+    def statistics(self) -> AgentStatistics:
+        """What it is doing, and has done since its actor was started on this host. Raises `AgentDead`."""
+        return self.system.actor(self.uuid).statistics()
+
     def history(self, all: bool = False) -> list[Message]:  # noqa: A002 - the interface names it so
         """Its messages, inherited ones first: as clears and rewinds leave them, or ``all`` that were ever written.
 
@@ -330,4 +336,8 @@ def _check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
             raise BadInput(f"Expected setting {key} to be {expected}, got {value!r}.")
         if isinstance(value, str):
             check_text(value, f"setting {key}")
+        try:
+            json.dumps(value)
+        except (TypeError, ValueError) as error:
+            raise BadInput(f"Expected setting {key} to be what JSON can hold, got {value!r}: {error}.") from error
     return dict(settings)

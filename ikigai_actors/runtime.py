@@ -4,14 +4,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ikigai_actors.clock import Clock
-from ikigai_actors.dispatch import Dispatcher
 from ikigai_actors.errors import ProviderUnknown
 from ikigai_actors.host import Host
 from ikigai_actors.journal import Journal
 from ikigai_actors.log import Archive, Log
 from ikigai_actors.outside import Outside
+from ikigai_actors.pooled import Dispatcher
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.publisher import Publisher
+from ikigai_actors.reader import LogReader
 from ikigai_actors.units import Birth
 
 
@@ -49,6 +50,7 @@ class Runtime:
     host: Host
     journal: Journal
     archive: Archive
+    reader: LogReader
     outside: Outside
     publisher: Publisher
     dispatcher: Dispatcher

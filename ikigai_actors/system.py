@@ -23,7 +23,7 @@ from ikigai_actors import registry
 from ikigai_actors.agent import AgentActor, Buried
 from ikigai_actors.boot import Casualty, Survivor, ensure_root, survey
 from ikigai_actors.clock import Clock, SystemClock
-from ikigai_actors.dispatch import Dispatcher, Workers
+from ikigai_actors.dispatch import Workers
 from ikigai_actors.errors import AgentDead, BadInput, IkigaiError, StoreError, SystemClosed
 from ikigai_actors.futures import Future
 from ikigai_actors.host import LEASE, Host, take_database
@@ -32,13 +32,16 @@ from ikigai_actors.journal import Committed, Journal, JournalStatistics, Verdict
 from ikigai_actors.log import Archive, Log
 from ikigai_actors.machine import Phase
 from ikigai_actors.outside import Outside
+from ikigai_actors.pooled import Dispatcher
 from ikigai_actors.providers.anthropic import AnthropicProvider
-from ikigai_actors.providers.base import Provider
+from ikigai_actors.providers.base import Provider, Usage
 from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.publisher import Callback, Publisher, StoreTrouble, Subscription
+from ikigai_actors.reader import LogReader
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.runtime import Providers, Runtime
+from ikigai_actors.statistics import total
 from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.migrations import ensure_schema, migrate
@@ -55,6 +58,16 @@ class SystemStatistics:
     """Agents that this host runs."""
     working: int
     """Agents whose turn is in progress."""
+    ready: int
+    """Agents that have something to do and wait for a worker."""
+    inbox: int
+    """Messages that wait, for all agents together."""
+    turns: int
+    """Turns that ended, of the agents that this host runs; likewise steps and tokens. See `AgentStatistics`."""
+    steps: int
+    """Requests that were sent to models."""
+    tokens: Usage
+    """Tokens that the providers reported."""
     journal: JournalStatistics
     """The writer."""
     read_logs: int
@@ -92,6 +105,7 @@ class ActorSystem:
             host=host,
             journal=journal,
             archive=self.archive,
+            reader=LogReader(self.archive),
             outside=Outside(),
             publisher=publisher,
             dispatcher=dispatcher,
@@ -221,9 +235,15 @@ class ActorSystem:
     def statistics(self) -> SystemStatistics:
         """What the system is doing now."""
         actors = list(self._actors.values())
+        tallies = [actor.tally for actor in actors]
         return SystemStatistics(
             agents=len(actors),
             working=sum(actor.state.phase is Phase.WAITING_FOR_MODEL for actor in actors),
+            ready=self._runtime.dispatcher.ready,
+            inbox=sum(actor.waiting for actor in actors),
+            turns=sum(tally.turns for tally in tallies),
+            steps=sum(tally.steps for tally in tallies),
+            tokens=total(tallies),
             journal=self._runtime.journal.statistics(),
             read_logs=self.archive.read_logs,
         )
@@ -247,6 +267,7 @@ class ActorSystem:
             self._closed = True
             runtime = self._runtime
             runtime.outside.close(list(runtime.providers))
+            runtime.reader.close()
             runtime.journal.close()
             runtime.dispatcher.close()
             for actor in list(self._actors.values()):
@@ -278,10 +299,9 @@ class ActorSystem:
         if record.status != "running":
             return record.status
         actor = self._actors.get(record.uuid)
-        phase = actor.state.phase if actor is not None else Phase.UNLOADED
-        if phase is Phase.UNLOADED:
+        if actor is None:
             return (Phase.INTERRUPTED if record.turn else Phase.IDLE).value
-        return phase.value
+        return actor.state.shown.value
 
     def touch(self, agent: AgentRef) -> None:
         """Remember that a person looked at an agent: a shell begins there next time."""

@@ -13,6 +13,7 @@ PUBLIC = [
     "AgentNotFound",
     "AgentRecord",
     "AgentRef",
+    "AgentStatistics",
     "AgentStopped",
     "AmbiguousAgent",
     "AnthropicProvider",

@@ -1,0 +1,171 @@
+"""The inbox of an actor without a thread: what Pykka calls inbox, and its stopped flag in one.
+
+- Messages of one sender keep their order. *Urgent* ones (signals, completions) overtake the others.
+- While the inbox is *held* it gives out nothing; the message of the release is then the first.
+- It is bounded for ordinary messages: a full one refuses with `InboxFull`. Urgent ones are never refused, nor is
+  Pykka's stop. Senders on several threads may pass the bound together, by one message each.
+- Once *closed* it gives out nothing: what is in it, and what comes later, is handed to ``actor.refuse``.
+
+It is light on locks. ``put`` appends and wakes the actor if it is not scheduled; only the change from idle to scheduled
+takes a lock. A worker that finds the inbox empty sets it idle *and then looks again*, so a message that came in between
+is not left behind; ``put`` looks at ``closed`` *after* it appended, so a message that meets a death is answered by one
+of the two.
+"""
+
+import threading
+from collections import deque
+from typing import Any, Protocol
+
+from pykka.messages import _ActorStop
+
+from ikigai_actors.errors import IkigaiError
+
+CAPACITY = 10_000
+"""Ordinary messages that an inbox holds."""
+
+
+class InboxFull(IkigaiError):
+    """The actor has too many messages waiting; wait for some of them to be handled."""
+
+
+class Envelope(Protocol):
+    """What Pykka puts into an inbox."""
+
+    message: Any
+    reply_to: Any
+
+
+class Owner(Protocol):
+    """The actor, as its inbox knows it."""
+
+    def wake(self) -> None:
+        """There is something to do; called once until the inbox has rested."""
+
+    def refuse(self, envelope: Envelope) -> None:
+        """Answer a message that will never be handled."""
+
+
+class Inbox:
+    """The queue of one actor. Any thread may put; one thread at a time takes."""
+
+    __slots__ = ("_lock", "_ordinary", "_owner", "_urgent", "closed", "held", "scheduled")
+
+    def __init__(self, owner: Owner) -> None:
+        """Make the inbox of an actor. Nothing else keeps the actor alive: Pykka's references are weak."""
+        self._owner = owner
+        self._lock = threading.Lock()
+        self._ordinary: deque[Envelope] = deque()
+        self._urgent: deque[Envelope] | None = None  # made when first needed: an empty deque is 0.8 KB
+        self.closed = False
+        """Whether the actor is dead."""
+        self.held = False
+        """Whether the actor waits for a release."""
+        self.scheduled = False
+        """Whether the actor waits for a worker, or has one."""
+
+    def put(self, envelope: Envelope, /) -> None:
+        """Add an ordinary message. Raises `InboxFull`."""
+        if len(self._ordinary) >= CAPACITY and not isinstance(envelope.message, _ActorStop):
+            raise InboxFull(f"{self._owner} has {CAPACITY} messages waiting; let it handle some first.")
+        self._ordinary.append(envelope)
+        if not self.scheduled:
+            self._wake()
+        if self.closed:
+            self.drain()
+
+    def put_urgent(self, message: Any, *, first: bool = False) -> None:
+        """Add a message that overtakes ordinary ones (``first``: and every other); never refused."""
+        self._add_urgent(message, first=first)
+        if not self.scheduled:
+            self._wake()
+        if self.closed:
+            self.drain()
+
+    def release(self, message: Any) -> None:
+        """End the hold; the message is handled next."""
+        # The message first: an actor that is released must find it before any other.
+        self._add_urgent(message, first=True)
+        self.held = False
+        if not self.scheduled:
+            self._wake()
+        if self.closed:
+            self.drain()
+
+    def get(self) -> Any:
+        """The next envelope; None when there is none to be handled now."""
+        if self.held:
+            return None
+        if self._urgent:
+            return self._urgent.popleft()
+        return self._ordinary.popleft() if self._ordinary else None
+
+    @property
+    def urgent(self) -> bool:
+        """Whether an urgent message waits."""
+        return bool(self._urgent)
+
+    def __len__(self) -> int:
+        return len(self._ordinary) + len(self._urgent or ())
+
+    def empty(self) -> bool:
+        """Whether no message waits."""
+        return not self._ordinary and not self._urgent
+
+    def rest(self) -> bool:
+        """The worker has done its share: whether the actor must run again, or else the next message schedules it."""
+        if self._can_go_on():
+            return True
+        self.scheduled = False
+        return self._can_go_on() and self._schedule()
+
+    def drain(self) -> None:
+        """Hand whatever is left in a closed inbox back."""
+        for letters in (self._urgent, self._ordinary):
+            while letters:
+                try:
+                    envelope = letters.popleft()
+                except IndexError:  # another thread drains too
+                    break
+                self._owner.refuse(envelope)
+
+    def is_set(self) -> bool:
+        """Pykka's question to the stopped flag."""
+        return self.closed
+
+    def set(self) -> None:
+        """Close the inbox; nothing that is in it or comes later is handled."""
+        self.closed = True
+        self.drain()
+
+    def _add_urgent(self, message: Any, *, first: bool) -> None:
+        if self._urgent is None:
+            with self._lock:
+                if self._urgent is None:
+                    self._urgent = deque()
+        if first:
+            self._urgent.appendleft(_Urgent(message))
+        else:
+            self._urgent.append(_Urgent(message))
+
+    def _can_go_on(self) -> bool:
+        return not (self.closed or self.held or self.empty())
+
+    def _wake(self) -> None:
+        if not self.held and self._schedule():
+            self._owner.wake()
+
+    def _schedule(self) -> bool:
+        """Whether it was this call that made the actor scheduled."""
+        with self._lock:
+            already, self.scheduled = self.scheduled, True
+        return not already
+
+
+class _Urgent:
+    """An envelope that nobody waits for."""
+
+    __slots__ = ("message",)
+    reply_to = None
+
+    def __init__(self, message: Any) -> None:
+        self.message = message

@@ -1,0 +1,110 @@
+"""The dispatcher without threads: the calling thread runs every actor, and a source of chance chooses which.
+
+    dispatcher = SeededDispatcher(random.Random(7))
+    future = MyActor.start(dispatcher).ask("hello", block=False)
+    dispatcher.run_until_idle()
+    assert future.get(timeout=0) == "hi"
+
+Same seed, same order, same result; it is the ground for simulations. Before every message it is chosen which of the
+actors that are ready comes next. Choice 0 goes on in order, as one worker would: the actor at hand until it has nothing
+more to do or has used up its quantum, then the next in line. Every other choice preempts it. So Hypothesis, which
+shrinks towards 0, ends at the fewest preemptions that show a defect.
+
+The choices are drawn outside handlers. Whatever is raised there (Hypothesis ends an example with a `BaseException`)
+goes to the caller, and so does what is no `Exception` in a handler; nothing of it is swallowed, and the actors that
+are ready stay so.
+"""
+
+from typing import Protocol
+
+from ikigai_actors.errors import IkigaiError
+from ikigai_actors.futures import forbid_blocking
+from ikigai_actors.pooled import QUANTUM, PooledActor
+
+CHOICES = 1_500
+"""Choices that are drawn before all is in order: an example of Hypothesis holds about 4,000 for all that it draws."""
+
+
+class Chance(Protocol):
+    """A `random.Random`, or Hypothesis's."""
+
+    def randrange(self, stop: int, /) -> int:
+        """A number from 0 to ``stop`` - 1."""
+
+
+class StillBusy(IkigaiError):
+    """The budget is used up and actors have something to do; they may keep each other busy for ever."""
+
+
+class SeededDispatcher:
+    """A dispatcher that runs one message at a time when it is told to."""
+
+    def __init__(self, random: Chance, choices: int = CHOICES) -> None:
+        """Make a dispatcher.
+
+        Args:
+            random: draws the choices; only its ``randrange`` is used.
+            choices: how many are drawn; from then on it goes on in order.
+        """
+        self._random = random
+        self._left = choices
+        self._ready: list[PooledActor] = []
+        self._used = 0
+        self._closed = False
+        self.drawn: list[int] = []
+        """The choices drawn until now: what to print beside a failure."""
+
+    def schedule(self, actor: PooledActor) -> None:
+        """See `Dispatcher.schedule`."""
+        if not self._closed:
+            self._ready.append(actor)
+
+    @property
+    def ready(self) -> int:
+        """See `Dispatcher.ready`."""
+        return len(self._ready)
+
+    def run_one(self) -> bool:
+        """Let one actor handle one message; returns whether there was one that is ready."""
+        if not self._ready:
+            return False
+        choice = self._choose(len(self._ready))
+        actor = self._ready.pop(choice)
+        used, self._used = 1 if choice else self._used + 1, 0
+        if self._run(actor, 1):
+            if used < QUANTUM:
+                self._ready.insert(0, actor)
+                self._used = used
+            else:
+                self._ready.append(actor)
+        return True
+
+    def run_until_idle(self, budget: int = 1_000_000) -> int:
+        """Run until no actor is ready; returns the number of steps. Raises `StillBusy` after as many as the budget."""
+        for steps in range(budget):
+            if not self.run_one():
+                return steps
+        if self._ready:
+            raise StillBusy(f"{len(self._ready)} actors are still busy after {budget:,} steps.")
+        return budget
+
+    def close(self) -> None:
+        """See `Dispatcher.close`."""
+        self._closed = True
+        while self._ready:
+            self._run(self._ready.pop(0), QUANTUM)
+
+    def _choose(self, count: int) -> int:
+        if count == 1 or self._left == 0:
+            return 0
+        choice = self._random.randrange(count)
+        self._left -= 1
+        self.drawn.append(choice)
+        return choice
+
+    def _run(self, actor: PooledActor, quantum: int) -> bool:
+        allowed = forbid_blocking("the seeded dispatcher's thread")
+        try:
+            return actor.run_slice(quantum)
+        finally:
+            forbid_blocking(allowed)

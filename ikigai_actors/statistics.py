@@ -1,0 +1,113 @@
+"""What an agent has done, and what it waited for. Counted by its actor since that was started on this host: by the boot
+that brought the agent back, or by its fork. Nothing of it is stored.
+"""
+
+from dataclasses import dataclass
+
+from ikigai_actors.clock import Clock
+from ikigai_actors.machine import State
+from ikigai_actors.providers.base import Usage
+
+NO_TOKENS = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStatistics:
+    """What one agent is doing, and what it has done since its actor was started on this host."""
+
+    state: str
+    """``idle``, ``waiting for the model`` or ``interrupted``."""
+    since: int
+    """When that state began, in milliseconds since 1970 (UTC); for an agent that came back, not before the boot."""
+    inbox: int
+    """Messages that wait: in the inbox, or with the agent for the end of its turn."""
+    turns: int
+    """Turns that ended, whatever came of them."""
+    steps: int
+    """Requests that were sent to a model."""
+    tokens: Usage
+    """Tokens of the replies that were received, as the providers reported them."""
+    waiting_for_model: float
+    """Seconds between a request and its reply, or its end; the request that is out now included."""
+    waiting_for_commit: float
+    """Seconds between handing a unit to the journal and its verdict; the unit that is out now included."""
+
+
+class Tally:
+    """The counters of one agent. Its actor counts; any thread may read, and at worst misses what happens this moment.
+
+    Times are sums of ends minus sums of beginnings: a stretch that is not over yet lacks its end, and is given it when
+    it is read.
+    """
+
+    __slots__ = ("_clock", "_commit", "_commit_since", "_model", "_model_since", "since", "steps", "tokens", "turns")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._model = self._commit = 0.0
+        self._model_since: float | None = None
+        self._commit_since: float | None = None
+        self.since = clock.now_ms()
+        self.turns = 0
+        self.steps = 0
+        self.tokens = NO_TOKENS
+
+    def became(self, before: State, after: State) -> None:
+        """The agent has a new state."""
+        if before.turn and after.turn != before.turn:
+            self.turns += 1
+        if after.shown is not before.shown:
+            self.since = self._clock.now_ms()
+
+    def asked(self) -> None:
+        """A request is out."""
+        self.steps += 1
+        self._model_since = self._clock.monotonic()
+
+    def answered(self, usage: Usage | None = None) -> None:
+        """The request has its reply, or is waited for no more."""
+        self._model, self._model_since = self._until_now(self._model, self._model_since), None
+        if usage is not None:
+            self.tokens = _sum(self.tokens, usage)
+
+    def submitted(self) -> None:
+        """A unit is with the journal."""
+        self._commit_since = self._clock.monotonic()
+
+    def settled(self) -> None:
+        """The unit has its verdict."""
+        self._commit, self._commit_since = self._until_now(self._commit, self._commit_since), None
+
+    def report(self, state: str, inbox: int) -> AgentStatistics:
+        """The counters now, beside what the actor knows."""
+        return AgentStatistics(
+            state=state,
+            since=self.since,
+            inbox=inbox,
+            turns=self.turns,
+            steps=self.steps,
+            tokens=self.tokens,
+            waiting_for_model=self._until_now(self._model, self._model_since),
+            waiting_for_commit=self._until_now(self._commit, self._commit_since),
+        )
+
+    def _until_now(self, total: float, since: float | None) -> float:
+        return total if since is None else total + self._clock.monotonic() - since
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    return Usage(
+        one.input_tokens + other.input_tokens,
+        one.output_tokens + other.output_tokens,
+        one.cache_creation_input_tokens + other.cache_creation_input_tokens,
+        one.cache_read_input_tokens + other.cache_read_input_tokens,
+    )
+
+
+def total(tallies: list[Tally]) -> Usage:
+    """The tokens of all these."""
+    tokens = NO_TOKENS
+    for tally in tallies:
+        if tally.tokens is not NO_TOKENS:
+            tokens = _sum(tokens, tally.tokens)
+    return tokens

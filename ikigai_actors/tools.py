@@ -1,0 +1,242 @@
+"""Tools: Python functions that a model may call.
+
+    @tool
+    def count_lines(path: str) -> int:
+        '''Count the lines of a text file.
+
+        Args:
+            path: the file, relative to the working directory.
+        '''
+        return len(Path(path).read_text().splitlines())
+
+    @tool(timeout=5, idempotent=True)
+    async def weather(city: str) -> str: ...
+
+    ActorSystem.open(tools=[count_lines, weather])
+
+The signature gives the schema and the docstring the texts (anthropic's function-tool decorators do that). A plain
+function runs on a tool thread, an ``async`` one on the runtime's event loop, where it must not block. What a function
+returns is what the model reads: text as it is, anything else as JSON.
+
+Whatever goes wrong is a result that helps the model to correct itself: arguments that do not fit, an exception, a
+time-out, output over the limit. Nothing of it crashes the agent. A tool says deliberately that it failed by raising
+anthropic's ``ToolError``.
+"""
+
+import asyncio
+import inspect
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, overload
+
+from ikigai_actors.calls import FORK, Facts
+from ikigai_actors.errors import BadInput
+from ikigai_actors.messages import storable
+
+if TYPE_CHECKING:
+    from anthropic.lib.tools import BetaAsyncFunctionTool, BetaFunctionTool
+
+logger = logging.getLogger(__name__)
+
+TIMEOUT = 120.0
+"""Seconds that a tool may take, unless it says otherwise."""
+
+LIMIT = 50_000
+"""Characters of a result; the rest is cut, and the result says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a call gave."""
+
+    content: str
+    is_error: bool = False
+
+
+class Tool(Protocol):
+    """Something that models may call, and that is run outside of the agent."""
+
+    @property
+    def name(self) -> str:
+        """What the model calls it."""
+
+    @property
+    def timeout(self) -> float:
+        """Seconds that a call may take."""
+
+    @property
+    def facts(self) -> Facts:
+        """What the machine must know of it."""
+
+    @property
+    def is_async(self) -> bool:
+        """Whether `call_async` runs it, on the event loop; else `call` does, on a thread."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """Its name, description and schema, as a Messages-API dict."""
+
+    def call(self, arguments: Mapping[str, Any]) -> Result:
+        """Run it on the calling thread; never raises."""
+
+    async def call_async(self, arguments: Mapping[str, Any]) -> Result:
+        """Run it on the event loop; raises nothing but `asyncio.CancelledError`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FunctionTool:
+    """A Python function as a tool. Made by `tool`."""
+
+    function: "BetaFunctionTool[Any] | BetaAsyncFunctionTool[Any]"
+    """The function as anthropic describes it."""
+    timeout: float
+    """Seconds that a call may take."""
+    facts: Facts
+    """What the machine must know of it."""
+
+    @property
+    def name(self) -> str:
+        """What the model calls it."""
+        return self.function.name
+
+    @property
+    def is_async(self) -> bool:
+        """Whether it runs on the event loop."""
+        return inspect.iscoroutinefunction(self.function.func)
+
+    def describe(self) -> Mapping[str, Any]:
+        """Its name, description and schema, as a Messages-API dict."""
+        return dict(self.function.to_dict())
+
+    def call(self, arguments: Mapping[str, Any]) -> Result:
+        """Run a plain function, on the calling thread; never raises."""
+        try:
+            return result_of(self.function.call(dict(arguments)))
+        except BaseException as error:  # SystemExit too: it must not end the thread that runs others' tools
+            return self._failure(error)
+
+    async def call_async(self, arguments: Mapping[str, Any]) -> Result:
+        """Run an ``async`` function; raises nothing but `asyncio.CancelledError`."""
+        try:
+            return result_of(await self.function.call(dict(arguments)))  # type: ignore[misc]  # an async tool's is awaitable
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            return self._failure(error)
+
+    def _failure(self, error: BaseException) -> Result:
+        """What the model reads of an exception."""
+        from anthropic.lib.tools import ToolError
+        from pydantic import ValidationError
+
+        if isinstance(error, ToolError):
+            return Result(cut(_text_of(error.content)), True)
+        cause = error.__cause__
+        if (
+            isinstance(error, ValueError)
+            and isinstance(cause, ValidationError)
+            and cause.title == self.function.func.__name__
+        ):
+            faults = cause.errors(include_url=False, include_input=False, include_context=False)
+            told = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults)
+            return Result(f"The arguments do not fit the schema of {self.name}: {told}.", True)
+        logger.info("Tool %s failed", self.name, exc_info=error)
+        return Result(cut(f"{type(error).__name__}: {error}"), True)
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> FunctionTool: ...
+
+
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    timeout: float = TIMEOUT,
+    idempotent: bool = False,
+    alone: bool = False,
+) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+
+
+def tool(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    timeout: float = TIMEOUT,
+    idempotent: bool = False,
+    alone: bool = False,
+) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
+    """Make a tool of a function; a decorator, with or without arguments.
+
+    Args:
+        function: the function, plain or ``async``. Every parameter has a name and an annotation.
+        name: what the model calls it; the function's name when None.
+        description: what it is for; the docstring's text when None.
+        timeout: seconds that a call may take.
+        idempotent: running it twice does what running it once does: after a crash it is simply run again.
+        alone: it does not run beside other calls of the same reply.
+
+    Raises:
+        BadInput: no schema can be made of the signature, or the name is taken by the runtime.
+    """
+
+    def make(plain: Callable[..., Any]) -> FunctionTool:
+        from anthropic import beta_async_tool, beta_tool  # 1.4 s: only who defines tools pays it
+
+        _check_signature(plain)
+        decorate: Any = beta_async_tool if inspect.iscoroutinefunction(plain) else beta_tool
+        described = decorate(plain, name=name, description=description)
+        if described.name == FORK:
+            raise BadInput(f"{FORK!r} is a call of the runtime itself; give the tool another name.")
+        if timeout <= 0:
+            raise BadInput(f"Expected a timeout in seconds above 0, got {timeout!r}.")
+        return FunctionTool(described, timeout, Facts(idempotent=idempotent, alone=alone))
+
+    return make if function is None else make(function)
+
+
+def result_of(value: object) -> Result:
+    """What the model reads of a function's return value: text as it is, nothing as nothing, anything else as JSON."""
+    if isinstance(value, Result):
+        return value
+    if value is None:
+        return Result("")
+    if isinstance(value, str):
+        return Result(cut(value))
+    return Result(cut(json.dumps(value, ensure_ascii=False, default=str)))
+
+
+def cut(text: str) -> str:
+    """Text that can be stored, of `LIMIT` characters at most; what was cut off is said."""
+    text = storable(text)
+    if len(text) <= LIMIT:
+        return text
+    return f"{text[:LIMIT]}\n[cut: {len(text) - LIMIT} more characters; ask for less at a time]"
+
+
+def timed_out(tool: Tool) -> Result:
+    """The result of a call that took too long."""
+    return Result(f"{tool.name} did not finish within {tool.timeout:g} s. What it did so far may stand.", True)
+
+
+def _text_of(content: object) -> str:
+    """The text of a deliberate error, which may be blocks."""
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list | tuple) else [content]
+    return "\n".join(str(block.get("text", block)) if isinstance(block, Mapping) else str(block) for block in blocks)
+
+
+def _check_signature(function: Callable[..., Any]) -> None:
+    """Refuse what gives no usable schema: arguments without names. Raises `BadInput`."""
+    parameter = inspect.Parameter
+    for one in inspect.signature(function).parameters.values():
+        if one.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise BadInput(
+                f"{function.__name__} cannot be a tool: {one} has no name that a model could give. "
+                "Use named parameters."
+            )
