@@ -17,21 +17,22 @@ from typing import Any
 
 from ikigai_actors import events as on
 from ikigai_actors import machine
-from ikigai_actors.assembly import assemble
-from ikigai_actors.errors import Fenced, HistoryError, IkigaiError, ProviderError, SystemClosed
+from ikigai_actors.calls import recover
+from ikigai_actors.errands import Errands
+from ikigai_actors.errors import Fenced, HistoryError, IkigaiError, SystemClosed
 from ikigai_actors.futures import Future
+from ikigai_actors.identity import new_agent_uuid
 from ikigai_actors.inbox import CAPACITY, Envelope, InboxFull
 from ikigai_actors.journal import Committed, Failed, Refused, Verdict
 from ikigai_actors.log import Log
-from ikigai_actors.machine import Answer, Effect, Phase, RequestModel, Spawn, State, Step
-from ikigai_actors.messages import storable
-from ikigai_actors.outside import Call
 from ikigai_actors.pooled import ActorGone, PooledActor
-from ikigai_actors.providers.base import Delta, Reply
-from ikigai_actors.publisher import Streamed
 from ikigai_actors.runtime import Runtime
+from ikigai_actors.state import WORKING, Answer, Effect, Phase, RequestModel, RunTool, Spawn, State, Step
 from ikigai_actors.statistics import AgentStatistics, Tally
 from ikigai_actors.units import Append, Birth, Fence, LogUnit
+
+OUTWARD = (RequestModel, RunTool)
+"""The effects that leave the process; while the lease may be lost they wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,6 @@ class AgentActor(PooledActor):
         """
         super().__init__(runtime.dispatcher)
         self.runtime = runtime
-        self.name = name
         self.state = State(uuid, head, turn)
         self._fence = Fence(runtime.host.id, epoch)
         self._log: Log | None = None
@@ -82,7 +82,7 @@ class AgentActor(PooledActor):
         self._effects: list[Effect] = []
         self._forks: list[on.Fork] = []
         self._later: list[on.Command | on.Interrupt] = []
-        self._call: Call | None = None
+        self._errands = Errands(runtime, self.actor_inbox, uuid, name)
         self._loading = False
         self.tally = Tally(runtime.clock)
 
@@ -120,11 +120,14 @@ class AgentActor(PooledActor):
             case Buried():
                 self._stop()
             case on.Interrupt():
-                self._now_or_later(replace(message, partial=self._cancel_call()))
+                self._now_or_later(replace(message, partial=self._cancel()))
             case on.AskOutcome() | on.Resume():
                 self._now_or_later(message)
             case on.ReplyReceived() | on.ReplyFailed():
-                self._complete(message)
+                self._answered(message)
+            case on.ToolFinished():
+                self._errands.finished(message.call)
+                self._decide(message)
             case _ if len(self._forks) + len(self._later) >= CAPACITY:
                 message.caller.settle(
                     InboxFull(f"Agent {self.state.uuid} has {CAPACITY} commands waiting; wait for some.")
@@ -142,37 +145,41 @@ class AgentActor(PooledActor):
         else:
             self._later.append(command)
 
-    def _complete(self, completion: on.ReplyReceived | on.ReplyFailed) -> None:
-        if completion.request == self.state.request and self._call is not None:
-            self._call = None
+    def _answered(self, completion: on.ReplyReceived | on.ReplyFailed) -> None:
+        if completion.request == self.state.request and self._errands.asking:
+            self._errands.answered()
             self.tally.answered(completion.reply.usage if isinstance(completion, on.ReplyReceived) else None)
         self._decide(completion)
 
-    def _decide(self, event: on.Event) -> None:
-        self._take(machine.step(self.state, event, self.runtime.clock.now_ms()))
+    def _decide(self, event: on.Event) -> bool:
+        """Ask the machine; returns whether it had something to do."""
+        book = self.runtime.toolbox.book(self.state.view.settings)
+        step = machine.step(self.state, event, self.runtime.clock.now_ms(), book)
+        something = step.unit is not None or step.state is not self.state or bool(step.effects)
+        self._take(step)
+        return something
 
     def _go_on(self) -> None:
         """Perform what waits to be performed, then offer the machine what waits to be decided."""
         inbox = self.actor_inbox
         while not inbox.held and not inbox.closed and not inbox.urgent:
             if self._effects:
-                if isinstance(self._effects[0], RequestModel) and not self.runtime.host.may_act(self._wake):
+                if isinstance(self._effects[0], OUTWARD) and not self.runtime.host.may_act(self._wake):
                     return
                 self._perform(self._effects.pop(0))
-            elif (command := self._next_command()) is not None:
-                self._decide(command)
-            else:
+            elif (command := self._next_command()) is None or not self._decide(command):
                 return
 
-    def _next_command(self) -> on.Command | on.Interrupt | None:
-        """The next command that can run now; a fork first, since it waits for less."""
-        if not self._forks and not self._later:
-            return None
+    def _next_command(self) -> on.Event | None:
+        """What can be decided now: a fork first, since it waits for less; then the calls of the last reply."""
         if self.state.phase is Phase.UNLOADED:
-            self._load()
+            if self._forks or self._later:
+                self._load()
             return None
         if self._forks and machine.accepts(self.state, self._forks[0]):
             return self._forks.pop(0)
+        if self.state.phase is Phase.RUNNING_TOOLS:
+            return on.GoOn(new_agent_uuid(self.runtime.random_bytes))
         if self._later and machine.accepts(self.state, self._later[0]):
             return self._later.pop(0)
         return None
@@ -207,10 +214,16 @@ class AgentActor(PooledActor):
                 self._abandon(step, error)
                 self._stop()
             case Refused():
-                if step.caller is not None:
-                    step.caller.settle(verdict.error)
+                self._refused(step, verdict.error)
             case Failed():
                 self._abandon(step, verdict.error)
+
+    def _refused(self, step: Step, error: IkigaiError) -> None:
+        """The state stays as it was; whoever asked hears why."""
+        if step.caller is not None:
+            step.caller.settle(error)
+        if step.call is not None:
+            self._decide(on.CallRefused(step.call, str(error)))
 
     def _grow(self, unit: LogUnit) -> None:
         """The log in memory follows the store, and subscribers hear of it."""
@@ -226,9 +239,9 @@ class AgentActor(PooledActor):
             callers.append(step.caller)
         effects, self._effects = self._effects, []
         for effect in effects:  # of earlier steps, which did come true
-            if not isinstance(effect, RequestModel):
+            if not isinstance(effect, OUTWARD):
                 self._perform(effect)
-        self._cancel_call()
+        self._cancel()
         self._log = None
         self._become(State(self.state.uuid, self.state.head, self.state.turn, request=self.state.request + 1))
         for caller in callers:
@@ -240,39 +253,27 @@ class AgentActor(PooledActor):
                 effect.caller.settle(effect.value)
             case Spawn():
                 self._spawn(effect.birth)
-            case RequestModel() if self.state.phase is Phase.WAITING_FOR_MODEL and self.state.request == effect.request:
-                self._ask_model(effect.request)
+            case RequestModel() | RunTool() if effect.request != self.state.request or self.state.phase not in WORKING:
+                pass  # the turn was interrupted between the commit and now
+            case RequestModel():
+                assert self._log is not None  # an agent in a turn is loaded
+                self.tally.asked()
+                self._errands.ask_model(self.state, self._log)
+            case RunTool():
+                [call] = [call for call in self.state.calls if call.id == effect.call]
+                self._errands.run_tool(effect.request, call)
+
+    def _cancel(self) -> str:
+        """End what is outside; return what was received of the model's reply."""
+        if self._errands.asking:
+            self.tally.answered()
+        return self._errands.cancel()
 
     def _spawn(self, birth: Birth) -> None:
         log = Log(birth.uuid, birth.fork_message_id, self._log, birth.messages)
         for message in birth.messages:
             self.runtime.publisher.publish(message)
         self.runtime.spawn(birth, self.runtime.archive.keep(log))
-
-    def _ask_model(self, request: int) -> None:
-        assert self._log is not None  # an agent in a turn is loaded
-        settings = self.state.view.settings
-        try:
-            provider, model = self.runtime.providers.choose(settings.get("model"))
-        except ProviderError as error:
-            self.actor_inbox.put_urgent(on.ReplyFailed(request, error))
-            return
-        full_model = f"{provider.name}:{model}"
-        conversation = self._log.conversation(self.state.head)
-        question = assemble(conversation, settings, agent=self.state.uuid, name=self.name, model=full_model)
-        inbox, publisher, uuid = self.actor_inbox, self.runtime.publisher, self.state.uuid
-
-        def on_delta(delta: Delta) -> None:
-            publisher.publish(Streamed(uuid, delta.text, delta.kind))
-
-        def on_reply(answer: Reply | ProviderError) -> None:
-            if isinstance(answer, ProviderError):
-                inbox.put_urgent(on.ReplyFailed(request, answer))
-            else:
-                inbox.put_urgent(on.ReplyReceived(request, replace(answer, text=storable(answer.text)), full_model))
-
-        self.tally.asked()
-        self._call = self.runtime.outside.ask_model(provider, question, self.runtime.handle(uuid), on_delta, on_reply)
 
     def _load(self) -> None:
         """Read the log on the reader's thread; commands wait meanwhile."""
@@ -289,7 +290,9 @@ class AgentActor(PooledActor):
     def _loaded(self, log: Log) -> None:
         self._loading = False
         self._log = log
-        self._decide(on.Loaded(log.head, log.view(log.head), machine.outcome_of(log.messages)))
+        own = log.messages
+        calls = recover(own[self.state.turn - log.base - 1 :]) if self.state.turn else ()
+        self._decide(on.Loaded(log.head, log.view(log.head), calls, machine.outcome_of(own)))
 
     def _lost(self, error: IkigaiError) -> None:
         """Without a log nothing can be done: who waits hears why, and an agent whose rows are wrong is buried."""
@@ -303,13 +306,6 @@ class AgentActor(PooledActor):
         self._forks, self._later = [], []
         for command in waiting:
             command.caller.settle(error)
-
-    def _cancel_call(self) -> str:
-        """End the model call, if one is out; return what was received of its reply."""
-        call, self._call = self._call, None
-        if call is not None:
-            self.tally.answered()
-        return call.cancel() if call is not None else ""
 
     def _wake(self) -> None:
         self.actor_inbox.put_urgent(GoOn())

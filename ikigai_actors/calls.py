@@ -62,7 +62,7 @@ class Facts:
 
 Calls = tuple[Call, ...]
 Book = Mapping[str, Facts]
-"""The ordinary tools on offer, by name."""
+"""The tools on offer, by name; `FORK` is one of them unless the settings leave it out."""
 
 
 def calls_of(reply: Message) -> Calls:
@@ -97,7 +97,7 @@ def running(calls: Calls) -> bool:
 
 def unknown(calls: Calls, book: Book) -> Calls:
     """The waiting calls of tools that are not on offer."""
-    return tuple(call for call in calls if _waits(call) and call.name != FORK and call.name not in book)
+    return tuple(call for call in calls if _waits(call) and call.name not in book)
 
 
 def startable(calls: Calls, book: Book) -> Calls:

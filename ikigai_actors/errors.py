@@ -8,6 +8,7 @@
     │   ├── RootProtected       agent 0 cannot die
     │   ├── AgentStopped        it is paused: CONT lets it go on
     │   ├── NameTaken           a living agent has this name
+    │   ├── TooManyAgents       a model may fork no more
     │   ├── MarkNotFound        no mark to rewind to
     │   ├── NoTurn              asked for the outcome of a turn, and there was none
     │   ├── TurnInterrupted     the turn was ended by INT, by a crash or by close
@@ -73,6 +74,10 @@ class AgentStopped(AgentError):
 
 class NameTaken(AgentError):
     """A living agent already has this name."""
+
+
+class TooManyAgents(AgentError):
+    """So many agents live that a fork asked for by a model is refused."""
 
 
 class MarkNotFound(AgentError):

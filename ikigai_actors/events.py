@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ikigai_actors.calls import Calls
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.history import View
 from ikigai_actors.providers.base import Reply
@@ -96,6 +97,8 @@ class Loaded:
 
     head: int
     view: View
+    calls: Calls
+    """The calls of the last reply of an open turn, as far as they had come."""
     last: Any
     """The outcome of the latest turn that was closed, or None."""
 
@@ -118,6 +121,36 @@ class ReplyFailed:
     error: ProviderError
 
 
+@dataclass(frozen=True, slots=True)
+class ToolFinished:
+    """A tool is done, one way or the other."""
+
+    request: int
+    """The request whose reply asked for it."""
+    call: str
+    """The call's id."""
+    content: str
+    """What the model is told."""
+    is_error: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CallRefused:
+    """The store refused the unit of a call that the agent performs itself."""
+
+    call: str
+    """The call's id."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class GoOn:
+    """Nothing happened: is there something to do for the calls of the last reply?"""
+
+    fresh: str
+    """A uuid that nobody has, for a child."""
+
+
 Command = Prompt | Fork | Clear | SetMark | Rewind | Configure | Resume | AskOutcome
-Completion = Loaded | ReplyReceived | ReplyFailed
-Event = Command | Completion | Interrupt
+Completion = Loaded | ReplyReceived | ReplyFailed | ToolFinished | CallRefused
+Event = Command | Completion | Interrupt | GoOn

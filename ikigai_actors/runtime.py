@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ikigai_actors.clock import Clock
 from ikigai_actors.errors import ProviderUnknown
 from ikigai_actors.host import Host
+from ikigai_actors.identity import RandomBytes
 from ikigai_actors.journal import Journal
 from ikigai_actors.log import Archive, Log
 from ikigai_actors.outside import Outside
@@ -13,6 +14,7 @@ from ikigai_actors.pooled import Dispatcher
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.publisher import Publisher
 from ikigai_actors.reader import LogReader
+from ikigai_actors.toolbox import Toolbox
 from ikigai_actors.units import Birth
 
 
@@ -55,6 +57,8 @@ class Runtime:
     publisher: Publisher
     dispatcher: Dispatcher
     providers: Providers
+    toolbox: Toolbox
+    random_bytes: RandomBytes
     handle: Callable[[str], object]
     """The handle of the agent with this uuid, for `current_agent`."""
     spawn: Callable[[Birth, Log], None]

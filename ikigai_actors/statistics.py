@@ -5,8 +5,8 @@ that brought the agent back, or by its fork. Nothing of it is stored.
 from dataclasses import dataclass
 
 from ikigai_actors.clock import Clock
-from ikigai_actors.machine import State
 from ikigai_actors.providers.base import Usage
+from ikigai_actors.state import State
 
 NO_TOKENS = Usage()
 

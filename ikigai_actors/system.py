@@ -13,7 +13,7 @@ courtesy.
 import logging
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -30,9 +30,9 @@ from ikigai_actors.host import LEASE, Host, take_database
 from ikigai_actors.identity import RandomBytes, new_agent_uuid
 from ikigai_actors.journal import Committed, Journal, JournalStatistics, Verdict
 from ikigai_actors.log import Archive, Log
-from ikigai_actors.machine import Phase
 from ikigai_actors.outside import Outside
 from ikigai_actors.pooled import Dispatcher
+from ikigai_actors.process_tools import ListAgents
 from ikigai_actors.providers.anthropic import AnthropicProvider
 from ikigai_actors.providers.base import Provider, Usage
 from ikigai_actors.providers.offline import OfflineProvider
@@ -41,10 +41,13 @@ from ikigai_actors.reader import LogReader
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.runtime import Providers, Runtime
+from ikigai_actors.state import WORKING, Phase
 from ikigai_actors.statistics import total
 from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.migrations import ensure_schema, migrate
+from ikigai_actors.toolbox import Toolbox
+from ikigai_actors.tools import Tool
 from ikigai_actors.units import FIRST_EPOCH, Birth, Bury, Touch
 
 logger = logging.getLogger(__name__)
@@ -82,6 +85,7 @@ class ActorSystem:
         store: Store,
         host: Host,
         providers: Providers,
+        toolbox: Toolbox,
         clock: Clock,
         random_bytes: RandomBytes,
         dispatcher: Dispatcher,
@@ -110,6 +114,8 @@ class ActorSystem:
             publisher=publisher,
             dispatcher=dispatcher,
             providers=providers,
+            toolbox=toolbox,
+            random_bytes=random_bytes,
             handle=self.handle,
             spawn=self._spawn,
             bury=self._bury,
@@ -125,6 +131,7 @@ class ActorSystem:
         database: str | os.PathLike[str] | None = None,
         provider: Provider | str | None = None,
         providers: Mapping[str, Provider] | None = None,
+        tools: Iterable[Tool] = (),
         *,
         resume: bool = False,
         workers: int = 2,
@@ -140,6 +147,7 @@ class ActorSystem:
                 ``"anthropic"``, ``"anthropic:model"``. None means anthropic when ``ANTHROPIC_API_KEY`` is set, else
                 offline. Never stored.
             providers: further providers, by the name that ``model`` settings use.
+            tools: what models may call, beside what every agent has; see `tool`.
             resume: go on with the turns that were cut off.
             workers: threads that run agents.
             patience: seconds that the store may be down before the system stops.
@@ -151,6 +159,7 @@ class ActorSystem:
             BadInput: the URL or the provider's name cannot be used.
         """
         chosen = _choose_providers(provider, providers or {})
+        toolbox = Toolbox((*tools, ListAgents()))
         clock, random_bytes = SystemClock(), os.urandom
         store = open_store(database)
         try:
@@ -167,7 +176,7 @@ class ActorSystem:
             host.release()
             store.close()
             raise
-        system = cls(store, host, chosen, clock, random_bytes, Workers(workers), patience)
+        system = cls(store, host, chosen, toolbox, clock, random_bytes, Workers(workers), patience)
         system._boot(survivors, casualties)
         if resume:
             system.resume()
@@ -238,7 +247,7 @@ class ActorSystem:
         tallies = [actor.tally for actor in actors]
         return SystemStatistics(
             agents=len(actors),
-            working=sum(actor.state.phase is Phase.WAITING_FOR_MODEL for actor in actors),
+            working=sum(actor.state.phase in WORKING for actor in actors),
             ready=self._runtime.dispatcher.ready,
             inbox=sum(actor.waiting for actor in actors),
             turns=sum(tally.turns for tally in tallies),

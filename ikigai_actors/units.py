@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from ikigai_actors.errors import AgentDead, AgentNotFound, AgentStopped, Fenced, NameTaken, RootProtected
+from ikigai_actors.errors import AgentDead, AgentNotFound, AgentStopped, Fenced, NameTaken, RootProtected, TooManyAgents
 from ikigai_actors.messages import Message
 from ikigai_actors.store.base import Transaction
 
@@ -60,6 +60,8 @@ class Birth:
     restart: str
     created_at: int
     messages: tuple[Message, ...]
+    limit: int | None = None
+    """How many agents may live beside it; None is no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,8 @@ def _bear(tx: Transaction, birth: Birth, parent: Locked, host: str) -> None:
         )
     if birth.name is not None and tx.run("living_by_name", name=birth.name):
         raise NameTaken(f"A living agent is named {birth.name!r}; choose another name.", birth.name)
+    if birth.limit is not None and tx.run("count_living")[0][0] >= birth.limit:
+        raise TooManyAgents(f"{birth.limit} agents live already: a model makes no more. Let some of them end first.")
     tx.run(
         "register",
         uuid=birth.uuid,

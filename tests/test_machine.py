@@ -8,9 +8,10 @@ import pytest
 from ikigai_actors import events as on
 from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
 from ikigai_actors.history import EMPTY, play_all
-from ikigai_actors.machine import Answer, Phase, RequestModel, Spawn, State, Step, accepts, outcome_of, step
+from ikigai_actors.machine import accepts, outcome_of, step
 from ikigai_actors.messages import Kind, Message
 from ikigai_actors.providers.base import Reply
+from ikigai_actors.state import Answer, Phase, RequestModel, Spawn, State, Step
 
 NOW = 1_000
 UNLOADED = State("me", 4)
@@ -59,11 +60,11 @@ def test_what_waits_for_no_turn_needs_the_log_alone(command: on.Event) -> None:
 
 def test_loading_makes_an_agent_idle_with_its_head_view_and_last_outcome() -> None:
     view, last = EMPTY._replace(settings={"a": 1}), Reply("x")
-    assert step(UNLOADED, on.Loaded(9, view, last), NOW).state == replace(IDLE, head=9, view=view, last=last)
+    assert step(UNLOADED, on.Loaded(9, view, (), last), NOW).state == replace(IDLE, head=9, view=view, last=last)
 
 
 def test_loading_an_agent_with_an_open_turn_makes_it_interrupted() -> None:
-    loaded = step(replace(UNLOADED, turn=4), on.Loaded(4, EMPTY, Reply("x")), NOW).state
+    loaded = step(replace(UNLOADED, turn=4), on.Loaded(4, EMPTY, (), Reply("x")), NOW).state
     assert loaded.phase is Phase.INTERRUPTED
     assert isinstance(loaded.last, TurnInterrupted)
 

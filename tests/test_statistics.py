@@ -3,7 +3,7 @@
 import pytest
 
 from ikigai_actors import ActorSystem, AgentStatistics, ProviderError, Reply, Request, ScriptedProvider, Usage
-from ikigai_actors.machine import Phase, State
+from ikigai_actors.state import Phase, State
 from ikigai_actors.statistics import Tally
 from tests.gate import DEADLINE, Gate
 from tests.manual_clock import ManualClock

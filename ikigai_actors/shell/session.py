@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 from ikigai_actors.errors import IkigaiError, ProviderError, SystemClosed, TurnInterrupted
 from ikigai_actors.futures import Future
-from ikigai_actors.machine import Phase
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.registry import AgentRecord
@@ -21,6 +20,7 @@ from ikigai_actors.shell.interrupts import Interrupts
 from ikigai_actors.shell.keyboard import Keyboard
 from ikigai_actors.shell.screen import Screen, one_line
 from ikigai_actors.shell.turn import Feed, Turn, Wake, result_of
+from ikigai_actors.state import Phase
 from ikigai_actors.system import ActorSystem
 from supervisors.signals import Signal
 

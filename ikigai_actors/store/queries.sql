@@ -50,6 +50,9 @@ SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, 
        active_at, owner, epoch
   FROM agents WHERE status <> 'dead'
 
+-- name: count_living
+SELECT COUNT(*) FROM agents WHERE status <> 'dead'
+
 -- name: living_by_name
 SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
        active_at, owner, epoch

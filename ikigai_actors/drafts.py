@@ -1,0 +1,52 @@
+"""Messages to be, and the steps that write them. Pure helpers of the machine."""
+
+from dataclasses import replace
+from typing import Any
+
+from ikigai_actors.events import Caller
+from ikigai_actors.history import play_all
+from ikigai_actors.messages import NO_DATA, Kind, Message
+from ikigai_actors.state import Answer, Outcome, Phase, State, Step
+from ikigai_actors.units import LogUnit
+
+Draft = tuple[Kind, str, Any]
+"""A message to be: kind, content, data."""
+
+INTERRUPTED: Draft = (Kind.INTERRUPTED, "", NO_DATA)
+
+
+def messages_of(uuid: str, head: int, now: int, drafts: tuple[Draft, ...]) -> tuple[Message, ...]:
+    """The messages that drafts become in an agent's log whose head is given."""
+    return tuple(
+        Message(uuid, head + place, kind.value, content, data, now)
+        for place, (kind, content, data) in enumerate(drafts, start=1)
+    )
+
+
+def advance(state: State, messages: tuple[Message, ...], **changes: Any) -> State:
+    """The state after messages of its own, with further changes."""
+    return replace(state, head=state.head + len(messages), view=play_all(state.view, messages), **changes)
+
+
+def write(state: State, now: int, *drafts: Draft, caller: Caller) -> Step:
+    """Append drafts to the log and tell the caller the position of the first."""
+    messages = messages_of(state.uuid, state.head, now, drafts)
+    unit = LogUnit(state.uuid, messages)
+    return Step(advance(state, messages), unit, (Answer(caller, messages[0].id),), caller)
+
+
+def close_and_write(state: State, now: int, caller: Caller, *drafts: Draft) -> Step:
+    """As `write`, but a turn that was cut off is closed first."""
+    if not state.turn:
+        return write(state, now, *drafts, caller=caller)
+    messages = messages_of(state.uuid, state.head, now, (INTERRUPTED, *drafts))
+    after = advance(state, messages, turn=0, phase=Phase.IDLE, steps=0, calls=())
+    return Step(after, LogUnit(state.uuid, messages, turn=0), (Answer(caller, messages[1].id),), caller)
+
+
+def end_turn(state: State, now: int, outcome: Outcome, *drafts: Draft) -> Step:
+    """Close the turn with these messages, and tell everybody who waits how it ended."""
+    messages = messages_of(state.uuid, state.head, now, drafts)
+    after = advance(state, messages, turn=0, phase=Phase.IDLE, steps=0, calls=(), callers=(), last=outcome)
+    answers = tuple(Answer(caller, outcome) for caller in state.callers)
+    return Step(after, LogUnit(state.uuid, messages, turn=0), answers)

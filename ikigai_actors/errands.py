@@ -1,0 +1,90 @@
+"""What an agent has going on outside: its model request, its tools. What comes of them is posted to its inbox."""
+
+from dataclasses import replace
+
+from ikigai_actors import events as on
+from ikigai_actors.assembly import assemble
+from ikigai_actors.calls import Call as ModelsCall
+from ikigai_actors.errors import ProviderError
+from ikigai_actors.inbox import Inbox
+from ikigai_actors.log import Log
+from ikigai_actors.messages import storable
+from ikigai_actors.outside import Call, ToolRun
+from ikigai_actors.providers.base import Delta, Reply
+from ikigai_actors.publisher import Streamed
+from ikigai_actors.runtime import Runtime
+from ikigai_actors.state import State
+from ikigai_actors.tools import Result
+
+
+class Errands:
+    """The errands of one agent."""
+
+    __slots__ = ("_call", "_inbox", "_name", "_runs", "_runtime", "_uuid")
+
+    def __init__(self, runtime: Runtime, inbox: Inbox, uuid: str, name: str | None) -> None:
+        self._runtime, self._inbox, self._uuid, self._name = runtime, inbox, uuid, name
+        self._call: Call | None = None
+        self._runs: dict[str, ToolRun] | None = None
+
+    @property
+    def asking(self) -> bool:
+        """Whether a model request is out."""
+        return self._call is not None
+
+    def ask_model(self, state: State, log: Log) -> None:
+        """Send the history up to the state's head to the model that the settings name."""
+        settings, request = state.view.settings, state.request
+        try:
+            provider, model = self._runtime.providers.choose(settings.get("model"))
+            tools = self._runtime.toolbox.describe(settings)
+        except ProviderError as error:
+            self._inbox.put_urgent(on.ReplyFailed(request, error))
+            return
+        full_model = f"{provider.name}:{model}"
+        question = assemble(
+            log.conversation(state.head), settings, agent=self._uuid, name=self._name, model=full_model, tools=tools
+        )
+        inbox, publisher, uuid = self._inbox, self._runtime.publisher, self._uuid
+
+        def on_delta(delta: Delta) -> None:
+            publisher.publish(Streamed(uuid, delta.text, delta.kind))
+
+        def on_reply(answer: Reply | ProviderError) -> None:
+            if isinstance(answer, ProviderError):
+                inbox.put_urgent(on.ReplyFailed(request, answer))
+            else:
+                inbox.put_urgent(on.ReplyReceived(request, replace(answer, text=storable(answer.text)), full_model))
+
+        self._call = self._runtime.outside.ask_model(provider, question, self._runtime.handle(uuid), on_delta, on_reply)
+
+    def answered(self) -> None:
+        """The model request is over."""
+        self._call = None
+
+    def run_tool(self, request: int, call: ModelsCall) -> None:
+        """Run the tool of a call whose write-ahead record is committed."""
+        inbox = self._inbox
+
+        def on_result(result: Result) -> None:
+            inbox.put_urgent(on.ToolFinished(request, call.id, result.content, result.is_error))
+
+        run = self._runtime.outside.run_tool(
+            self._runtime.toolbox[call.name], call.input, self._runtime.handle(self._uuid), on_result
+        )
+        if self._runs is None:
+            self._runs = {}
+        self._runs[call.id] = run
+
+    def finished(self, call: str) -> None:
+        """The tool of a call is done."""
+        if self._runs is not None:
+            self._runs.pop(call, None)
+
+    def cancel(self) -> str:
+        """End everything that is outside; return what was received of the model's reply."""
+        call, self._call = self._call, None
+        runs, self._runs = self._runs, None
+        for run in (runs or {}).values():
+            run.cancel()
+        return call.cancel() if call is not None else ""

@@ -1,0 +1,53 @@
+"""Tools that look at the tree of agents. They change nothing, so they run like any other tool, and run again after a
+crash.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ikigai_actors.calls import Facts
+from ikigai_actors.errors import IkigaiError
+from ikigai_actors.ref import AgentRef, current_agent
+from ikigai_actors.tools import Result, result_of
+
+
+class ListAgents:
+    """The tool ``agents``: who the caller is, who looks after it, whom it looks after."""
+
+    name = "agents"
+    timeout = 30.0
+    facts = Facts(idempotent=True)
+    is_async = False
+
+    def describe(self) -> Mapping[str, Any]:
+        """See `Tool.describe`."""
+        return {
+            "name": self.name,
+            "description": "Tell who you are, who supervises you, and which living children you have, in which state.",
+            "input_schema": {"type": "object", "properties": {}, "additionalProperties": False},
+        }
+
+    def call(self, arguments: Mapping[str, Any]) -> Result:
+        """See `Tool.call`."""
+        if arguments:
+            return Result("agents takes no arguments.", True)
+        me = current_agent()
+        try:
+            above = me.supervisor
+            family = {
+                "you": _who(me),
+                "supervisor": _who(above) if above is not None else None,
+                "children": [_who(child) for child in me.children()],
+            }
+        except IkigaiError as error:
+            return Result(str(error), True)
+        return result_of(family)
+
+    async def call_async(self, arguments: Mapping[str, Any]) -> Result:
+        """Not asked for: `is_async` is False."""
+        return self.call(arguments)
+
+
+def _who(agent: AgentRef) -> dict[str, str | None]:
+    record = agent.record
+    return {"agent": agent.uuid, "name": record.name, "state": agent.system.state_of(record)}

@@ -1,0 +1,116 @@
+"""What the machine decides on, and what it decides: an agent's state, effects, and the step that holds both."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from ikigai_actors.calls import Calls
+from ikigai_actors.errors import ProviderError, TurnInterrupted
+from ikigai_actors.events import Caller
+from ikigai_actors.history import EMPTY, View
+from ikigai_actors.providers.base import Reply
+from ikigai_actors.units import Birth, LogUnit
+
+
+class Phase(StrEnum):
+    """Where an agent is in its turn."""
+
+    UNLOADED = "unloaded"
+    """Its log was not needed yet."""
+    IDLE = "idle"
+    """No turn is open."""
+    WAITING_FOR_MODEL = "waiting for the model"
+    """A request is out."""
+    RUNNING_TOOLS = "running tools"
+    """The calls of the last reply are being carried out."""
+    INTERRUPTED = "interrupted"
+    """A turn is open that a crash cut off; resume it, or prompt anew."""
+
+
+WORKING = (Phase.WAITING_FOR_MODEL, Phase.RUNNING_TOOLS)
+"""Where a turn is in progress."""
+
+BETWEEN_TURNS = (Phase.IDLE, Phase.INTERRUPTED)
+"""Where a command of a turn can run: no turn is in progress."""
+
+Outcome = Reply | ProviderError | TurnInterrupted
+"""How a turn ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """All that decides what an agent does next. The messages themselves are in its log."""
+
+    uuid: str
+    head: int
+    """Position of the latest message of the history."""
+    turn: int = 0
+    """Id of the message that opened the turn in progress; 0 when idle."""
+    phase: Phase = Phase.UNLOADED
+    view: View = EMPTY
+    """The fold of the history up to head."""
+    request: int = 0
+    """Number of the latest model request; replies to older ones, and results of their calls, are ignored."""
+    steps: int = 0
+    """Model requests of the turn in progress."""
+    calls: Calls = ()
+    """The calls of the last reply of the turn in progress."""
+    callers: tuple[Caller, ...] = ()
+    """Who waits for the outcome of the turn in progress."""
+    last: Outcome | None = None
+    """How the latest turn ended."""
+
+    @property
+    def shown(self) -> Phase:
+        """The phase as a person sees it: whether the log was read is the actor's own business."""
+        if self.phase is not Phase.UNLOADED:
+            return self.phase
+        return Phase.INTERRUPTED if self.turn else Phase.IDLE
+
+
+@dataclass(frozen=True, slots=True)
+class RequestModel:
+    """Effect: send the history to the model."""
+
+    request: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunTool:
+    """Effect: run a call's tool outside."""
+
+    request: int
+    """The request whose reply asked for it."""
+    call: str
+    """The call's id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Effect: tell a caller what came of its command; an exception is raised to it."""
+
+    caller: Caller
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Spawn:
+    """Effect: run the agent that was just born."""
+
+    birth: Birth
+
+
+Effect = RequestModel | RunTool | Answer | Spawn
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What to do: commit the unit (if any), take the state, perform the effects."""
+
+    state: State
+    unit: LogUnit | None = None
+    effects: tuple[Effect, ...] = ()
+    caller: Caller | None = None
+    """Who is told when the unit is refused; the state then stays as it was."""
+    call: str | None = None
+    """The call of the model that is told so."""
