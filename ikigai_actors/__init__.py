@@ -10,14 +10,16 @@ Layers, top first; each imports itself and those below (a test holds it):
 
     shell                                                    the terminal
     system                                                   the composition root
-    ref, runtime, agent                                      handles, and the actor of an agent
-    host, journal, boot, outside, publisher, statistics      one each: what performs effects, and counts
+    ref, agent, process_tools > errands > runtime            handles, and the actor of an agent
+    host, journal, boot, outside, publisher, reader,         one each: what performs effects, and counts
+        statistics, toolbox
     dispatch, seeded > pooled > inbox                        which actor runs when
-    machine                                                  pure: what an agent does next
-    futures, events, assembly, providers                     what goes in and out
+    machine > toolsteps > forks > drafts > state             pure: what an agent does next
+    tools > events > calls                                   what can be asked of it, and called by it
+    futures, assembly, providers > threads                   what goes in and out
     units, registry, log                                     what is written and read
     store                                                    the database
-    history, clock, messages, identity, errors               the words
+    history, clock, settings, messages, identity, errors     the words
 """
 
 from importlib import import_module
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
         StoreError,
         StoreInUse,
         SystemClosed,
+        TooManyAgents,
         TurnInterrupted,
         WouldDeadlock,
         WouldWaitForItself,
@@ -58,6 +61,7 @@ if TYPE_CHECKING:
     from ikigai_actors.registry import AgentRecord
     from ikigai_actors.statistics import AgentStatistics
     from ikigai_actors.system import ActorSystem
+    from ikigai_actors.tools import tool
     from supervisors.signals import Signal
 
 _HOMES = {
@@ -98,11 +102,13 @@ _HOMES = {
     "SystemClosed": "ikigai_actors.errors",
     "TimedOut": "ikigai_actors.futures",
     "ToolCall": "ikigai_actors.providers.base",
+    "TooManyAgents": "ikigai_actors.errors",
     "TurnInterrupted": "ikigai_actors.errors",
     "Usage": "ikigai_actors.providers.base",
     "WouldDeadlock": "ikigai_actors.errors",
     "WouldWaitForItself": "ikigai_actors.errors",
     "current_agent": "ikigai_actors.ref",
+    "tool": "ikigai_actors.tools",
 }
 """Where each public name lives. Looked up when first used, so that a command that only reads the registry imports no
 runtime.
@@ -145,12 +151,14 @@ __all__ = [
     "Streamed",
     "SystemClosed",
     "TimedOut",
+    "TooManyAgents",
     "ToolCall",
     "TurnInterrupted",
     "Usage",
     "WouldDeadlock",
     "WouldWaitForItself",
     "current_agent",
+    "tool",
 ]
 
 

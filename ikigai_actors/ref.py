@@ -9,7 +9,6 @@ returns after the commit, and takes ``timeout`` in seconds: a `TimedOut` says th
 that nothing happens. Reading works for any agent, the dead too.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -26,14 +25,12 @@ from ikigai_actors.log import read_ranges
 from ikigai_actors.messages import Message, check_text
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.registry import AgentRecord
+from ikigai_actors.settings import check_settings
 from ikigai_actors.statistics import AgentStatistics
 from supervisors.signals import Signal
 
 if TYPE_CHECKING:
     from ikigai_actors.system import ActorSystem
-
-SETTINGS = ("max_tokens", "model", "system", "thinking")
-"""The settings that an agent has."""
 
 RESTART_TYPES = ("permanent", "transient", "temporary")
 
@@ -85,7 +82,7 @@ class AgentCommands:
             raise BadInput("Expected a prompt for the child, got blank text. Leave it out to fork without one.")
         if restart not in RESTART_TYPES:
             raise BadInput(f"Expected restart to be one of {', '.join(RESTART_TYPES)}; got {restart!r}.")
-        settings = _check_settings(
+        settings = check_settings(
             {key: value for key, value in (("model", model), ("system", system)) if value is not None}
         )
         child = new_agent_uuid(self._ref.system.random_bytes)
@@ -112,7 +109,7 @@ class AgentCommands:
 
     def configure(self, **settings: Any) -> Future[int]:
         """See `AgentRef.configure`."""
-        checked = _check_settings(settings)
+        checked = check_settings(settings)
         return self._tell(lambda caller: on.Configure(checked, caller), self._future())
 
     def resume(self) -> Future[bool]:
@@ -287,6 +284,11 @@ class AgentRef:
         log = self.system.archive.load(self.uuid, whole=all)
         return list(log.between(0, log.head) if all else log.visible())
 
+    def tools(self) -> list[Mapping[str, Any]]:
+        """What its model is told of its tools, as Messages-API dicts. Raises `ProviderError` for a wrong setting."""
+        log = self.system.archive.load(self.uuid)
+        return list(self.system.toolbox.describe(log.view(log.head).settings))
+
     def ranges(self) -> tuple[ReplayRange, ...]:
         """Where its history is stored, oldest first."""
         return self.system.store.read(lambda tx: read_ranges(tx, self.uuid))
@@ -318,26 +320,3 @@ def current_agent() -> AgentRef:
             "current_agent() works inside a FunctionProvider or a tool; elsewhere use system.agent(...)."
         )
     return agent
-
-
-def _check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as they can be stored; raises `BadInput`."""
-    kinds: dict[str, tuple[type, str]] = {
-        "max_tokens": (int, "a whole number of tokens"),
-        "model": (str, "'provider:model'"),
-        "system": (str, "text"),
-        "thinking": (dict, "a dict as in the Messages API"),
-    }
-    for key, value in settings.items():
-        if key not in kinds:
-            raise BadInput(f"There is no setting {key!r}; expected one of {', '.join(SETTINGS)}.")
-        kind, expected = kinds[key]
-        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
-            raise BadInput(f"Expected setting {key} to be {expected}, got {value!r}.")
-        if isinstance(value, str):
-            check_text(value, f"setting {key}")
-        try:
-            json.dumps(value)
-        except (TypeError, ValueError) as error:
-            raise BadInput(f"Expected setting {key} to be what JSON can hold, got {value!r}: {error}.") from error
-    return dict(settings)

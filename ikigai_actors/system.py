@@ -103,6 +103,7 @@ class ActorSystem:
         )
         self.store = store
         self.random_bytes = random_bytes
+        self.toolbox = toolbox
         self.archive = Archive(store)
         self._runtime = Runtime(
             clock=clock,

@@ -17,8 +17,11 @@ from uuid import uuid4
 import psycopg
 import pytest
 
+from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors.providers.base import Provider
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.migrations import ensure_schema
+from tests.sessions import OpenSession, Session
 
 NewDatabase = Callable[[], str]
 """Gives the URL of a fresh, empty database."""
@@ -124,3 +127,23 @@ def store(database: str) -> Iterator[Store]:
         yield opened
     finally:
         opened.close()
+
+
+@pytest.fixture
+def open_session(new_sqlite: NewDatabase, capsys: pytest.CaptureFixture[str]) -> Iterator[OpenSession]:
+    """Opens sessions, each with its provider on a database of its own."""
+    systems: list[ActorSystem] = []
+
+    def open_one(provider: Provider) -> Session:
+        systems.append(ActorSystem.open(new_sqlite(), provider))
+        return Session(systems[-1], capsys)
+
+    yield open_one
+    for system in systems:
+        system.close()
+
+
+@pytest.fixture
+def session(open_session: OpenSession) -> Session:
+    """A session whose agents tell what they remember."""
+    return open_session(OfflineProvider())

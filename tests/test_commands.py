@@ -1,46 +1,18 @@
 """The commands, through a real session over a real system on SQLite; the lines come from a pipe."""
 
-import threading
-from collections.abc import Iterator
-
 import pytest
 
 from ikigai_actors import (
-    ActorSystem,
     AgentRef,
-    OfflineProvider,
     ProviderError,
     Reply,
     ScriptedProvider,
     Stream,
 )
-from ikigai_actors.providers.base import Provider
 from ikigai_actors.shell.commands import commands
-from tests.conftest import NewDatabase
-from tests.gate import Gate
 from tests.sessions import OpenSession, Session
 
 PATIENCE = 30.0
-
-
-@pytest.fixture
-def open_session(new_sqlite: NewDatabase, capsys: pytest.CaptureFixture[str]) -> Iterator[OpenSession]:
-    """Opens sessions, each with its provider on a database of its own."""
-    systems: list[ActorSystem] = []
-
-    def open_one(provider: Provider) -> Session:
-        systems.append(ActorSystem.open(new_sqlite(), provider))
-        return Session(systems[-1], capsys)
-
-    yield open_one
-    for system in systems:
-        system.close()
-
-
-@pytest.fixture
-def session(open_session: OpenSession) -> Session:
-    """A session whose agents tell what they remember."""
-    return open_session(OfflineProvider())
 
 
 def short(agent: AgentRef) -> str:
@@ -89,7 +61,7 @@ def test_control_characters_are_spelled_out(open_session: OpenSession) -> None:
     session = open_session(ScriptedProvider([evil]))
     printed = session("hi")
     assert printed == ["a\\x1b[2Jb\\x07\\x9b5n\\x0droot> \\u202ex", "\ttab"]
-    assert session("/history")[1] == "    2  assistant  " + printed[0]
+    assert session("/history")[1] == "    2  assistant    " + printed[0]
 
 
 def test_bytes_that_are_no_text_are_an_error_of_that_line_alone(open_session: OpenSession) -> None:
@@ -212,10 +184,33 @@ def test_the_context_tells_counts_tokens_settings_marks_and_ranges(session: Sess
 def test_the_history_shows_the_latest_messages_and_which_are_inherited(session: Session) -> None:
     printed = session("tea", "/fork --name dba", "coffee", "/history 3")[3:]
     assert printed[0] == "(2 earlier; /history 5 shows all)"
-    assert printed[1] == f"    3  fork       forked from {session.system.root.uuid}"
-    assert printed[2] == "    4  user       coffee"
-    assert session("/history")[0] == "<   1  user       tea"
+    assert printed[1] == f"    3  fork         forked from {session.system.root.uuid}"
+    assert printed[2] == "    4  user         coffee"
+    assert session("/history")[0] == "<   1  user         tea"
     assert session("/parent", "/clear", "/history")[-1] == "Nothing was said yet."
+
+
+def test_a_prompt_that_calls_tools_shows_their_results_and_so_does_the_history(session: Session) -> None:
+    printed = session('@fork {"name": "kid"}', "/history 4")
+    kid = session.system.agent("kid").uuid
+    told = f"Forked: the child is {kid}."
+    assert printed == [
+        f"[fork: {told}]",
+        f"fork gave: {told}",
+        "(1 earlier; /history 5 shows all)",
+        '    2  assistant    fork {"name": "kid"}',
+        f"    3  fork         forked {kid}",
+        f"    4  tool_result  fork: {told}",
+        f"    5  assistant    fork gave: {told}",
+    ]
+
+
+def test_tools_are_listed_and_explained(session: Session) -> None:
+    printed = session("/tools", "/tools agents", "/tools nope")
+    assert [line.split()[0] for line in printed[:2]] == ["agents", "fork"]
+    assert printed[2].startswith("Tell who you are")
+    assert '"type": "object",' in printed[4]
+    assert printed[-1] == "error: There is no tool 'nope'. /tools lists them."
 
 
 def test_settings_are_shown_set_and_removed(session: Session) -> None:
@@ -279,59 +274,3 @@ def test_every_command_has_help_that_reads_the_same_in_both_ways(session: Sessio
     assert by_option == session(f"/help {name}") == session(f"/help {name[1:]}")
     assert by_option[0].startswith(f"Usage: {name}")
     assert len(by_option) > 4
-
-
-def test_the_fork_of_a_busy_agent_waits_without_blocking_and_is_told(open_session: OpenSession) -> None:
-    gate = Gate()
-    session = open_session(gate.provider)
-    root = session.system.root
-    root.prompt("work")
-    gate.wait_until_asked()
-    printed = session("/fork --name late", "/mark", "/agents", gate.open)
-    late = session.system.agent("late")
-    assert printed == [
-        f"the fork waits for the end of the turn of {short(root)}; you are told when it is done",
-        f"the mark waits for the end of the turn of {short(root)}; you are told when it is done",
-        f"* {short(root)}  waiting for the model  0 inherited + 1 own",
-        "1 running, 0 dead",
-        "done",
-        f"late ({short(late)}): forked from {short(root)}; /switch late goes there",
-        "marked",
-    ]  # fmt: skip
-    assert late.parent == root
-
-
-def test_one_can_go_to_a_busy_agent_and_away_and_hears_when_it_has_answered(open_session: OpenSession) -> None:
-    gate = Gate()
-    session = open_session(gate.provider)
-    root = session.system.root
-    other = root.fork(name="other")
-    other.prompt("work")
-    gate.wait_until_asked()
-    printed = session("/switch other", "/parent", gate.open)
-    assert printed == [
-        f"now with other ({short(other)}), waiting for the model",
-        "it is in the middle of a turn: Enter shows its answer, Ctrl-C interrupts it",
-        f"now with {short(root)}, idle",
-        f"other ({short(other)}) has answered: /switch other and /history show it",
-    ]
-
-
-def test_a_text_to_a_busy_agent_is_answered_after_its_turn(open_session: OpenSession) -> None:
-    gate = Gate()
-    session = open_session(gate.provider)
-    session.system.root.prompt("first")
-    gate.wait_until_asked()
-    opener = threading.Timer(0, gate.open)
-    assert session(opener.start, "second") == ["done", "done"]
-    opener.join()
-    assert [message.content for message in session.system.root.history()] == ["first", "done", "second", "done"]
-
-
-def test_a_defect_in_a_command_does_not_end_the_session(session: Session, caplog: pytest.LogCaptureFixture) -> None:
-    def close_store() -> None:
-        session.system.store.close()
-
-    printed = session("tea", close_store, "/history", "/agents", "/help exit")
-    assert printed[-2:] == ["Options:", "  --help  Show this message and exit."]
-    assert any(line.startswith("error: Database") for line in printed)

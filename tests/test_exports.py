@@ -44,12 +44,14 @@ PUBLIC = [
     "Streamed",
     "SystemClosed",
     "TimedOut",
+    "TooManyAgents",
     "ToolCall",
     "TurnInterrupted",
     "Usage",
     "WouldDeadlock",
     "WouldWaitForItself",
     "current_agent",
+    "tool",
 ]
 
 

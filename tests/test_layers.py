@@ -30,7 +30,7 @@ LAYERS = (
     {"threads"},
     {"units", "registry", "log"},
     {"store"},
-    {"history", "clock", "providers.base"},
+    {"history", "clock", "settings", "providers.base"},
     {"messages", "identity"},
     {"errors"},
 )

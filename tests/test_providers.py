@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ikigai_actors import ActorSystem
 from ikigai_actors.errors import BadInput, ProviderError
 from ikigai_actors.providers import base
 from ikigai_actors.providers.base import Delta, Provider, Reply, Request, ToolCall
@@ -219,3 +220,26 @@ def test_what_a_reply_says_itself_is_kept() -> None:
 def test_every_provider_fits_the_protocol() -> None:
     providers: list[Provider] = [OfflineProvider(), ScriptedProvider([]), FunctionProvider(lambda _: "")]
     assert [provider.name for provider in providers] == ["offline", "scripted", "function"]
+
+
+def test_a_prompt_makes_the_offline_provider_call_tools_and_tell_what_they_gave() -> None:
+    with ActorSystem.open(":memory:", provider=OfflineProvider()) as system:
+        told = system.root.prompt(
+            'Do this:\n@fork {"prompt": "count the files", "name": "counter"}\n@agents\n@nope'
+        ).get(timeout=20)
+        child = system.agent("counter")
+        lines = told.text.splitlines()
+        assert lines[0].startswith('agents gave: {"you": {"agent": "')
+        assert lines[1] == "nope failed: There is no such tool. Tools on offer: agents, fork."
+        assert lines[2] == f"fork gave: Forked: the child is {child.uuid}."
+        assert "count the files" in child.reply(timeout=20).text
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [("@fork {oops", "as JSON"), ("@fork [1]", "must be a JSON object"), ("mail me@home {}", "You said")],
+)
+def test_a_call_that_cannot_be_read_is_told_and_nothing_is_called(line: str, told: str) -> None:
+    with ActorSystem.open(":memory:", provider=OfflineProvider()) as system:
+        assert told in system.root.prompt(line).get(timeout=20).text
+        assert len(system.agents()) == 1

@@ -6,19 +6,26 @@
 The answer depends on the prompts in the agent's history and on nothing else: forks that were told different things
 answer differently, and the same history always gets the same answer. The model ``offline:slow`` has a pace of 0.05
 seconds.
+
+A prompt can make it call tools, a line for each call, with the arguments as JSON; it then tells what they gave:
+
+    @fork {"prompt": "count the files", "name": "counter"}
+    @agents
 """
 
 import asyncio
+import json
 import re
 from collections.abc import Iterator
 
 from ikigai_actors.assembly import GO_ON, OPENING
-from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, Usage
+from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, ToolCall, Usage
 
 SLOW_PACE = 0.05
 """Seconds between the words of the model ``slow``."""
 
 _WORD = re.compile(r"\S+\s*")
+_COMMAND = re.compile(r"@(?P<name>[A-Za-z0-9_-]+)\s*(?P<arguments>\{.*|\[.*|)")
 _SHOWN = 40
 """How much of a prompt is repeated, in characters."""
 _LAST = 3
@@ -39,9 +46,14 @@ class OfflineProvider:
         self.pace = pace
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
-        """Repeat the prompt and recall the earlier ones, word by word."""
+        """Call what the prompt says; else tell what the calls gave, or recall what was said before."""
         pace = self.pace_of(request)
-        text = recall(list(_prompts(request)))
+        last = request.messages[-1]["content"] if request.messages else ()
+        said = [block["text"] for block in last if block["type"] == "text"]
+        calls = _commands(said[-1], len(request.messages)) if said else None
+        if isinstance(calls, tuple):
+            return Reply(tool_calls=calls, stop_reason="tool_use", usage=_usage(request, ""), model=self.name)
+        text = calls or (_told(request) if last and not said else recall(list(_prompts(request))))
         for word in _WORD.findall(text):
             await asyncio.sleep(pace)  # also at pace 0: here it can be cancelled, and other agents get their turn
             on_delta(Delta(word))
@@ -74,6 +86,33 @@ def recall(prompts: list[str]) -> str:
     if len(earlier) > _LAST + 1:
         shown = [shown[0], f"{len(earlier) - _LAST - 1} more", *shown[-_LAST:]]
     return f"You said {_quoted(prompts[-1])}. I remember {len(prompts)} prompts; before it came {', '.join(shown)}."
+
+
+def _commands(prompt: str, position: int) -> tuple[ToolCall, ...] | str | None:
+    """The calls that a prompt's lines ask for; a text that says what is wrong with one; None when there are none."""
+    calls: list[ToolCall] = []
+    for line in prompt.splitlines():
+        found = _COMMAND.fullmatch(line.strip())
+        if found is None:
+            continue
+        try:
+            arguments = json.loads(found["arguments"] or "{}")
+        except ValueError as error:
+            return f"I cannot read the arguments of @{found['name']} as JSON: {error}."
+        if not isinstance(arguments, dict):
+            return f"The arguments of @{found['name']} must be a JSON object, such as {{}}."
+        calls.append(ToolCall(found["name"], arguments, f"offline_{position}_{len(calls)}"))
+    return tuple(calls) or None
+
+
+def _told(request: Request) -> str:
+    """What the calls of the last reply gave, a line each, in their order."""
+    uses = {block["id"]: block["name"] for block in request.messages[-2]["content"] if block["type"] == "tool_use"}
+    results = [block for block in request.messages[-1]["content"] if block["type"] == "tool_result"]
+    return "\n".join(
+        f"{uses[block['tool_use_id']]} {'failed' if block.get('is_error') else 'gave'}: {block['content']}"
+        for block in results
+    )
 
 
 def _quoted(prompt: str) -> str:

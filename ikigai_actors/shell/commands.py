@@ -6,7 +6,9 @@ A docstring is the command's help. No error ends the session: what cannot be don
 """
 
 import difflib
+import json
 import shlex
+import textwrap
 
 import click
 
@@ -232,6 +234,27 @@ def system(shell: Shell, text: Words) -> None:
     TEXT is all that follows; an empty one ("") removes the setting. Children inherit it.
     """
     _setting(shell, "system", " ".join(text) if text else None)
+
+
+@commands.command("/tools")
+@click.argument("name", required=False)
+@click.pass_obj
+def tools(shell: Shell, name: str | None) -> None:
+    """List the tools that the agent's model is offered, or explain one.
+
+    NAME shows its whole description and the schema of its arguments.
+    """
+    offered = {str(tool["name"]): tool for tool in shell.current.tools()}
+    if name is None:
+        for tool_name, tool in offered.items():
+            shell.screen.line(
+                f"{tool_name:<12} {textwrap.shorten(str(tool.get('description', '')), 80, placeholder=' …')}"
+            )
+    elif name not in offered:
+        shell.screen.error(f"There is no tool {name!r}. /tools lists them.")
+    else:
+        shell.screen.line(str(offered[name].get("description", "")))
+        shell.screen.line(json.dumps(offered[name]["input_schema"], indent=2, ensure_ascii=False))
 
 
 @commands.command("/resume")

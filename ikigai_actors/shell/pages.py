@@ -1,14 +1,16 @@
 """Pages about one agent, as text. Pure: what the library tells in, lines out."""
 
+import json
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ikigai_actors.assembly import reply_of
 from ikigai_actors.messages import CONVERSATION, Kind, Message
 from ikigai_actors.ref import Context
 from ikigai_actors.registry import AgentRecord
 
-_INDENT = " " * 18
+_INDENT = " " * 20
 
 
 class Entry(NamedTuple):
@@ -30,7 +32,7 @@ def _entry(message: Message, uuid: str) -> Entry:
     inherited = "<" if message.agent_uuid != uuid else " "
     lines = _told(message).split("\n")
     text = "\n".join([lines[0], *(f"{_INDENT}{line}".rstrip() for line in lines[1:])])
-    return Entry(f"{inherited}{message.id:>4}  {message.kind:<9}  {text}", message.kind in CONVERSATION)
+    return Entry(f"{inherited}{message.id:>4}  {message.kind:<11}  {text}", message.kind in CONVERSATION)
 
 
 def _told(message: Message) -> str:
@@ -47,6 +49,16 @@ def _told(message: Message) -> str:
             return f"to mark {message.content!r}" if message.content else f"to the mark at {data.get('mark', '?')}"
         case Kind.ASSISTANT if data.get("stop_reason") == "interrupted":
             return f"{message.content.rstrip()} [interrupted]"
+        case Kind.ASSISTANT:
+            calls = [
+                f"{call.name} {json.dumps(dict(call.input), ensure_ascii=False)}"
+                for call in reply_of(message).tool_calls
+            ]
+            return "\n".join([message.content, *calls]) if message.content else "\n".join(calls)
+        case Kind.TOOL_CALL:
+            return f"{message.content} started"
+        case Kind.TOOL_RESULT:
+            return f"{data.get('name', 'tool')}: {message.content}"
         case _:
             return message.content
 

@@ -15,6 +15,7 @@ outcome. Thinking is not shown.
 import selectors
 import signal
 import socket
+import textwrap
 import threading
 from collections import deque
 from typing import Any
@@ -30,6 +31,9 @@ from ikigai_actors.system import ActorSystem
 
 SETTLED = "settled"
 """Kind of a message of our own, never stored: the outcome of a turn is known, and all its messages came before."""
+
+RESULT_LENGTH = 100
+"""Characters that are shown of a tool's result."""
 
 _SILENT_STOPS = frozenset({"end_turn", "stop_sequence", "tool_use"})
 
@@ -177,6 +181,9 @@ class Turn:
                     screen.stream(event.text)
                 case Message(kind=Kind.ASSISTANT):
                     self._finish_step(screen, event.content, str(event.data.get("stop_reason", "")))
+                case Message(kind=Kind.TOOL_RESULT):
+                    screen.fresh()
+                    screen.line(f"[{event.data.get('name', 'tool')}: {shortened(event.content)}]", dim=True)
                 case Message(kind=Kind.ERROR):
                     self._end(screen, f"[error: {event.content}]")
                 case Message(kind=Kind.INTERRUPTED):
@@ -213,6 +220,11 @@ class Turn:
     def _end(self, screen: Screen, mark: str) -> None:
         screen.line(mark, dim=True)
         self.over = True
+
+
+def shortened(text: str) -> str:
+    """A result on one line."""
+    return textwrap.shorten(text, RESULT_LENGTH, placeholder=" …") or "nothing"
 
 
 def result_of(future: Future[Any]) -> Any:

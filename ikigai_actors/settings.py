@@ -1,0 +1,46 @@
+"""The settings that an agent has. They are messages, so lineage inherits them and the nearest wins.
+
+model       ``provider:model``; without it the system's default answers
+system      the system prompt
+max_tokens  the most tokens of a reply
+thinking    how much the model thinks, a dict as in the Messages API
+tools       the names of the tools that it has; without it, all
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ikigai_actors.errors import BadInput
+from ikigai_actors.messages import check_text
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+
+
+SETTINGS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "max_tokens": (lambda value: isinstance(value, int) and not isinstance(value, bool), "a whole number of tokens"),
+    "model": (lambda value: isinstance(value, str), "'provider:model'"),
+    "system": (lambda value: isinstance(value, str), "text"),
+    "thinking": (lambda value: isinstance(value, dict), "a dict as in the Messages API"),
+    "tools": (_is_texts, "a list of tools' names"),
+}
+"""Each setting with what its value must be, as a test and in words."""
+
+
+def check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as they can be stored, None for one that is removed. Raises `BadInput`."""
+    for key, value in settings.items():
+        if key not in SETTINGS:
+            raise BadInput(f"There is no setting {key!r}; expected one of {', '.join(SETTINGS)}.")
+        fits, expected = SETTINGS[key]
+        if value is not None and not fits(value):
+            raise BadInput(f"Expected setting {key} to be {expected}, got {value!r}.")
+        if isinstance(value, str):
+            check_text(value, f"setting {key}")
+        try:
+            json.dumps(value)
+        except (TypeError, ValueError) as error:
+            raise BadInput(f"Expected setting {key} to be what JSON can hold, got {value!r}: {error}.") from error
+    return dict(settings)

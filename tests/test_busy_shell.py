@@ -1,0 +1,71 @@
+"""The shell and agents that are busy: nothing blocks, and everything is told."""
+
+import threading
+
+import pytest
+
+from ikigai_actors import (
+    AgentRef,
+)
+from tests.gate import Gate
+from tests.sessions import OpenSession, Session
+
+
+def short(agent: AgentRef) -> str:
+    return agent.uuid[:6]
+
+
+def test_the_fork_of_a_busy_agent_waits_without_blocking_and_is_told(open_session: OpenSession) -> None:
+    gate = Gate()
+    session = open_session(gate.provider)
+    root = session.system.root
+    root.prompt("work")
+    gate.wait_until_asked()
+    printed = session("/fork --name late", "/mark", "/agents", gate.open)
+    late = session.system.agent("late")
+    assert printed == [
+        f"the fork waits for the end of the turn of {short(root)}; you are told when it is done",
+        f"the mark waits for the end of the turn of {short(root)}; you are told when it is done",
+        f"* {short(root)}  waiting for the model  0 inherited + 1 own",
+        "1 running, 0 dead",
+        "done",
+        f"late ({short(late)}): forked from {short(root)}; /switch late goes there",
+        "marked",
+    ]  # fmt: skip
+    assert late.parent == root
+
+
+def test_one_can_go_to_a_busy_agent_and_away_and_hears_when_it_has_answered(open_session: OpenSession) -> None:
+    gate = Gate()
+    session = open_session(gate.provider)
+    root = session.system.root
+    other = root.fork(name="other")
+    other.prompt("work")
+    gate.wait_until_asked()
+    printed = session("/switch other", "/parent", gate.open)
+    assert printed == [
+        f"now with other ({short(other)}), waiting for the model",
+        "it is in the middle of a turn: Enter shows its answer, Ctrl-C interrupts it",
+        f"now with {short(root)}, idle",
+        f"other ({short(other)}) has answered: /switch other and /history show it",
+    ]
+
+
+def test_a_text_to_a_busy_agent_is_answered_after_its_turn(open_session: OpenSession) -> None:
+    gate = Gate()
+    session = open_session(gate.provider)
+    session.system.root.prompt("first")
+    gate.wait_until_asked()
+    opener = threading.Timer(0, gate.open)
+    assert session(opener.start, "second") == ["done", "done"]
+    opener.join()
+    assert [message.content for message in session.system.root.history()] == ["first", "done", "second", "done"]
+
+
+def test_a_defect_in_a_command_does_not_end_the_session(session: Session, caplog: pytest.LogCaptureFixture) -> None:
+    def close_store() -> None:
+        session.system.store.close()
+
+    printed = session("tea", close_store, "/history", "/agents", "/help exit")
+    assert printed[-2:] == ["Options:", "  --help  Show this message and exit."]
+    assert any(line.startswith("error: Database") for line in printed)
