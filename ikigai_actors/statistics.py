@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ikigai_actors.clock import Clock
 from ikigai_actors.providers.base import Usage
-from ikigai_actors.state import State
+from ikigai_actors.state import Phase, State
 
 NO_TOKENS = Usage()
 
@@ -16,7 +16,7 @@ class AgentStatistics:
     """What one agent is doing, and what it has done since its actor was started on this host."""
 
     state: str
-    """``idle``, ``waiting for the model`` or ``interrupted``."""
+    """``idle``, ``waiting for the model``, ``running tools`` or ``interrupted``."""
     since: int
     """When that state began, in milliseconds since 1970 (UTC); for an agent that came back, not before the boot."""
     inbox: int
@@ -29,6 +29,8 @@ class AgentStatistics:
     """Tokens of the replies that were received, as the providers reported them."""
     waiting_for_model: float
     """Seconds between a request and its reply, or its end; the request that is out now included."""
+    waiting_for_tools: float
+    """Seconds in which the calls of replies were carried out; those that are now included."""
     waiting_for_commit: float
     """Seconds between handing a unit to the journal and its verdict; the unit that is out now included."""
 
@@ -40,12 +42,25 @@ class Tally:
     it is read.
     """
 
-    __slots__ = ("_clock", "_commit", "_commit_since", "_model", "_model_since", "since", "steps", "tokens", "turns")
+    __slots__ = (
+        "_clock",
+        "_commit",
+        "_commit_since",
+        "_model",
+        "_model_since",
+        "_tools",
+        "_tools_since",
+        "since",
+        "steps",
+        "tokens",
+        "turns",
+    )
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._model = self._commit = 0.0
+        self._model = self._tools = self._commit = 0.0
         self._model_since: float | None = None
+        self._tools_since: float | None = None
         self._commit_since: float | None = None
         self.since = clock.now_ms()
         self.turns = 0
@@ -58,6 +73,8 @@ class Tally:
             self.turns += 1
         if after.shown is not before.shown:
             self.since = self._clock.now_ms()
+            self._tools = self._until_now(self._tools, self._tools_since)
+            self._tools_since = self._clock.monotonic() if after.phase is Phase.RUNNING_TOOLS else None
 
     def asked(self) -> None:
         """A request is out."""
@@ -88,6 +105,7 @@ class Tally:
             steps=self.steps,
             tokens=self.tokens,
             waiting_for_model=self._until_now(self._model, self._model_since),
+            waiting_for_tools=self._until_now(self._tools, self._tools_since),
             waiting_for_commit=self._until_now(self._commit, self._commit_since),
         )
 

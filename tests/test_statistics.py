@@ -22,7 +22,7 @@ def answer(request: Request) -> Reply:
 def test_an_agent_that_has_done_nothing_has_counted_nothing(database: str) -> None:
     with ActorSystem.open(database, provider=ScriptedProvider(answer)) as system:
         opened = system.root.statistics()
-        assert opened == AgentStatistics("idle", opened.since, 0, 0, 0, Usage(), 0.0, 0.0)
+        assert opened == AgentStatistics("idle", opened.since, 0, 0, 0, Usage(), 0.0, 0.0, 0.0)
         system.root.mark()
         assert system.root.statistics().since == opened.since
 
@@ -113,3 +113,16 @@ def test_a_state_begins_when_it_is_first_seen_and_reading_the_log_changes_nothin
     assert (tally.since, tally.turns) == (clock.now_ms(), 0)
     tally.became(State("a", 1, turn=1), idle)
     assert tally.turns == 1
+
+
+def test_the_time_of_tools_is_that_of_the_phase() -> None:
+    clock = ManualClock()
+    tally = Tally(clock)
+    idle = State("a", 1, phase=Phase.IDLE)
+    busy = State("a", 2, turn=1, phase=Phase.RUNNING_TOOLS)
+    tally.became(idle, busy)
+    clock.advance(2.0)
+    assert tally.report("running tools", 0).waiting_for_tools == 2.0
+    tally.became(busy, State("a", 3, turn=1, phase=Phase.WAITING_FOR_MODEL))
+    clock.advance(5.0)
+    assert tally.report("waiting for the model", 0).waiting_for_tools == 2.0
