@@ -31,6 +31,8 @@ class StoreTrouble:
 
     reason: str | None
     """Why; None when it answers again."""
+    final: bool = False
+    """The system has stopped trying and closes: open it again when the store is well."""
 
 
 Event = Message | Streamed | StoreTrouble

@@ -322,7 +322,7 @@ class ActorSystem:
         buried.
         """
         if isinstance(error, StoreError):
-            self._runtime.publisher.publish(StoreTrouble(str(error)))
+            self._runtime.publisher.publish(StoreTrouble(str(error), final=True))
         self._failure = error
         threading.Thread(target=self.close, name="ikigai-closing").start()
 

@@ -32,16 +32,16 @@ class Troubles:
     """Waits for what the system says of its store."""
 
     def __init__(self, system: ActorSystem) -> None:
-        self.began, self.ended = threading.Event(), threading.Event()
-        self.reasons: list[str] = []
+        self.began, self.ended, self.ended_for_good = threading.Event(), threading.Event(), threading.Event()
         system.subscribe(self._hear)
 
     def _hear(self, event: Any) -> None:
         if isinstance(event, StoreTrouble):
             if event.reason is None:
                 self.ended.set()
+            elif event.final:
+                self.ended_for_good.set()
             else:
-                self.reasons.append(event.reason)
                 self.began.set()
 
 
@@ -87,7 +87,7 @@ def test_a_database_that_vanishes_stops_the_system_with_one_error_and_buries_nob
     path.rename(tmp_path / "moved.db")
     with pytest.raises(SystemClosed, match="deleted or replaced"):
         child.prompt("x").get(timeout=DEADLINE)
-    assert troubles.began.wait(DEADLINE)
+    assert troubles.ended_for_good.wait(DEADLINE)
     with pytest.raises(SystemClosed, match="deleted or replaced"):
         root.prompt("y").get(timeout=DEADLINE)
     system.close()

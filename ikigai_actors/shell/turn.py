@@ -93,7 +93,9 @@ class Feed:
     def hear(self, event: Event) -> None:
         """Take what the system tells; on the subscription's thread."""
         with self._lock:
-            if isinstance(event, StoreTrouble):
+            if isinstance(event, StoreTrouble) and event.final:
+                pass  # the session ends, with its own words
+            elif isinstance(event, StoreTrouble):
                 self._troubles.append(event)
             elif (queue := self._followed.get(event.agent_uuid)) is not None:
                 queue.append(event)
