@@ -80,6 +80,7 @@ class AgentActor(PooledActor):
         self._log: Log | None = None
         self._step: Step | None = None
         self._effects: list[Effect] = []
+        self._postponed: list[Effect] = []
         self._forks: list[on.Fork] = []
         self._later: list[on.Command | on.Interrupt] = []
         self._errands = Errands(runtime, self.actor_inbox, uuid, name)
@@ -116,7 +117,7 @@ class AgentActor(PooledActor):
             case LoadFailed():
                 self._lost(message.error)
             case GoOn():
-                pass
+                self._effects, self._postponed = [*self._postponed, *self._effects], []
             case Buried():
                 self._stop()
             case on.Interrupt():
@@ -164,9 +165,7 @@ class AgentActor(PooledActor):
         inbox = self.actor_inbox
         while not inbox.held and not inbox.closed and not inbox.urgent:
             if self._effects:
-                if isinstance(self._effects[0], OUTWARD) and not self.runtime.host.may_act(self._wake):
-                    return
-                self._perform(self._effects.pop(0))
+                self._perform_or_postpone(self._effects.pop(0))
             elif (command := self._next_command()) is None or not self._decide(command):
                 return
 
@@ -237,7 +236,7 @@ class AgentActor(PooledActor):
         callers = [*self.state.callers, *(step.state.callers if step else ())]
         if step is not None and step.caller is not None:
             callers.append(step.caller)
-        effects, self._effects = self._effects, []
+        effects, self._effects, self._postponed = self._effects, [], []
         for effect in effects:  # of earlier steps, which did come true
             if not isinstance(effect, OUTWARD):
                 self._perform(effect)
@@ -246,6 +245,13 @@ class AgentActor(PooledActor):
         self._become(State(self.state.uuid, self.state.head, self.state.turn, request=self.state.request + 1))
         for caller in callers:
             caller.settle(error)
+
+    def _perform_or_postpone(self, effect: Effect) -> None:
+        """Nothing leaves the process while the lease may be lost; what stays inside does not wait for it."""
+        if isinstance(effect, OUTWARD) and not self.runtime.host.may_act(self._wake):
+            self._postponed.append(effect)
+        else:
+            self._perform(effect)
 
     def _perform(self, effect: Effect) -> None:
         match effect:

@@ -163,3 +163,16 @@ def test_a_host_that_lost_its_lease_to_another_stops_and_changes_nothing_more(ne
         assert second.root.prompt("from the second").get(timeout=DEADLINE).text == "from the second"
         assert [m.content for m in second.root.history() if m.kind == "user"] == ["from the second"]
     first.close()
+
+
+def test_no_model_is_asked_while_the_lease_may_be_lost(new_postgres: Any) -> None:
+    provider = ScriptedProvider(echo)
+    with ActorSystem.open(new_postgres(), provider=provider, lease=60.0) as system:
+        host = system._runtime.host
+        host._renewed -= 60.0  # as if no renewal had come through for the whole lease
+        future = system.root.prompt("x")
+        assert not system.root.resume(timeout=DEADLINE)  # answered after the prompt was committed
+        assert [message.content for message in system.root.history()] == ["x"]
+        assert (provider.requests, future.done) == ([], False)
+        host.renew()
+        assert future.get(timeout=DEADLINE).text == "x"

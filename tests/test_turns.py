@@ -13,6 +13,8 @@ from ikigai_actors import (
     TimedOut,
     TurnInterrupted,
 )
+from ikigai_actors.inbox import CAPACITY, InboxFull
+from tests.conftest import NewDatabase
 from tests.echo import echo, kinds, open_echo
 from tests.gate import DEADLINE, Gate, Hanging
 
@@ -132,6 +134,21 @@ def test_a_provider_error_ends_the_turn_and_the_agent_goes_on(database: str) -> 
         assert system.root.prompt("two").get(timeout=DEADLINE).text == "fine"
 
 
+def test_what_cannot_be_stored_does_not_keep_a_turn_from_ending(database: str) -> None:
+    hanging = Hanging("half\0 an \ud800nswer")
+    failing = ScriptedProvider([ProviderError("bad \0 byte", "so \0 far"), "fine"])
+    with ActorSystem.open(database, provider=hanging, providers={"failing": failing}) as system:
+        system.root.prompt("go")
+        hanging.wait_until_asked()
+        assert system.root.signal(Signal.INT, timeout=DEADLINE)
+        assert system.root.history()[-1].content == "half\ufffd an \ufffdnswer"
+        system.root.configure(model="failing")
+        with pytest.raises(ProviderError, match="byte"):
+            system.root.prompt("go").get(timeout=DEADLINE)
+        assert system.root.history()[-1].content == "bad \ufffd byte"
+        assert system.root.prompt("go").get(timeout=DEADLINE).text == "fine"
+
+
 def test_a_fork_waits_for_the_step_boundary_and_overtakes_later_prompts(database: str) -> None:
     gate = Gate()
     with ActorSystem.open(database, provider=gate.provider) as system:
@@ -161,3 +178,22 @@ def test_commands_wait_for_the_end_of_the_turn_in_order_of_arrival(database: str
         for future in (first, marked, second, cleared):
             future.get(timeout=DEADLINE)
         assert kinds(system.root.history(all=True)) == ["user", "assistant", "mark", "user", "assistant", "clear"]
+
+
+def test_commands_beyond_ten_thousand_are_refused_and_the_others_done(new_sqlite: NewDatabase) -> None:
+    gate = Gate()
+    with ActorSystem.open(new_sqlite(), provider=gate.provider) as system:
+        first = system.root.prompt("first")
+        gate.wait_until_asked()
+        futures = []
+        for number in range(CAPACITY + 1):
+            try:
+                futures.append(system.root.ask.mark(str(number)))
+            except InboxFull:
+                system.root.resume(timeout=DEADLINE)  # answered when those before it were taken in
+                futures.append(system.root.ask.mark(str(number)))
+        with pytest.raises(InboxFull, match="commands waiting"):
+            futures[-1].get(timeout=DEADLINE)
+        gate.open()
+        first.get(timeout=DEADLINE)
+        assert futures[0].get(timeout=DEADLINE) == 3
