@@ -54,6 +54,7 @@ def assemble(
     name: str | None,
     model: str,
     tools: Sequence[Mapping[str, Any]] = (),
+    fork: int = 0,
 ) -> Request:
     """Make the request for an agent's next step.
 
@@ -64,11 +65,12 @@ def assemble(
         name: The agent's name, if it has one, likewise.
         model: The model that will answer, ``provider:model`` or ``provider``; it gets its own thinking back only.
         tools: Descriptions of the tools on offer.
+        fork: The position at which the agent was forked: messages up to it are its siblings' as well.
 
     Returns:
         A request that the Messages API accepts. Its blocks are shared with the messages: do not change them.
     """
-    turns = _Turns(model)
+    turns = _Turns(model, fork)
     for message in conversation:
         turns.add(message)
     return Request(
@@ -79,6 +81,7 @@ def assemble(
         messages=turns.finish(),
         tools=tuple(tools),
         settings={key: value for key, value in settings.items() if key not in _NOT_SETTINGS},
+        shared=turns.shared,
     )
 
 
@@ -175,8 +178,13 @@ def _text(text: str) -> Block:
 class _Turns:
     """The request's messages while they are built; the user's side stays open until the next reply."""
 
-    def __init__(self, model: str) -> None:
-        self._model = model
+    def __init__(self, model: str, fork: int) -> None:
+        self.shared = 0
+        """Blocks up to the end of the last reply before the fork. What follows it is still open at the fork: the
+        results of calls, among them of the fork itself.
+        """
+        self._model, self._fork = model, fork
+        self._blocks = 0
         self._messages: list[dict[str, Any]] = []
         self._sent_ids: set[str] = set()  # ids of calls in the request: the API wants them unique in the whole of it
         self._open: dict[
@@ -219,6 +227,8 @@ class _Turns:
         self._append(
             "assistant", [_use(block, *next(uses)) if block["type"] == "tool_use" else block for block in blocks]
         )
+        if message.id <= self._fork:
+            self.shared = self._blocks
 
     def _blocks_to_send(self, message: Message) -> list[Block]:
         """A reply's blocks without blank text, foreign thinking and thinking at the end."""
@@ -250,6 +260,7 @@ class _Turns:
 
     def _append(self, role: str, blocks: list[Block]) -> None:
         """Append a message, or its blocks to the last one of the same role."""
+        self._blocks += len(blocks)
         if self._messages and self._messages[-1]["role"] == role:
             self._messages[-1]["content"].extend(blocks)
         else:

@@ -43,7 +43,13 @@ class Errands:
             return
         full_model = f"{provider.name}:{model}"
         question = assemble(
-            log.conversation(state.head), settings, agent=self._uuid, name=self._name, model=full_model, tools=tools
+            log.conversation(state.head),
+            settings,
+            agent=self._uuid,
+            name=self._name,
+            model=full_model,
+            tools=tools,
+            fork=log.base,
         )
         inbox, publisher, uuid = self._inbox, self._runtime.publisher, self._uuid
 
@@ -67,7 +73,7 @@ class Errands:
         inbox = self._inbox
 
         def on_result(result: Result) -> None:
-            inbox.put_urgent(on.ToolFinished(request, call.id, result.content, result.is_error))
+            inbox.put_urgent(on.ToolFinished(request, call.id, storable(result.content), result.is_error))
 
         run = self._runtime.outside.run_tool(
             self._runtime.toolbox[call.name], call.input, self._runtime.handle(self._uuid), on_result

@@ -15,11 +15,13 @@ from ikigai_actors.errors import ProviderError
 from ikigai_actors.messages import Kind, Message
 from ikigai_actors.providers.anthropic import DEFAULT_MODEL, AnthropicProvider
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, ToolCall, Usage
-from tests.messages_server.server import Ending, MessagesServer, Refuses, Says, Waits
+from tests.messages_server.cache import tokens
+from tests.messages_server.server import OUTPUT_TOKENS, Ending, MessagesServer, Refuses, Says, Waits
 from tests.messages_server.strict import redacted_thinking, sign
 
 KEY = "sk-ant-secret-0123456789"
-HELLO = ({"role": "user", "content": [{"type": "text", "text": "Hello"}]},)
+HELLO: tuple[dict[str, Any], ...] = ({"role": "user", "content": [{"type": "text", "text": "Hello"}]},)
+MARKED = {"cache_control": {"type": "ephemeral"}}
 
 
 @pytest.fixture
@@ -53,7 +55,7 @@ def test_a_reply_is_streamed_and_arrives_whole(server: MessagesServer) -> None:
     assert reply == Reply(
         text="Hello to you",
         stop_reason="end_turn",
-        usage=Usage(input_tokens=11, output_tokens=7, cache_creation_input_tokens=3, cache_read_input_tokens=5),
+        usage=Usage(output_tokens=OUTPUT_TOKENS, cache_creation_input_tokens=tokens(HELLO[0]["content"][0])),
         blocks=({"type": "text", "text": "Hello to you"},),
         model=DEFAULT_MODEL,
     )
@@ -68,16 +70,20 @@ def test_the_request_says_what_the_agent_is_set_to(server: MessagesServer) -> No
         {
             "model": "m",
             "max_tokens": 99,
-            "messages": list(HELLO),
-            "system": "Be brief.",
+            "messages": [{"role": "user", "content": [{**HELLO[0]["content"][0], **MARKED}]}],
+            "system": [{"type": "text", "text": "Be brief.", **MARKED}],
             "tools": [tool],
             "thinking": thinking,
-            "cache_control": {"type": "ephemeral"},
             "stream": True,
         },
         {"model": "other", "max_tokens": 7, "messages": list(HELLO), "stream": True},
     ]
     assert server.keys == [KEY, KEY]
+
+
+def test_a_blank_system_prompt_is_not_sent(server: MessagesServer) -> None:
+    ask(server, request(system=" \n"))
+    assert "system" not in server.requests[0]
 
 
 def test_calls_arrive_with_their_inputs_and_blocks_of_unknown_types_unaltered(server: MessagesServer) -> None:
@@ -111,7 +117,8 @@ def test_thinking_is_kept_byte_for_byte_and_accepted_when_resent(server: Message
         Message("a", 3, Kind.TOOL_RESULT, "contents", {"tool_use_id": "toolu_1"}, 0),
     ]
     ask(server, assemble(history, {}, agent="a", name=None, model="anthropic"))
-    assert server.requests[1]["messages"][1]["content"] == [signed, hidden, {"type": "text", "text": "Reading."}, call]
+    said = {"type": "text", "text": "Reading."}
+    assert server.requests[1]["messages"][1]["content"] == [signed, hidden, said, {**call, **MARKED}]
 
 
 @pytest.mark.parametrize(

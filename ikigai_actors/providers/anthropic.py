@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, ToolCall, Usage
+from ikigai_actors.providers.breakpoints import with_breakpoints
 
 if TYPE_CHECKING:
     from anthropic import APIStatusError, AsyncAnthropic
@@ -59,7 +60,8 @@ class AnthropicProvider:
         max_tokens: The length of a reply at most, for agents whose settings do not say.
         max_retries: How often the client tries again; None for its own default.
         timeout: Seconds of silence after which a request is given up; None for the client's own default.
-        prompt_cache: Let the API cache what requests have in common. Forks share their parent's history, so it pays.
+        prompt_cache: Let the API cache what requests have in common (see `ikigai_actors.providers.breakpoints`). Forks
+            share their parent's history, so it pays.
     """
 
     name = "anthropic"
@@ -146,8 +148,8 @@ class AnthropicProvider:
             "max_tokens": request.settings.get("max_tokens", self.max_tokens),
             "messages": list(request.messages),
         }
-        if request.system:
-            arguments["system"] = request.system
+        if request.system.strip():
+            arguments["system"] = [{"type": "text", "text": request.system}]
         if request.tools:
             arguments["tools"] = list(request.tools)
         if thinking := request.settings.get("thinking"):
@@ -156,9 +158,7 @@ class AnthropicProvider:
                     f"Expected the setting thinking as {{'type': 'adaptive'}} or the like, got {thinking!r}."
                 )
             arguments["thinking"] = thinking
-        if self._prompt_cache:
-            arguments["cache_control"] = {"type": "ephemeral"}
-        return arguments
+        return with_breakpoints(arguments, request.shared) if self._prompt_cache else arguments
 
     def _showable(self, error: BaseException) -> BaseException | None:
         """The error, for a cause; None when a key stands in it or in what caused it, since causes are printed."""

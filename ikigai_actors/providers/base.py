@@ -71,6 +71,10 @@ class Request:
     """Descriptions of the tools on offer, as Messages-API dicts."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The agent's other settings, e.g. ``max_tokens`` and ``thinking``."""
+    shared: int = 0
+    """How many of the messages' blocks, from the first on, every sibling sends as well: those up to the end of the last
+    reply before the agent was forked. For a provider's prompt cache.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@
         AnthropicProvider(base_url=server.url, api_key="key")
 
 Each request is recorded and judged: one that `strict.violations` finds fault with gets a 400 that lists the faults. A
-good one gets the next answer of the script, or, past its end, a friendly "ok".
+good one gets the next answer of the script, or, past its end, a friendly "ok". What a request has in common with
+earlier ones is served from a cache (`cache`), and the usage says so; its entries can be read as soon as a reply begins.
 """
 
 import asyncio
@@ -19,10 +20,11 @@ from typing import Any
 
 from aiohttp import web
 
+from tests.messages_server.cache import PromptCache, Served
 from tests.messages_server.strict import sign, violations
 
-USAGE = {"input_tokens": 11, "cache_creation_input_tokens": 3, "cache_read_input_tokens": 5, "output_tokens": 1}
-"""The usage in ``message_start``."""
+REQUEST_SIZE = 32 * 1024 * 1024
+"""Bytes of a request at most."""
 OUTPUT_TOKENS = 7
 """The output tokens in ``message_delta``, which count."""
 
@@ -94,6 +96,9 @@ class MessagesServer:
         """The bodies of all requests so far."""
         self.keys: list[str] = []
         """The API key of each."""
+        self.served: list[Served] = []
+        """How the cache served each of those that were answered with a stream."""
+        self._cache = PromptCache()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="messages server")
         self._released = asyncio.Event()
@@ -117,7 +122,7 @@ class MessagesServer:
         self._loop.call_soon_threadsafe(self._released.set)
 
     async def _start(self) -> None:
-        app = web.Application()
+        app = web.Application(client_max_size=REQUEST_SIZE)
         app.router.add_post("/v1/messages", self._answer)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
@@ -136,12 +141,13 @@ class MessagesServer:
             answer = Says.text("at last")
         if isinstance(answer, Refuses):
             return _error(answer)
-        return await self._stream(request, body["model"], answer)
+        self.served.append(self._cache.serve(body))
+        return await self._stream(request, _message(body["model"], self.served[-1]), answer)
 
-    async def _stream(self, request: web.Request, model: str, reply: Says) -> web.StreamResponse:
+    async def _stream(self, request: web.Request, message: dict[str, Any], reply: Says) -> web.StreamResponse:
         response = web.StreamResponse(headers={"content-type": "text/event-stream", "request-id": "req_1"})
         await response.prepare(request)
-        for event in _opening(model, reply):
+        for event in _opening(message, reply):
             await response.write(_encoded(event))
         match reply.ending:
             case Ending.WHOLE | Ending.PAUSE:
@@ -178,13 +184,26 @@ def _encoded(event: Mapping[str, Any]) -> bytes:
     return f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
 
 
-def _opening(model: str, reply: Says) -> Iterator[dict[str, Any]]:
+def _message(model: str, served: Served) -> dict[str, Any]:
+    """A message as it is begun."""
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": [],
+        "usage": {**served.usage(), "output_tokens": 1},
+        "stop_reason": None,
+        "stop_sequence": None,
+    }
+
+
+def _opening(message: dict[str, Any], reply: Says) -> Iterator[dict[str, Any]]:
     """The events up to the last delta."""
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": model, "content": [], "usage": USAGE}
-    yield {"type": "message_start", "message": {**message, "stop_reason": None, "stop_sequence": None}}
+    yield {"type": "message_start", "message": message}
     yield {"type": "ping"}
     for index, block in enumerate(reply.blocks):
-        start, deltas = _pieces(model, block)
+        start, deltas = _pieces(message["model"], block)
         yield {"type": "content_block_start", "index": index, "content_block": start}
         for delta in deltas:
             yield {"type": "content_block_delta", "index": index, "delta": delta}

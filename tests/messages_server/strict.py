@@ -13,6 +13,8 @@ _ID = re.compile(r"[a-zA-Z0-9_-]+")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _USER_BLOCKS = {"text", "image", "document", "tool_result"}
 _THINKING = {"thinking", "redacted_thinking"}
+MAX_BREAKPOINTS = 4
+"""Blocks with ``cache_control`` at most; one at the top level counts as well."""
 
 
 def sign(model: str, text: str) -> str:
@@ -32,7 +34,12 @@ def redacted_thinking(model: str, text: str) -> dict[str, Any]:
 
 def violations(request: Mapping[str, Any]) -> list[str]:
     """All that is wrong with the JSON body of a request; empty when it is accepted."""
-    return [*_of_arguments(request), *_of_messages(request.get("messages"), request.get("model"))]
+    return [
+        *_of_arguments(request),
+        *_of_system(request.get("system", "")),
+        *_of_messages(request.get("messages"), request.get("model")),
+        *_of_breakpoints(request),
+    ]
 
 
 def _of_arguments(request: Mapping[str, Any]) -> Iterator[str]:
@@ -41,11 +48,39 @@ def _of_arguments(request: Mapping[str, Any]) -> Iterator[str]:
     max_tokens = request.get("max_tokens")
     if not isinstance(max_tokens, int) or max_tokens < 1:
         yield "max_tokens: Field required"
-    if not isinstance(request.get("system", ""), str):
-        yield "system: Input should be a string"
     names = [tool.get("name") for tool in request.get("tools", ())]
     if len(names) != len(set(names)):
         yield "tools: Tool names must be unique."
+
+
+def _of_system(system: Any) -> Iterator[str]:
+    if isinstance(system, str):
+        return
+    if not isinstance(system, list):
+        yield "system: Input should be a string or a list"
+        return
+    for index, block in enumerate(system):
+        yield from _of_text(block, f"system.{index}")
+        if isinstance(block, Mapping) and block.get("type") != "text":
+            yield f"system.{index}: Input should be a text block"
+
+
+def _of_breakpoints(request: Mapping[str, Any]) -> Iterator[str]:
+    """At most four blocks are marked for the cache, and none that cannot be."""
+    system, messages = request.get("system", ""), request.get("messages")
+    blocks = [*request.get("tools", ()), *(system if isinstance(system, list) else ())]
+    for message in messages if isinstance(messages, list) else ():
+        blocks += message["content"] if isinstance(message["content"], list) else ()
+    marked = [block for block in (*blocks, request) if isinstance(block, Mapping) and "cache_control" in block]
+    if len(marked) > MAX_BREAKPOINTS:
+        yield f"A maximum of {MAX_BREAKPOINTS} blocks with cache_control may be provided. Found {len(marked)}."
+    for block in marked:
+        if block["cache_control"] != {"type": "ephemeral"}:
+            yield f"cache_control: Input should be an object of type 'ephemeral', got {block['cache_control']!r}"
+        if block.get("type") in _THINKING:
+            yield f"{block['type']}.cache_control: Extra inputs are not permitted"
+        if block.get("type") == "text" and not block.get("text"):
+            yield "cache_control cannot be set for empty text blocks"
 
 
 def _of_messages(messages: Any, model: Any) -> Iterator[str]:
