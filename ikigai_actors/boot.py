@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.identity import RandomBytes, new_agent_uuid
+from ikigai_actors.log import AGENT_0_REMEDY
 from ikigai_actors.registry import root
 from ikigai_actors.store.base import Row, Store, Transaction
 
@@ -51,7 +52,7 @@ def survey(store: Store) -> tuple[list[Survivor], list[Casualty]]:
     casualties: list[Casualty] = []
     rows = store.read(lambda tx: tx.run("boot"))
     if all(row[5] is not None for row in rows):
-        raise HistoryError("Agent 0 is missing or dead, though it cannot die. Restore a copy of the database.")
+        raise HistoryError(f"Agent 0 is missing or dead. {AGENT_0_REMEDY}")
     heads = {row[0]: row[4] if row[6] is None else row[6] for row in rows}
     for row in rows:
         uuid, name, epoch, turn, _, parent, _, dead_parents_head = row
@@ -59,7 +60,7 @@ def survey(store: Store) -> tuple[list[Survivor], list[Casualty]]:
         if reason is None:
             survivors.append(Survivor(uuid, name, epoch, heads[uuid], turn))
         elif parent is None:
-            raise HistoryError(f"Agent 0 ({uuid}) cannot come back: {reason}. Restore a copy of the database.")
+            raise HistoryError(f"Agent 0 ({uuid}) cannot come back: {reason}. {AGENT_0_REMEDY}")
         else:
             casualties.append(Casualty(uuid, f"could not be restored: {reason}"))
     return survivors, casualties

@@ -25,6 +25,9 @@ from ikigai_actors.store.base import Row, Store, Transaction
 
 _position = attrgetter("id")
 
+AGENT_0_REMEDY = "Agent 0 cannot be given up: run `ikigai fsck`, which names all that is wrong, and restore a copy."
+"""What to do about wrong rows of agent 0."""
+
 _refold = threading.Lock()
 """Held to change a list of views: at each control message, and when a log is attached to its parent. Both are rare."""
 
@@ -225,7 +228,7 @@ def _make(agent: Ancestor, parent: Log | None, rows: Sequence[Row]) -> Log:
     try:
         log.extend(map(Message.from_row, rows))
     except HistoryError as error:
-        log.damage = error
+        log.damage = error if agent.parent_uuid is not None else HistoryError(f"{error} {AGENT_0_REMEDY}")
     return log
 
 

@@ -85,7 +85,7 @@ class Message(NamedTuple):
             return cls(row[0], row[1], row[2], row[3], NO_DATA, row[5])
         try:
             data = json.loads(row[4])
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise HistoryError(f"Message {row[1]} of agent {row[0]} has data that is no JSON: {error}") from error
         if not isinstance(data, dict):
             raise HistoryError(f"Message {row[1]} of agent {row[0]} has data that is no JSON object.")

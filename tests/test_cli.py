@@ -49,7 +49,7 @@ def loaded_by(*arguments: str) -> set[str]:
     return set(done.stdout.partition("LOADED")[2].split())
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["agents", "--help"], ["demo", "--help"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["agents", "--help"], ["fsck", "--help"], ["demo", "--help"]])
 def test_help_loads_only_click(arguments: list[str]) -> None:
     loaded = loaded_by(*arguments)
     assert not loaded & (HEAVY | {"sqlite3", "ikigai_actors.system", "ikigai_actors.store"})
@@ -60,6 +60,12 @@ def test_listing_agents_loads_the_registry_and_nothing_that_runs_agents(file: Pa
     loaded = loaded_by("--database", str(file), "agents")
     assert not loaded & (HEAVY | {"ikigai_actors.system", "ikigai_actors.agent", "ikigai_actors.providers"})
     assert "ikigai_actors.registry" in loaded
+
+
+def test_checking_a_database_loads_nothing_that_runs_agents(file: Path) -> None:
+    loaded = loaded_by("--database", str(file), "fsck")
+    assert not loaded & (HEAVY | {"ikigai_actors.system", "ikigai_actors.agent"})
+    assert "ikigai_actors.fsck" in loaded
 
 
 def test_every_subcommand_and_option_has_help() -> None:
@@ -125,7 +131,7 @@ def test_a_shell_that_was_killed_is_taken_over_at_once(file: Path) -> None:
     assert run("--database", str(file), lines="/agents\n").returncode == 0
 
 
-@pytest.mark.parametrize("command", [[], ["agents"]])
+@pytest.mark.parametrize("command", [[], ["agents"], ["fsck"]])
 @pytest.mark.parametrize(
     ("place", "told"),
     [
@@ -148,7 +154,7 @@ def test_a_place_that_cannot_be_used_is_one_line_without_its_password(
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("command", [[], ["agents"]])
+@pytest.mark.parametrize("command", [[], ["agents"], ["fsck"]])
 def test_a_file_that_is_no_database_is_refused_on_one_line_and_kept(command: list[str], tmp_path: Path) -> None:
     text = tmp_path / "letter.txt"
     text.write_text("Dear Sir or Madam, this is no database. " * 200)
@@ -159,7 +165,7 @@ def test_a_file_that_is_no_database_is_refused_on_one_line_and_kept(command: lis
     assert text.read_bytes() == before
 
 
-@pytest.mark.parametrize("command", [[], ["agents"]])
+@pytest.mark.parametrize("command", [[], ["agents"], ["fsck"]])
 def test_a_database_of_somebody_else_is_refused_on_one_line(command: list[str], tmp_path: Path) -> None:
     path = tmp_path / "other.db"
     with sqlite3.connect(path) as connection:
@@ -215,7 +221,7 @@ def test_a_reader_that_goes_away_ends_the_session_quietly(tmp_path: Path) -> Non
 
 
 def test_output_that_cannot_be_written_is_one_line(file: Path) -> None:
-    for command in ([], ["agents"]):
+    for command in ([], ["agents"], ["fsck"]):
         with Path("/dev/full").open("wb") as full:
             done = subprocess.run(
                 [sys.executable, "-m", "ikigai_actors", "--database", str(file), "--provider", "offline", *command],

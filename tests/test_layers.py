@@ -14,8 +14,8 @@ LAYERS = (
     {"process_tools", "ref", "agent"},
     {"errands"},
     {"runtime"},
-    {"host", "journal", "boot", "outside", "publisher", "reader", "statistics", "toolbox"},
-    {"dispatch", "seeded"},
+    {"host", "journal", "boot", "fsck", "outside", "publisher", "reader", "statistics", "toolbox"},
+    {"dispatch", "seeded", "logcheck"},
     {"pooled"},
     {"inbox"},
     {"machine"},
@@ -31,7 +31,7 @@ LAYERS = (
     {"units", "registry", "log"},
     {"store"},
     {"history", "clock", "settings", "providers.base"},
-    {"messages", "identity"},
+    {"messages", "identity", "violations"},
     {"errors"},
 )
 """Top first. A module imports its own layer and those below."""

@@ -135,11 +135,13 @@ def test_a_hole_or_a_body_that_does_not_parse_is_an_error_for_its_agent(store: S
         ("hole", "root", 1, []),
         ("bad", "root", 1, ["user"]),
         ("array", "root", 1, []),
+        ("deep", "root", 1, []),
     )
     break_row(store, "hole", 3, "{}")
     break_row(store, "bad", 3, "{no json")
     break_row(store, "array", 2, "[]")
-    for uuid, reason in (("hole", "hole"), ("bad", "no JSON"), ("array", "no JSON object")):
+    break_row(store, "deep", 2, "[" * 100_000)
+    for uuid, reason in (("deep", "no JSON"), ("hole", "hole"), ("bad", "no JSON"), ("array", "no JSON object")):
         with pytest.raises(HistoryError, match=reason):
             Archive(store).load(uuid)
 

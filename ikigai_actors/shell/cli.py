@@ -3,6 +3,7 @@
     ikigai                          the shell
     ikigai < questions.txt          the same, by a pipe
     ikigai agents [--all] [--json]  who exists; works beside a running shell
+    ikigai fsck [--json]            whether the database holds together; exit status 1 if it does not
     ikigai demo                     a tour that plays itself
 
 What a command needs is imported when it runs, so ``ikigai --help`` and ``ikigai agents`` answer at once. An error of
@@ -88,6 +89,21 @@ def agents(options: Options, dead_too: bool, as_json: bool) -> None:
         return
     for line in reader.as_tree(registry, dead_too):
         click.echo(click.style(line.text, dim=True) if line.dead else line.text)
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="What was looked at and found, as a JSON object.")
+@click.pass_context
+def fsck(context: click.Context, as_json: bool) -> None:
+    """Check that the database holds together. Changes nothing, beside a running shell or without one.
+
+    Names each violation on a line; the exit status is 1 if there is any.
+    """
+    from ikigai_actors.shell import checkup
+
+    report = checkup.examine(context.obj.database)
+    click.echo(checkup.as_json(report) if as_json else "\n".join(checkup.as_lines(report)))
+    context.exit(1 if report.violations else 0)
 
 
 def main() -> NoReturn:

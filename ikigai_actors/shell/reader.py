@@ -8,6 +8,8 @@ lives is seen by its lease, or on SQLite by its process on this machine; elsewhe
 import json
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ikigai_actors import registry
@@ -15,7 +17,7 @@ from ikigai_actors.errors import StoreUnusable
 from ikigai_actors.host import Owner
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.shell.tree import Line, tree_lines
-from ikigai_actors.store import open_store
+from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.location import locate
 from ikigai_actors.store.migrations import require_schema
 
@@ -38,8 +40,9 @@ class Registry(NamedTuple):
         return "in a turn" if self.hosted else "interrupted"
 
 
-def read(database: str | None) -> Registry:
-    """Read the registry of a database.
+@contextmanager
+def existing(database: str | None) -> Iterator[Store]:
+    """A database that is there, for the length of a block.
 
     Raises:
         StoreUnusable: there is no database, or no ikigai has run on it.
@@ -53,11 +56,17 @@ def read(database: str | None) -> Registry:
     store = open_store(database)
     try:
         require_schema(store)
+        yield store
+    finally:
+        store.close()
+
+
+def read(database: str | None) -> Registry:
+    """Read the registry of a database. Raises what `existing` does."""
+    with existing(database) as store:
         records, counts, owners = store.read(
             lambda tx: (registry.every(tx), tx.run("counts"), [Owner(*row) for row in tx.run("owners")])
         )
-    finally:
-        store.close()
     return Registry(records, dict(counts), any(_lives(owner) for owner in owners))
 
 

@@ -198,3 +198,16 @@ SELECT uuid FROM agents WHERE status <> 'dead' ORDER BY uuid FOR NO KEY UPDATE
 -- name: claim
 -- A new owner: the epoch grows, so whatever an earlier one still writes is fenced.
 UPDATE agents SET owner = :host, epoch = epoch + 1 WHERE status <> 'dead'
+
+-- name: messages_after
+-- Every log, a batch at a time: those after a place, in the order of the primary key, which the database itself compares. Without
+-- the content, which may be long. No other condition: PostgreSQL would rather sort all that is left, for each batch.
+SELECT agent_uuid, id, kind, '', data, created_at FROM messages
+ WHERE (agent_uuid, id) > (:agent, :id) ORDER BY agent_uuid, id LIMIT :most
+
+-- name: hosts
+SELECT id, epoch, ended_at FROM hosts
+
+-- name: single_rows
+-- Two tables have one row each.
+SELECT (SELECT COUNT(*) FROM tree), (SELECT COUNT(*) FROM schema_version)

@@ -1,0 +1,222 @@
+"""Fsck: whether a database keeps what every program of ours relies on. Reads only, all of it in one snapshot.
+
+    agent-0            one agent has no parent; it lives, and its fork point is 0
+    parent             every parent exists
+    lineage            no agent descends from itself
+    supervisor         every agent but agent 0 has a supervisor, which exists
+    supervisors        the supervisors do not run in a circle
+    living-supervisor  the supervisor of a living agent lives
+    status             status and restart type are words that we know
+    death              a dead agent has a time of death, a reason and no open turn; a living one has no time of death
+    name               no two living agents have the same name
+    epoch              an agent's epoch is 1 or more; the host that has not ended has the highest of the hosts
+    host               at most one host has not ended
+    owner              every owner is a known host; of a living agent it is the host that has not ended, if one has not
+    one-row            ``tree`` and ``schema_version`` have one row each
+    log                every log belongs to an agent
+    position           a log's positions run from the fork point + 1 without holes
+    data               a message's data is a JSON object, and a reply's calls can be read
+    time               a message was written after 1970 began
+    fork-point         an agent was forked no later than at its parent's head
+    fork-message       a ``fork`` in a parent's log names the child that was forked there, and every child has one
+    turn               an open turn was opened by a ``user`` or ``tool_result`` message of the agent's own log
+    rewind             a ``rewind`` names an earlier mark of its lineage
+    call               a ``tool_call`` or ``tool_result`` belongs to a call of an earlier reply of its lineage
+
+A violation is reported once: what cannot be judged because of it (what a message in a hole said, who stands behind a
+parent that is missing) is left out, and shows when it is mended.
+
+The registry is held in memory, logs are not: they are read in batches, in order, and once more when a message refers to
+what is neither the latest reply nor a mark of its own log.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ikigai_actors import registry
+from ikigai_actors.logcheck import LogCheck
+from ikigai_actors.registry import AgentRecord
+from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.units import FIRST_EPOCH
+from ikigai_actors.violations import Invariant, Violation
+
+BATCH = 2_000
+"""Messages that are read at once."""
+
+STATUSES = frozenset({"running", "stopped", "terminating", "dead"})
+RESTARTS = frozenset({"permanent", "transient", "temporary"})
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was looked at, and what was found."""
+
+    agents: int
+    messages: int
+    violations: list[Violation]
+
+
+class HostRow(NamedTuple):
+    """What must be known of a host."""
+
+    id: str
+    epoch: int
+    ended_at: int | None
+
+
+def check(store: Store) -> list[Violation]:
+    """Every violation in a database; empty when all is well. Raises `StoreError` when it cannot be read."""
+    return inspect(store).violations
+
+
+def inspect(store: Store, batch: int = BATCH) -> Report:
+    """As `check`, with what was looked at; so many messages are read at once."""
+    return store.read(lambda tx: _inspect(tx, batch))
+
+
+def _inspect(tx: Transaction, batch: int) -> Report:
+    records = {record.uuid: record for record in registry.every(tx)}
+    hosts = [HostRow._make(row) for row in tx.run("hosts")]
+    circles, rooted = climb({record.uuid: record.parent_uuid for record in records.values()})
+    found = [*_single_rows(*tx.run("single_rows")[0]), *_registry(records, circles), *_hosts(records, hosts)]
+    logs = LogCheck(records, rooted)
+    for row in _messages(tx, batch):
+        logs.read(row)
+    if logs.conclude():
+        for row in _messages(tx, batch):
+            logs.resolve(row)
+        logs.report_unresolved()
+    return Report(len(records), logs.messages, found + logs.found)
+
+
+def _messages(tx: Transaction, batch: int) -> Iterator[Row]:
+    """Every message, log by log, each in order."""
+    agent, position = "", 0
+    while rows := tx.run("messages_after", agent=agent, id=position, most=batch):
+        yield from rows
+        agent, position = rows[-1][:2]
+
+
+def climb(above: Mapping[str, str | None]) -> tuple[list[list[str]], set[str]]:
+    """Follow everybody upwards; returns the circles, each once, and who gets to somebody with None above."""
+    circles: list[list[str]] = []
+    rooted: set[str] = set()
+    done: set[str] = set()
+    for start in above:
+        path: dict[str, None] = {}
+        current: str | None = start
+        while current is not None and current in above and current not in done and current not in path:
+            path[current] = None
+            current = above[current]
+        if current is None or current in rooted:
+            rooted.update(path)
+        elif current in path:
+            members = list(path)
+            circles.append(members[members.index(current) :])
+        done.update(path)
+    return circles, rooted
+
+
+def _single_rows(trees: int, versions: int) -> Iterator[Violation]:
+    for table, count in (("tree", trees), ("schema_version", versions)):
+        if count != 1:
+            yield Violation(Invariant.ONE_ROW, None, f"expected one row in table {table}, got {count}")
+
+
+def _registry(records: Mapping[str, AgentRecord], circles: list[list[str]]) -> Iterator[Violation]:
+    roots = [record for record in records.values() if record.parent_uuid is None]
+    if len(roots) != 1:
+        listed = ", ".join(record.uuid for record in roots) or "none"
+        yield Violation(Invariant.AGENT_0, None, f"expected one agent without a parent, got {listed}")
+    for record in roots:
+        if not record.living:
+            yield Violation(Invariant.AGENT_0, record.uuid, "expected agent 0 to live, it is dead")
+        if record.fork_message_id:
+            text = f"expected the fork point of agent 0 to be 0, got {record.fork_message_id}"
+            yield Violation(Invariant.AGENT_0, record.uuid, text)
+    for members in circles:
+        yield Violation(Invariant.LINEAGE, min(members), f"descends from itself, by way of {_way(members)}")
+    circles, _ = climb({one.uuid: one.supervisor_uuid if one.parent_uuid else None for one in records.values()})
+    for members in circles:
+        yield Violation(Invariant.SUPERVISORS, min(members), f"supervises itself, by way of {_way(members)}")
+    names: dict[str, str] = {}
+    for record in records.values():
+        yield from _family(record, records)
+        yield from _life(record)
+        if record.living and record.name is not None:
+            other = names.setdefault(record.name, record.uuid)
+            if other != record.uuid:
+                text = f"expected no other living agent to be named {record.name!r}, {other} is"
+                yield Violation(Invariant.NAME, record.uuid, text)
+
+
+def _way(members: list[str]) -> str:
+    most = 10
+    return ", ".join(members[:most]) + (f" and {len(members) - most} more" if len(members) > most else "")
+
+
+def _family(record: AgentRecord, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
+    parent, above = record.parent_uuid, record.supervisor_uuid
+    if parent is not None and parent not in records:
+        yield Violation(
+            Invariant.PARENT, record.uuid, f"expected its parent {parent!r} to exist, there is no such agent"
+        )
+    if (parent is None) != (above is None):
+        wanted = "none (it has no parent)" if parent is None else "an agent"
+        yield Violation(
+            Invariant.SUPERVISOR, record.uuid, f"expected {wanted} as its supervisor, got {above or 'none'}"
+        )
+    elif above is not None and above not in records:
+        text = f"expected its supervisor {above!r} to exist, there is no such agent"
+        yield Violation(Invariant.SUPERVISOR, record.uuid, text)
+    elif above is not None and record.living and _is_buried(records[above]):
+        text = f"expected the supervisor of a living agent to live, {above} is dead"
+        yield Violation(Invariant.LIVING_SUPERVISOR, record.uuid, text)
+
+
+def _is_buried(record: AgentRecord) -> bool:
+    """Whether it is dead, and not agent 0, whose death is a violation of its own."""
+    return not record.living and record.parent_uuid is not None
+
+
+def _life(record: AgentRecord) -> Iterator[Violation]:
+    for what, word, known in (("status", record.status, STATUSES), ("restart type", record.restart, RESTARTS)):
+        if word not in known:
+            text = f"expected its {what} to be one of {', '.join(sorted(known))}, got {word!r}"
+            yield Violation(Invariant.STATUS, record.uuid, text)
+    if record.living:
+        if record.ended_at is not None:
+            text = f"expected no time of death, since it lives; got {record.ended_at}"
+            yield Violation(Invariant.DEATH, record.uuid, text)
+    else:
+        if record.ended_at is None:
+            yield Violation(Invariant.DEATH, record.uuid, "expected a dead agent to have a time of death, got none")
+        if not record.exit_reason:
+            yield Violation(Invariant.DEATH, record.uuid, "expected a dead agent to have a reason, got none")
+        if record.turn:
+            text = f"expected a dead agent to have no open turn, got one that began with message {record.turn}"
+            yield Violation(Invariant.DEATH, record.uuid, text)
+    if record.epoch < FIRST_EPOCH:
+        text = f"expected its epoch to be {FIRST_EPOCH} or more, got {record.epoch}"
+        yield Violation(Invariant.EPOCH, record.uuid, text)
+
+
+def _hosts(records: Mapping[str, AgentRecord], hosts: list[HostRow]) -> Iterator[Violation]:
+    current = [host for host in hosts if host.ended_at is None]
+    if len(current) > 1:
+        listed = ", ".join(host.id for host in current)
+        yield Violation(Invariant.HOST, None, f"expected at most one host that has not ended, got {listed}")
+    highest = max((host.epoch for host in hosts), default=0)
+    if len(current) == 1 and current[0].epoch < highest:
+        text = f"expected host {current[0].id}, which has not ended, to have the highest epoch, {highest}; got "
+        yield Violation(Invariant.EPOCH, None, f"{text}{current[0].epoch}")
+    known = {host.id for host in hosts}
+    for record in records.values():
+        owner = record.owner
+        if owner is not None and owner not in known:
+            text = f"expected its owner {owner!r} to be a known host, there is no such host"
+            yield Violation(Invariant.OWNER, record.uuid, text)
+        elif record.living and len(current) == 1 and owner != current[0].id:
+            text = f"expected its owner to be {current[0].id}, the host that has not ended; got {owner or 'none'}"
+            yield Violation(Invariant.OWNER, record.uuid, text)

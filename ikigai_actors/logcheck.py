@@ -1,0 +1,223 @@
+"""The logs' part of fsck: takes messages one by one, and says what is wrong with them. Pure; see `ikigai_actors.fsck`.
+
+A result mostly belongs to a call of the latest reply of its own log, and a rewind to a mark of its own log: these are
+settled in passing. What refers further back (a child to its parent's log, above all) waits for a second reading.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from ikigai_actors.calls import calls_of
+from ikigai_actors.errors import HistoryError
+from ikigai_actors.messages import Kind, Message
+from ikigai_actors.registry import AgentRecord
+from ikigai_actors.store.base import Row
+from ikigai_actors.violations import Invariant, Violation
+
+OPENERS = (Kind.USER, Kind.TOOL_RESULT)
+"""The kinds that open a turn: a prompt, and in a child the result of the call that forked it."""
+
+UNREADABLE = (HistoryError, AttributeError, RecursionError, TypeError, ValueError)
+"""What may come of data that is not what a message of its kind has."""
+
+
+class _Reference(NamedTuple):
+    """A message that refers to a mark or a call which it does not directly follow."""
+
+    agent: str
+    position: int
+    kind: str
+    target: str
+
+
+class LogCheck:
+    """Takes the messages of all logs in order, and keeps what can be judged only when everything was read.
+
+    for row in …: logs.read(row)              every message
+    if logs.conclude():                       something refers to what was not just read
+        for row in …: logs.resolve(row)       every message again
+        logs.report_unresolved()
+    """
+
+    def __init__(self, records: Mapping[str, AgentRecord], rooted: set[str]) -> None:
+        self.found: list[Violation] = []
+        self.messages = 0
+        self._records, self._rooted = records, rooted
+        self._heads = {uuid: record.fork_message_id for uuid, record in records.items()}
+        self._holes: dict[str, list[range]] = {}  # positions of which nothing is known
+        self._past: set[str] = set()  # agents forked past their parent's head
+        self._openers: dict[str, str] = {}  # agent → kind of the message that its open turn began with
+        self._due = {
+            (one.parent_uuid, one.fork_message_id + 1, one.uuid)
+            for one in records.values()
+            if one.parent_uuid is not None and one.uuid in rooted
+        }
+        self._strays: list[tuple[str, int, object]] = []  # ``fork`` messages that nobody was due
+        self._references: list[_Reference] = []
+        self._wanted: dict[str, list[_Reference]] = {}
+        self._ancestors: set[str] = set()  # in whose logs it may be
+        self._uuid, self._next = "", 0  # the log that is being read, and the position that should come
+        self._calls: set[str] = set()  # of its latest reply
+        self._marks: set[str] = set()
+
+    def _report(self, invariant: Invariant, agent: str, text: str) -> None:
+        self.found.append(Violation(invariant, agent, text))
+
+    def read(self, row: Row) -> None:
+        """One message, in the order of logs and positions."""
+        uuid, position, kind = row[:3]
+        self.messages += 1
+        record = self._records.get(uuid)
+        if uuid != self._uuid:
+            self._uuid, self._calls, self._marks = uuid, set(), set()
+            self._next = position if record is None else record.fork_message_id + 1
+            if record is None:
+                self._report(Invariant.LOG, uuid, "expected it to exist, since it has a log; there is no such agent")
+        if record is None:
+            return
+        if position != self._next:
+            self._report(Invariant.POSITION, uuid, f"expected message {self._next} next in its log, got {position}")
+            self._holes.setdefault(uuid, []).append(range(*sorted((self._next, position))))
+        self._next = position + 1
+        self._heads[uuid] = max(position, self._heads[uuid])
+        if row[5] <= 0:
+            self._report(Invariant.TIME, uuid, f"expected message {position} to have a time above 0, got {row[5]}")
+        if record.turn == position:
+            self._openers[uuid] = kind
+        try:
+            self._understand(Message.from_row(row), record)
+        except UNREADABLE as error:
+            what = str(error) if isinstance(error, HistoryError) else f"it cannot be read: {error!r}"
+            self._report(Invariant.DATA, uuid, f"expected message {position} to have a JSON object as its data. {what}")
+            self._holes.setdefault(uuid, []).append(range(position, position + 1))
+
+    def _understand(self, message: Message, record: AgentRecord) -> None:
+        match message.kind:
+            case Kind.ASSISTANT:
+                self._calls = anchors(message)
+            case Kind.MARK:
+                self._marks |= anchors(message)
+            case Kind.REWIND:
+                self._refer(message, f"mark {message.data.get('mark')!r}")
+            case Kind.TOOL_CALL | Kind.TOOL_RESULT:
+                self._refer(message, f"call {message.data.get('tool_use_id')!r}")
+            case Kind.FORK if "parent" in message.data:  # the child's side
+                told = message.data["parent"]
+                if told != record.parent_uuid and record.uuid in self._rooted:
+                    text = f"expected message {message.id} to name its parent {record.parent_uuid}, it names {told!r}"
+                    self._report(Invariant.FORK_MESSAGE, record.uuid, text)
+            case Kind.FORK:
+                child = message.data.get("child")
+                if isinstance(child, str) and (record.uuid, message.id, child) in self._due:
+                    self._due.remove((record.uuid, message.id, child))
+                else:
+                    self._strays.append((record.uuid, message.id, child))
+
+    def _refer(self, message: Message, target: str) -> None:
+        if target not in self._calls and target not in self._marks:
+            self._references.append(_Reference(message.agent_uuid, message.id, message.kind, target))
+
+    def conclude(self) -> bool:
+        """Judge what can be judged now; returns whether the logs must be read again."""
+        self._check_fork_points()
+        self._check_fork_messages()
+        self._check_turns()
+        for reference in self._references:
+            if self._is_sound(reference.agent):
+                self._wanted.setdefault(reference.target, []).append(reference)
+                self._ancestors.update(self._lineage(reference.agent))
+        return bool(self._wanted)
+
+    def resolve(self, row: Row) -> None:
+        """Settle what refers to this message, if it is a reply or a mark."""
+        uuid, position, kind = row[:3]
+        if uuid not in self._ancestors or kind not in (Kind.ASSISTANT, Kind.MARK):
+            return
+        try:
+            targets = anchors(Message.from_row(row))
+        except UNREADABLE:  # reported by the first reading
+            return
+        for target in targets & self._wanted.keys():
+            self._wanted[target] = [
+                reference
+                for reference in self._wanted[target]
+                if position >= reference.position or self._holder(reference.agent, position) != uuid
+            ]
+
+    def report_unresolved(self) -> None:
+        """What refers to nothing."""
+        for reference in sorted(reference for waiting in self._wanted.values() for reference in waiting):
+            agent, position, kind, target = reference
+            invariant = Invariant.REWIND if kind == Kind.REWIND else Invariant.CALL
+            text = (
+                f"expected message {position}, a {kind}, to name something earlier in its lineage; there is no {target}"
+            )
+            self._report(invariant, agent, text)
+
+    def _check_fork_points(self) -> None:
+        for uuid, record in self._records.items():
+            parent = record.parent_uuid
+            if parent is not None and uuid in self._rooted and record.fork_message_id > self._heads[parent]:
+                self._past.add(uuid)
+                text = f"expected its fork point to be at most {self._heads[parent]}, the head of its parent {parent}; "
+                self._report(Invariant.FORK_POINT, uuid, f"{text}got {record.fork_message_id}")
+
+    def _check_fork_messages(self) -> None:
+        for uuid, position, child in self._strays:
+            record = self._records.get(child) if isinstance(child, str) else None
+            text = f"expected message {position} to name an agent that was forked at {position - 1}; it names "
+            if record is None:
+                self._report(Invariant.FORK_MESSAGE, uuid, f"{text}{child!r}, and there is no such agent")
+            elif record.uuid in self._rooted - self._past:
+                where = f"which was forked at {record.fork_message_id} of {record.parent_uuid}"
+                self._report(Invariant.FORK_MESSAGE, uuid, f"{text}{child}, {where}")
+        named = {child for _, _, child in self._strays if isinstance(child, str)}
+        taken = {(uuid, position) for uuid, position, _ in self._strays}
+        for uuid, position, child in sorted(self._due):
+            told = child in named or (uuid, position) in taken
+            if not (told or child in self._past or self._is_unknown(uuid, position)):
+                text = f"expected message {position} of its parent {uuid} to be the fork that made it; it is not"
+                self._report(Invariant.FORK_MESSAGE, child, text)
+
+    def _check_turns(self) -> None:
+        for uuid, record in self._records.items():
+            if not record.turn or not record.living:
+                continue
+            kind = self._openers.get(uuid)
+            if kind is not None and kind not in OPENERS:
+                text = f"expected its open turn to begin with a user or tool_result message; message {record.turn} is "
+                self._report(Invariant.TURN, uuid, f"{text}of kind {kind!r}")
+            elif kind is None and not self._is_unknown(uuid, record.turn):
+                text = (
+                    f"expected its open turn to begin with a message of its own log; there is no message {record.turn}"
+                )
+                self._report(Invariant.TURN, uuid, text)
+
+    def _is_unknown(self, uuid: str, position: int) -> bool:
+        return any(position in hole for hole in self._holes.get(uuid, ()))
+
+    def _is_sound(self, uuid: str) -> bool:
+        """Whether everything before the head of an agent could be read."""
+        return uuid in self._rooted and not any(
+            ancestor in self._holes or ancestor in self._past for ancestor in self._lineage(uuid)
+        )
+
+    def _lineage(self, uuid: str) -> Iterator[str]:
+        """A rooted agent and its ancestors, nearest first."""
+        current: str | None = uuid
+        while current is not None:
+            yield current
+            current = self._records[current].parent_uuid
+
+    def _holder(self, uuid: str, position: int) -> str:
+        """In whose log a position of a rooted agent's lineage is."""
+        return next(
+            (ancestor for ancestor in self._lineage(uuid) if position > self._records[ancestor].fork_message_id), uuid
+        )
+
+
+def anchors(message: Message) -> set[str]:
+    """What a later message may refer to: a mark's position, a reply's calls."""
+    if message.kind == Kind.MARK:
+        return {f"mark {message.id!r}"}
+    return {f"call {call.id!r}" for call in calls_of(message)}

@@ -1,0 +1,42 @@
+"""Violations: what may be wrong with a database, by name, and how it is told."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Invariant(StrEnum):
+    """What must hold, by name; fsck.py says what each means."""
+
+    AGENT_0 = "agent-0"
+    PARENT = "parent"
+    LINEAGE = "lineage"
+    SUPERVISOR = "supervisor"
+    SUPERVISORS = "supervisors"
+    LIVING_SUPERVISOR = "living-supervisor"
+    STATUS = "status"
+    DEATH = "death"
+    NAME = "name"
+    EPOCH = "epoch"
+    HOST = "host"
+    OWNER = "owner"
+    ONE_ROW = "one-row"
+    LOG = "log"
+    POSITION = "position"
+    DATA = "data"
+    TIME = "time"
+    FORK_POINT = "fork-point"
+    FORK_MESSAGE = "fork-message"
+    TURN = "turn"
+    REWIND = "rewind"
+    CALL = "call"
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Something that does not hold."""
+
+    invariant: Invariant
+    agent: str | None
+    """The uuid of the agent whose rows are wrong; None when they are nobody's."""
+    text: str
+    """What was expected, and what is there."""
