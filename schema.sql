@@ -45,7 +45,8 @@ CREATE TABLE agents (
     created_at      BIGINT NOT NULL,
     ended_at        BIGINT,
     active_at       BIGINT NOT NULL DEFAULT 0,           -- when a person last looked at it: where the next shell begins
-    owner           TEXT REFERENCES hosts (id),          -- the host that runs it
+    owner           TEXT,                                -- the host that runs it: hosts.id, whose rows stay. No REFERENCES:
+                                                         -- a claim sets it for every agent, and would check each
     epoch           BIGINT NOT NULL DEFAULT 0,           -- grows with each claim and at death: an older writer is fenced
     CHECK ((status = 'dead') = (ended_at IS NOT NULL)),
     CHECK ((parent_uuid IS NULL) = (supervisor_uuid IS NULL))

@@ -39,6 +39,9 @@ _ATTEMPTS = 5
 class SchemaTransaction(Protocol):
     """What the adapters' transactions can do beyond `Transaction`, for this module alone."""
 
+    TUNING: tuple[str, ...]
+    """Statements after those of ``schema.sql``: the database's own, and without effect on what it holds."""
+
     def execute(self, sql: str) -> list[Row]:
         """Run a statement that is written out."""
 
@@ -149,8 +152,9 @@ def _create(transaction: Transaction, location: str) -> int:
     version = _version(transaction, location)
     if version == 0:
         version = newest()
-        for statement in split(schema_script()):
-            _schema(transaction).execute(statement)
+        schema = _schema(transaction)
+        for statement in (*split(schema_script()), *schema.TUNING):
+            schema.execute(statement)
         transaction.run("set_schema_version", version=version)
     return _known(version, newest(), location)
 

@@ -193,7 +193,7 @@ UPDATE hosts SET ended_at = now_ms() WHERE id = :id AND ended_at IS NULL
 
 -- name: lock_living
 -- Before a claim, in the order in which units lock: the host that is no more may still be at a commit.
-SELECT uuid FROM agents WHERE status <> 'dead' ORDER BY uuid FOR NO KEY UPDATE
+SELECT COUNT(*) FROM (SELECT uuid FROM agents WHERE status <> 'dead' ORDER BY uuid FOR NO KEY UPDATE) AS locked
 
 -- name: claim
 -- A new owner: the epoch grows, so whatever an earlier one still writes is fenced.

@@ -26,6 +26,8 @@ class BaseTransaction(ABC):
 
     DRIVER_ERRORS: tuple[type[Exception], ...]
     """What a call of the driver may raise."""
+    TUNING: tuple[str, ...] = ()
+    """Statements that suit the database's storage to the schema, once it is made."""
 
     def __init__(self) -> None:
         self._failure: StoreError | None = None
