@@ -87,14 +87,18 @@ class Future(pykka.Future[T]):
         if self._get_hook is not None:
             return super().get(timeout=timeout)
         if not self._value.done():
-            refuse_to_block()
-            self._check_itself()
+            self.check_wait()
         try:
             return self._value.result(timeout)
         except concurrent.futures.TimeoutError as error:
             if self._value.done():  # the value is itself a TimeoutError
                 raise
             raise TimedOut(f"No answer within {timeout} s; what was asked for may still happen.") from error
+
+    def check_wait(self) -> None:
+        """Raise `WouldDeadlock` or `WouldWaitForItself` when the caller may not wait for the value."""
+        refuse_to_block()
+        self._check_itself()
 
     def set(self, value: T | None = None) -> None:
         """Give the value. Raises `queue.Full` when there is one, as Pykka's futures do."""

@@ -31,7 +31,7 @@ from ikigai_actors.drafts import INTERRUPTED, Draft, advance, close_and_write, e
 from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
 from ikigai_actors.events import Event
 from ikigai_actors.forks import fork_by_command
-from ikigai_actors.messages import NO_DATA, Kind, Message
+from ikigai_actors.messages import NO_DATA, Kind, Message, storable
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.state import BETWEEN_TURNS, WORKING, Answer, Outcome, Phase, RequestModel, State, Step
 from ikigai_actors.toolsteps import finished, go_on, lose, refuse, request_model
@@ -74,7 +74,7 @@ def step(state: State, event: Event, now: int, book: Book = NO_TOOLS) -> Step:
             return _reply(state, event, now)
         case on.ReplyFailed() if _expects(state, event.request):
             data = {"partial": event.error.partial} if event.error.partial else NO_DATA
-            return end_turn(state, now, event.error, (Kind.ERROR, str(event.error), data))
+            return end_turn(state, now, event.error, (Kind.ERROR, storable(str(event.error)), data))
         case on.ReplyReceived() | on.ReplyFailed():
             return Step(state)
         case on.ToolFinished():
@@ -150,7 +150,7 @@ def _interrupt(state: State, event: on.Interrupt, now: int) -> Step:
     outcome = TurnInterrupted(f"The turn of agent {state.uuid} was interrupted.", state.uuid)
     draft = INTERRUPTED
     if event.partial:
-        reply = Reply(event.partial, stop_reason="interrupted")
+        reply = Reply(storable(event.partial), stop_reason="interrupted")
         draft = (Kind.ASSISTANT, reply.text, reply_message_data(reply, ""))
     ended = end_turn(state, now, outcome, draft)
     return replace(ended, effects=(*ended.effects, *told))

@@ -52,12 +52,14 @@ class Call:
         if self._task is not None:
             self._task.cancel()
 
-    def begin(self, coroutine: Coroutine[Any, Any, Reply]) -> None:
-        """Start the call; on the loop."""
+    def begin(self, coroutine: Coroutine[Any, Any, Reply], done: Callable[[Any], None]) -> None:
+        """Start the call, on the loop; ``done`` is called when nothing of it goes on any more."""
         if self._over:
             coroutine.close()
+            done(None)
             return
         self._task = self._loop.create_task(self._run(coroutine))
+        self._task.add_done_callback(done)
 
     def delta(self, delta: Delta) -> None:
         """Pass a piece of the reply on, unless the call is over."""
@@ -111,18 +113,23 @@ class ToolRun:
         if self._task is not None:
             self._task.cancel()
 
-    def begin(self, running: Coroutine[Any, Any, Result]) -> None:
-        """Start it; on the loop."""
+    def begin(self, running: Coroutine[Any, Any, Result], done: Callable[[Any], None]) -> None:
+        """Start it, on the loop; ``done`` is called when nothing of it goes on there any more."""
         if self._over:
             running.close()
+            done(None)
             return
         self._task = self._loop.create_task(self._run(running))
+        self._task.add_done_callback(done)
 
     async def _run(self, running: Coroutine[Any, Any, Result]) -> None:
         try:
             result = await running
         except asyncio.CancelledError:
             result = Result("The tool was cancelled.", True)
+        except Exception as error:  # against its word: the turn must go on all the same
+            logger.exception("A tool failed")
+            result = Result(f"The tool failed: {type(error).__name__}.", True)
         with self._lock:
             over, self._over = self._over, True
         if not over:
@@ -154,15 +161,11 @@ class Outside:
             on_reply: takes the reply, or the error that came instead; once, unless the call is cancelled.
         """
 
-        def reply(answer: Reply | ProviderError) -> None:
-            self._calls.discard(call)
-            on_reply(answer)
-
         def begin() -> None:
             acting_agent.set(agent)  # in the context of this callback, which the call's task copies
-            call.begin(provider.respond(request, call.delta))
+            call.begin(provider.respond(request, call.delta), lambda _: self._calls.discard(call))
 
-        call = Call(self._loop, on_delta, reply)
+        call = Call(self._loop, on_delta, on_reply)
         with self._closing:
             if not self._closed:
                 self._calls.add(call)
@@ -180,15 +183,11 @@ class Outside:
                 closed.
         """
 
-        def result(given: Result) -> None:
-            self._calls.discard(run)
-            on_result(given)
-
         def begin() -> None:
             acting_agent.set(agent)
-            run.begin(self._with_time_limit(tool, arguments))
+            run.begin(self._with_time_limit(tool, arguments), lambda _: self._calls.discard(run))
 
-        run = ToolRun(self._loop, result)
+        run = ToolRun(self._loop, on_result)
         with self._closing:
             if not self._closed:
                 self._calls.add(run)
@@ -198,10 +197,12 @@ class Outside:
     async def _with_time_limit(self, tool: Tool, arguments: Mapping[str, Any]) -> Result:
         """The time counts from the start of the tool, not from when it began to wait for its thread."""
         if tool.is_async:
+            task = asyncio.ensure_future(tool.call_async(arguments))
             try:
-                return await asyncio.wait_for(tool.call_async(arguments), tool.timeout)
-            except TimeoutError:
-                return timed_out(tool)
+                ended, _ = await asyncio.wait({task}, timeout=tool.timeout)
+            finally:
+                task.cancel()  # not waited for: a tool may be deaf to it
+            return task.result() if ended else timed_out(tool)
         await self._tool_slots.acquire()
         running = asyncio.ensure_future(in_thread(lambda: tool.call(arguments), f"ikigai-tool {tool.name}"))
         # The slot is the thread's: one that goes on past its time keeps it.

@@ -56,10 +56,11 @@ class Context:
 class AgentCommands:
     """The commands of an agent, each as a future: ``await ref.ask.fork(...)``. See `AgentRef` for what they do."""
 
-    __slots__ = ("_ref",)
+    __slots__ = ("_ref", "_waits")
 
-    def __init__(self, ref: "AgentRef") -> None:
+    def __init__(self, ref: "AgentRef", waits: bool = False) -> None:
         self._ref = ref
+        self._waits = waits  # the caller blocks until the answer is there: when it may not, nothing is asked for
 
     def prompt(self, text: str) -> Future[Reply]:
         """See `AgentRef.prompt`."""
@@ -130,6 +131,8 @@ class AgentCommands:
 
     def _tell(self, command: Any, future: Future[Any]) -> Future[Any]:
         uuid = self._ref.uuid
+        if self._waits:
+            future.check_wait()
         try:
             self._ref.system.actor(uuid).actor_ref.tell(command(future))
         except pykka.ActorDeadError as error:
@@ -160,6 +163,11 @@ class AgentRef:
     def ask(self) -> AgentCommands:
         """The same commands as futures, to be awaited."""
         return AgentCommands(self)
+
+    @property
+    def _now(self) -> AgentCommands:
+        """The same commands for methods that wait."""
+        return AgentCommands(self, waits=True)
 
     def prompt(self, text: str) -> Future[Reply]:
         """Open a turn: the agent answers the text.
@@ -200,7 +208,7 @@ class AgentRef:
             AgentDead, AgentStopped: this agent does not fork.
             WouldWaitForItself: called by the agent's own provider, during its turn.
         """
-        return self.ask.fork(prompt, name=name, model=model, system=system, restart=restart).get(timeout=timeout)
+        return self._now.fork(prompt, name=name, model=model, system=system, restart=restart).get(timeout=timeout)
 
     def reply(self, timeout: float | None = None) -> Reply:
         """The outcome of the turn in progress, or else of the agent's latest one.
@@ -209,22 +217,22 @@ class AgentRef:
             ProviderError, TurnInterrupted: that was the outcome. A turn that a crash cut off counts as interrupted.
             NoTurn: there was no turn yet.
         """
-        return self.ask.reply().get(timeout=timeout)
+        return self._now.reply().get(timeout=timeout)
 
     def clear(self, timeout: float | None = None) -> int:
         """Begin anew, with the settings in force. Returns the position of the clear."""
-        return self.ask.clear().get(timeout=timeout)
+        return self._now.clear().get(timeout=timeout)
 
     def mark(self, label: str | None = None, timeout: float | None = None) -> int:
         """Set a mark to come back to. Labels may repeat: the latest counts. Returns its position."""
-        return self.ask.mark(label).get(timeout=timeout)
+        return self._now.mark(label).get(timeout=timeout)
 
     def rewind(self, label: str | None = None, timeout: float | None = None) -> int:
         """Go back to the latest mark, or the latest with this label, inherited ones too; settings stay as they are.
 
         Returns the position of the rewind. Raises `MarkNotFound`.
         """
-        return self.ask.rewind(label).get(timeout=timeout)
+        return self._now.rewind(label).get(timeout=timeout)
 
     def configure(self, *, timeout: float | None = None, **settings: Any) -> int:
         """Change settings (``model``, ``system``, ``max_tokens``, ``thinking``); None removes one. Children inherit
@@ -232,11 +240,11 @@ class AgentRef:
 
         Returns the position of the change. Raises `BadInput` for an unknown setting or a wrong value.
         """
-        return self.ask.configure(**settings).get(timeout=timeout)
+        return self._now.configure(**settings).get(timeout=timeout)
 
     def resume(self, timeout: float | None = None) -> bool:
         """Go on with a turn that a crash cut off: its prompt is sent again. Returns whether there was one."""
-        return self.ask.resume().get(timeout=timeout)
+        return self._now.resume().get(timeout=timeout)
 
     def signal(self, signal: Signal, timeout: float | None = None) -> bool:
         """Send a signal, which overtakes all that waits. Returns, after the commit, whether it had an effect."""

@@ -27,8 +27,10 @@ import asyncio
 import inspect
 import json
 import logging
+import re
+import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from ikigai_actors.calls import FORK, Facts
@@ -45,6 +47,8 @@ TIMEOUT = 120.0
 
 LIMIT = 50_000
 """Characters of a result; the rest is cut, and the result says so."""
+
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,16 +137,19 @@ class FunctionTool:
         if isinstance(error, ToolError):
             return Result(cut(_text_of(error.content)), True)
         cause = error.__cause__
-        if (
-            isinstance(error, ValueError)
-            and isinstance(cause, ValidationError)
-            and cause.title == self.function.func.__name__
-        ):
-            faults = cause.errors(include_url=False, include_input=False, include_context=False)
-            told = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults)
-            return Result(f"The arguments do not fit the schema of {self.name}: {told}.", True)
+        if isinstance(cause, ValidationError) and not self._had_begun(error):
+            if not self._had_begun(cause):
+                faults = cause.errors(include_url=False, include_input=False, include_context=False)
+                told = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults)
+                return Result(cut(f"The arguments do not fit the schema of {self.name}: {told}."), True)
+            error = cause  # the function's own: anthropic takes every such error for one of the arguments
         logger.info("Tool %s failed", self.name, exc_info=error)
         return Result(cut(f"{type(error).__name__}: {error}"), True)
+
+    def _had_begun(self, error: BaseException) -> bool:
+        """Whether the function itself was running when the error was raised."""
+        code = self.function.func.__code__
+        return any(frame.f_code is code for frame, _ in traceback.walk_tb(error.__traceback__))
 
 
 @overload
@@ -181,7 +188,7 @@ def tool(
         alone: it does not run beside other calls of the same reply.
 
     Raises:
-        BadInput: no schema can be made of the signature, or the name is taken by the runtime.
+        BadInput: no schema can be made of the signature, or the name cannot be had.
     """
 
     def make(plain: Callable[..., Any]) -> FunctionTool:
@@ -189,9 +196,14 @@ def tool(
 
         _check_signature(plain)
         decorate: Any = beta_async_tool if inspect.iscoroutinefunction(plain) else beta_tool
-        described = decorate(plain, name=name, description=description)
+        try:
+            described = decorate(plain, name=name, description=description)
+        except Exception as error:  # pydantic's, or of an annotation that does not resolve
+            raise BadInput(f"{plain.__name__} cannot be a tool: no schema can be made of it. {error}") from error
         if described.name == FORK:
             raise BadInput(f"{FORK!r} is a call of the runtime itself; give the tool another name.")
+        if _NAME.fullmatch(described.name) is None:
+            raise BadInput(f"A tool's name is 1 to 128 of a-z A-Z 0-9 _ -, got {described.name!r}; give it another.")
         if timeout <= 0:
             raise BadInput(f"Expected a timeout in seconds above 0, got {timeout!r}.")
         return FunctionTool(described, timeout, Facts(idempotent=idempotent, alone=alone))
@@ -202,7 +214,7 @@ def tool(
 def result_of(value: object) -> Result:
     """What the model reads of a function's return value: text as it is, nothing as nothing, anything else as JSON."""
     if isinstance(value, Result):
-        return value
+        return replace(value, content=cut(value.content))
     if value is None:
         return Result("")
     if isinstance(value, str):
@@ -233,6 +245,8 @@ def _text_of(content: object) -> str:
 
 def _check_signature(function: Callable[..., Any]) -> None:
     """Refuse what gives no usable schema: arguments without names. Raises `BadInput`."""
+    if not (inspect.isfunction(function) or inspect.ismethod(function)):
+        raise BadInput(f"Expected a function as a tool, got {function!r}. Write one that calls it.")
     parameter = inspect.Parameter
     for one in inspect.signature(function).parameters.values():
         if one.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
