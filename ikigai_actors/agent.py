@@ -127,7 +127,8 @@ class AgentActor(PooledActor):
             case on.ReplyReceived() | on.ReplyFailed():
                 self._answered(message)
             case on.ToolFinished():
-                self._errands.finished(message.call)
+                if message.request == self.state.request:  # a late one must not forget a newer run of the same call
+                    self._errands.finished(message.call)
                 self._decide(message)
             case _ if len(self._forks) + len(self._later) >= CAPACITY:
                 message.caller.settle(

@@ -20,6 +20,9 @@ from ikigai_actors.tools import Result, Tool, timed_out
 
 logger = logging.getLogger(__name__)
 
+UNWIND = 2.0
+"""Seconds that cancelled calls and tools have to clean up when the system closes."""
+
 TOOL_THREADS = 32
 """Plain tools that run at once; further ones wait for a thread."""
 
@@ -139,7 +142,9 @@ class ToolRun:
 class Outside:
     """The threads on which effects wait for the world."""
 
-    def __init__(self, tool_threads: int = TOOL_THREADS) -> None:
+    def __init__(self, tool_threads: int = TOOL_THREADS, unwind: float = UNWIND) -> None:
+        """Start the event loop; ``unwind`` is how long `close` gives cancelled work to clean up, in seconds."""
+        self._unwind = unwind
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="ikigai-outside", daemon=True)
         self._tool_slots = asyncio.Semaphore(tool_threads)
@@ -219,7 +224,7 @@ class Outside:
             self._closed = True
         for call in list(self._calls):
             call.cancel()
-        asyncio.run_coroutine_threadsafe(_close_all(providers), self._loop).result()
+        asyncio.run_coroutine_threadsafe(_close_all(providers, self._unwind), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 
@@ -232,12 +237,13 @@ class Outside:
             self._loop.close()
 
 
-async def _close_all(providers: list[Provider]) -> None:
-    """Wait for the cancelled calls to unwind, then close each provider, whatever another one does."""
+async def _close_all(providers: list[Provider], unwind: float) -> None:
+    """Give the cancelled calls a moment to unwind, then close each provider, whatever another one does."""
     tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     for task in tasks:
         task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    if tasks:  # what heeds no cancellation is left where it is: the loop ends with it
+        await asyncio.wait(tasks, timeout=unwind)
     for provider in providers:
         try:
             await provider.close()

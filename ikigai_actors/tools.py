@@ -217,6 +217,9 @@ def result_of(value: object) -> Result:
         return replace(value, content=cut(value.content))
     if value is None:
         return Result("")
+    if inspect.iscoroutine(value):
+        value.close()
+        return Result("This tool is broken: it returned a coroutine. Declare its function with `async def`.", True)
     if isinstance(value, str):
         return Result(cut(value))
     return Result(cut(json.dumps(value, ensure_ascii=False, default=str)))

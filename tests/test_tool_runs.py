@@ -181,3 +181,33 @@ def test_no_more_plain_tools_run_at_once_than_there_are_threads() -> None:
             assert over.acquire(timeout=DEADLINE)
     finally:
         few.close([])
+
+
+def test_closing_does_not_wait_for_ever_for_an_async_tool_that_heeds_no_cancellation() -> None:
+    outside, begun = Outside(unwind=0.01), threading.Event()
+
+    @tool
+    async def deaf() -> str:
+        while True:
+            try:
+                begun.set()
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                continue
+
+    outside.run_tool(deaf, {}, None, lambda result: None)
+    assert begun.wait(DEADLINE)
+    outside.close([])
+
+
+def test_a_plain_function_that_returns_a_coroutine_is_an_error_result(outside: Outside) -> None:
+    async def hidden() -> str:
+        return "never"
+
+    @tool
+    def plain() -> Any:
+        return hidden()
+
+    result = run(outside, plain, {})
+    assert result.is_error
+    assert "async def" in result.content
