@@ -1,7 +1,7 @@
 """Where the database is, from what a person wrote.
 
     None                            $IKIGAI_DATABASE_URL, else the default file
-    notes.db, ~/work/notes.db       a file
+    notes.db, ~/notes/team.db       a file
     sqlite:///notes.db              a file, relative to the working directory
     sqlite:////var/lib/notes.db     a file
     :memory:, sqlite:///:memory:    a database that ends with its store
