@@ -21,7 +21,7 @@ from typing import Self
 from ikigai_actors import events as on
 from ikigai_actors import registry
 from ikigai_actors.agent import AgentActor, Buried
-from ikigai_actors.boot import Casualty, Survivor, ensure_root, survey
+from ikigai_actors.boot import Casualty, Survivor, ensure_root, everything_stays, survey
 from ikigai_actors.clock import Clock, SystemClock
 from ikigai_actors.dispatch import Workers
 from ikigai_actors.errors import AgentDead, BadInput, IkigaiError, StoreError, SystemClosed
@@ -169,16 +169,17 @@ class ActorSystem:
         except BaseException:
             store.close()
             raise
-        try:
-            migrate(store)
-            ensure_root(store, host.id, random_bytes, clock.now_ms())
-            survivors, casualties = survey(store)
-        except BaseException:
-            host.release()
-            store.close()
-            raise
-        system = cls(store, host, chosen, toolbox, clock, random_bytes, Workers(workers), patience)
-        system._boot(survivors, casualties)
+        with everything_stays():
+            try:
+                migrate(store)
+                ensure_root(store, host.id, random_bytes, clock.now_ms())
+                survivors, casualties = survey(store)
+            except BaseException:
+                host.release()
+                store.close()
+                raise
+            system = cls(store, host, chosen, toolbox, clock, random_bytes, Workers(workers), patience)
+            system._boot(survivors, casualties)
         if resume:
             system.resume()
         return system

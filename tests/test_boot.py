@@ -1,11 +1,12 @@
 """Boot: who comes back, who cannot, and why."""
 
+import gc
 import os
 import sqlite3
 
 import pytest
 
-from ikigai_actors.boot import Casualty, Survivor, ensure_root, survey
+from ikigai_actors.boot import Casualty, Survivor, ensure_root, everything_stays, survey
 from ikigai_actors.errors import HistoryError, StoreUnavailable
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema
@@ -156,3 +157,18 @@ def test_agent_0_is_made_when_there_is_none_and_found_when_there_is(store: Store
     assert record(store, root.uuid).owner == HOST
     ensure_root(store, HOST, os.urandom, 8)
     assert survey(store) == ([root], [])
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+def test_a_boot_leaves_the_garbage_collector_as_it_was(collecting: bool) -> None:
+    before = gc.isenabled()
+    (gc.enable if collecting else gc.disable)()
+    try:
+        with everything_stays():
+            assert not gc.isenabled()
+        assert gc.isenabled() is collecting
+        with pytest.raises(ValueError, match="planted"), everything_stays():
+            raise ValueError("planted")
+        assert gc.isenabled() is collecting
+    finally:
+        (gc.enable if before else gc.disable)()
