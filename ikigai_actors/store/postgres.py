@@ -14,6 +14,7 @@ What happens when something breaks:
 
 import contextlib
 import logging
+import selectors
 from collections.abc import Callable
 from threading import Lock, RLock
 from typing import Any, TypeVar
@@ -219,12 +220,9 @@ def _alive(connection: Connection) -> bool:
     """Whether a transaction can begin; asks the operating system, not the server, whether that has hung up."""
     if connection.info.transaction_status is not TransactionStatus.IDLE:  # closed, or a COMMIT was interrupted
         return False
-    try:
-        for _ in range(2):  # first comes the server's farewell, then the end
-            connection.pgconn.consume_input()
-    except psycopg.Error:
-        return False
-    return True
+    with selectors.DefaultSelector() as selector:  # an idle server says nothing but its farewell
+        selector.register(connection.fileno(), selectors.EVENT_READ)
+        return not selector.select(0)
 
 
 class SeparateStore:
