@@ -161,7 +161,7 @@ def _lock_file(store: Store, path: Path) -> Callable[[], object]:
         lock.acquire(timeout=0)
     except Timeout as error:
         raise _in_use(store.location, store.read(lambda tx: tx.run("owners"))) from error
-    except (OSError, NotImplementedError) as error:
+    except (OSError, NotImplementedError) as error:  # the latter: a file system without kernel locks
         raise StoreUnusable(f"The lock file {lock.lock_file} cannot be used: {error}. Use a local disk.") from error
     return lock.release
 

@@ -316,7 +316,7 @@ def _tell(listener: Callable[[T], object], news: T) -> None:
     """Call back. A listener with a defect must not end the one writer of all."""
     try:
         listener(news)
-    except Exception:
+    except Exception:  # whatever it is, the units behind it must still be written
         logger.exception("A listener of the journal failed on %r", news)
 
 

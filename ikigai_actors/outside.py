@@ -247,5 +247,5 @@ async def _close_all(providers: list[Provider], unwind: float) -> None:
     for provider in providers:
         try:
             await provider.close()
-        except Exception:
+        except Exception:  # other people's code: the next provider must be closed all the same
             logger.exception("Provider %s did not close", provider.name)

@@ -79,6 +79,7 @@ class PooledActor(pykka.Actor):
 
     @staticmethod
     def _create_actor_inbox() -> Inbox:
+        # Pykka's hook is static and so cannot name the actor; __init__ makes the inbox, and nobody calls this.
         raise NotImplementedError("the inbox knows its actor, which makes it")
 
     @staticmethod
@@ -150,7 +151,7 @@ class PooledActor(pykka.Actor):
     def _run_hook(self, hook: Callable[..., None], *arguments: Any) -> None:
         try:
             hook(*arguments)
-        except Exception:
+        except Exception:  # the actor is dead already: what is left to do is to answer who waits
             logger.exception("%s of %s failed", hook.__name__, self)
 
     def refuse(self, envelope: Envelope) -> None:

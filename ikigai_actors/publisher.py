@@ -79,7 +79,7 @@ class Subscription:
                 event = self._events.popleft()
             try:
                 self._callback(event)
-            except Exception:
+            except Exception:  # the user's code: it must not keep the later events from itself
                 logger.exception("A subscriber failed on %r", event)
 
 

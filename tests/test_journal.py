@@ -26,7 +26,7 @@ def journals(store: Store) -> Iterator[Callable[..., Journal]]:
     made: list[Journal] = []
 
     def make(**options: int) -> Journal:
-        made.append(Journal(store, HOST, SystemClock(), **options))  # type: ignore[arg-type] # capacity and batch
+        made.append(Journal(store, HOST, SystemClock(), **options))  # type: ignore[arg-type]  # options are capacity and batch, whole numbers
         return made[-1]
 
     yield make

@@ -8,6 +8,7 @@ from ikigai_actors.errors import AgentNotFound, HistoryError
 from ikigai_actors.log import Archive, read_ranges
 from ikigai_actors.messages import Message
 from ikigai_actors.store.base import Store, Transaction
+from tests.trees import add
 
 Row = tuple[str, str | None, int, Sequence[str]]
 """An agent: uuid, parent, fork point, the kinds of its messages."""
@@ -18,19 +19,7 @@ def plant(store: Store, *agents: Row) -> None:
 
     def work(tx: Transaction) -> None:
         for uuid, parent, fork, kinds in agents:
-            tx.run(
-                "register",
-                uuid=uuid,
-                name=None,
-                parent=parent,
-                supervisor=parent,
-                fork=fork,
-                turn=0,
-                restart="transient",
-                now=1,
-                owner=None,
-                epoch=1,
-            )
+            add(tx, uuid, parent, fork=fork)
             tx.append(
                 [
                     Message(uuid, place, kind, f"{uuid}{place}", {}, 1).row()

@@ -60,6 +60,9 @@ def test_an_agent_with_wrong_rows_or_none_at_all_does_not_keep_the_others_from_t
 
 
 def test_a_closed_reader_answers_nobody(store: Store) -> None:
-    reader = LogReader(Archive(store))
+    plant(store, a="root")
+    reader, answers = LogReader(Archive(store)), Answers(2)
     reader.close()
-    reader.read("root", lambda log: log.nothing)  # type: ignore[union-attr]  # never called
+    reader.read("a", answers.of("a"))
+    reader.close()
+    assert answers.given == {}

@@ -16,7 +16,14 @@ def add_host(tx: Transaction, host: str = HOST) -> None:
 
 
 def add(
-    tx: Transaction, uuid: str, parent: str, *, name: str | None = None, fork: int = 0, host: str = HOST, now: int = 1
+    tx: Transaction,
+    uuid: str,
+    parent: str | None,
+    *,
+    name: str | None = None,
+    fork: int = 0,
+    host: str = HOST,
+    now: int = 1,
 ) -> None:
     """An agent below its parent; to look for, not to fork: its parent's log does not tell of it."""
     tx.run(

@@ -110,7 +110,7 @@ def main() -> NoReturn:
     """Run the command line, and end the process."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, OSError):  # closed, or replaced by something simpler
-            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # what else it is: suppressed
     _log_in_lines()
     try:
         cli.main(prog_name="ikigai")

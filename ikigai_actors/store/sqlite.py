@@ -223,7 +223,7 @@ class SQLiteStore:
             except sqlite3.OperationalError as error:
                 if not getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY") or time.monotonic() > deadline:
                     raise
-                time.sleep(0.005)
+                time.sleep(0.005)  # nothing tells when the other process is done; its own timeout is not used here
         if mode != "wal":
             raise StoreUnusable(f"Database {self.location}: no write-ahead log can be kept there. Use a local disk.")
 
