@@ -48,6 +48,19 @@ CREATE TABLE agents (
     owner           TEXT,                                -- the host that runs it: hosts.id, whose rows stay. No REFERENCES:
                                                          -- a claim sets it for every agent, and would check each
     epoch           BIGINT NOT NULL DEFAULT 0,           -- grows with each claim and at death: an older writer is fenced
+    on_orphan       TEXT NOT NULL DEFAULT 'reparent' CHECK (on_orphan IN (   -- its living children, when it dies:
+                        'reparent',                      -- go to its nearest living ancestor
+                        'cascade',                       -- die with it
+                        'stop',                          -- go to that ancestor, and pause
+                        'continue')),                    -- go on without a supervisor
+    strategy        TEXT NOT NULL DEFAULT 'one_for_one' CHECK (strategy IN ('one_for_one', 'one_for_all', 'rest_for_one')),
+    intensity       BIGINT NOT NULL DEFAULT 3 CHECK (intensity >= 0),        -- restarts of its children within
+    period          BIGINT NOT NULL DEFAULT 600000 CHECK (period > 0),       -- so many milliseconds, before it gives up
+    deadline        BIGINT,                              -- terminating: when it is killed
+    exit_cause      TEXT CHECK (exit_cause IN ('killed', 'terminated', 'exited', 'crashed', 'gave up', 'orphaned', 'damaged')),
+    exit_sender     TEXT,                                -- the agent that ended it; NULL: a person, or the runtime itself
+    mailed          BIGINT NOT NULL DEFAULT 0,           -- mails it was ever sent: the id of the latest
+    unread          BIGINT NOT NULL DEFAULT 0,           -- those of kind 'mail' and 'exit' that it has not read
     CHECK ((status = 'dead') = (ended_at IS NOT NULL)),
     CHECK ((parent_uuid IS NULL) = (supervisor_uuid IS NULL))
 );
@@ -71,3 +84,58 @@ CREATE TABLE messages (
 );
 -- The walk backwards ends at the latest clear.
 CREATE INDEX messages_clear ON messages (agent_uuid, id) WHERE kind = 'clear';
+
+-- Mail. Ids count per recipient, from agents.mailed, and never shift. Read and deleted by the recipient alone.
+CREATE TABLE mail (
+    recipient  TEXT NOT NULL REFERENCES agents (uuid),
+    id         BIGINT NOT NULL CHECK (id > 0),
+    sender     TEXT REFERENCES agents (uuid),            -- NULL: a person outside of any agent
+    kind       TEXT NOT NULL CHECK (kind IN (
+                   'mail',                               -- of an agent or a person
+                   'exit',                               -- of the runtime: an agent that the recipient supervises is dead
+                   'prompt')),                           -- a person's prompt from another process: no agent reads it as mail
+    body       TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    read_at    BIGINT,
+    PRIMARY KEY (recipient, id)
+);
+-- What waits, oldest first; and all that somebody sent.
+CREATE INDEX mail_unread ON mail (recipient, id) WHERE read_at IS NULL;
+CREATE INDEX mail_sender ON mail (recipient, sender, id);
+
+-- Documents, shared by all agents. Each write makes a version, and so does a deletion; versions stay.
+CREATE TABLE documents (
+    path       TEXT NOT NULL,
+    version    BIGINT NOT NULL CHECK (version > 0),      -- counts per path
+    author     TEXT REFERENCES agents (uuid),            -- NULL: a person outside of any agent
+    body       TEXT,                                     -- NULL: deleted
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (path, version)
+);
+
+-- Every signal ever sent. The host that runs the agent follows those that are not handled.
+CREATE TABLE signals (
+    agent_uuid TEXT NOT NULL REFERENCES agents (uuid),
+    id         BIGINT NOT NULL CHECK (id > 0),           -- counts per agent, under the lock of its row
+    signal     TEXT NOT NULL CHECK (signal IN ('INT', 'STOP', 'CONT', 'TERM', 'KILL')),
+    spread     BIGINT NOT NULL DEFAULT 0 CHECK (spread IN (0, 1)),   -- 1: it hit all descendants too
+    turn       BIGINT NOT NULL DEFAULT 0,                -- INT: the turn in progress then; a later one is not ended by it
+    sender     TEXT REFERENCES agents (uuid),            -- NULL: a person
+    reason     TEXT NOT NULL DEFAULT '',
+    created_at BIGINT NOT NULL,
+    handled_at BIGINT,
+    PRIMARY KEY (agent_uuid, id)
+);
+CREATE INDEX signals_new ON signals (created_at) WHERE handled_at IS NULL;
+
+-- Every restart: the intensity of a supervisor counts them within its period, and a turn that keeps crashing is found by them.
+CREATE TABLE restarts (
+    agent_uuid      TEXT NOT NULL REFERENCES agents (uuid),
+    id              BIGINT NOT NULL CHECK (id > 0),      -- counts per agent, under the lock of its row
+    supervisor_uuid TEXT NOT NULL REFERENCES agents (uuid),
+    turn            BIGINT NOT NULL,                     -- that was in progress; 0 when idle
+    reason          TEXT NOT NULL,
+    created_at      BIGINT NOT NULL,
+    PRIMARY KEY (agent_uuid, id)
+);
+CREATE INDEX restarts_supervisor ON restarts (supervisor_uuid, created_at);

@@ -43,6 +43,24 @@ class AgentRecord(NamedTuple):
     """The host that runs it."""
     epoch: int
     """Grows with each claim and at death."""
+    on_orphan: str = "reparent"
+    """What becomes of its children when it dies: ``reparent``, ``cascade``, ``stop`` or ``continue``."""
+    strategy: str = "one_for_one"
+    """How it restarts its children: ``one_for_one``, ``one_for_all`` or ``rest_for_one``."""
+    intensity: int = 3
+    """Restarts of its children within the period, before it gives up."""
+    period: int = 600_000
+    """Milliseconds."""
+    deadline: int | None = None
+    """When it is killed if it has not ended by itself; milliseconds since 1970, while it is terminating."""
+    exit_cause: str | None = None
+    """How it died: ``killed``, ``terminated``, ``exited``, ``crashed``, ``gave up``, ``orphaned`` or ``damaged``."""
+    exit_sender: str | None = None
+    """The agent that ended it; None for a person, or the runtime itself."""
+    mailed: int = 0
+    """Mails that it was ever sent: the id of the latest."""
+    unread: int = 0
+    """Mails that it has not read."""
 
     @property
     def living(self) -> bool:

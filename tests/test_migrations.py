@@ -2,14 +2,17 @@
 
 import sqlite3
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from ikigai_actors import registry
 from ikigai_actors.errors import StoreError, StoreUnusable
-from ikigai_actors.store import Store, open_store
+from ikigai_actors.store import Row, Store, Transaction, open_store
 from ikigai_actors.store.migrations import Migration, ensure_schema, migrate, require_schema, schema_version
+from ikigai_actors.store.queries import split
 from tests.databases import DEADLINE, printed, python, sql, tables
 
 
@@ -48,7 +51,7 @@ def test_somebody_elses_table_of_versions_is_refused(durable: str) -> None:
 def test_a_newer_database_is_refused_with_both_versions(store: Store) -> None:
     store.write(lambda tx: tx.run("set_schema_version", version=99))
     for look in (ensure_schema, migrate, require_schema):
-        with pytest.raises(StoreUnusable, match="version 99, this ikigai knows 1: upgrade ikigai"):
+        with pytest.raises(StoreUnusable, match="version 99, this ikigai knows 2: upgrade ikigai"):
             look(store)
 
 
@@ -59,28 +62,28 @@ def test_a_client_refuses_an_empty_and_an_older_database(database: str) -> None:
     with pytest.raises(StoreUnusable, match="empty"):
         migrate(store)
     ensure_schema(store)
-    with pytest.raises(StoreUnusable, match="has version 1, this ikigai needs 3"):
+    with pytest.raises(StoreUnusable, match="has version 2, this ikigai needs 4"):
         require_schema(store, STEPS)
     store.close()
 
 
 STEPS = (
-    Migration(3, "INSERT INTO t (x) VALUES (';') -- after 2; not before\n; INSERT INTO t (x) VALUES ('b')"),
-    Migration(2, "-- a semicolon; in a comment\nCREATE TABLE t (x TEXT);"),
+    Migration(4, "INSERT INTO t (x) VALUES (';') -- after 3; not before\n; INSERT INTO t (x) VALUES ('b')"),
+    Migration(3, "-- a semicolon; in a comment\nCREATE TABLE t (x TEXT);"),
 )
 
 
 def test_migrations_run_in_order_and_once(store: Store) -> None:
-    assert migrate(store, STEPS) == migrate(store, STEPS) == 3
-    assert schema_version(store) == 3
+    assert migrate(store, STEPS) == migrate(store, STEPS) == 4
+    assert schema_version(store) == 4
     assert set(store.read(lambda tx: sql(tx, "SELECT x FROM t"))) == {(";",), ("b",)}
 
 
 def test_a_migration_that_fails_leaves_the_database_as_the_one_before_left_it(store: Store) -> None:
-    bad = Migration(4, "CREATE TABLE u (x TEXT); INSERT INTO t (x) VALUES ('c'); INSERT INTO missing VALUES (1);")
+    bad = Migration(5, "CREATE TABLE u (x TEXT); INSERT INTO t (x) VALUES ('c'); INSERT INTO missing VALUES (1);")
     with pytest.raises(StoreError, match="missing"):
         migrate(store, (*STEPS, bad))
-    assert schema_version(store) == 3
+    assert schema_version(store) == 4
     assert len(store.read(lambda tx: sql(tx, "SELECT x FROM t"))) == 2
     assert "u" not in tables(store)
 
@@ -95,7 +98,7 @@ def test_two_threads_that_migrate_at_once_do_it_once(durable: str) -> None:
         return migrate(store, STEPS)
 
     with ThreadPoolExecutor(2) as threads:
-        assert list(threads.map(run, stores, timeout=DEADLINE)) == [3, 3]
+        assert list(threads.map(run, stores, timeout=DEADLINE)) == [4, 4]
     assert len(stores[0].read(lambda tx: sql(tx, "SELECT x FROM t"))) == 2
     for store in stores:
         store.close()
@@ -116,4 +119,51 @@ def test_processes_that_make_the_schema_at_once_make_it_once(durable: str) -> No
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    assert [printed(process) for process in processes] == ["1 [(0,)]"] * 3
+    assert [printed(process) for process in processes] == ["2 [(0,)]"] * 3
+
+
+def shape(store: Store) -> set[Row]:
+    """Tables with their columns, types, defaults and order; indexes and what they say."""
+    if store.location.startswith("postgresql"):
+        columns = (
+            "SELECT table_name, ordinal_position, column_name, data_type, is_nullable, column_default"
+            " FROM information_schema.columns WHERE table_schema = current_schema()"
+        )
+        indexes = (
+            "SELECT tablename, indexname, replace(indexdef, current_schema() || '.', '')"
+            " FROM pg_indexes WHERE schemaname = current_schema()"
+        )
+    else:
+        columns = (
+            'SELECT t.name, c.cid, c.name, c.type, c."notnull", c.dflt_value'
+            " FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'"
+        )
+        indexes = "SELECT tbl_name, name, sql FROM sqlite_master WHERE type = 'index'"
+    return set(store.read(lambda tx: [*sql(tx, columns), *sql(tx, indexes)]))
+
+
+FIRST_PUBLISHED = Path(__file__).with_name("schema_1.sql").read_text(encoding="utf-8")
+
+OLD_AGENTS = [
+    "INSERT INTO agents (uuid, fork_message_id, status, created_at) VALUES ('root', 0, 'running', 1)",
+    "INSERT INTO agents (uuid, parent_uuid, supervisor_uuid, fork_message_id, created_at, status, ended_at, exit_reason) "
+    "VALUES ('gone', 'root', 'root', 0, 2, 'dead', 3, 'a hole in its log')",
+]
+
+
+def test_a_database_of_the_first_version_becomes_what_a_new_one_is(durable_url: Callable[[], str]) -> None:
+    old, new = open_store(durable_url()), open_store(durable_url())
+
+    def make_old(tx: Transaction) -> None:
+        for statement in (*split(FIRST_PUBLISHED), *OLD_AGENTS):
+            sql(tx, statement)
+        tx.run("set_schema_version", version=1)
+
+    old.write(make_old)
+    ensure_schema(new)
+    assert migrate(old) == schema_version(new)
+    assert shape(old) == shape(new)
+    [gone] = old.read(lambda tx: registry.every(tx, "dead"))
+    assert (gone.exit_cause, gone.on_orphan, gone.unread) == ("damaged", "reparent", 0)
+    old.close()
+    new.close()

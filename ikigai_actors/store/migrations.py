@@ -29,7 +29,73 @@ class Migration(NamedTuple):
 FIRST = 1
 """The version of the first published ``schema.sql``."""
 
-MIGRATIONS: tuple[Migration, ...] = ()
+_MAIL_AND_SUPERVISION = Migration(
+    2,
+    """
+    -- Mail, documents, signals and restarts, and what the registry keeps of them.
+    ALTER TABLE agents ADD COLUMN on_orphan TEXT NOT NULL DEFAULT 'reparent'
+        CHECK (on_orphan IN ('reparent', 'cascade', 'stop', 'continue'));
+    ALTER TABLE agents ADD COLUMN strategy TEXT NOT NULL DEFAULT 'one_for_one'
+        CHECK (strategy IN ('one_for_one', 'one_for_all', 'rest_for_one'));
+    ALTER TABLE agents ADD COLUMN intensity BIGINT NOT NULL DEFAULT 3 CHECK (intensity >= 0);
+    ALTER TABLE agents ADD COLUMN period BIGINT NOT NULL DEFAULT 600000 CHECK (period > 0);
+    ALTER TABLE agents ADD COLUMN deadline BIGINT;
+    ALTER TABLE agents ADD COLUMN exit_cause TEXT CHECK (
+        exit_cause IN ('killed', 'terminated', 'exited', 'crashed', 'gave up', 'orphaned', 'damaged'));
+    ALTER TABLE agents ADD COLUMN exit_sender TEXT;
+    ALTER TABLE agents ADD COLUMN mailed BIGINT NOT NULL DEFAULT 0;
+    ALTER TABLE agents ADD COLUMN unread BIGINT NOT NULL DEFAULT 0;
+    UPDATE agents SET exit_cause = 'damaged' WHERE status = 'dead';
+    CREATE TABLE mail (
+        recipient  TEXT NOT NULL REFERENCES agents (uuid),
+        id         BIGINT NOT NULL CHECK (id > 0),
+        sender     TEXT REFERENCES agents (uuid),
+        kind       TEXT NOT NULL CHECK (kind IN (
+                       'mail',
+                       'exit',
+                       'prompt')),
+        body       TEXT NOT NULL,
+        created_at BIGINT NOT NULL,
+        read_at    BIGINT,
+        PRIMARY KEY (recipient, id)
+    );
+    CREATE INDEX mail_unread ON mail (recipient, id) WHERE read_at IS NULL;
+    CREATE INDEX mail_sender ON mail (recipient, sender, id);
+    CREATE TABLE documents (
+        path       TEXT NOT NULL,
+        version    BIGINT NOT NULL CHECK (version > 0),
+        author     TEXT REFERENCES agents (uuid),
+        body       TEXT,
+        created_at BIGINT NOT NULL,
+        PRIMARY KEY (path, version)
+    );
+    CREATE TABLE signals (
+        agent_uuid TEXT NOT NULL REFERENCES agents (uuid),
+        id         BIGINT NOT NULL CHECK (id > 0),
+        signal     TEXT NOT NULL CHECK (signal IN ('INT', 'STOP', 'CONT', 'TERM', 'KILL')),
+        spread     BIGINT NOT NULL DEFAULT 0 CHECK (spread IN (0, 1)),
+        turn       BIGINT NOT NULL DEFAULT 0,
+        sender     TEXT REFERENCES agents (uuid),
+        reason     TEXT NOT NULL DEFAULT '',
+        created_at BIGINT NOT NULL,
+        handled_at BIGINT,
+        PRIMARY KEY (agent_uuid, id)
+    );
+    CREATE INDEX signals_new ON signals (created_at) WHERE handled_at IS NULL;
+    CREATE TABLE restarts (
+        agent_uuid      TEXT NOT NULL REFERENCES agents (uuid),
+        id              BIGINT NOT NULL CHECK (id > 0),
+        supervisor_uuid TEXT NOT NULL REFERENCES agents (uuid),
+        turn            BIGINT NOT NULL,
+        reason          TEXT NOT NULL,
+        created_at      BIGINT NOT NULL,
+        PRIMARY KEY (agent_uuid, id)
+    );
+    CREATE INDEX restarts_supervisor ON restarts (supervisor_uuid, created_at);
+    """,
+)
+
+MIGRATIONS: tuple[Migration, ...] = (_MAIL_AND_SUPERVISION,)
 """All steps since version `FIRST`, in order."""
 
 _ATTEMPTS = 5

@@ -27,7 +27,8 @@ SELECT uuid, status, owner, epoch FROM agents WHERE uuid = ANY(:uuids) ORDER BY 
 
 -- name: agent_by_uuid
 SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
-       active_at, owner, epoch
+       active_at, owner, epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
+       mailed, unread
   FROM agents WHERE uuid = :uuid
 
 -- name: batch_of
@@ -42,12 +43,14 @@ UPDATE hosts SET batch = :batch WHERE id = :host
 -- name: agents
 -- The whole registry, or one status of it. Sorted by the caller: text sorts differently in the two databases.
 SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
-       active_at, owner, epoch
+       active_at, owner, epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
+       mailed, unread
   FROM agents WHERE CAST(:status AS TEXT) IS NULL OR status = :status
 
 -- name: living
 SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
-       active_at, owner, epoch
+       active_at, owner, epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
+       mailed, unread
   FROM agents WHERE status <> 'dead'
 
 -- name: count_living
@@ -55,23 +58,27 @@ SELECT COUNT(*) FROM agents WHERE status <> 'dead'
 
 -- name: living_by_name
 SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
-       active_at, owner, epoch
+       active_at, owner, epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
+       mailed, unread
   FROM agents WHERE name = :name AND status <> 'dead'
 
 -- name: agents_by_prefix
 -- substr, not LIKE: "_" is a letter of base64url and a wildcard of LIKE.
 SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
-       active_at, owner, epoch
+       active_at, owner, epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
+       mailed, unread
   FROM agents WHERE substr(uuid, 1, CAST(:length AS INTEGER)) = :prefix LIMIT :most
 
 -- name: root
 SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
-       active_at, owner, epoch
+       active_at, owner, epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
+       mailed, unread
   FROM agents WHERE parent_uuid IS NULL
 
 -- name: children
 SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
-       active_at, owner, epoch
+       active_at, owner, epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
+       mailed, unread
   FROM agents WHERE supervisor_uuid = :uuid
 
 -- name: descendants
@@ -80,7 +87,8 @@ WITH RECURSIVE below(uuid) AS (
     SELECT uuid FROM agents WHERE supervisor_uuid = :uuid
     UNION SELECT a.uuid FROM agents a JOIN below ON a.supervisor_uuid = below.uuid)
 SELECT a.uuid, a.name, a.parent_uuid, a.supervisor_uuid, a.fork_message_id, a.status, a.turn, a.restart, a.exit_reason,
-       a.created_at, a.ended_at, a.active_at, a.owner, a.epoch
+       a.created_at, a.ended_at, a.active_at, a.owner, a.epoch, a.on_orphan, a.strategy, a.intensity, a.period,
+       a.deadline, a.exit_cause, a.exit_sender, a.mailed, a.unread
   FROM agents a JOIN below ON a.uuid = below.uuid
 
 -- name: supervisors
@@ -89,7 +97,8 @@ WITH RECURSIVE above(uuid, supervisor_uuid) AS (
     SELECT uuid, supervisor_uuid FROM agents WHERE uuid = :uuid
     UNION SELECT a.uuid, a.supervisor_uuid FROM agents a JOIN above ON a.uuid = above.supervisor_uuid)
 SELECT a.uuid, a.name, a.parent_uuid, a.supervisor_uuid, a.fork_message_id, a.status, a.turn, a.restart, a.exit_reason,
-       a.created_at, a.ended_at, a.active_at, a.owner, a.epoch
+       a.created_at, a.ended_at, a.active_at, a.owner, a.epoch, a.on_orphan, a.strategy, a.intensity, a.period,
+       a.deadline, a.exit_cause, a.exit_sender, a.mailed, a.unread
   FROM agents a JOIN above ON a.uuid = above.uuid
 
 -- name: lineage
@@ -162,7 +171,8 @@ SELECT uuid, status, owner, epoch FROM agents
 
 -- name: bury
 -- The epoch grows, so whatever the victim still does is fenced. Its log is left as it is.
-UPDATE agents SET status = 'dead', turn = 0, epoch = epoch + 1, ended_at = :now, exit_reason = :reason WHERE uuid = :uuid
+UPDATE agents SET status = 'dead', turn = 0, epoch = epoch + 1, ended_at = :now, exit_reason = :reason,
+       exit_cause = 'damaged' WHERE uuid = :uuid
 
 -- name: reparent_children
 -- Its living children get its own supervisor, which lives: every living agent has a living supervisor.
