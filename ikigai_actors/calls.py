@@ -50,6 +50,15 @@ class Call:
     progress: Progress = Progress.WAITING
 
 
+class Policy(StrEnum):
+    """Whether a tool may be used."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    """A person, or a callback of the program, approves each call or denies it."""
+    DENY = "deny"
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What the machine must know of a tool."""
@@ -58,6 +67,8 @@ class Facts:
     """Running it twice does what running it once does."""
     alone: bool = False
     """It runs when no other call of the reply does."""
+    policy: Policy = Policy.ALLOW
+    """Whether its calls may run."""
 
 
 Calls = tuple[Call, ...]

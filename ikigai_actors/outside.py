@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from ikigai_actors.errors import ProviderError
@@ -17,6 +17,7 @@ from ikigai_actors.futures import acting_agent, forbid_blocking
 from ikigai_actors.providers.base import Delta, OnDelta, Provider, Reply, Request
 from ikigai_actors.threads import in_thread
 from ikigai_actors.tools import Result, Tool, timed_out
+from ikigai_actors.toolsets import Tell, Toolset
 
 logger = logging.getLogger(__name__)
 
@@ -149,6 +150,8 @@ class Outside:
         self._thread = threading.Thread(target=self._run, name="ikigai-outside", daemon=True)
         self._tool_slots = asyncio.Semaphore(tool_threads)
         self._calls: set[Call | ToolRun] = set()
+        self._toolsets: list[Toolset] = []
+        self._leaving: set[asyncio.Task[None]] = set()
         self._closed = False
         self._closing = threading.Lock()  # held to start something: nothing is started on a loop that is closed
         self._thread.start()
@@ -176,6 +179,30 @@ class Outside:
                 self._calls.add(call)
                 self._loop.call_soon_threadsafe(begin)
         return call
+
+    def open(self, toolset: Toolset, tell: Tell) -> Sequence[Tool]:
+        """Start a toolset, which is closed with the rest; return its tools. Raises what it raises."""
+        opening = asyncio.run_coroutine_threadsafe(toolset.open(tell), self._loop)
+        try:
+            tools = opening.result()
+        except BaseException:  # Ctrl-C too, while a server takes its time
+            opening.cancel()
+            raise
+        self._toolsets.append(toolset)
+        return tools
+
+    def leave(self, agent: str) -> None:
+        """Have the toolsets end what they held for an agent that acts no more."""
+
+        def begin() -> None:
+            for toolset in self._toolsets:
+                task = self._loop.create_task(_left(toolset, agent))
+                self._leaving.add(task)
+                task.add_done_callback(self._leaving.discard)
+
+        with self._closing:
+            if self._toolsets and not self._closed:
+                self._loop.call_soon_threadsafe(begin)
 
     def run_tool(self, tool: Tool, arguments: Mapping[str, Any], agent: object, on_result: OnResult) -> ToolRun:
         """Run a tool: a plain function on a tool thread, an ``async`` one on the loop.
@@ -219,12 +246,12 @@ class Outside:
         return result
 
     def close(self, providers: list[Provider]) -> None:
-        """Cancel what is outside, close the providers, end the threads."""
+        """Cancel what is outside, close the toolsets and the providers, end the threads."""
         with self._closing:
             self._closed = True
         for call in list(self._calls):
             call.cancel()
-        asyncio.run_coroutine_threadsafe(_close_all(providers, self._unwind), self._loop).result()
+        asyncio.run_coroutine_threadsafe(_close_all([*self._toolsets, *providers], self._unwind), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 
@@ -237,15 +264,22 @@ class Outside:
             self._loop.close()
 
 
-async def _close_all(providers: list[Provider], unwind: float) -> None:
-    """Give the cancelled calls a moment to unwind, then close each provider, whatever another one does."""
+async def _left(toolset: Toolset, agent: str) -> None:
+    try:
+        await toolset.leave(agent)
+    except Exception:
+        logger.exception("Toolset %s did not give back what it held for agent %s", toolset.name, agent)
+
+
+async def _close_all(parts: "list[Toolset | Provider]", unwind: float) -> None:
+    """Give the cancelled calls a moment to unwind, then close each part, whatever another one does."""
     tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     for task in tasks:
         task.cancel()
     if tasks:  # what heeds no cancellation is left where it is: the loop ends with it
         await asyncio.wait(tasks, timeout=unwind)
-    for provider in providers:
+    for part in parts:
         try:
-            await provider.close()
-        except Exception:  # other people's code: the next provider must be closed all the same
-            logger.exception("Provider %s did not close", provider.name)
+            await part.close()
+        except Exception:  # other people's code: the next one must be closed all the same
+            logger.exception("%s did not close", part.name)

@@ -1,4 +1,4 @@
-"""What the system tells its subscribers: committed messages, deltas on the way, trouble with the store.
+"""What the system tells its subscribers: committed messages, deltas on the way, trouble with the store and with tools.
 
 Each subscriber has a thread of its own and a queue of its own, so a slow one delays nobody. Its callback sees events in
 the order in which they happened. When it falls too far behind, deltas are dropped and counted; messages never are.
@@ -35,7 +35,16 @@ class StoreTrouble:
     """The system has stopped trying and closes: open it again when the store is well."""
 
 
-Event = Message | Streamed | StoreTrouble
+@dataclass(frozen=True, slots=True)
+class ToolTrouble:
+    """A toolset has something to tell a person: its server died, say."""
+
+    toolset: str
+    """Its name."""
+    text: str
+
+
+Event = Message | Streamed | StoreTrouble | ToolTrouble
 Callback = Callable[[Event], None]
 
 

@@ -1,10 +1,11 @@
 """What an agent has done, and what it waited for. Counted by its actor since that was started on this host: by the boot
-that brought the agent back, or by its fork. Nothing of it is stored.
+that brought the agent back, or by its fork. Nothing of it is stored. `SystemStatistics` sums it up for a whole host.
 """
 
 from dataclasses import dataclass
 
 from ikigai_actors.clock import Clock
+from ikigai_actors.journal import JournalStatistics
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.state import Phase, State
 
@@ -129,3 +130,27 @@ def total(tallies: list[Tally]) -> Usage:
         if tally.tokens is not NO_TOKENS:
             tokens = _sum(tokens, tally.tokens)
     return tokens
+
+
+@dataclass(frozen=True, slots=True)
+class SystemStatistics:
+    """What a system is doing."""
+
+    agents: int
+    """Agents that this host runs."""
+    working: int
+    """Agents whose turn is in progress."""
+    ready: int
+    """Agents that have something to do and wait for a worker."""
+    inbox: int
+    """Messages that wait, for all agents together."""
+    turns: int
+    """Turns that ended, of the agents that this host runs; likewise steps and tokens. See `AgentStatistics`."""
+    steps: int
+    """Requests that were sent to models."""
+    tokens: Usage
+    """Tokens that the providers reported."""
+    journal: JournalStatistics
+    """The writer."""
+    read_logs: int
+    """Logs read from the store since open."""

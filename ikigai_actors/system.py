@@ -14,7 +14,6 @@ import logging
 import os
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -28,53 +27,30 @@ from ikigai_actors.errors import AgentDead, BadInput, IkigaiError, StoreError, S
 from ikigai_actors.futures import Future
 from ikigai_actors.host import LEASE, Host, take_database
 from ikigai_actors.identity import RandomBytes, new_agent_uuid
-from ikigai_actors.journal import Committed, Journal, JournalStatistics, Verdict
+from ikigai_actors.journal import Committed, Journal, Verdict
 from ikigai_actors.log import Archive, Log
 from ikigai_actors.outside import Outside
 from ikigai_actors.pooled import Dispatcher
 from ikigai_actors.process_tools import ListAgents
 from ikigai_actors.providers.anthropic import AnthropicProvider
-from ikigai_actors.providers.base import Provider, Usage
+from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.offline import OfflineProvider
-from ikigai_actors.publisher import Callback, Publisher, StoreTrouble, Subscription
+from ikigai_actors.publisher import Callback, Publisher, StoreTrouble, Subscription, ToolTrouble
 from ikigai_actors.reader import LogReader
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.runtime import Providers, Runtime
 from ikigai_actors.state import WORKING, Phase
-from ikigai_actors.statistics import total
+from ikigai_actors.statistics import SystemStatistics, total
 from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.migrations import ensure_schema, migrate
 from ikigai_actors.toolbox import Toolbox
 from ikigai_actors.tools import Tool
+from ikigai_actors.toolsets import Toolset
 from ikigai_actors.units import FIRST_EPOCH, Birth, Bury, Touch
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class SystemStatistics:
-    """What a system is doing."""
-
-    agents: int
-    """Agents that this host runs."""
-    working: int
-    """Agents whose turn is in progress."""
-    ready: int
-    """Agents that have something to do and wait for a worker."""
-    inbox: int
-    """Messages that wait, for all agents together."""
-    turns: int
-    """Turns that ended, of the agents that this host runs; likewise steps and tokens. See `AgentStatistics`."""
-    steps: int
-    """Requests that were sent to models."""
-    tokens: Usage
-    """Tokens that the providers reported."""
-    journal: JournalStatistics
-    """The writer."""
-    read_logs: int
-    """Logs read from the store since open."""
 
 
 class ActorSystem:
@@ -132,7 +108,7 @@ class ActorSystem:
         database: str | os.PathLike[str] | None = None,
         provider: Provider | str | None = None,
         providers: Mapping[str, Provider] | None = None,
-        tools: Iterable[Tool] = (),
+        tools: Iterable[Tool | Toolset] = (),
         *,
         resume: bool = False,
         workers: int = 2,
@@ -148,7 +124,7 @@ class ActorSystem:
                 ``"anthropic"``, ``"anthropic:model"``. None means anthropic when ``ANTHROPIC_API_KEY`` is set, else
                 offline. Never stored.
             providers: further providers, by the name that ``model`` settings use.
-            tools: what models may call, beside what every agent has; see `tool`.
+            tools: what models may call, beside what every agent has; see `tool` and `Toolset`.
             resume: go on with the turns that were cut off.
             workers: threads that run agents.
             patience: seconds that the store may be down before the system stops.
@@ -160,7 +136,8 @@ class ActorSystem:
             BadInput: the URL or the provider's name cannot be used.
         """
         chosen = _choose_providers(provider, providers or {})
-        toolbox = Toolbox((*tools, ListAgents()))
+        given = [*tools, ListAgents()]
+        toolbox = Toolbox(one for one in given if not isinstance(one, Toolset))
         clock, random_bytes = SystemClock(), os.urandom
         store = open_store(database)
         try:
@@ -180,6 +157,11 @@ class ActorSystem:
                 raise
             system = cls(store, host, chosen, toolbox, clock, random_bytes, Workers(workers), patience)
             system._boot(survivors, casualties)
+        try:
+            system._open_toolsets([one for one in given if isinstance(one, Toolset)])
+        except BaseException:
+            system.close()
+            raise
         if resume:
             system.resume()
         return system
@@ -193,6 +175,16 @@ class ActorSystem:
             self._actors[agent.uuid] = AgentActor(runtime, *agent)
         for casualty in casualties:
             self._bury(casualty.uuid, casualty.reason)
+
+    def _open_toolsets(self, toolsets: list[Toolset]) -> None:
+        """Before anybody can prompt: an agent finds all tools there."""
+        publisher = self._runtime.publisher
+        for toolset in toolsets:
+
+            def tell(text: str, name: str = toolset.name) -> None:
+                publisher.publish(ToolTrouble(name, text))
+
+            self.toolbox.add(self._runtime.outside.open(toolset, tell))
 
     def _spawn(self, birth: Birth, log: Log) -> None:
         actor = AgentActor(self._runtime, birth.uuid, birth.name, FIRST_EPOCH, log.head, birth.turn)
@@ -239,7 +231,8 @@ class ActorSystem:
 
     def subscribe(self, callback: Callback) -> Subscription:
         """Call back for each committed message (`Message`), each piece of a reply on its way (`Streamed`), and trouble
-        with the store (`StoreTrouble`); in order, on a thread of its own. Close the subscription to hear no more.
+        with the store and with tools (`StoreTrouble`, `ToolTrouble`); in order, on a thread of its own. Close the
+        subscription to hear no more.
         """
         return self._runtime.publisher.subscribe(callback)
 

@@ -33,8 +33,12 @@ class Toolbox:
     """The tools of a system."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
-        """Raises `BadInput` when two tools have one name."""
+        """Raises `BadInput` as `add` does."""
         self._tools: dict[str, Tool] = {}
+        self.add(tools)
+
+    def add(self, tools: Iterable[Tool]) -> None:
+        """Offer further tools. Raises `BadInput` when two tools have one name."""
         for tool in tools:
             if tool.name in self._tools or tool.name in PROCESS:
                 raise BadInput(f"Two tools are named {tool.name!r}; give one of them another name.")

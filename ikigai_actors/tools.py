@@ -33,7 +33,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
-from ikigai_actors.calls import FORK, Facts
+from ikigai_actors.calls import FORK, Facts, Policy
 from ikigai_actors.errors import BadInput
 from ikigai_actors.messages import storable
 
@@ -164,6 +164,7 @@ def tool(
     timeout: float = TIMEOUT,
     idempotent: bool = False,
     alone: bool = False,
+    policy: str = Policy.ALLOW,
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 
 
@@ -176,6 +177,7 @@ def tool(
     timeout: float = TIMEOUT,
     idempotent: bool = False,
     alone: bool = False,
+    policy: str = Policy.ALLOW,
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Make a tool of a function; a decorator, with or without arguments.
 
@@ -186,6 +188,8 @@ def tool(
         timeout: seconds that a call may take.
         idempotent: running it twice does what running it once does: after a crash it is simply run again.
         alone: it does not run beside other calls of the same reply.
+        policy: ``allow``; ``ask``, when a person is to approve each call; or ``deny``. Settings of an agent may say
+            otherwise.
 
     Raises:
         BadInput: no schema can be made of the signature, or the name cannot be had.
@@ -206,7 +210,7 @@ def tool(
             raise BadInput(f"A tool's name is 1 to 128 of a-z A-Z 0-9 _ -, got {described.name!r}; give it another.")
         if timeout <= 0:
             raise BadInput(f"Expected a timeout in seconds above 0, got {timeout!r}.")
-        return FunctionTool(described, timeout, Facts(idempotent=idempotent, alone=alone))
+        return FunctionTool(described, timeout, Facts(idempotent, alone, _policy(policy)))
 
     return make if function is None else make(function)
 
@@ -244,6 +248,13 @@ def _text_of(content: object) -> str:
         return content
     blocks = content if isinstance(content, list | tuple) else [content]
     return "\n".join(str(block.get("text", block)) if isinstance(block, Mapping) else str(block) for block in blocks)
+
+
+def _policy(text: str) -> Policy:
+    try:
+        return Policy(text)
+    except ValueError as error:
+        raise BadInput(f"Expected policy to be one of {', '.join(Policy)}; got {text!r}.") from error
 
 
 def _check_signature(function: Callable[..., Any]) -> None:

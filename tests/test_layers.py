@@ -23,7 +23,7 @@ LAYERS = (
     {"forks"},
     {"drafts"},
     {"state"},
-    {"tools"},
+    {"tools", "toolsets"},
     {"events"},
     {"calls"},
     {"futures", "assembly", "providers"},

@@ -144,18 +144,18 @@ def shape(store: Store) -> set[Row]:
 
 FIRST_PUBLISHED = Path(__file__).with_name("schema_1.sql").read_text(encoding="utf-8")
 
-OLD_AGENTS = [
-    "INSERT INTO agents (uuid, fork_message_id, status, created_at) VALUES ('root', 0, 'running', 1)",
-    "INSERT INTO agents (uuid, parent_uuid, supervisor_uuid, fork_message_id, created_at, status, ended_at, exit_reason) "
-    "VALUES ('gone', 'root', 'root', 0, 2, 'dead', 3, 'a hole in its log')",
-]
+OLD_AGENTS = """
+INSERT INTO agents (uuid, fork_message_id, status, created_at) VALUES ('root', 0, 'running', 1);
+INSERT INTO agents (uuid, parent_uuid, supervisor_uuid, fork_message_id, status, created_at, ended_at, exit_reason)
+VALUES ('gone', 'root', 'root', 0, 'dead', 2, 3, 'a hole in its log');
+"""
 
 
 def test_a_database_of_the_first_version_becomes_what_a_new_one_is(durable_url: Callable[[], str]) -> None:
     old, new = open_store(durable_url()), open_store(durable_url())
 
     def make_old(tx: Transaction) -> None:
-        for statement in (*split(FIRST_PUBLISHED), *OLD_AGENTS):
+        for statement in split(FIRST_PUBLISHED + OLD_AGENTS):
             sql(tx, statement)
         tx.run("set_schema_version", version=1)
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from ikigai_actors.errors import IkigaiError, ProviderError, SystemClosed, TurnInterrupted
 from ikigai_actors.futures import Future
 from ikigai_actors.providers.base import Reply
+from ikigai_actors.publisher import ToolTrouble
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.shell.interrupts import Interrupts
@@ -262,7 +263,9 @@ class Shell:
 
     def _tell_troubles(self) -> None:
         for trouble in self._feed.troubles():
-            if trouble.reason is None:
+            if isinstance(trouble, ToolTrouble):
+                self.screen.notice(f"{trouble.toolset}: {one_line(trouble.text)}")
+            elif trouble.reason is None:
                 self.screen.notice("The database answers again.")
             else:
                 self.screen.notice(

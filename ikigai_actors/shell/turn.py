@@ -24,7 +24,7 @@ from ikigai_actors.errors import IkigaiError, NoTurn, ProviderError, SystemClose
 from ikigai_actors.futures import Future
 from ikigai_actors.messages import NO_DATA, Kind, Message, storable
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.publisher import Event, StoreTrouble, Streamed
+from ikigai_actors.publisher import Event, StoreTrouble, Streamed, ToolTrouble
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.screen import Screen
 from ikigai_actors.system import ActorSystem
@@ -83,7 +83,7 @@ class Feed:
         self._lock = threading.Lock()
         self._followed: dict[str, deque[Event]] = {}
         self._on_the_way: dict[str, list[Event]] = {}
-        self._troubles: list[StoreTrouble] = []
+        self._troubles: list[StoreTrouble | ToolTrouble] = []
         self._subscription = system.subscribe(self.hear)
 
     def close(self) -> None:
@@ -95,7 +95,7 @@ class Feed:
         with self._lock:
             if isinstance(event, StoreTrouble) and event.final:
                 pass  # the session ends, with its own words
-            elif isinstance(event, StoreTrouble):
+            elif isinstance(event, StoreTrouble | ToolTrouble):
                 self._troubles.append(event)
             elif (queue := self._followed.get(event.agent_uuid)) is not None:
                 queue.append(event)
@@ -122,8 +122,8 @@ class Feed:
             queue = self._followed.get(uuid)
             return queue.popleft() if queue else None
 
-    def troubles(self) -> list[StoreTrouble]:
-        """What is new about the store."""
+    def troubles(self) -> list[StoreTrouble | ToolTrouble]:
+        """What is new about the store and the tools."""
         with self._lock:
             new, self._troubles = self._troubles, []
             return new

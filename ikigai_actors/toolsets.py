@@ -1,0 +1,36 @@
+"""Toolsets: tools that share something which outlives a call: a directory and its shells, a server.
+
+    ActorSystem.open(tools=[count_lines, Workspace("src"), McpServer("uvx mcp-server-time")])
+
+A toolset is opened with the system and closed with it; it is told when an agent is gone. All its coroutines run on the
+runtime's event loop, where they must not block.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+
+from ikigai_actors.tools import Tool
+
+Tell = Callable[[str], None]
+"""Takes a sentence that a person should read: a server that died, say. Any thread may call it."""
+
+
+class Toolset(ABC):
+    """Tools that share something."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """How a person knows it."""
+
+    @abstractmethod
+    async def open(self, tell: Tell) -> Sequence[Tool]:
+        """Start what the tools need, and return them. Raises `BadInput` when that cannot be; nothing is left then."""
+
+    @abstractmethod
+    async def leave(self, agent: str) -> None:
+        """An agent acts no more on this host: end what it alone held."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """End everything."""

@@ -1,0 +1,87 @@
+"""Toolsets live as long as the system, know which agents are gone, and fail at open without leaving anything."""
+
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from ikigai_actors import ActorSystem, BadInput, ScriptedProvider
+from ikigai_actors.publisher import Event, ToolTrouble
+from ikigai_actors.tools import Tool, tool
+from ikigai_actors.toolsets import Tell, Toolset
+from tests.calling import calling, requests_of, results
+from tests.gate import DEADLINE
+
+
+class Recorder(Toolset):
+    """Writes down what is done with it."""
+
+    name = "recorder"
+
+    def __init__(self, fails: bool = False) -> None:
+        self.did: list[str] = []
+        self.left = threading.Event()
+        self._fails = fails
+        self.tell: Tell = print
+
+    async def open(self, tell: Tell) -> Sequence[Tool]:
+        if self._fails:
+            raise BadInput("This one cannot be opened.")
+        self.did.append("open")
+        self.tell = tell
+
+        @tool
+        def recorded() -> str:
+            return "from the set"
+
+        return [recorded]
+
+    async def leave(self, agent: str) -> None:
+        self.did.append(f"leave {agent}")
+        self.left.set()
+
+    async def close(self) -> None:
+        self.did.append("close")
+
+
+def test_a_toolset_lives_as_long_as_the_system_and_its_tools_are_called() -> None:
+    recorder, script = Recorder(), ScriptedProvider([calling("recorded"), "done"])
+    with ActorSystem.open(":memory:", provider=script, tools=[recorder]) as system:
+        assert system.root.prompt("go").get(timeout=DEADLINE).text == "done"
+        [told] = results(requests_of(script, None)[1])
+        assert told.content == "from the set"
+        assert recorder.did == ["open"]
+    assert recorder.did == ["open", "close"]
+
+
+def test_a_toolset_hears_which_agent_is_gone() -> None:
+    recorder = Recorder()
+    with ActorSystem.open(":memory:", provider=ScriptedProvider([]), tools=[recorder]) as system:
+        child = system.root.fork()
+        system.actor(child.uuid).stop()
+        assert recorder.left.wait(DEADLINE)
+        assert recorder.did == ["open", f"leave {child.uuid}"]
+
+
+def test_what_a_toolset_tells_reaches_subscribers() -> None:
+    recorder, heard = Recorder(), threading.Event()
+    events: list[Event] = []
+
+    def hear(event: Event) -> None:
+        events.append(event)
+        heard.set()
+
+    with ActorSystem.open(":memory:", provider=ScriptedProvider([]), tools=[recorder]) as system:
+        system.subscribe(hear)
+        recorder.tell("its server is gone")
+        assert heard.wait(DEADLINE)
+    assert events == [ToolTrouble("recorder", "its server is gone")]
+
+
+def test_a_toolset_that_cannot_be_opened_leaves_the_database_free_and_the_others_closed(durable: str) -> None:
+    recorder = Recorder()
+    with pytest.raises(BadInput, match="cannot be opened"):
+        ActorSystem.open(durable, provider=ScriptedProvider([]), tools=[recorder, Recorder(fails=True)])
+    assert recorder.did == ["open", "close"]
+    with ActorSystem.open(durable, provider=ScriptedProvider([])) as system:
+        assert system.root.state == "idle"
