@@ -84,6 +84,8 @@ CREATE TABLE messages (
 );
 -- The walk backwards ends at the latest clear.
 CREATE INDEX messages_clear ON messages (agent_uuid, id) WHERE kind = 'clear';
+-- Which calls wait for a person.
+CREATE INDEX messages_approval ON messages (agent_uuid, id) WHERE kind = 'approval';
 
 -- Mail. Ids count per recipient, from agents.mailed, and never shift. Read and deleted by the recipient alone.
 CREATE TABLE mail (

@@ -26,6 +26,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ikigai_actors.calls import PendingCall
     from ikigai_actors.errors import (
         AgentDead,
         AgentNotFound,
@@ -88,6 +89,7 @@ _HOMES = {
     "NoCurrentAgent": "ikigai_actors.errors",
     "NoTurn": "ikigai_actors.errors",
     "OfflineProvider": "ikigai_actors.providers.offline",
+    "PendingCall": "ikigai_actors.calls",
     "ProviderError": "ikigai_actors.errors",
     "Reply": "ikigai_actors.providers.base",
     "Request": "ikigai_actors.providers.base",
@@ -138,6 +140,7 @@ __all__ = [
     "NoCurrentAgent",
     "NoTurn",
     "OfflineProvider",
+    "PendingCall",
     "ProviderError",
     "Reply",
     "Request",

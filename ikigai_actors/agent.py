@@ -12,12 +12,13 @@ Between a verdict and its effects the actor looks for signals, so a turn that wa
 No effect starts while the host may have lost its lease.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ikigai_actors import events as on
 from ikigai_actors import machine
-from ikigai_actors.calls import recover
+from ikigai_actors.actor_messages import Buried, GoOn, LoadFailed, LogRead
+from ikigai_actors.calls import Call, recover
 from ikigai_actors.errands import Errands
 from ikigai_actors.errors import Fenced, HistoryError, IkigaiError, SystemClosed
 from ikigai_actors.futures import Future
@@ -27,36 +28,12 @@ from ikigai_actors.journal import Committed, Failed, Refused, Verdict
 from ikigai_actors.log import Log
 from ikigai_actors.pooled import ActorGone, PooledActor
 from ikigai_actors.runtime import Runtime
-from ikigai_actors.state import WORKING, Answer, Effect, Phase, RequestModel, RunTool, Spawn, State, Step
+from ikigai_actors.state import WORKING, Answer, AskApproval, Effect, Phase, RequestModel, RunTool, Spawn, State, Step
 from ikigai_actors.statistics import AgentStatistics, Tally
 from ikigai_actors.units import Append, Birth, Fence, LogUnit
 
-OUTWARD = (RequestModel, RunTool)
+OUTWARD = (RequestModel, RunTool, AskApproval)
 """The effects that leave the process; while the lease may be lost they wait."""
-
-
-@dataclass(frozen=True, slots=True)
-class LogRead:
-    """The log was read."""
-
-    log: Log
-
-
-@dataclass(frozen=True, slots=True)
-class LoadFailed:
-    """The log could not be read: the agent's rows are wrong, or the store did not answer."""
-
-    error: IkigaiError
-
-
-@dataclass(frozen=True, slots=True)
-class GoOn:
-    """Look again at what waits: the host may act again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Buried:
-    """The registry says that the agent is dead."""
 
 
 class AgentActor(PooledActor):
@@ -122,7 +99,7 @@ class AgentActor(PooledActor):
                 self._stop()
             case on.Interrupt():
                 self._now_or_later(replace(message, partial=self._cancel()))
-            case on.AskOutcome() | on.Resume():
+            case on.AskOutcome() | on.Resume() | on.Decide():
                 self._now_or_later(message)
             case on.ReplyReceived() | on.ReplyFailed():
                 self._answered(message)
@@ -140,7 +117,7 @@ class AgentActor(PooledActor):
                 self._later.append(message)
         self._go_on()
 
-    def _now_or_later(self, command: on.AskOutcome | on.Resume | on.Interrupt) -> None:
+    def _now_or_later(self, command: on.AskOutcome | on.Resume | on.Decide | on.Interrupt) -> None:
         """What waits for no turn is looked at now, unless the log must be read first."""
         if machine.accepts(self.state, command):
             self._decide(command)
@@ -260,15 +237,25 @@ class AgentActor(PooledActor):
                 effect.caller.settle(effect.value)
             case Spawn():
                 self._spawn(effect.birth)
-            case RequestModel() | RunTool() if effect.request != self.state.request or self.state.phase not in WORKING:
+            case RequestModel() | RunTool() | AskApproval() if (
+                effect.request != self.state.request or self.state.phase not in WORKING
+            ):
                 pass  # the turn was interrupted between the commit and now
             case RequestModel():
                 assert self._log is not None  # an agent in a turn is loaded
                 self.tally.asked()
                 self._errands.ask_model(self.state, self._log)
             case RunTool():
-                [call] = [call for call in self.state.calls if call.id == effect.call]
-                self._errands.run_tool(effect.request, call)
+                self._errands.run_tool(effect.request, self._call(effect.call))
+            case AskApproval():
+                self._errands.ask_approval(self._call(effect.call))
+
+    def _is_due(self, effect: RequestModel | RunTool | AskApproval) -> bool:
+        return effect.request == self.state.request and self.state.phase in WORKING
+
+    def _call(self, call_id: str) -> Call:
+        [call] = [call for call in self.state.calls if call.id == call_id]
+        return call
 
     def _cancel(self) -> str:
         """End what is outside; return what was received of the model's reply."""

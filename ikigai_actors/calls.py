@@ -1,12 +1,15 @@
 """The calls of one reply, while they are carried out. Pure: decides which may start, and reads where a crash left them.
 
 A call is *waiting* until it is started or refused, *running* from its committed ``tool_call`` on, and *done* when its
-``tool_result`` is committed. Ordinary calls run beside one another, unless their tool runs alone; process calls
-(``fork``) are performed by the agent itself, in order, once no ordinary call runs.
+``tool_result`` is committed. Where the policy says ask, it is *asking* in between, from a committed ``approval`` on
+until somebody decides: *approved* by a second ``approval``, or denied by its result. Ordinary calls run beside one
+another, unless their tool runs alone; process calls (``fork``) are performed by the agent itself, in order, once no
+ordinary call runs. Nothing waits for a call that asks, but the next request to the model.
 
 What a crash leaves of a call, and what resuming makes of it:
 
-    waiting                       nothing was done          it is started
+    waiting, approved             nothing was done          it is started
+    asking                        nothing was done          it asks on
     running, tool idempotent      perhaps done              it is started again
     running, tool not idempotent  perhaps done              an error result says so, and the model decides
     a process call                done with its result,     it is performed
@@ -14,10 +17,10 @@ What a crash leaves of a call, and what resuming makes of it:
     done                          done                      its result stands
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from ikigai_actors.assembly import reply_of
 from ikigai_actors.messages import Kind, Message
@@ -36,6 +39,8 @@ class Progress(StrEnum):
     """How far a call is."""
 
     WAITING = "waiting"
+    ASKING = "asking"
+    APPROVED = "approved"
     RUNNING = "running"
     DONE = "done"
 
@@ -45,9 +50,13 @@ class Call:
     """One call of a reply."""
 
     id: str
+    """Unique within its reply."""
     name: str
+    """The tool's name."""
     input: Mapping[str, Any]
     progress: Progress = Progress.WAITING
+    reply: int = 0
+    """Position of the reply that asks for it."""
 
 
 class Policy(StrEnum):
@@ -69,7 +78,27 @@ class Facts:
     """It runs when no other call of the reply does."""
     policy: Policy = Policy.ALLOW
     """Whether its calls may run."""
+    denial: str = ""
+    """What the model is told when the policy is to deny them."""
 
+
+class PendingCall(NamedTuple):
+    """A call that waits for somebody to decide."""
+
+    agent: str
+    """The agent whose model asks for it, by uuid."""
+    reply: int
+    """Position of the reply that asks for it."""
+    id: str
+    """Unique within the reply."""
+    tool: str
+    """The tool's name."""
+    input: Mapping[str, Any]
+    """The arguments."""
+
+
+Approver = Callable[[PendingCall], bool | str]
+"""Decides: True approves, False denies, a text denies and says why. It may block; each call has a thread of its own."""
 
 Calls = tuple[Call, ...]
 Book = Mapping[str, Facts]
@@ -78,7 +107,7 @@ Book = Mapping[str, Facts]
 
 def calls_of(reply: Message) -> Calls:
     """The calls that an assistant message asks for."""
-    return tuple(Call(call.id, call.name, call.input) for call in reply_of(reply).tool_calls)
+    return tuple(Call(call.id, call.name, call.input, reply=reply.id) for call in reply_of(reply).tool_calls)
 
 
 def recover(messages: Iterable[Message]) -> Calls:
@@ -88,6 +117,9 @@ def recover(messages: Iterable[Message]) -> Calls:
         match message.kind:
             case Kind.ASSISTANT:
                 calls = calls_of(message)
+            case Kind.APPROVAL:
+                now = Progress.APPROVED if message.data.get("approved") else Progress.ASKING
+                calls = progress(calls, (message.data.get("tool_use_id"),), now)
             case Kind.TOOL_CALL:
                 calls = progress(calls, (message.data.get("tool_use_id"),), Progress.RUNNING)
             case Kind.TOOL_RESULT:
@@ -106,19 +138,40 @@ def running(calls: Calls) -> bool:
     return any(call.progress is Progress.RUNNING for call in calls)
 
 
+def pending(agent: str, call: Call) -> PendingCall:
+    """An agent's call, for whoever decides on it."""
+    return PendingCall(agent, call.reply, call.id, call.name, call.input)
+
+
+def asking(calls: Calls) -> Calls:
+    """The calls that wait for a person."""
+    return tuple(call for call in calls if call.progress is Progress.ASKING)
+
+
 def unknown(calls: Calls, book: Book) -> Calls:
-    """The waiting calls of tools that are not on offer."""
-    return tuple(call for call in calls if _waits(call) and call.name not in book)
+    """The calls of tools that are not on offer, as far as they have not started."""
+    return tuple(call for call in calls if call.progress in _BEFORE and call.name not in book)
+
+
+def denied(calls: Calls, book: Book) -> Calls:
+    """The calls that the policy forbids, unless a person has approved them."""
+    undecided = (Progress.WAITING, Progress.ASKING)
+    return tuple(call for call in calls if call.progress in undecided and book[call.name].policy is Policy.DENY)
+
+
+def to_be_asked(calls: Calls, book: Book) -> Calls:
+    """The calls of which a person is to be asked now."""
+    return tuple(call for call in calls if call.progress is Progress.WAITING and book[call.name].policy is Policy.ASK)
 
 
 def startable(calls: Calls, book: Book) -> Calls:
-    """The waiting ordinary calls that may start now, in order; one whose tool runs alone waits for those before it."""
+    """The ordinary calls that may start now, in order; one whose tool runs alone waits for those before it."""
     chosen: list[Call] = []
     busy = running(calls)
     if any(call.progress is Progress.RUNNING and _alone(call, book) for call in calls):
         return ()
     for call in calls:
-        if not _waits(call) or call.name == FORK:
+        if call.name == FORK or not _may_start(call, book):
             continue
         if _alone(call, book):
             return tuple(chosen) if busy or chosen else (call,)
@@ -128,7 +181,7 @@ def startable(calls: Calls, book: Book) -> Calls:
 
 def next_fork(calls: Calls) -> Call | None:
     """The first process call that waits."""
-    return next((call for call in calls if _waits(call)), None)
+    return next((call for call in calls if call.progress is Progress.WAITING), None)
 
 
 def settle_cut_off(calls: Calls, book: Book) -> tuple[Calls, Calls]:
@@ -136,12 +189,18 @@ def settle_cut_off(calls: Calls, book: Book) -> tuple[Calls, Calls]:
     cut = [call for call in calls if call.progress is Progress.RUNNING]
     again = [call.id for call in cut if call.name in book and book[call.name].idempotent]
     lost = tuple(call for call in cut if call.id not in again)
-    going_on = progress(progress(calls, again, Progress.WAITING), (call.id for call in lost), Progress.DONE)
+    going_on = progress(progress(calls, again, Progress.APPROVED), (call.id for call in lost), Progress.DONE)
     return going_on, lost
 
 
-def _waits(call: Call) -> bool:
-    return call.progress is Progress.WAITING
+_BEFORE = (Progress.WAITING, Progress.ASKING, Progress.APPROVED)
+
+
+def _may_start(call: Call, book: Book) -> bool:
+    """Whether policy or a person allows it; one that asks may start when the policy has changed."""
+    if call.progress is Progress.APPROVED:
+        return True
+    return call.progress in (Progress.WAITING, Progress.ASKING) and book[call.name].policy is Policy.ALLOW
 
 
 def _alone(call: Call, book: Book) -> bool:

@@ -5,7 +5,9 @@ from dataclasses import replace
 from ikigai_actors import events as on
 from ikigai_actors.assembly import assemble
 from ikigai_actors.calls import Call as ModelsCall
+from ikigai_actors.calls import pending
 from ikigai_actors.errors import ProviderError
+from ikigai_actors.futures import Future
 from ikigai_actors.inbox import Inbox
 from ikigai_actors.log import Log
 from ikigai_actors.messages import storable
@@ -81,6 +83,19 @@ class Errands:
         if self._runs is None:
             self._runs = {}
         self._runs[call.id] = run
+
+    def ask_approval(self, call: ModelsCall) -> None:
+        """Have the program decide on a call; a person is asked by nobody but the shell."""
+        approver = self._runtime.approver
+        if approver is None:
+            return
+        inbox, asked = self._inbox, pending(self._uuid, call)
+
+        def decided(decision: bool | str) -> None:
+            reason = decision if isinstance(decision, str) else ""
+            inbox.put_urgent(on.Decide(call.reply, call.id, decision is True, storable(reason), False, Future()))
+
+        self._runtime.outside.consult(lambda: approver(asked), self._runtime.handle(self._uuid), decided)
 
     def finished(self, call: str) -> None:
         """The tool of a call is done."""

@@ -83,6 +83,22 @@ class AskOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Decide:
+    """Somebody was asked about a call, and has decided; answered with whether it was still to be decided."""
+
+    reply: int
+    """Position of the reply that asks for it."""
+    call: str
+    """The call's id."""
+    approved: bool
+    reason: str
+    """Why not."""
+    always: bool
+    """From now on no call of this tool asks."""
+    caller: Caller
+
+
+@dataclass(frozen=True, slots=True)
 class Interrupt:
     """End the turn in progress now; answered with whether there was one."""
 
@@ -151,6 +167,6 @@ class GoOn:
     """A uuid that nobody has, for a child."""
 
 
-Command = Prompt | Fork | Clear | SetMark | Rewind | Configure | Resume | AskOutcome
+Command = Prompt | Fork | Clear | SetMark | Rewind | Configure | Resume | AskOutcome | Decide
 Completion = Loaded | ReplyReceived | ReplyFailed | ToolFinished | CallRefused
 Event = Command | Completion | Interrupt | GoOn

@@ -99,7 +99,7 @@ class LogCheck:
                 self._marks |= anchors(message)
             case Kind.REWIND:
                 self._refer(message, f"mark {message.data.get('mark')!r}")
-            case Kind.TOOL_CALL | Kind.TOOL_RESULT:
+            case Kind.TOOL_CALL | Kind.TOOL_RESULT | Kind.APPROVAL:
                 self._refer(message, f"call {message.data.get('tool_use_id')!r}")
             case Kind.FORK if "parent" in message.data:  # the child's side
                 told = message.data["parent"]

@@ -14,9 +14,10 @@ that may follow once the unit is committed. It decides; `AgentActor` commits, pe
 
 What a crash leaves, state by state. ``unloaded``, ``idle``: nothing open. ``waiting_for_model``: the prompt and the
 open turn are committed, the reply is not; the agent comes back ``interrupted`` and `Resume` sends the history again.
-``running_tools``: the reply is committed, and of each call what calls.py lists; `Resume` goes on there. Between a
-commit and its effects: the same, since an effect only ever answers a caller (who is gone) or starts what `Resume`
-starts again.
+``running_tools``: the reply is committed, and of each call what calls.py lists; `Resume` goes on there. A call may
+wait for a person meanwhile (``waiting for approval``): the question is committed, so it is still open after a crash.
+Between a commit and its effects: the same, since an effect only ever answers a caller (who is gone) or starts what
+`Resume` starts again.
 
 A command that cannot run yet is left with the actor, which offers it again after each step (`accepts`): forks wait for
 a step boundary, everything else for the end of the turn. A completion that answers an older request changes nothing.
@@ -26,15 +27,26 @@ from dataclasses import replace
 
 from ikigai_actors import events as on
 from ikigai_actors.assembly import reply_message_data, reply_of
-from ikigai_actors.calls import Book, Progress, calls_of, settle_cut_off
+from ikigai_actors.calls import Book, Progress, asking, calls_of, settle_cut_off
 from ikigai_actors.drafts import INTERRUPTED, Draft, advance, close_and_write, end_turn, messages_of, write
 from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
 from ikigai_actors.events import Event
 from ikigai_actors.forks import fork_by_command
 from ikigai_actors.messages import NO_DATA, Kind, Message, storable
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.state import BETWEEN_TURNS, WORKING, Answer, Outcome, Phase, RequestModel, State, Step
-from ikigai_actors.toolsteps import finished, go_on, lose, refuse, request_model
+from ikigai_actors.state import (
+    BETWEEN_TURNS,
+    WORKING,
+    Answer,
+    AskApproval,
+    Effect,
+    Outcome,
+    Phase,
+    RequestModel,
+    State,
+    Step,
+)
+from ikigai_actors.toolsteps import decide, finished, go_on, lose, refuse, request_model
 from ikigai_actors.units import LogUnit
 
 NO_TOOLS: Book = {}
@@ -46,8 +58,8 @@ def accepts(state: State, command: Event) -> bool:
         case on.Loaded():
             return True
         case on.Fork():
-            done = all(call.progress is Progress.DONE for call in state.calls)
-            return state.phase in BETWEEN_TURNS or (state.phase is Phase.RUNNING_TOOLS and done)
+            at_rest = all(call.progress in (Progress.DONE, Progress.ASKING) for call in state.calls)
+            return state.phase in BETWEEN_TURNS or (state.phase is Phase.RUNNING_TOOLS and at_rest)
         case on.Prompt() | on.Clear() | on.SetMark() | on.Rewind() | on.Configure():
             return state.phase in BETWEEN_TURNS
         case on.GoOn():
@@ -87,6 +99,8 @@ def step(state: State, event: Event, now: int, book: Book = NO_TOOLS) -> Step:
             return _interrupt(state, event, now)
         case on.Resume():
             return _resume(state, event, now, book)
+        case on.Decide():
+            return _decide(state, event, now)
         case on.AskOutcome():
             return _outcome(state, event)
         case on.Fork():
@@ -160,15 +174,23 @@ def _resume(state: State, event: on.Resume, now: int, book: Book) -> Step:
     """Go on where the turn was cut off: with the calls of its last reply, or by asking the model again."""
     if state.phase is not Phase.INTERRUPTED:
         return Step(state, effects=(Answer(event.caller, False),))
-    told = Answer(event.caller, True)
     calls, lost = settle_cut_off(state.calls, book)
+    questions = (AskApproval(state.request, call.id) for call in asking(calls))
+    told: tuple[Effect, ...] = (Answer(event.caller, True), *questions)
     if not calls:
         asked = request_model(state)
-        return replace(asked, effects=(told, *asked.effects))
+        return replace(asked, effects=(*told, *asked.effects))
     going_on = replace(state, phase=Phase.RUNNING_TOOLS, calls=calls)
     if not lost:
-        return Step(going_on, effects=(told,))
-    return replace(lose(going_on, lost, now), effects=(told,), caller=event.caller)
+        return Step(going_on, effects=told)
+    return replace(lose(going_on, lost, now), effects=told, caller=event.caller)
+
+
+def _decide(state: State, event: on.Decide, now: int) -> Step:
+    """Somebody decides on a call, also on one of a turn that was cut off; the first decision counts."""
+    if not any((call.reply, call.id) == (event.reply, event.call) for call in asking(state.calls)):
+        return Step(state, effects=(Answer(event.caller, False),))
+    return decide(state, event, now)
 
 
 def _outcome(state: State, event: on.AskOutcome) -> Step:

@@ -226,6 +226,22 @@ class Outside:
                 self._loop.call_soon_threadsafe(begin)
         return run
 
+    def consult(self, decide: Callable[[], bool | str], agent: object, done: Callable[[bool | str], None]) -> None:
+        """Ask the program whether a call may run, on a thread of its own; a failure of its code denies."""
+
+        async def ask() -> None:
+            acting_agent.set(agent)
+            try:
+                decision = await in_thread(decide, "ikigai-approver")
+            except Exception as error:  # other people's code
+                logger.exception("An approver failed")
+                decision = f"the program that decides failed: {type(error).__name__}"
+            done(decision)
+
+        with self._closing:
+            if not self._closed:
+                asyncio.run_coroutine_threadsafe(ask(), self._loop)
+
     async def _with_time_limit(self, tool: Tool, arguments: Mapping[str, Any]) -> Result:
         """The time counts from the start of the tool, not from when it began to wait for its thread."""
         if tool.is_async:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from ikigai_actors.calls import Approver
 from ikigai_actors.clock import Clock
 from ikigai_actors.errors import ProviderUnknown
 from ikigai_actors.host import Host
@@ -58,6 +59,8 @@ class Runtime:
     dispatcher: Dispatcher
     providers: Providers
     toolbox: Toolbox
+    approver: Approver | None
+    """Decides on calls that ask; None when a person does, in good time."""
     random_bytes: RandomBytes
     handle: Callable[[str], object]
     """The handle of the agent with this uuid, for `current_agent`."""

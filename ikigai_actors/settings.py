@@ -5,6 +5,7 @@ system      the system prompt
 max_tokens  the most tokens of a reply
 thinking    how much the model thinks, a dict as in the Messages API
 tools       the names of the tools that it has; without it, all
+policies    whether its tools may be used: by name ``allow``, ``ask`` or ``deny``; else each tool's own policy holds
 """
 
 import json
@@ -19,9 +20,17 @@ def _is_texts(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
 
 
+POLICIES = ("allow", "ask", "deny")
+
+
+def _is_policies(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(name, str) and what in POLICIES for name, what in value.items())
+
+
 SETTINGS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "max_tokens": (lambda value: isinstance(value, int) and not isinstance(value, bool), "a whole number of tokens"),
     "model": (lambda value: isinstance(value, str), "'provider:model'"),
+    "policies": (_is_policies, "a dict from tools' names to 'allow', 'ask' or 'deny'"),
     "system": (lambda value: isinstance(value, str), "text"),
     "thinking": (lambda value: isinstance(value, dict), "a dict as in the Messages API"),
     "tools": (_is_texts, "a list of tools' names"),

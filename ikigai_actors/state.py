@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from ikigai_actors.calls import Calls
+from ikigai_actors.calls import Calls, asking, running
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.events import Caller
 from ikigai_actors.history import EMPTY, View
@@ -23,6 +23,8 @@ class Phase(StrEnum):
     """A request is out."""
     RUNNING_TOOLS = "running tools"
     """The calls of the last reply are being carried out."""
+    WAITING_FOR_APPROVAL = "waiting for approval"
+    """As far as a person sees: calls of the last reply wait for somebody to decide, and none runs."""
     INTERRUPTED = "interrupted"
     """A turn is open that a crash cut off; resume it, or prompt anew."""
 
@@ -63,6 +65,8 @@ class State:
     @property
     def shown(self) -> Phase:
         """The phase as a person sees it: whether the log was read is the actor's own business."""
+        if self.phase is Phase.RUNNING_TOOLS and asking(self.calls) and not running(self.calls):
+            return Phase.WAITING_FOR_APPROVAL
         if self.phase is not Phase.UNLOADED:
             return self.phase
         return Phase.INTERRUPTED if self.turn else Phase.IDLE
@@ -86,6 +90,16 @@ class RunTool:
 
 
 @dataclass(frozen=True, slots=True)
+class AskApproval:
+    """Effect: have somebody decide on a call."""
+
+    request: int
+    """The request whose reply asked for it."""
+    call: str
+    """The call's id."""
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """Effect: tell a caller what came of its command; an exception is raised to it."""
 
@@ -100,7 +114,7 @@ class Spawn:
     birth: Birth
 
 
-Effect = RequestModel | RunTool | Answer | Spawn
+Effect = RequestModel | RunTool | AskApproval | Answer | Spawn
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,22 +19,24 @@ from typing import Self
 
 from ikigai_actors import events as on
 from ikigai_actors import registry
-from ikigai_actors.agent import AgentActor, Buried
+from ikigai_actors.actor_messages import Buried
+from ikigai_actors.agent import AgentActor
+from ikigai_actors.approvals import Approvals
 from ikigai_actors.boot import Casualty, Survivor, ensure_root, everything_stays, survey
+from ikigai_actors.calls import Approver
 from ikigai_actors.clock import Clock, SystemClock
 from ikigai_actors.dispatch import Workers
-from ikigai_actors.errors import AgentDead, BadInput, IkigaiError, StoreError, SystemClosed
+from ikigai_actors.errors import AgentDead, IkigaiError, StoreError, SystemClosed
 from ikigai_actors.futures import Future
 from ikigai_actors.host import LEASE, Host, take_database
 from ikigai_actors.identity import RandomBytes, new_agent_uuid
 from ikigai_actors.journal import Committed, Journal, Verdict
 from ikigai_actors.log import Archive, Log
+from ikigai_actors.opening import choose_approver, choose_providers
 from ikigai_actors.outside import Outside
 from ikigai_actors.pooled import Dispatcher
 from ikigai_actors.process_tools import ListAgents
-from ikigai_actors.providers.anthropic import AnthropicProvider
 from ikigai_actors.providers.base import Provider
-from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.publisher import Callback, Publisher, StoreTrouble, Subscription, ToolTrouble
 from ikigai_actors.reader import LogReader
 from ikigai_actors.ref import AgentRef
@@ -66,6 +68,7 @@ class ActorSystem:
         random_bytes: RandomBytes,
         dispatcher: Dispatcher,
         patience: float,
+        approver: Approver | None,
     ) -> None:
         """Put the parts together; use `open`."""
         publisher = Publisher()
@@ -92,11 +95,14 @@ class ActorSystem:
             dispatcher=dispatcher,
             providers=providers,
             toolbox=toolbox,
+            approver=approver,
             random_bytes=random_bytes,
             handle=self.handle,
             spawn=self._spawn,
             bury=self._bury,
         )
+        self.approvals = Approvals(store, self.archive, self.actor)
+        """The calls that wait for somebody to decide."""
         self._actors: dict[str, AgentActor] = {}
         self._closing = threading.Lock()
         self._closed = False
@@ -110,6 +116,7 @@ class ActorSystem:
         providers: Mapping[str, Provider] | None = None,
         tools: Iterable[Tool | Toolset] = (),
         *,
+        approvals: Approver | str = "deny",
         resume: bool = False,
         workers: int = 2,
         patience: float = 60.0,
@@ -125,6 +132,8 @@ class ActorSystem:
                 offline. Never stored.
             providers: further providers, by the name that ``model`` settings use.
             tools: what models may call, beside what every agent has; see `tool` and `Toolset`.
+            approvals: who decides on calls of tools that ask: a function (see `Approver`); ``"ask"``, a person, through
+                `approvals`; ``"deny"``, nobody; ``"allow"``, nobody either, and all are allowed.
             resume: go on with the turns that were cut off.
             workers: threads that run agents.
             patience: seconds that the store may be down before the system stops.
@@ -133,11 +142,12 @@ class ActorSystem:
         Raises:
             StoreInUse: another process runs this database.
             StoreError: the database cannot be used; the message says what to do.
-            BadInput: the URL or the provider's name cannot be used.
+            BadInput: the URL, the provider's name or a tool cannot be used.
         """
-        chosen = _choose_providers(provider, providers or {})
+        chosen = choose_providers(provider, providers or {})
         given = [*tools, ListAgents()]
-        toolbox = Toolbox(one for one in given if not isinstance(one, Toolset))
+        asked, approver = choose_approver(approvals)
+        toolbox = Toolbox((one for one in given if not isinstance(one, Toolset)), asked)
         clock, random_bytes = SystemClock(), os.urandom
         store = open_store(database)
         try:
@@ -155,7 +165,7 @@ class ActorSystem:
                 host.release()
                 store.close()
                 raise
-            system = cls(store, host, chosen, toolbox, clock, random_bytes, Workers(workers), patience)
+            system = cls(store, host, chosen, toolbox, clock, random_bytes, Workers(workers), patience, approver)
             system._boot(survivors, casualties)
         try:
             system._open_toolsets([one for one in given if isinstance(one, Toolset)])
@@ -319,15 +329,3 @@ class ActorSystem:
             self._runtime.publisher.publish(StoreTrouble(str(error), final=True))
         self._failure = error
         threading.Thread(target=self.close, name="ikigai-closing").start()
-
-
-def _choose_providers(provider: Provider | str | None, others: Mapping[str, Provider]) -> Providers:
-    registered: dict[str, Provider] = {"offline": OfflineProvider(), "anthropic": AnthropicProvider(), **others}
-    if provider is None:
-        provider = "anthropic" if os.environ.get("ANTHROPIC_API_KEY") else "offline"
-    if not isinstance(provider, str):
-        return Providers(registered, provider)
-    name, _, model = provider.partition(":")
-    if name not in registered:
-        raise BadInput(f"There is no provider {name!r}; expected one of {', '.join(sorted(registered))}.")
-    return Providers(registered, registered[name], model)

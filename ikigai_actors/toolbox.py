@@ -1,9 +1,10 @@
-"""Which tools an agent has: those of the system, less what its settings leave out."""
+"""Which tools an agent has: those of the system, less what its settings leave out; and whether they may be used."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from ikigai_actors.calls import FORK, Book, Facts
+from ikigai_actors.calls import FORK, Book, Facts, Policy
 from ikigai_actors.errors import BadInput, ProviderError
 from ikigai_actors.tools import Tool
 
@@ -28,13 +29,30 @@ FORK_DESCRIPTION: Mapping[str, Any] = {
 PROCESS: Mapping[str, Mapping[str, Any]] = {FORK: FORK_DESCRIPTION}
 """The calls that the agent performs itself, by name."""
 
+FORBIDDEN = "The settings of this agent do not allow {name}. Do without it, or ask the person to change the setting."
+
+NOBODY = (
+    "This call of {name} needs somebody's approval, and nobody can be asked here, so it was denied. A person allows it "
+    "at a terminal, with --yes, or with the setting policies; a program with approvals= when it opens the system."
+)
+
 
 class Toolbox:
     """The tools of a system."""
 
-    def __init__(self, tools: Iterable[Tool]) -> None:
-        """Raises `BadInput` as `add` does."""
+    def __init__(self, tools: Iterable[Tool], ask: Policy = Policy.DENY) -> None:
+        """Make a toolbox.
+
+        Args:
+            tools: what is in it.
+            ask: what becomes of calls whose policy is to ask: asked, when somebody is there; or all allowed, or all
+                denied.
+
+        Raises `BadInput` as `add` does.
+        """
         self._tools: dict[str, Tool] = {}
+        self._ask = ask
+        self._book: dict[str, Facts] = {name: Facts() for name in PROCESS}
         self.add(tools)
 
     def add(self, tools: Iterable[Tool]) -> None:
@@ -43,6 +61,7 @@ class Toolbox:
             if tool.name in self._tools or tool.name in PROCESS:
                 raise BadInput(f"Two tools are named {tool.name!r}; give one of them another name.")
             self._tools[tool.name] = tool
+            self._book[tool.name] = self._decided(tool.name, tool.facts, tool.facts.policy)
 
     def __getitem__(self, name: str) -> Tool:
         return self._tools[name]
@@ -65,12 +84,28 @@ class Toolbox:
 
     def book(self, settings: Mapping[str, Any]) -> Book:
         """What the machine must know of an agent's tools; those that are not registered are left out."""
-        allowed = settings.get("tools")
-        facts = {name: tool.facts for name, tool in self._tools.items()} | {name: Facts() for name in PROCESS}
-        return facts if allowed is None else {name: facts[name] for name in allowed if name in facts}
+        allowed, policies = settings.get("tools"), settings.get("policies")
+        book = self._book if allowed is None else {name: self._book[name] for name in allowed if name in self._book}
+        if not policies:
+            return book
+        return {
+            name: self._decided(name, facts, Policy(policies[name])) if name in policies else facts
+            for name, facts in book.items()
+        }
+
+    def policy(self, name: str, settings: Mapping[str, Any]) -> Policy:
+        """Whether an agent's calls of a tool may run. Raises `KeyError` for a tool that it has not."""
+        return self.book(settings)[name].policy
 
     def describe(self, settings: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
         """An agent's tools for its model, in an order that never changes. Raises `ProviderError` as `names` does."""
         return tuple(
             PROCESS[name] if name in PROCESS else self._tools[name].describe() for name in self.names(settings)
         )
+
+    def _decided(self, name: str, facts: Facts, policy: Policy) -> Facts:
+        """The facts of a tool with this policy, as things are here."""
+        denial = FORBIDDEN
+        if policy is Policy.ASK:
+            policy, denial = self._ask, NOBODY
+        return replace(facts, policy=policy, denial=denial.format(name=name) if policy is Policy.DENY else "")

@@ -3,6 +3,7 @@
 """
 
 from dataclasses import replace
+from typing import Any
 
 from ikigai_actors import events as on
 from ikigai_actors.calls import (
@@ -10,18 +11,22 @@ from ikigai_actors.calls import (
     Book,
     Call,
     Calls,
+    Policy,
     Progress,
+    asking,
+    denied,
     next_fork,
     progress,
     running,
     startable,
+    to_be_asked,
     unknown,
 )
 from ikigai_actors.drafts import Draft, advance, end_turn, messages_of
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.forks import fork_by_call, problem_of
 from ikigai_actors.messages import NO_DATA, Kind
-from ikigai_actors.state import Phase, RequestModel, RunTool, State, Step
+from ikigai_actors.state import Answer, AskApproval, Phase, RequestModel, RunTool, State, Step
 from ikigai_actors.units import LogUnit
 
 MAX_STEPS = 50
@@ -33,6 +38,11 @@ def go_on(state: State, event: on.GoOn, now: int, book: Book) -> Step:
     if missing := unknown(state.calls, book):
         known = ", ".join(sorted(book)) or "none"
         return _results(state, missing, f"There is no such tool. Tools on offer: {known}.", now)
+    if forbidden := denied(state.calls, book):
+        drafts = (_result(call, book[call.name].denial, True) for call in forbidden)
+        return _write_results(state, now, forbidden, *drafts)
+    if to_ask := to_be_asked(state.calls, book):
+        return _ask(state, to_ask, now)
     if chosen := startable(state.calls, book):
         return _start(state, chosen, now)
     if running(state.calls):
@@ -42,6 +52,8 @@ def go_on(state: State, event: on.GoOn, now: int, book: Book) -> Step:
         return (
             fork_by_call(state, call, event.fresh, now) if problem is None else _results(state, (call,), problem, now)
         )
+    if asking(state.calls):
+        return Step(state)
     if state.steps >= MAX_STEPS:
         text = f"The turn was ended after {MAX_STEPS} steps. Prompt again to let it go on."
         return end_turn(state, now, ProviderError(text), (Kind.ERROR, text, NO_DATA))
@@ -64,6 +76,23 @@ def finished(state: State, event: on.ToolFinished, now: int) -> Step:
     return _write_results(state, now, (call,), _result(call, event.content, event.is_error))
 
 
+def decide(state: State, event: on.Decide, now: int) -> Step:
+    """Somebody approved a call that asks, or denied it; for all later calls of its tool as well, if so said."""
+    [call] = [call for call in asking(state.calls) if call.id == event.call]
+    drafts: list[Draft]
+    if event.approved:
+        drafts = [(Kind.APPROVAL, call.name, {**_of(call), "approved": True})]
+        if event.always:
+            policies = {**state.view.settings.get("policies", {}), call.name: Policy.ALLOW.value}
+            drafts.append((Kind.CONFIGURE, "", {"policies": policies}))
+    else:
+        drafts = [_result(call, f"This call was denied: {event.reason or 'no reason was given'}", True)]
+    messages = messages_of(state.uuid, state.head, now, tuple(drafts))
+    decided = Progress.APPROVED if event.approved else Progress.DONE
+    after = advance(state, messages, calls=progress(state.calls, (call.id,), decided))
+    return Step(after, LogUnit(state.uuid, messages), (Answer(event.caller, True),), event.caller)
+
+
 def lose(state: State, lost: Calls, now: int) -> Step:
     """Give the calls that a crash cut off the result that says so."""
     return _results(state, lost, PERHAPS_RUN, now)
@@ -74,9 +103,18 @@ def refuse(state: State, call: str, reason: str, now: int) -> Step:
     return _results(state, tuple(known for known in state.calls if known.id == call), reason, now)
 
 
+def _ask(state: State, chosen: Calls, now: int) -> Step:
+    """The questions whether calls may run; somebody hears of them when they are committed."""
+    drafts = tuple((Kind.APPROVAL, call.name, _of(call)) for call in chosen)
+    messages = messages_of(state.uuid, state.head, now, drafts)
+    ids = [call.id for call in chosen]
+    after = advance(state, messages, calls=progress(state.calls, ids, Progress.ASKING))
+    return Step(after, LogUnit(state.uuid, messages), tuple(AskApproval(state.request, call) for call in ids))
+
+
 def _start(state: State, chosen: Calls, now: int) -> Step:
     """The write-ahead records of calls that start together; they start when these are committed."""
-    drafts = tuple((Kind.TOOL_CALL, call.name, {"tool_use_id": call.id, "name": call.name}) for call in chosen)
+    drafts = tuple((Kind.TOOL_CALL, call.name, _of(call)) for call in chosen)
     messages = messages_of(state.uuid, state.head, now, drafts)
     ids = [call.id for call in chosen]
     after = advance(state, messages, calls=progress(state.calls, ids, Progress.RUNNING))
@@ -94,5 +132,10 @@ def _write_results(state: State, now: int, calls: Calls, *drafts: Draft) -> Step
 
 
 def _result(call: Call, content: str, is_error: bool) -> Draft:
-    data = {"tool_use_id": call.id, "name": call.name}
+    data = _of(call)
     return (Kind.TOOL_RESULT, content, {**data, "is_error": True} if is_error else data)
+
+
+def _of(call: Call) -> dict[str, Any]:
+    """The data of a message about a call."""
+    return {"tool_use_id": call.id, "name": call.name}

@@ -11,6 +11,7 @@ from ikigai_actors.calls import (
     Call,
     Calls,
     Facts,
+    Policy,
     Progress,
     calls_of,
     recover,
@@ -26,6 +27,8 @@ BOOK: Book = {
     "read": Facts(idempotent=True),
     "write": Facts(),
     "shell": Facts(alone=True),
+    "send": Facts(policy=Policy.ASK),
+    "drop": Facts(policy=Policy.DENY, denial="not here"),
     "fork": Facts(),
 }
 
@@ -36,12 +39,14 @@ def call(text: str, progress: Progress = Progress.WAITING, **arguments: Any) -> 
     return Call(call_id, name, arguments, progress)
 
 
-def calls(*texts: str, running: str = "", done: str = "") -> Calls:
-    """Calls, from ``id:name``; those whose ids are in ``running`` and ``done`` are that far."""
-    far = {Progress.RUNNING: running.split(), Progress.DONE: done.split()}
+def calls(*texts: str, reply: int = 0, **far_ids: str) -> Calls:
+    """Calls, from ``id:name``; ``running="2 3"`` says that those with these ids are that far."""
+    far = {Progress(name): given.split() for name, given in far_ids.items()}
     made = map(call, texts)
     return tuple(
-        replace(one, progress=next((progress for progress, ids in far.items() if one.id in ids), one.progress))
+        replace(
+            one, reply=reply, progress=next((progress for progress, ids in far.items() if one.id in ids), one.progress)
+        )
         for one in made
     )
 
@@ -108,12 +113,12 @@ def test_calls_are_recovered_as_far_as_the_log_says_they_came() -> None:
         message(Kind.TOOL_CALL, "2"),
         message(Kind.TOOL_RESULT, "2"),
     ]
-    assert recover(log) == calls("1:read", "2:read", "3:write", "4:fork", running="1", done="2")
+    assert recover(log) == calls("1:read", "2:read", "3:write", "4:fork", reply=1, running="1", done="2")
 
 
 def test_only_the_calls_of_the_latest_reply_are_recovered() -> None:
     log = [reply("1:read"), message(Kind.TOOL_CALL, "1"), message(Kind.TOOL_RESULT, "1"), reply("1:write")]
-    assert recover(log) == calls("1:write")
+    assert recover(log) == calls("1:write", reply=1)
     assert recover([*log, reply()]) == ()
     assert recover([]) == ()
 
@@ -136,4 +141,4 @@ def test_of_the_calls_that_were_cut_off_the_idempotent_start_again_and_the_other
     cut = calls("1:read", "2:write", "3:gone", "4:write", "5:read", running="1 2 3", done="5")
     going_on, lost = settle_cut_off(cut, BOOK)
     assert ids(lost) == ["2", "3"]
-    assert going_on == calls("1:read", "2:write", "3:gone", "4:write", "5:read", done="2 3 5")
+    assert going_on == calls("1:read", "2:write", "3:gone", "4:write", "5:read", done="2 3 5", approved="1")

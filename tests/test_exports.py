@@ -31,6 +31,7 @@ PUBLIC = [
     "NoCurrentAgent",
     "NoTurn",
     "OfflineProvider",
+    "PendingCall",
     "ProviderError",
     "Reply",
     "Request",

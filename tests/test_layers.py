@@ -11,8 +11,9 @@ ROOT = Path(__file__).parent.parent
 LAYERS = (
     {"shell"},
     {"system"},
-    {"process_tools", "ref", "agent"},
-    {"errands"},
+    {"opening"},
+    {"process_tools", "ref", "agent", "approvals"},
+    {"actor_messages", "errands"},
     {"runtime"},
     {"host", "journal", "boot", "fsck", "outside", "publisher", "reader", "statistics", "toolbox"},
     {"dispatch", "seeded", "logcheck"},

@@ -18,7 +18,7 @@ from ikigai_actors.history import EMPTY
 from ikigai_actors.machine import step
 from ikigai_actors.messages import Kind, Message
 from ikigai_actors.providers.base import Reply, ToolCall
-from ikigai_actors.state import RequestModel, RunTool, Spawn, State, Step
+from ikigai_actors.state import AskApproval, RequestModel, RunTool, Spawn, State, Step
 from ikigai_actors.tools import tool
 from tests.calling import calling, faults
 from tests.gate import DEADLINE
@@ -42,13 +42,14 @@ class Turn:
         self.births = 0
         self._outside: list[on.ToolFinished] = []
         self._effects: list[RunTool] = []
+        self._questions: list[AskApproval] = []
         self._state = State("me", 0)
         self.over = False
         self.crash()
 
     def crash(self) -> None:
         """All that was in memory is gone; the agent is loaded, and its turn resumed."""
-        self._outside, self._effects = [], []
+        self._outside, self._effects, self._questions = [], [], []
         state = State("me", len(self.log), OPENING)
         loaded = on.Loaded(len(self.log), EMPTY, recover(self.log), None)
         self._state = step(state, loaded, NOW, BOOK).state
@@ -59,7 +60,10 @@ class Turn:
         possible: list[Callable[[], None]] = []
         if self._outside:
             possible.append(self._finish)
-        possible.append(self._perform if self._effects else self._go_on)
+        if self._questions:
+            possible.append(self._decide)
+        if self._effects or not (self._outside or self._questions) or self._chance.randrange(2):
+            possible.append(self._perform if self._effects else self._go_on)
         possible[self._chance.randrange(len(possible))]()
 
     def _go_on(self) -> None:
@@ -69,6 +73,11 @@ class Turn:
         effect = self._effects.pop(0)
         self.started[effect.call] += 1
         self._outside.append(on.ToolFinished(effect.request, effect.call, "did", False))
+
+    def _decide(self) -> None:
+        question = self._questions.pop(self._chance.randrange(len(self._questions)))
+        approved = bool(self._chance.randrange(2))
+        self._take(step(self._state, on.Decide(2, question.call, approved, "no", False, "person"), NOW, BOOK))
 
     def _finish(self) -> None:
         result = self._outside.pop(self._chance.randrange(len(self._outside)))
@@ -83,6 +92,8 @@ class Turn:
             match effect:
                 case RunTool():
                     self._effects.append(effect)
+                case AskApproval():
+                    self._questions.append(effect)
                 case RequestModel():
                     self.over = True
                 case Spawn():
@@ -90,7 +101,7 @@ class Turn:
 
 
 @given(
-    st.lists(st.sampled_from(["read", "write", "shell", "fork", "gone"]), min_size=1, max_size=6),
+    st.lists(st.sampled_from(["read", "write", "shell", "send", "drop", "fork", "gone"]), min_size=1, max_size=6),
     st.lists(st.integers(0, 12), max_size=3),
     st.randoms(use_true_random=False),
 )
@@ -112,7 +123,10 @@ def test_whenever_it_crashes_each_call_is_done_as_often_as_it_should_be(
     assert turn.births == names.count("fork")
     for place, name in enumerate(names):
         times = turn.started[str(place)]
-        assert times >= 1 if name == "read" else times <= (name in ("write", "shell"))
+        assert times >= 1 if name == "read" else times <= (name in ("write", "shell", "send"))
+        if name == "send":
+            approved = [one for one in turn.log if one.kind == Kind.APPROVAL and one.data.get("approved")]
+            assert times <= len([one for one in approved if one.data["tool_use_id"] == str(place)]) <= 1
     check_prefixes(turn.log)
 
 

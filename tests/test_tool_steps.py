@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from ikigai_actors import events as on
-from ikigai_actors.calls import PERHAPS_RUN, Call, Progress
+from ikigai_actors.calls import PERHAPS_RUN, Call, Facts, Policy, Progress
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.forks import LIVING_LIMIT
 from ikigai_actors.machine import accepts, step
 from ikigai_actors.messages import Kind, Message
 from ikigai_actors.providers.base import Reply, ToolCall
-from ikigai_actors.state import Answer, Phase, RequestModel, RunTool, Spawn, State, Step
+from ikigai_actors.state import Answer, AskApproval, Phase, RequestModel, RunTool, Spawn, State, Step
 from ikigai_actors.toolsteps import MAX_STEPS
 from tests.test_calls import BOOK, NOW, call
 
@@ -57,7 +57,7 @@ def test_a_reply_with_calls_is_committed_before_anything_is_done_for_them() -> N
     assert done.unit is not None
     assert done.unit.turn is None
     assert done.state.phase is Phase.RUNNING_TOOLS
-    assert done.state.calls == (Call("1", "read", {"path": "a"}),)
+    assert done.state.calls == (Call("1", "read", {"path": "a"}, reply=5),)
 
 
 def test_each_call_is_written_ahead_in_one_unit_and_its_tool_runs_only_after_that() -> None:
@@ -104,7 +104,7 @@ def test_an_unknown_tool_is_an_error_result_that_names_those_on_offer() -> None:
     done = step(tooling("1:read", "2:gone", "3:lost"), GO_ON, NOW, BOOK)
     assert said(done) == [("tool_result", "2"), ("tool_result", "3")]
     assert done.unit is not None
-    assert "Tools on offer: fork, read, shell, write." in done.unit.messages[0].content
+    assert "Tools on offer: drop, fork, read, send, shell, write." in done.unit.messages[0].content
     assert done.unit.messages[0].data["is_error"] is True
     assert done.effects == ()
     assert step(done.state, GO_ON, NOW, BOOK).effects == (RunTool(3, "1"),)
@@ -190,6 +190,53 @@ def test_a_turn_ends_with_an_error_after_its_last_step() -> None:
     assert isinstance(answer.value, ProviderError)
     assert f"after {MAX_STEPS} steps" in str(answer.value)
     assert step(replace(state, steps=MAX_STEPS - 1), GO_ON, NOW, BOOK).effects == (RequestModel(4),)
+
+
+def test_a_question_is_committed_before_somebody_is_asked_and_other_calls_start_meanwhile() -> None:
+    done = step(tooling("1:send", "2:read", "3:send"), GO_ON, NOW, BOOK)
+    assert said(done) == [("approval", "1"), ("approval", "3")]
+    assert done.effects == (AskApproval(3, "1"), AskApproval(3, "3"))
+    started = step(done.state, GO_ON, NOW, BOOK)
+    assert said(started) == [("tool_call", "2")]
+    assert started.state.shown is Phase.RUNNING_TOOLS
+    ended = step(started.state, finished("2"), NOW, BOOK)
+    assert ended.state.shown is Phase.WAITING_FOR_APPROVAL
+    assert step(ended.state, GO_ON, NOW, BOOK) == Step(ended.state)
+
+
+def test_an_approved_call_starts_and_a_denied_one_has_its_result() -> None:
+    asked = step(tooling("1:send", "2:send"), GO_ON, NOW, BOOK).state
+    approved = step(asked, on.Decide(0, "1", True, "", False, "person"), NOW, BOOK)
+    assert (said(approved), approved.effects) == ([("approval", "1")], (Answer("person", True),))
+    denied = step(approved.state, on.Decide(0, "2", False, "no", False, "person"), NOW, BOOK)
+    assert only(denied).content == "This call was denied: no"
+    started = step(denied.state, GO_ON, NOW, BOOK)
+    assert (said(started), started.effects) == ([("tool_call", "1")], (RunTool(3, "1"),))
+
+
+@pytest.mark.parametrize("decision", [(0, "2"), (7, "1")])
+def test_a_decision_on_a_call_that_does_not_ask_changes_nothing(decision: tuple[int, str]) -> None:
+    asked = step(tooling("1:send", "2:read"), GO_ON, NOW, BOOK).state
+    done = step(asked, on.Decide(*decision, True, "", False, "person"), NOW, BOOK)
+    assert done == Step(asked, effects=(Answer("person", False),))
+
+
+def test_a_question_is_settled_when_the_policy_has_changed() -> None:
+    asked = step(tooling("1:send"), GO_ON, NOW, BOOK).state
+    allowed = step(asked, GO_ON, NOW, {**BOOK, "send": Facts()})
+    assert said(allowed) == [("tool_call", "1")]
+    forbidden = step(asked, GO_ON, NOW, {**BOOK, "send": Facts(policy=Policy.DENY, denial="not any more")})
+    assert only(forbidden).content == "not any more"
+
+
+def test_resuming_asks_again_what_was_not_decided() -> None:
+    asked = step(tooling("1:send", "2:send"), GO_ON, NOW, BOOK).state
+    cut_off = replace(asked, phase=Phase.INTERRUPTED)
+    decided = step(cut_off, on.Decide(0, "1", True, "", False, "person"), NOW, BOOK)
+    assert decided.state.phase is Phase.INTERRUPTED
+    resumed = step(decided.state, on.Resume("person"), NOW, BOOK)
+    assert resumed.effects == (Answer("person", True), AskApproval(3, "2"))
+    assert said(step(resumed.state, GO_ON, NOW, BOOK)) == [("tool_call", "1")]
 
 
 def test_an_interrupt_during_tools_ends_the_turn_and_forgets_its_calls() -> None:

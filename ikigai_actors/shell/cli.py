@@ -39,6 +39,13 @@ class Options:
     database: str | None
     provider: str | None
     model: str | None
+    yes: bool = False
+
+    def approvals(self, interactive: bool) -> str:
+        """Who decides on calls that ask: the person at the terminal; from a pipe nobody can."""
+        if self.yes:
+            return "allow"
+        return "ask" if interactive else "deny"
 
     def default_provider(self) -> str | None:
         """Who answers for agents whose settings name no model, as ``provider:model``. Raises `BadInput`."""
@@ -55,13 +62,14 @@ class Options:
 @click.option("--database", metavar="PLACE", help="A file, or postgresql://user@host/name.  [$IKIGAI_DATABASE_URL]")
 @click.option("--provider", metavar="NAME", help="Who answers by default: anthropic or offline.")
 @click.option("--model", metavar="PROVIDER:MODEL", help="The model of agents that have not set one.")
+@click.option("--yes", is_flag=True, help="Approve every call of every tool without asking. For the reckless.")
 @click.pass_context
-def cli(context: click.Context, database: str | None, provider: str | None, model: str | None) -> None:
+def cli(context: click.Context, database: str | None, provider: str | None, model: str | None, yes: bool) -> None:
     """Talk to LLM agents that fork, remember, and survive a restart.
 
     Without a command: the shell. It reads lines from the terminal, or from a pipe; /help there lists its commands.
     """
-    context.obj = Options(database, provider, model)
+    context.obj = Options(database, provider, model, yes)
     if context.invoked_subcommand is None:
         context.exit(_shell(context.obj))
 
@@ -131,9 +139,10 @@ def _shell(options: Options) -> int:
     from ikigai_actors.system import ActorSystem
 
     default = options.default_provider()
-    with ActorSystem.open(options.database, default) as system:
+    interactive = sys.stdin is not None and sys.stdout is not None and sys.stdin.isatty() and sys.stdout.isatty()
+    with ActorSystem.open(options.database, default, approvals=options.approvals(interactive)) as system:
         interrupts, screen = Interrupts().install(), Screen()
-        shell = Shell(system, _keyboard(system, screen), screen, interrupts)
+        shell = Shell(system, _keyboard(system, screen, interactive), screen, interrupts)
         if shell.keyboard.interactive:
             _greet(shell)
         if default is None and not os.environ.get("ANTHROPIC_API_KEY"):
@@ -141,12 +150,12 @@ def _shell(options: Options) -> int:
         return LineMode(shell).run()
 
 
-def _keyboard(system: "ActorSystem", screen: "Screen") -> "Keyboard":
+def _keyboard(system: "ActorSystem", screen: "Screen", interactive: bool) -> "Keyboard":
     from ikigai_actors.shell.commands import completions
     from ikigai_actors.shell.keyboard import Pipe, Terminal
     from ikigai_actors.store.location import user_home
 
-    if sys.stdin is None or sys.stdout is None or not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not interactive:
         return Pipe(sys.stdin.buffer if sys.stdin is not None else None)
     home = Path(os.environ.get("IKIGAI_HOME") or user_home()).expanduser()
     return Terminal(home / "history", lambda line: completions(system, line), screen.styled)

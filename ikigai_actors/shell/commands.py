@@ -14,6 +14,7 @@ import click
 
 from ikigai_actors import registry
 from ikigai_actors.registry import AgentRecord
+from ikigai_actors.shell import approval_commands
 from ikigai_actors.shell.pages import context_page, history_page
 from ikigai_actors.shell.session import Shell
 from ikigai_actors.shell.tree import tree_lines
@@ -288,6 +289,10 @@ def show_help(ctx: click.Context, command: str | None) -> None:
 def leave(shell: Shell) -> None:
     """Leave. So does Ctrl-D."""
     shell.leaving = True
+
+
+for command in approval_commands.COMMANDS:
+    commands.add_command(command)
 
 
 def _children(shell: Shell, uuid: str) -> list[AgentRecord]:

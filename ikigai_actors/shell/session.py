@@ -19,6 +19,7 @@ from ikigai_actors.ref import AgentRef
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.shell.interrupts import Interrupts
 from ikigai_actors.shell.keyboard import Keyboard
+from ikigai_actors.shell.questions import Questions, described
 from ikigai_actors.shell.screen import Screen, one_line
 from ikigai_actors.shell.turn import Feed, Turn, Wake, result_of
 from ikigai_actors.state import Phase
@@ -49,6 +50,7 @@ class Shell:
 
     def __init__(self, system: ActorSystem, keyboard: Keyboard, screen: Screen, interrupts: Interrupts) -> None:
         self.system, self.keyboard, self.screen, self.interrupts = system, keyboard, screen, interrupts
+        self.questions = Questions(system.approvals)
         self.leaving = False
         """Set to end the session."""
         self._wake = Wake()
@@ -146,8 +148,7 @@ class Shell:
         elif self.system.state_of(record) == Phase.INTERRUPTED:
             tell(CUT_OFF)
         elif self.is_busy(self.current):
-            if not any(turn.agent == self.current for turn in self._turns):
-                self._turns.append(Turn(self.current, self._feed).expect(self.current.ask.reply()))
+            self._watch(self.current)
             tell("it is in the middle of a turn: Enter shows its answer, Ctrl-C interrupts it")
 
     def is_busy(self, agent: AgentRef) -> bool:
@@ -167,6 +168,25 @@ class Shell:
         self.current.ask.signal(Signal.INT)
         return True
 
+    def decide(self, number: int | None, approved: bool, *, always: bool = False, reason: str = "") -> None:
+        """Approve or deny a call that waits, and show what comes of it if it is one of the current agent."""
+        number, call = self.questions.choose(number, self.current.uuid)
+        agent, approvals = self.system.handle(call.agent), self.system.approvals
+        self._feed.follow(agent.uuid)  # before it goes on: nothing of it is missed
+        decided = approvals.approve(call, always=always) if approved else approvals.deny(call, reason)
+        self._watch(agent)
+        if not decided:
+            self.screen.line(f"{number}: that call waits no more")
+        elif agent != self.current:
+            self.screen.line(f"{number}: {named(agent)} {'runs' if approved else 'does not run'} {call.tool}")
+        self.follow()
+
+    @property
+    def prompt(self) -> str:
+        """What the prompt line says: the current agent, and how many calls wait for the person."""
+        waiting = len(self.questions.open()) if self.keyboard.interactive else 0
+        return f"{self.label} [{waiting} to approve]" if waiting else self.label
+
     def report(self) -> None:
         """Tell what happened in the background."""
         self._tell_troubles()
@@ -184,6 +204,9 @@ class Shell:
                 raise
             except IkigaiError as error:
                 self.screen.error(f"{errand.what}: {error}")
+        for number, call in self.questions.news().items() if self.keyboard.interactive else ():
+            asks = f"{named(self.system.handle(call.agent))} asks to run {described(call)}"
+            self.screen.line(f"[{number}] {asks}   /approve {number} or /deny {number}", bold=True)
 
     def _is_due(self, errand: Errand) -> bool:
         """Whether an errand is done. One whose agent is idle by now is a commit away from it, and waited for."""
@@ -232,6 +255,9 @@ class Shell:
                 self._tell_troubles()
                 if turn.over:
                     break
+                if turn.asks and self.keyboard.interactive:
+                    turn.asks = False
+                    return False
                 if self._typed():
                     if self.keyboard.take():
                         self.screen.line("[goes on in the background; Enter shows the rest]", dim=True)
@@ -255,6 +281,11 @@ class Shell:
         self.current, self.label = agent, agent.record.short
         with contextlib.suppress(KeyboardInterrupt), self.interrupts.heard():
             self.system.touch(agent)
+
+    def _watch(self, agent: AgentRef) -> None:
+        """Follow the turn of an agent that is in progress, or about to be resumed, unless it is followed already."""
+        if not any(turn.agent == agent for turn in self._turns):
+            self._turns.append(Turn(agent, self._feed).expect(agent.ask.reply()))
 
     def _drop(self, turn: Turn) -> None:
         self._turns.remove(turn)

@@ -160,6 +160,8 @@ class Turn:
         """How the turn ends."""
         self.over = False
         """Whether all of it was shown."""
+        self.asks = False
+        """Whether a call of it waits for the person, who was not asked yet."""
         feed.follow(agent.uuid)
 
     def expect(self, outcome: Future[Reply]) -> "Turn":
@@ -183,6 +185,9 @@ class Turn:
                     screen.stream(event.text)
                 case Message(kind=Kind.ASSISTANT):
                     self._finish_step(screen, event.content, str(event.data.get("stop_reason", "")))
+                case Message(kind=Kind.APPROVAL):
+                    screen.fresh()
+                    self.asks = not event.data.get("approved")
                 case Message(kind=Kind.TOOL_RESULT):
                     screen.fresh()
                     screen.line(f"[{event.data.get('name', 'tool')}: {shortened(event.content)}]", dim=True)

@@ -46,6 +46,7 @@ _MAIL_AND_SUPERVISION = Migration(
     ALTER TABLE agents ADD COLUMN mailed BIGINT NOT NULL DEFAULT 0;
     ALTER TABLE agents ADD COLUMN unread BIGINT NOT NULL DEFAULT 0;
     UPDATE agents SET exit_cause = 'damaged' WHERE status = 'dead';
+    CREATE INDEX messages_approval ON messages (agent_uuid, id) WHERE kind = 'approval';
     CREATE TABLE mail (
         recipient  TEXT NOT NULL REFERENCES agents (uuid),
         id         BIGINT NOT NULL CHECK (id > 0),

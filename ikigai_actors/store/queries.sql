@@ -143,6 +143,11 @@ SELECT a.uuid, a.name, a.epoch, a.turn, a.fork_message_id, a.parent_uuid,
   FROM agents a LEFT JOIN agents p ON p.uuid = a.parent_uuid
  WHERE a.status <> 'dead'
 
+-- name: turns_that_asked
+-- The open turns in which a call asked for approval, decided since or not. By the index of these messages, which are few.
+SELECT DISTINCT a.uuid, a.turn FROM messages m JOIN agents a ON a.uuid = m.agent_uuid
+ WHERE m.kind = 'approval' AND a.turn > 0 AND m.id > a.turn AND a.status <> 'dead'
+
 -- name: counts
 -- How many messages each agent wrote itself: positions have no holes.
 SELECT a.uuid, COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), a.fork_message_id) - a.fork_message_id

@@ -1,0 +1,68 @@
+"""Approvals: calls of models that wait for somebody to decide.
+
+    with ActorSystem.open(tools=[Workspace(".")], approvals="ask") as system:
+        for call in system.approvals.pending():
+            system.approvals.approve(call)            # or deny(call, "not today")
+
+A call whose tool asks is committed as an ``approval`` message of its agent, so it waits on after a crash: `pending`
+reads the database. Whoever decides first decides; deciding on a turn that was cut off goes on with it.
+
+Who is asked is said when the system is opened: nobody (each such call is denied, with an explanation for the model), a
+person who uses `Approvals`, or a function:
+
+    ActorSystem.open(tools=[...], approvals=lambda call: call.tool == "edit" or "only edits are allowed here")
+"""
+
+from collections.abc import Callable
+
+from ikigai_actors import events as on
+from ikigai_actors.agent import AgentActor
+from ikigai_actors.calls import PendingCall, asking, pending, recover
+from ikigai_actors.futures import Future
+from ikigai_actors.log import Archive
+from ikigai_actors.messages import check_text
+from ikigai_actors.state import Phase
+from ikigai_actors.store.base import Store
+
+
+class Approvals:
+    """The calls of a system that wait for somebody to decide. See `ActorSystem.approvals`."""
+
+    def __init__(self, store: Store, archive: Archive, actor: Callable[[str], AgentActor]) -> None:
+        self._store, self._archive, self._actor = store, archive, actor
+
+    def pending(self) -> list[PendingCall]:
+        """The calls that wait, those of one agent in the order in which its model named them."""
+        open_turns: dict[str, int] = dict(self._store.read(lambda tx: tx.run("turns_that_asked")))
+        return [call for uuid, turn in open_turns.items() for call in self._of(uuid, turn)]
+
+    def approve(self, call: PendingCall, *, always: bool = False, timeout: float | None = None) -> bool:
+        """Let a call run; return after the commit whether it was still to be decided.
+
+        Args:
+            call: one of those that wait.
+            always: the agent, and children that it forks from now on, need no approval for this tool any more.
+            timeout: seconds to wait.
+        """
+        return self._decide(call, lambda caller: on.Decide(call.reply, call.id, True, "", always, caller), timeout)
+
+    def deny(self, call: PendingCall, reason: str = "", *, timeout: float | None = None) -> bool:
+        """Refuse a call; its model is told the reason. Returns as `approve` does."""
+        check_text(reason, "reason")
+        return self._decide(call, lambda caller: on.Decide(call.reply, call.id, False, reason, False, caller), timeout)
+
+    def _of(self, uuid: str, turn: int) -> list[PendingCall]:
+        log = self._archive.load(uuid)
+        own = log.messages
+        calls = recover(own[turn - log.base - 1 :])
+        return [pending(uuid, call) for call in asking(calls)]
+
+    def _decide(self, call: PendingCall, command: Callable[[Future[bool]], on.Decide], timeout: float | None) -> bool:
+        actor, decided = self._actor(call.agent), Future[bool](call.agent)
+        decided.check_wait()
+        actor.actor_ref.tell(command(decided))
+        if not decided.get(timeout=timeout):
+            return False
+        if actor.state.phase is Phase.INTERRUPTED:
+            actor.actor_ref.tell(on.Resume(Future()))
+        return True
