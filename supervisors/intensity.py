@@ -1,0 +1,47 @@
+"""Intensity: how many restarts are too many, how long to wait after one that failed, and which turns are poison.
+
+OTP's rule: a restart is allowed if, with it, no more than ``intensity`` restarts lie within ``period``. Both ends of
+the period belong to it: a restart exactly one period ago still counts.
+"""
+
+from collections.abc import Iterable
+
+INTENSITY = 3
+"""Restarts that are allowed within a period, unless the supervisor says otherwise."""
+PERIOD = 10 * 60 * 1000
+"""Milliseconds. Seconds, as in OTP, would never fill: the turn of a model takes as long."""
+
+FIRST_WAIT = 1_000
+"""Milliseconds before a failed restart is tried again for the first time."""
+LONGEST_WAIT = 60_000
+"""Milliseconds: doubling ends here."""
+
+POISON = 2
+"""So many crashes of its agent close a turn."""
+
+
+def add_restart(restarts: Iterable[int], now: int, intensity: int, period: int) -> tuple[int, ...] | None:
+    """Count a restart.
+
+    Args:
+        restarts: when there were restarts before, in milliseconds.
+        now: milliseconds.
+        intensity: how many restarts are allowed within a period.
+        period: milliseconds.
+
+    Returns:
+        The restarts that count from now on, this one last; None when it is not allowed.
+    """
+    counted = (*(restart for restart in restarts if now - restart <= period), now)
+    return counted if len(counted) <= intensity else None
+
+
+def backoff(attempt: int) -> int:
+    """Milliseconds to wait after the ``attempt``-th restart (from 1) has failed: doubled each time, up to a minute."""
+    doublings = min(max(attempt - 1, 0), LONGEST_WAIT.bit_length())
+    return min(FIRST_WAIT << doublings, LONGEST_WAIT)
+
+
+def is_poison(crashes: int) -> bool:
+    """Whether a turn that crashed its agent this often is closed with an error instead of resumed once more."""
+    return crashes >= POISON

@@ -1,0 +1,120 @@
+"""Orphans: what becomes of the agents below those that die.
+
+The policy is that of the agent that dies, whatever the cause; it decides about the living agents that it supervises:
+
+    reparent    the nearest living ancestor adopts them
+    cascade     they die with it, and so do all their descendants, whatever their own policies
+    stop        adopted likewise, and paused until someone continues them
+    continue    they go on with a dead supervisor: orphans, until someone adopts them
+
+Several may die at once. `decide` sees all of these deaths as one moment: nobody is adopted by an agent that dies in it.
+So afterwards every living agent has a living supervisor, and by it a chain of them to agent 0, unless a `continue` left
+it an orphan. Adoption leads upwards only, so no circle can come of it. The decisions belong into the transaction of the
+deaths.
+"""
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from supervisors.signals import Delivered, Signal, Status, deliver
+from supervisors.tree import everybody
+
+
+class OrphanPolicy(StrEnum):
+    """What the death of an agent means for those that it supervises."""
+
+    REPARENT = "reparent"
+    """The nearest living ancestor adopts them."""
+    CASCADE = "cascade"
+    """They die too, with all their descendants."""
+    STOP = "stop"
+    """Adopted likewise, and paused."""
+    CONTINUE = "continue"
+    """They go on without a living supervisor."""
+
+
+class Member(NamedTuple):
+    """An agent as a member of the tree, before the deaths."""
+
+    supervisor: str | None
+    status: Status
+    policy: OrphanPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """The agent dies because one above it does."""
+
+    agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class Adopt:
+    """The agent gets a new supervisor."""
+
+    agent: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """The agent is stopped, as by STOP."""
+
+    agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """The agent stays with its dead supervisor: an orphan."""
+
+    agent: str
+
+
+Decision = Kill | Adopt | Pause | Leave
+
+
+def decide(tree: Mapping[str, Member], dying: Set[str]) -> list[Decision]:
+    """What the deaths of these agents mean for those below them. Linear in the tree.
+
+    Args:
+        tree: in order of creation, the dead too. The part that matters suffices: those that die, everybody above
+            them, and below them the children or, where one cascades, all descendants.
+        dying: who dies, all at one moment.
+
+    Returns:
+        Whom else to kill, leaves first; then what becomes of each survivor whose supervisor dies, from the top down.
+
+    Raises:
+        ValueError: agent 0 is among the dying.
+    """
+    root = next((agent for agent, member in tree.items() if member.supervisor is None), None)
+    if root in dying:
+        raise ValueError(f"Expected deaths of agents that can die, got: {root}, which is agent 0.")
+    kills: list[Decision] = []
+    others: list[Decision] = []
+    condemned: set[str | None] = set()  # whoever has one of these as its supervisor dies
+    heirs: dict[str | None, str | None] = {}  # the nearest survivor, at or above each agent
+    for agent in everybody({agent: member.supervisor for agent, member in tree.items()}):
+        supervisor, status, policy = tree[agent]
+        doomed = supervisor in condemned
+        if doomed or (agent in dying and policy is OrphanPolicy.CASCADE):
+            condemned.add(agent)
+        if status is Status.DEAD or agent in dying or doomed:
+            heirs[agent] = heirs.get(supervisor, root)  # agent 0 where damaged rows break the way up
+            if doomed and agent not in dying and status is not Status.DEAD:
+                kills.append(Kill(agent))
+        else:
+            heirs[agent] = agent
+            if supervisor in dying and supervisor is not None:
+                others += _bereaved(agent, status, tree[supervisor].policy, heirs.get(supervisor, root))
+    return kills[::-1] + others
+
+
+def _bereaved(agent: str, status: Status, policy: OrphanPolicy, heir: str | None) -> list[Decision]:
+    """What becomes of a survivor, by the policy of its dead supervisor. No heir: a part of a tree without agent 0."""
+    if policy is OrphanPolicy.CONTINUE or heir is None:
+        return [Leave(agent)]
+    pauses = policy is OrphanPolicy.STOP and isinstance(deliver(status, Signal.STOP), Delivered)
+    return [Adopt(agent, heir), Pause(agent)] if pauses else [Adopt(agent, heir)]
