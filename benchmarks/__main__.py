@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from benchmarks import actors, cache, fork, journal, machine, replay
+from benchmarks import actors, cache, fork, journal, machine, replay, streams
 from benchmarks.places import Place, open_places
 from benchmarks.table import Table
 
@@ -16,6 +16,7 @@ BENCHMARKS: dict[str, Callable[[list[Place], bool], Iterator[Table]]] = {
     "journal": journal.run,
     "actors": actors.run,
     "cache": cache.run,
+    "streams": streams.run,
 }
 
 

@@ -9,25 +9,21 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from itertools import count
-from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import pykka
 
 from benchmarks import population
 from benchmarks.machine import installed
-from benchmarks.measure import process_memory, timed
+from benchmarks.measure import in_new_process, process_memory, timed
 from benchmarks.places import Place
 from benchmarks.table import Cell, Table, rate, size, times
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.dispatch import Workers
 from ikigai_actors.pooled import PooledActor
-
-T = TypeVar("T")
 
 BURST = 5_000
 """Messages that are told to one actor before it is asked whether it has handled them."""
@@ -114,7 +110,7 @@ def run(places: list[Place], quick: bool) -> Iterator[Table]:
             f"Erlang: {erlang.get('why', 'the same program in Erlang, with as many schedulers as there are cores')}.",
         ],
     )
-    idle, idle_pykka = _in_new_process(_idle_ours, work.actors), _in_new_process(_idle_pykka, PYKKAS.actors)
+    idle, idle_pykka = in_new_process(_idle_ours, work.actors), in_new_process(_idle_pykka, PYKKAS.actors)
     table.add(
         "idle actor", size(idle), size(idle_pykka), times(idle / idle_pykka), "≤ 2 KB", _erlangs(erlang, "memory", size)
     )
@@ -185,12 +181,6 @@ def _fan_out(actors: "list[pykka.ActorRef[Any]]", rounds: int) -> None:
     latch.wait()
 
 
-def _in_new_process(work: Callable[..., T], *arguments: Any) -> T:
-    """What the work returns, done in a process that has done nothing before: memory is measured there."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(work, *arguments).result()
-
-
 def _grown(make: Callable[[], Any], number: int) -> float:
     """Resident bytes by which the process grew for each of so many things that were made."""
     gc.collect()
@@ -234,7 +224,7 @@ def _agents(places: list[Place], number: int) -> Table:
         database = place.fresh()
         try:
             population.tree(database, number, 0)
-            table.add(place.name, f"{number:,}", size(_in_new_process(_booted, database.url, number)), "≤ 5 KB")
+            table.add(place.name, f"{number:,}", size(in_new_process(_booted, database.url, number)), "≤ 5 KB")
         finally:
             database.drop()
     return table

@@ -1,12 +1,14 @@
-"""Measuring: time, memory, and the bytes that this process writes."""
+"""Measuring: time, memory, the bytes that this process writes, and all that in a process that is new."""
 
 import gc
 import resource
 import time
 import tracemalloc
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -49,6 +51,12 @@ def kept_bytes(work: Callable[[], object], repetitions: int) -> float:
         return (tracemalloc.get_traced_memory()[0] - before) / repetitions
     finally:
         tracemalloc.stop()
+
+
+def in_new_process(work: Callable[..., T], *arguments: Any) -> T:
+    """What the work returns, done in a process that has done nothing before."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(work, *arguments).result()
 
 
 def process_memory() -> int:

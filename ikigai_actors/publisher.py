@@ -5,8 +5,8 @@ the order in which they happened. When it falls too far behind, deltas are dropp
 """
 
 import logging
+import queue
 import threading
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -53,9 +53,9 @@ class Subscription:
 
     def __init__(self, callback: Callback, capacity: int, on_close: Callable[["Subscription"], None]) -> None:
         self._callback, self._capacity, self._on_close = callback, capacity, on_close
-        self._events: deque[Event] = deque()
-        self._changed = threading.Condition()
-        self._closed = False
+        # The light queue: a delta is one entry, and waking the thread for it is most of what the delta costs.
+        self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        self._dropping = threading.Lock()
         self.dropped = 0
         """Deltas that were dropped because the callback was too slow."""
         self._thread = threading.Thread(target=self._run, name="ikigai-subscriber", daemon=True)
@@ -63,29 +63,21 @@ class Subscription:
 
     def add(self, event: Event) -> None:
         """Queue an event; a delta is dropped when the queue is full."""
-        with self._changed:
-            if isinstance(event, Streamed) and len(self._events) >= self._capacity:
+        if isinstance(event, Streamed) and self._events.qsize() >= self._capacity:
+            with self._dropping:
                 self.dropped += 1
-                return
-            self._events.append(event)
-            self._changed.notify()
+            return
+        self._events.put(event)
 
     def close(self) -> None:
         """Deliver what is queued, then stop. Called from the callback itself it does not wait."""
         self._on_close(self)
-        with self._changed:
-            self._closed = True
-            self._changed.notify()
+        self._events.put(None)
         if threading.current_thread() is not self._thread:
             self._thread.join()
 
     def _run(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._events or self._closed)
-                if not self._events:
-                    return
-                event = self._events.popleft()
+        while (event := self._events.get()) is not None:
             try:
                 self._callback(event)
             except Exception:  # the user's code: it must not keep the later events from itself

@@ -84,6 +84,7 @@ class AnthropicProvider:
         self._options: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
         self._client: AsyncAnthropic | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._door = asyncio.Lock()
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
         """Ask the model and stream its reply.
@@ -91,8 +92,7 @@ class AnthropicProvider:
         Raises:
             ProviderError: There is no whole reply; ``partial`` is the text that came.
         """
-        if self._client is None:
-            await asyncio.to_thread(_import_client)  # on this thread it would stop every other agent's stream
+        await self._enter()
         import aiohttp
         import anthropic
         import httpx2
@@ -124,11 +124,24 @@ class AnthropicProvider:
         if client is not None:
             await client.close()
 
-    def _ready_client(self) -> "AsyncAnthropic":
-        """The client of this event loop; connections cannot go from one loop to another."""
+    async def _enter(self) -> None:
+        """Let requests in one by one, and the event loop look at the others' connections in between.
+
+        When a thousand start in the same moment, their connections would else wait for the last one to be made up, and
+        time out.
+        """
         loop = asyncio.get_running_loop()
-        if self._client is None or self._loop is not loop:
-            self._client, self._loop = self._new_client(), loop
+        if self._loop is not loop:  # connections cannot go from one loop to another
+            self._client, self._door, self._loop = None, asyncio.Lock(), loop
+        async with self._door:
+            if self._client is None:
+                await asyncio.to_thread(_import_client)  # on this thread it would stop every other agent's stream
+            await asyncio.sleep(0)
+
+    def _ready_client(self) -> "AsyncAnthropic":
+        """The client of this event loop."""
+        if self._client is None:
+            self._client = self._new_client()
         if not (self._client.api_key or self._client.auth_token or self._client.credentials):
             raise ProviderError(_NO_KEY)
         return self._client
