@@ -10,6 +10,7 @@ Layers, top first; each imports itself and those below (a test holds it):
 
     shell                                                    the terminal
     system                                                   the composition root
+    workspace                                                tools that work in a directory
     ref, agent, process_tools > errands > runtime            handles, and the actor of an agent
     host, journal, boot, outside, publisher, reader,         one each: what performs effects, and counts
         statistics, toolbox
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from ikigai_actors.statistics import AgentStatistics
     from ikigai_actors.system import ActorSystem
     from ikigai_actors.tools import tool
+    from ikigai_actors.workspace import Workspace
     from supervisors.signals import Signal
 
 _HOMES = {
@@ -107,6 +109,7 @@ _HOMES = {
     "TooManyAgents": "ikigai_actors.errors",
     "TurnInterrupted": "ikigai_actors.errors",
     "Usage": "ikigai_actors.providers.base",
+    "Workspace": "ikigai_actors.workspace",
     "WouldDeadlock": "ikigai_actors.errors",
     "WouldWaitForItself": "ikigai_actors.errors",
     "current_agent": "ikigai_actors.ref",
@@ -158,6 +161,7 @@ __all__ = [
     "ToolCall",
     "TurnInterrupted",
     "Usage",
+    "Workspace",
     "WouldDeadlock",
     "WouldWaitForItself",
     "current_agent",

@@ -49,6 +49,7 @@ PUBLIC = [
     "ToolCall",
     "TurnInterrupted",
     "Usage",
+    "Workspace",
     "WouldDeadlock",
     "WouldWaitForItself",
     "current_agent",

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent
 LAYERS = (
     {"shell"},
     {"system"},
-    {"opening"},
+    {"opening", "workspace"},
     {"process_tools", "ref", "agent", "approvals"},
     {"actor_messages", "errands"},
     {"runtime"},
@@ -41,7 +41,7 @@ LIBRARIES = {
     "sqlite3": {"store"},
     "psycopg": {"store"},
     "psycopg_pool": {"store"},
-    "anthropic": {"providers", "tools"},
+    "anthropic": {"providers", "tools", "workspace"},
     "httpx2": {"providers"},
     "pykka": {"inbox", "pooled", "futures", "ref"},
     "click": {"shell"},

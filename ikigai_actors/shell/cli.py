@@ -16,7 +16,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ikigai_actors.shell.screen import Screen
     from ikigai_actors.shell.session import Shell
     from ikigai_actors.system import ActorSystem
+    from ikigai_actors.toolsets import Toolset
 
 NO_KEY = "No ANTHROPIC_API_KEY is set: the offline stand-in answers, from what each agent remembers."
 
@@ -39,7 +40,15 @@ class Options:
     database: str | None
     provider: str | None
     model: str | None
+    workspace: str | None = None
+    mcp: tuple[str, ...] = ()
     yes: bool = False
+
+    def tools(self) -> "list[Toolset]":
+        """What agents get beside what they always have. Raises `BadInput`."""
+        from ikigai_actors.workspace import Workspace
+
+        return [Workspace(self.workspace)] if self.workspace is not None else []
 
     def approvals(self, interactive: bool) -> str:
         """Who decides on calls that ask: the person at the terminal; from a pipe nobody can."""
@@ -62,14 +71,15 @@ class Options:
 @click.option("--database", metavar="PLACE", help="A file, or postgresql://user@host/name.  [$IKIGAI_DATABASE_URL]")
 @click.option("--provider", metavar="NAME", help="Who answers by default: anthropic or offline.")
 @click.option("--model", metavar="PROVIDER:MODEL", help="The model of agents that have not set one.")
+@click.option("--workspace", metavar="DIR", help="Give agents tools for the files of a directory, and bash.")
 @click.option("--yes", is_flag=True, help="Approve every call of every tool without asking. For the reckless.")
 @click.pass_context
-def cli(context: click.Context, database: str | None, provider: str | None, model: str | None, yes: bool) -> None:
+def cli(context: click.Context, **options: Any) -> None:
     """Talk to LLM agents that fork, remember, and survive a restart.
 
     Without a command: the shell. It reads lines from the terminal, or from a pipe; /help there lists its commands.
     """
-    context.obj = Options(database, provider, model, yes)
+    context.obj = Options(**options)
     if context.invoked_subcommand is None:
         context.exit(_shell(context.obj))
 
@@ -140,7 +150,9 @@ def _shell(options: Options) -> int:
 
     default = options.default_provider()
     interactive = sys.stdin is not None and sys.stdout is not None and sys.stdin.isatty() and sys.stdout.isatty()
-    with ActorSystem.open(options.database, default, approvals=options.approvals(interactive)) as system:
+    with ActorSystem.open(
+        options.database, default, tools=options.tools(), approvals=options.approvals(interactive)
+    ) as system:
         interrupts, screen = Interrupts().install(), Screen()
         shell = Shell(system, _keyboard(system, screen, interactive), screen, interrupts)
         if shell.keyboard.interactive:

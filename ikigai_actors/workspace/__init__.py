@@ -1,0 +1,84 @@
+"""Workspace: a directory that agents work in, with the tools read, write, edit, glob, grep and bash.
+
+    ActorSystem.open(tools=[Workspace("src")])
+
+read, write, edit and glob are those of anthropic's agent toolset, grep is ripgrep. They are confined to the directory:
+a path that leads out of it, by ``..``, from the root or through a link, gives an error result. **bash is not
+confined**: it begins in the directory and does what the user may do. So bash, write and edit ask for approval.
+
+bash: each agent has a shell of its own, whose directory, variables and background jobs stay from call to call.
+
+    starting      with the agent's first call, and with the first one after the shell has ended; the result says so
+    ready         the calls of one agent take turns
+    ended         by ``exit`` in a command, a time-out, a cancelled call (INT, death), `IDLE` seconds without a call,
+                  the end of the agent or of the system; a result says which. A forked agent has none at first
+
+What runs in a shell ends with it, background jobs too: TERM, and after two seconds KILL, for every process of its
+session. A process that began a session of its own (``setsid``, a daemon) is not found. When the host is killed, a
+guard in each shell's session sees its pipe close and kills what is there, unless that guard was itself killed.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ikigai_actors.errors import BadInput
+from ikigai_actors.threads import in_thread
+from ikigai_actors.tools import Tool
+from ikigai_actors.toolsets import Tell, Toolset
+from ikigai_actors.workspace.files import file_tools
+from ikigai_actors.workspace.grep import grep_tool
+from ikigai_actors.workspace.shells import Shells, bash_tool
+
+IDLE = 600.0
+"""Seconds after which a shell that nobody uses is closed."""
+
+PASSED_ON = ("HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER")
+"""The variables that commands have of our environment, with ``LC_*``. No others: they may hold keys and passwords."""
+
+
+class Workspace(Toolset):
+    """The tools that work in a directory."""
+
+    def __init__(
+        self, directory: str | os.PathLike[str], *, environment: Mapping[str, str] | None = None, idle: float = IDLE
+    ) -> None:
+        """Name the directory.
+
+        Args:
+            directory: where the tools work.
+            environment: variables for the commands of bash, beside `PASSED_ON` and ``LC_*`` of our own.
+            idle: seconds after which a shell that nobody uses is closed, with its background jobs.
+
+        Raises:
+            BadInput: there is no such directory.
+        """
+        self.directory = Path(directory).absolute()
+        if not self.directory.is_dir():
+            found = "is a file" if self.directory.exists() else "does not exist"
+            raise BadInput(f"Expected a directory as workspace, but {directory} {found}. Create it, or name another.")
+        passed_on = {name: value for name, value in os.environ.items() if name in PASSED_ON or name.startswith("LC_")}
+        self._environment = {**passed_on, "TERM": "dumb", **(environment or {})}
+        self._shells = Shells(self.directory, self._environment, idle)
+
+    @property
+    def name(self) -> str:
+        """See `Toolset.name`."""
+        return f"workspace {self.directory}"
+
+    async def open(self, tell: Tell) -> Sequence[Tool]:
+        """See `Toolset.open`."""
+        made: list[Tool] = await in_thread(self._make, "ikigai-workspace")  # it imports anthropic: 1.4 s
+        return made
+
+    def _make(self) -> list[Tool]:
+        grep = grep_tool(self.directory, self._environment)
+        return [*file_tools(self.directory), *([grep] if grep is not None else []), bash_tool(self._shells)]
+
+    async def leave(self, agent: str) -> None:
+        """End the agent's shell."""
+        await self._shells.leave(agent)
+
+    async def close(self) -> None:
+        """End every shell."""
+        await self._shells.close()

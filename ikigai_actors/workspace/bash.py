@@ -1,0 +1,192 @@
+"""One bash process: commands go in, what they print and their exit codes come out.
+
+A command is given to bash as one quoted word for ``eval``: so a quote that is not closed is a syntax error at once, and
+the shell does not wait for its other half. A line with a number that nobody can guess marks the end of the output.
+"""
+
+import asyncio
+import contextlib
+import os
+import re
+import secrets
+import shlex
+from asyncio.subprocess import PIPE, STDOUT
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple, Self, cast
+
+from ikigai_actors.workspace.processes import Endings
+
+KEPT = 40_000
+"""Bytes of a command's output that are kept: the last ones."""
+
+_LAST_WORDS = 0.5
+"""Seconds for which the output of a shell that has ended is waited for: who left its session may hold the pipe open."""
+
+_START = r"""
+set -m   # a process group of its own for the guard: what ends all others of the shell is not to end it first
+(
+    read -r -u "$1"   # ends when the host has closed the other end of the pipe, or is gone
+    for ((round = 0; round < 1000; round++)); do
+        found=
+        for stat in /proc/[0-9]*/stat; do
+            read -r line < "$stat" || continue
+            set -- ${line##*) }   # state, parent, group, session
+            pid=${stat//[^0-9]/}
+            if [ "$4" = "$$" ] && [ "$1" != Z ] && [ "$pid" != "$BASHPID" ]; then kill -KILL "$pid" && found=1; fi
+        done
+        [ -n "$found" ] || break
+    done
+    kill -KILL -- "-$$"   # where there is no /proc
+) < /dev/null > /dev/null 2>&1 &
+set +m
+eval "exec $1<&-"
+exec "$2" --noprofile --norc
+"""
+"""What starts a shell: first the guard, then bash in its own place, without a trace of either."""
+
+
+class Ran(NamedTuple):
+    """What came of a command."""
+
+    output: str
+    """What it printed, or the end of that."""
+    dropped: int
+    """Bytes before it that were not kept."""
+    code: int | None
+    """Its exit code; None when it did not come to its end."""
+
+
+class Bash(asyncio.SubprocessProtocol):
+    """A bash process, the leader of a session of its own. Start it with `start`; one command at a time.
+
+    It belongs to the event loop that started it.
+    """
+
+    def __init__(self, endings: Endings) -> None:
+        """Use `start`."""
+        self._endings = endings
+        loop = asyncio.get_running_loop()
+        self._output = bytearray()
+        self._said: bytes | None = None
+        self._dropped = 0
+        self._end_of_command = re.compile(rb"(?!)")
+        self._code: asyncio.Future[int | None] = loop.create_future()
+        self._exited: asyncio.Future[None] = loop.create_future()
+        self._read_all: asyncio.Future[None] = loop.create_future()
+        self._closed: asyncio.Future[None] = loop.create_future()
+        self._ending: asyncio.Task[None] | None = None
+        self._lifeline = -1
+
+    @classmethod
+    async def start(cls, program: str, directory: Path, environment: Mapping[str, str], endings: Endings) -> Self:
+        """Start a shell.
+
+        Args:
+            program: the path of bash.
+            directory: where it begins.
+            environment: all variables that it has.
+            endings: ends what runs in it.
+
+        Raises:
+            OSError: it cannot be started.
+        """
+        reading, writing = os.pipe()
+        try:
+            _, self = await asyncio.get_running_loop().subprocess_exec(
+                lambda: cls(endings), program, "--noprofile", "--norc", "-c", _START, "bash", str(reading), program,
+                stdin=PIPE, stdout=PIPE, stderr=STDOUT, pass_fds=(reading,),
+                cwd=directory, env=environment, start_new_session=True,
+            )  # fmt: skip
+        except BaseException:
+            os.close(writing)
+            raise
+        finally:
+            os.close(reading)
+        self._lifeline = writing
+        return self
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended, or is about to."""
+        return self._ending is not None
+
+    @property
+    def exit_code(self) -> int | None:
+        """What the shell itself ended with: an exit code, or less than 0 for a signal. None while it lives."""
+        return self._transport.get_returncode()
+
+    async def run(self, command: str, seconds: float) -> Ran:
+        """Run a command, whose standard input is empty.
+
+        A command that does not come to its end goes on: `end` the shell then.
+
+        Args:
+            command: what bash is to run.
+            seconds: how long that may take.
+        """
+        self._said = None
+        nonce = secrets.token_hex(16)
+        self._end_of_command = re.compile(rb"\n%b:(\d+)\n" % nonce.encode())
+        self._code = asyncio.get_running_loop().create_future()
+        if not self.over:
+            # No braces around it: after a syntax error in an eval, bash does not know the next `{` for what it is.
+            line = f"eval {shlex.quote(command)} </dev/null 2>&1; printf '\\n%s:%d\\n' {nonce} $?\n"
+            cast(asyncio.WriteTransport, self._transport.get_pipe_transport(0)).write(line.encode(errors="replace"))
+            await asyncio.wait({self._code}, timeout=seconds)
+        said = self._output if self._said is None else self._said
+        kept = said[-KEPT:]
+        dropped, self._dropped = self._dropped + len(said) - len(kept), 0
+        return Ran(kept.decode(errors="replace"), dropped, self._code.result() if self._code.done() else None)
+
+    def end(self) -> "asyncio.Task[None]":
+        """End it, and all that runs in it; the task is done when that has happened."""
+        if self._ending is None:
+            self._ending = asyncio.get_running_loop().create_task(self._end())
+        return self._ending
+
+    async def _end(self) -> None:
+        gone = self._endings.end(self._transport.get_pid())
+        while not gone.done():
+            with contextlib.suppress(asyncio.CancelledError):  # the system closes; `Endings` makes haste then
+                await asyncio.wait({gone})
+        os.close(self._lifeline)
+        await asyncio.wait({self._exited}, timeout=_LAST_WORDS)
+        await asyncio.wait({self._read_all}, timeout=_LAST_WORDS)
+        self._settle(None)
+        self._transport.close()
+        await asyncio.wait({self._closed}, timeout=_LAST_WORDS)
+
+    def _settle(self, code: int | None) -> None:
+        if not self._code.done():
+            self._code.set_result(code)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See `asyncio.SubprocessProtocol`."""
+        self._transport = cast(asyncio.SubprocessTransport, transport)
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Take what is printed, also between commands; keep the end of it."""
+        searched = max(0, len(self._output) - 64)  # the line that ends a command may come in two pieces
+        self._output += data
+        if match := self._end_of_command.search(self._output, searched):
+            self._settle(int(match[1]))
+            self._said = bytes(self._output[: match.start()])
+            del self._output[: match.end()]
+        if (surplus := len(self._output) - KEPT) > KEPT:
+            del self._output[:surplus]
+            self._dropped += surplus
+
+    def pipe_connection_lost(self, fd: int, error: Exception | None) -> None:
+        """See `asyncio.SubprocessProtocol`."""
+        if fd == 1 and not self._read_all.done():
+            self._read_all.set_result(None)
+
+    def process_exited(self) -> None:
+        """End what the shell has left behind."""
+        self._exited.set_result(None)
+        self.end()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """See `asyncio.SubprocessProtocol`."""
+        self._closed.set_result(None)

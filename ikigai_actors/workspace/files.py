@@ -1,0 +1,49 @@
+"""Reading and writing files: read, write, edit and glob of anthropic's agent toolset.
+
+They are ``async`` and block all the same, so they run on tool threads, each call on an event loop of its own.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ikigai_actors.calls import Facts, Policy
+from ikigai_actors.tools import TIMEOUT, FunctionTool, Result, result_of
+
+FACTS = {
+    "read": Facts(idempotent=True),
+    "glob": Facts(idempotent=True),
+    "write": Facts(policy=Policy.ASK),
+    "edit": Facts(policy=Policy.ASK),
+}
+"""The tools that are taken from the toolset. Its bash leaves processes behind, its grep can freeze ours."""
+
+
+class FileTool(FunctionTool):
+    """A function of the toolset."""
+
+    __slots__ = ()
+
+    @property
+    def is_async(self) -> bool:
+        """It blocks, so a thread must run it."""
+        return False
+
+    def call(self, arguments: Mapping[str, Any]) -> Result:
+        """Run it on the calling thread; never raises."""
+        try:
+            value = asyncio.run(self.function.call(dict(arguments)))  # type: ignore[arg-type]  # an async tool's
+        except BaseException as error:
+            return self._failure(error)
+        if isinstance(value, str):
+            return result_of(value)
+        return Result("This file is an image or a PDF, which cannot be shown here. Only text can be read.", True)
+
+
+def file_tools(directory: Path) -> list[FileTool]:
+    """The tools, confined to a directory."""
+    from anthropic.lib.tools.agent_toolset import AgentToolContext, beta_agent_toolset_20260401
+
+    toolset = beta_agent_toolset_20260401(AgentToolContext(workdir=directory))
+    return [FileTool(one, TIMEOUT, FACTS[one.name]) for one in toolset if one.name in FACTS]

@@ -1,0 +1,110 @@
+"""Ending all processes of a session: what a shell has started, in whatever process group (``timeout`` makes its own).
+
+Linux tells in /proc which session a process belongs to. Elsewhere only the process group of the session's leader is
+found.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ikigai_actors.threads import in_thread
+
+logger = logging.getLogger(__name__)
+
+PATIENCE = 2.0
+"""Seconds between TERM and KILL, and then until a process that KILL does not end is given up."""
+
+_LOOK_AGAIN = 0.01
+"""Seconds between two looks at what still lives."""
+
+_PROC = Path("/proc")
+
+
+def living(leaders: Collection[int]) -> dict[int, list[int]]:
+    """What `os.kill` must be given to reach every process of these sessions that has not ended; by their leaders."""
+    if not (_PROC / "self" / "stat").exists():
+        return {leader: [-leader] for leader in leaders if _group_lives(leader)}
+    found: dict[int, list[int]] = {}
+    for place in _PROC.iterdir():
+        if place.name.isdigit():
+            with contextlib.suppress(OSError):  # it has ended meanwhile
+                state, _, _, session = (place / "stat").read_text(errors="replace").rpartition(")")[2].split()[:4]
+                if int(session) in leaders and state not in "ZX":  # a zombie is only waited for
+                    found.setdefault(int(session), []).append(int(place.name))
+    return found
+
+
+@dataclass(slots=True)
+class _Ending:
+    """A session that is being ended."""
+
+    kill_at: float
+    over: asyncio.Future[None]
+    told: set[int] = field(default_factory=set)
+    """Who has been sent TERM."""
+
+
+class Endings:
+    """Ends sessions, however many, with the same few looks at all processes: TERM, and after `PATIENCE` seconds KILL.
+
+    Cancelled, as by a system that closes, it is out of patience at once, and ends them all the same.
+    """
+
+    def __init__(self) -> None:
+        """Nothing is to be ended at first."""
+        self._endings: dict[int, _Ending] = {}
+        self._work: asyncio.Task[None] | None = None
+
+    def end(self, leader: int) -> "asyncio.Future[None]":
+        """End every process of a session, on the running event loop; the future is done when they are gone."""
+        loop = asyncio.get_running_loop()
+        ending = self._endings.setdefault(leader, _Ending(loop.time() + PATIENCE, loop.create_future()))
+        if self._work is None:
+            self._work = loop.create_task(self._end_all())
+        return ending.over
+
+    async def _end_all(self) -> None:
+        now = asyncio.get_running_loop().time
+        while self._endings:
+            try:
+                found = await in_thread(lambda: living(set(self._endings)), "ikigai-ending")
+                for leader, ending in list(self._endings.items()):
+                    self._go_on(leader, ending, found.get(leader, []), now())
+                await asyncio.sleep(_LOOK_AGAIN)
+            except asyncio.CancelledError:
+                for ending in self._endings.values():
+                    ending.kill_at = min(ending.kill_at, now())
+        self._work = None
+
+    def _go_on(self, leader: int, ending: _Ending, left: list[int], now: float) -> None:
+        given_up = now > ending.kill_at + PATIENCE
+        if left and given_up:
+            logger.warning("Processes %s of a shell could not be killed", left)
+        if not left or given_up:
+            ending.over.set_result(None)
+            del self._endings[leader]
+        elif now >= ending.kill_at:
+            _send(left, signal.SIGKILL)
+        else:
+            _send([target for target in left if target not in ending.told], signal.SIGTERM)
+            ending.told.update(left)
+
+
+def _send(targets: list[int], number: signal.Signals) -> None:
+    for target in targets:
+        with contextlib.suppress(OSError):  # it has ended meanwhile, or is another user's
+            os.kill(target, number)
+
+
+def _group_lives(leader: int) -> bool:
+    try:
+        os.killpg(leader, 0)
+    except OSError:
+        return False
+    return True

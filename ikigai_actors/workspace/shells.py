@@ -1,0 +1,136 @@
+"""The shells of a workspace, one for each agent, and the tool bash, which runs commands in them."""
+
+import asyncio
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+from ikigai_actors.calls import Policy
+from ikigai_actors.ref import current_agent
+from ikigai_actors.tools import TIMEOUT, FunctionTool, Result, tool
+from ikigai_actors.workspace.bash import Bash, Ran
+from ikigai_actors.workspace.processes import Endings
+
+LONGEST = 600.0
+"""Seconds that a command may take at most."""
+
+BASH = shutil.which("bash") or "/bin/bash"
+
+QUEUED = 3600.0
+"""Seconds that a call may take, with the calls of its agent that it waits for."""
+
+
+class Seat:
+    """An agent's place: it has a shell now and then."""
+
+    def __init__(self) -> None:
+        """Without a shell."""
+        self.turn = asyncio.Lock()
+        """Held by the call that runs."""
+        self.shell: Bash | None = None
+        self.last_end = ""
+        """What ended the shell before."""
+        self.idle: asyncio.TimerHandle | None = None
+        """Closes the shell when it comes to that."""
+
+
+class Shells:
+    """The shells of a workspace. All of it happens on the runtime's event loop."""
+
+    def __init__(self, directory: Path, environment: Mapping[str, str], idle: float) -> None:
+        """There is none at first.
+
+        Args:
+            directory: where a shell begins.
+            environment: all variables that it has.
+            idle: seconds after which one that nobody uses is closed.
+        """
+        self._directory, self._environment, self._idle = directory, environment, idle
+        self._seats: dict[str, Seat] = {}
+        self._living: set[Bash] = set()
+        self._endings = Endings()
+
+    async def run(self, agent: str, command: str, seconds: float) -> Result:
+        """Run a command in the shell of an agent, when the agent's earlier calls are over."""
+        seat = self._seats.setdefault(agent, Seat())
+        async with seat.turn:
+            if seat.idle is not None:
+                seat.idle.cancel()
+            news = ""
+            if seat.shell is None or seat.shell.over:
+                news = f"[new shell in {self._directory}{seat.last_end}]"
+                try:
+                    seat.shell = await Bash.start(BASH, self._directory, self._environment, self._endings)
+                except OSError as error:
+                    return Result(f"A shell could not be started: {error}.", True)
+                self._living.add(seat.shell)
+            shell = seat.shell
+            try:
+                ran = await shell.run(command, seconds)
+            except BaseException:
+                await self._end(seat, shell, "the one before was ended with a call that was cancelled")
+                raise
+            if ran.code is not None:
+                why = f"the one before was closed after {self._idle:g} s without a call"
+                seat.idle = asyncio.get_running_loop().call_later(self._idle, self._end, seat, shell, why)
+                return _result(news, ran, f"exit code {ran.code}" if ran.code else "")
+            by_itself = shell.over
+            await self._end(seat, shell, "the one before had ended")
+            how = (
+                f"the shell ended with exit code {shell.exit_code}"
+                if by_itself
+                else f"not finished after {seconds:g} s, so it was ended, and the shell with it"
+            )
+            return _result(news, ran, f"{how}; the next call gets a new shell")
+
+    async def leave(self, agent: str) -> None:
+        """End the shell of an agent, and forget it."""
+        seat = self._seats.pop(agent, None)
+        if seat is not None and seat.shell is not None:
+            await self._end(seat, seat.shell, "the agent has ended")
+
+    async def close(self) -> None:
+        """End them all."""
+        if self._living:
+            await asyncio.wait([shell.end() for shell in self._living])
+
+    def _end(self, seat: Seat, shell: Bash, why: str) -> "asyncio.Future[None]":
+        """Begin to end a shell; who waits for it may be cancelled."""
+        seat.shell, seat.last_end = None, f"; {why}"
+        if seat.idle is not None:
+            seat.idle.cancel()
+        ending = shell.end()
+        ending.add_done_callback(lambda _: self._living.discard(shell))
+        return asyncio.shield(ending)
+
+
+def bash_tool(shells: Shells) -> FunctionTool:
+    """The tool that runs commands in these shells."""
+    from pydantic import Field
+
+    @tool(timeout=QUEUED, policy=Policy.ASK)
+    async def bash(
+        command: str,
+        timeout: Annotated[float, Field(ge=1, le=LONGEST)] = TIMEOUT,
+    ) -> Result:
+        """Run a command in your bash shell, which begins in the working directory. Directory, variables and background
+        jobs stay from call to call; your calls take turns. Standard input is empty. The result is what the command
+        prints, and its exit code unless that is 0.
+
+        Args:
+            command: the command, of any number of lines.
+            timeout: seconds after which it is ended, and the shell with it.
+        """
+        if "\0" in command:
+            return Result("A command cannot hold a NUL character: bash would leave it out.", True)
+        return await shells.run(current_agent().uuid, command, timeout)
+
+    return bash
+
+
+def _result(news: str, ran: Ran, note: str) -> Result:
+    """What the model reads."""
+    cut = f"[cut: {ran.dropped} bytes before this]" if ran.dropped else ""
+    parts = (news, cut, ran.output.rstrip("\n"), note and f"[{note}]")
+    return Result("\n".join(part for part in parts if part), bool(note))
