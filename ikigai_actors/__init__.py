@@ -16,7 +16,8 @@ Layers, top first; each imports itself and those below (a test holds it):
         statistics, toolbox
     dispatch, seeded > pooled > inbox                        which actor runs when
     machine > toolsteps > forks > drafts > state             pure: what an agent does next
-    tools > events > calls                                   what can be asked of it, and called by it
+    mcp_server > mcp_run                                     tools of other programs
+    tools, toolsets > events > calls                         what can be asked of it, and called by it
     futures, assembly, providers > threads                   what goes in and out
     units, registry, log                                     what is written and read
     store                                                    the database
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
         WouldWaitForItself,
     )
     from ikigai_actors.futures import Future, TimedOut
+    from ikigai_actors.mcp_server import McpServer
     from ikigai_actors.messages import Kind, Message
     from ikigai_actors.providers.anthropic import AnthropicProvider
     from ikigai_actors.providers.base import Reply, Request, ToolCall, Usage
@@ -86,6 +88,7 @@ _HOMES = {
     "IkigaiError": "ikigai_actors.errors",
     "Kind": "ikigai_actors.messages",
     "MarkNotFound": "ikigai_actors.errors",
+    "McpServer": "ikigai_actors.mcp_server",
     "Message": "ikigai_actors.messages",
     "NameTaken": "ikigai_actors.errors",
     "NoCurrentAgent": "ikigai_actors.errors",
@@ -138,6 +141,7 @@ __all__ = [
     "IkigaiError",
     "Kind",
     "MarkNotFound",
+    "McpServer",
     "Message",
     "NameTaken",
     "NoCurrentAgent",

@@ -26,6 +26,7 @@ PUBLIC = [
     "IkigaiError",
     "Kind",
     "MarkNotFound",
+    "McpServer",
     "Message",
     "NameTaken",
     "NoCurrentAgent",
@@ -78,6 +79,9 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_importing_the_system_imports_neither_the_model_client_nor_a_database_server_client() -> None:
-    code = "import sys; from ikigai_actors import ActorSystem; print([m for m in sys.modules if '.' not in m])"
+    code = (
+        "import sys; from ikigai_actors import ActorSystem, McpServer; McpServer('uvx mcp-server-time'); "
+        "print([m for m in sys.modules if '.' not in m])"
+    )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert not {"anthropic", "psycopg", "aiohttp", "hypothesis"} & set(ast.literal_eval(loaded))
+    assert not {"anthropic", "psycopg", "aiohttp", "hypothesis", "mcp"} & set(ast.literal_eval(loaded))

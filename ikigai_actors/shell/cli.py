@@ -1,6 +1,7 @@
 """The command line.
 
     ikigai                          the shell
+    ikigai --mcp "uvx some-server"  the same, with the tools of an MCP server
     ikigai < questions.txt          the same, by a pipe
     ikigai agents [--all] [--json]  who exists; works beside a running shell
     ikigai fsck [--json]            whether the database holds together; exit status 1 if it does not
@@ -46,9 +47,11 @@ class Options:
 
     def tools(self) -> "list[Toolset]":
         """What agents get beside what they always have. Raises `BadInput`."""
+        from ikigai_actors.mcp_server import mcp_servers
         from ikigai_actors.workspace import Workspace
 
-        return [Workspace(self.workspace)] if self.workspace is not None else []
+        workspaces = [Workspace(self.workspace)] if self.workspace is not None else []
+        return [*workspaces, *mcp_servers(self.mcp)]
 
     def approvals(self, interactive: bool) -> str:
         """Who decides on calls that ask: the person at the terminal; from a pipe nobody can."""
@@ -72,9 +75,10 @@ class Options:
 @click.option("--provider", metavar="NAME", help="Who answers by default: anthropic or offline.")
 @click.option("--model", metavar="PROVIDER:MODEL", help="The model of agents that have not set one.")
 @click.option("--workspace", metavar="DIR", help="Give agents tools for the files of a directory, and bash.")
+@click.option("--mcp", metavar="COMMAND", multiple=True, help="Attach the tools of an MCP server.  Repeatable.")
 @click.option("--yes", is_flag=True, help="Approve every call of every tool without asking. For the reckless.")
 @click.pass_context
-def cli(context: click.Context, **options: Any) -> None:
+def cli(context: click.Context, /, **options: Any) -> None:
     """Talk to LLM agents that fork, remember, and survive a restart.
 
     Without a command: the shell. It reads lines from the terminal, or from a pipe; /help there lists its commands.
@@ -184,8 +188,11 @@ def _greet(shell: "Shell") -> None:
 
 
 def _log_in_lines() -> None:
-    """What the library logs, as the program's own lines; a defect of ours keeps its traceback."""
+    """What the library logs, as the program's own lines; a defect of ours keeps its traceback. What a server gets wrong
+    is no news beside its results.
+    """
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("ikigai: %(message)s"))
     handler.setLevel(logging.WARNING)
     logging.getLogger("ikigai_actors").addHandler(handler)
+    logging.getLogger("mcp").addHandler(logging.NullHandler())

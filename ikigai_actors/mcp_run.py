@@ -1,0 +1,346 @@
+"""One run of an MCP server: its process, from start to end, and the calls that it answers.
+
+A task of its own enters the client and leaves it: anyio insists on one task for both. Everybody else only calls. The
+task ends when the server does, when `Run.stop` is called, or when it is cancelled; when it has ended, so has every
+process of the server, unless one left the server's process group.
+
+A shell stands before the server for one line: it writes its process id, then becomes the server. The client tells
+nobody the id, and stops by itself only a server that outlives its standard input, not what such a server leaves behind.
+
+Importing this module imports the packages ``mcp`` and ``anthropic``, which takes about two seconds.
+"""
+
+import asyncio
+import contextlib
+import logging
+import math
+import os
+import signal
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+from anthropic.lib.tools import BetaAsyncFunctionTool, ToolError
+from anthropic.lib.tools.mcp import async_mcp_tool
+from anyio.abc import ObjectReceiveStream
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
+from mcp.shared.message import SessionMessage
+from mcp.types import (
+    CONNECTION_CLOSED,
+    CallToolResult,
+    ContentBlock,
+    EmbeddedResource,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+)
+from mcp.types import Tool as Listed
+
+from ikigai_actors.calls import Facts, Policy
+from ikigai_actors.tools import Result, cut
+
+logger = logging.getLogger(__name__)
+
+_BECOME = 'echo "$$" >&2; exec "$@"'
+_LAST_WORDS = 3
+"""Lines of its standard error that are told when a server ends."""
+_LINE = 2_000
+"""Bytes of a line of its standard error that are kept."""
+
+Call = Callable[[str, dict[str, Any]], Awaitable[CallToolResult]]
+"""Calls a tool by the server's name for it. Raises ``ToolError``."""
+
+
+class NotServing(Exception):
+    """The server did not start; the text says why."""
+
+
+class Run:
+    """One run of a server. Of one event loop."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        env: Mapping[str, str],
+        start_timeout: float,
+        on_end: Callable[["Run"], None],
+    ) -> None:
+        """Start the server; `tools` tells whether it did.
+
+        Args:
+            name: how a person knows it.
+            command: the program and its arguments.
+            env: variables beside those that every server gets.
+            start_timeout: seconds until it must have listed its tools.
+            on_end: called when nothing is left of it, before anybody else can know.
+        """
+        self._name, self._start_timeout, self._on_end = name, start_timeout, on_end
+        self._parameters = StdioServerParameters(command="/bin/sh", args=["-c", _BECOME, "sh", *command], env=dict(env))
+        self._stderr = _Stderr(name)
+        self._client: Client | None = None
+        self._listed: asyncio.Future[list[Listed]] = asyncio.get_running_loop().create_future()
+        self._over = asyncio.Event()
+        self._scope = anyio.CancelScope()
+        self.stopped = False
+        """It was to end."""
+        self.task = asyncio.create_task(self._own(), name=f"ikigai-mcp {name}")
+        """Done when nothing is left of it."""
+
+    @property
+    def over(self) -> bool:
+        """It answers no more, though something of it may be left."""
+        return self._over.is_set() or self.task.done()
+
+    @property
+    def served(self) -> bool:
+        """It has listed its tools once."""
+        return self._client is not None
+
+    @property
+    def last_words(self) -> str:
+        """What it wrote last to its standard error, as a sentence; empty when it wrote nothing."""
+        return f" Its last words: “{' | '.join(self._stderr.last)}”." if self._stderr.last else ""
+
+    async def tools(self) -> list[Listed]:
+        """The tools that it lists, when it has started. Raises `NotServing` when it did not; nothing is left then."""
+        return await asyncio.shield(self._listed)
+
+    async def call(self, tool: str, arguments: dict[str, Any]) -> CallToolResult:
+        """Call a tool; all that it gives is text. Raises `ToolError` when there is no answer."""
+        assert self._client is not None  # who calls has waited for the tools
+        try:
+            result = await self._client.call_tool(tool, arguments)
+        except Exception as error:
+            if self._over.is_set() or _is_closed(error):
+                raise ToolError(
+                    f"The MCP server {self._name} ended during this call: it may or may not have run. "
+                    "Find out before you repeat it."
+                ) from error
+            if not isinstance(error, MCPError):  # an answer that breaks the protocol, or its own schema
+                logger.info("MCP server %s answered wrongly", self._name, exc_info=error)
+            raise ToolError(f"The MCP server {self._name} answered with an error: {error}") from error
+        return result.model_copy(update={"content": [_as_text(block) for block in result.content]})
+
+    async def stop(self) -> None:
+        """End it, and return when nothing is left. What it does not do by itself within a few seconds is forced."""
+        self._leave()
+        await asyncio.wait({self.task})
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._leave()
+        self._kill_group()
+
+    def _leave(self) -> None:
+        self.stopped = True
+        self._over.set()
+        self._scope.cancel()
+
+    async def _own(self) -> None:
+        failure = "it ended before it answered"
+        try:
+            self._scope.deadline = anyio.current_time() + self._start_timeout
+            with self._scope:
+                async with Client(self._connect()) as client:
+                    listed = await list_tools(client)
+                    self._scope.deadline = math.inf
+                    self._client = client
+                    if not self._listed.done():
+                        self._listed.set_result(listed)
+                    await self._over.wait()
+            if self._scope.cancelled_caught:
+                failure = f"it did not answer within {self._start_timeout:g} s"
+        except asyncio.CancelledError:  # the system closes
+            self.stopped = True
+            raise
+        except Exception as error:  # MCPError in groups, or what the operating system says
+            logger.info("MCP server %s failed", self._name, exc_info=error)
+            failure = _reason(error) or failure
+        finally:
+            self._over.set()
+            self._kill_group()
+            self._stderr.close()
+            self._on_end(self)
+            if not self._listed.done():
+                self._listed.set_exception(NotServing(f"{failure}.{self.last_words}"))
+                self._listed.exception()  # nobody may be waiting any more
+
+    @asynccontextmanager
+    async def _connect(self) -> AsyncGenerator[Any, None]:
+        reading, writing = os.pipe()
+        with os.fdopen(writing, "w") as errlog:
+            pipe = os.fdopen(reading, "rb", 0)
+            await asyncio.get_running_loop().connect_read_pipe(lambda: self._stderr, pipe)
+            async with stdio_client(self._parameters, errlog=errlog) as (received, sending):
+                errlog.close()  # it is the server's now
+                yield _Ear(received, self._over.set), sending
+
+    def _kill_group(self) -> None:
+        """End whatever is left of the server and of what it started."""
+        if self._stderr.pid is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._stderr.pid, signal.SIGKILL)
+
+
+class _Ear(ObjectReceiveStream[SessionMessage | Exception]):
+    """What the server says; notices when it says no more."""
+
+    def __init__(self, stream: Any, on_end: Callable[[], None]) -> None:
+        self._stream, self._on_end = stream, on_end
+
+    async def receive(self) -> SessionMessage | Exception:
+        try:
+            item: SessionMessage | Exception = await self._stream.receive()
+        except (anyio.EndOfStream, anyio.ClosedResourceError):
+            self._on_end()
+            raise
+        return item
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class _Stderr(asyncio.Protocol):
+    """A server's standard error: its process id, and then lines for the logger."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._transport: asyncio.BaseTransport | None = None
+        self._rest = b""
+        self.pid: int | None = None
+        """Of the process and its group, as soon as it is known."""
+        self.last: deque[str] = deque(maxlen=_LAST_WORDS)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        *lines, rest = (self._rest + data).split(b"\n")
+        self._rest = rest[:_LINE]
+        for line in lines:
+            if self.pid is None and line.isdigit():
+                self.pid = int(line)
+            elif text := line[:_LINE].decode(errors="replace").strip():
+                self.last.append(text)
+                logger.info("%s: %s", self._name, text)
+
+    def close(self) -> None:
+        """Hear no more."""
+        if self._transport is not None:
+            self._transport.close()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class McpTool:
+    """A tool of a server. Made by `tool_of`."""
+
+    function: BetaAsyncFunctionTool[Any]
+    """The tool as anthropic's adapter describes it, under our name."""
+    timeout: float
+    """Seconds that a call may take."""
+    facts: Facts
+    """What the machine must know of it."""
+    is_async = True
+
+    @property
+    def name(self) -> str:
+        """What the model calls it."""
+        return self.function.name
+
+    def describe(self) -> Mapping[str, Any]:
+        """Its name, description and schema, as a Messages-API dict."""
+        return dict(self.function.to_dict())
+
+    def call(self, arguments: Mapping[str, Any]) -> Result:
+        """Not asked for: `is_async` is True."""
+        raise NotImplementedError
+
+    async def call_async(self, arguments: Mapping[str, Any]) -> Result:
+        """Have the server run it; raises nothing but `asyncio.CancelledError`."""
+        try:
+            return Result(cut(_joined(await self.function.call(dict(arguments)))))
+        except ToolError as error:
+            return Result(cut(_joined(error.content)), True)
+        except Exception as error:
+            logger.info("MCP tool %s failed", self.name, exc_info=error)
+            return Result(cut(f"{type(error).__name__}: {error}"), True)
+
+
+def tool_of(listed: Listed, name: str, call: Call, timeout: float, policy: Policy | None) -> McpTool:
+    """A tool that a server lists, under a name of ours; ``call`` takes the server's name for it, and the arguments."""
+    adapted = async_mcp_tool(listed, _Session(call))  # type: ignore[arg-type]  # it only calls tools
+    adapted.name = name
+    return McpTool(adapted, timeout, facts_of(listed, policy))
+
+
+def facts_of(listed: Listed, policy: Policy | None) -> Facts:
+    """What a server says of a tool. One that may change the world is asked for, unless a policy is given."""
+    hints = listed.annotations
+    reads = hints is not None and hints.read_only_hint is True
+    again = reads or (hints is not None and hints.idempotent_hint is True)
+    return Facts(idempotent=again, policy=policy or (Policy.ALLOW if reads else Policy.ASK))
+
+
+def readable(block: ContentBlock) -> str:
+    """A block of a result as text; of what is no text, what it is."""
+    match block:
+        case TextContent():
+            return block.text
+        case EmbeddedResource(resource=TextResourceContents() as resource):
+            return f"[{resource.uri}]\n{resource.text}"
+        case EmbeddedResource(resource=resource):
+            return f"[{resource.uri}: {_sized(resource.mime_type, resource.blob)}]"  # type: ignore[union-attr]
+        case ResourceLink():
+            return f"[{block.uri}: {' '.join(filter(None, (block.name, block.description)))}]"
+    return f"[{block.type}: {_sized(block.mime_type, block.data)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """As much of a client session as the adapter uses."""
+
+    call: Call
+
+    async def call_tool(self, name: str, arguments: dict[str, Any]) -> CallToolResult:
+        return await self.call(name, arguments)
+
+
+async def list_tools(client: Client) -> list[Listed]:
+    """All that a server lists, page by page."""
+    page = await client.list_tools()
+    listed = list(page.tools)
+    while page.next_cursor is not None:
+        page = await client.list_tools(cursor=page.next_cursor)
+        listed += page.tools
+    return listed
+
+
+def _as_text(block: ContentBlock) -> TextContent:
+    return TextContent(text=readable(block))
+
+
+def _sized(kind: str | None, base64: str) -> str:
+    return f"{kind or 'of unknown type'}, {len(base64) * 3 // 4:,} bytes, which cannot be shown as text"
+
+
+def _joined(content: Any) -> str:
+    """Text as it is, blocks of text one below the other."""
+    return content if isinstance(content, str) else "\n".join(block["text"] for block in content)
+
+
+def _reason(error: BaseException) -> str:
+    """What is at the bottom of an error, if it says more than that the connection is closed."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if _is_closed(error):
+        return ""
+    return f"it answers {str(error)!r}" if isinstance(error, MCPError) else f"{type(error).__name__}: {error}"
+
+
+def _is_closed(error: BaseException) -> bool:
+    """Whether there is nobody any more; the code alone may also come from a server."""
+    return isinstance(error, MCPError) and (error.code, error.message) == (CONNECTION_CLOSED, "Connection closed")

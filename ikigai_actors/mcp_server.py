@@ -1,0 +1,263 @@
+"""MCP servers: the tools of any program that speaks the Model Context Protocol over its standard input and output.
+
+    ActorSystem.open(tools=[McpServer("uvx mcp-server-time"), McpServer(["npx", "@org/files", "/srv"], name="srv")])
+
+Needs the extra ``mcp``: ``pip install 'ikigai-actors[mcp]'``. What takes long to import is imported at open.
+
+The server is started with the system and ends with it, with all that it started. Its tools are named
+``server__tool``. Those that it calls read-only may run; for others a person is asked, unless ``policy`` says otherwise.
+They are those that it lists when it is opened. Of our environment variables it gets a few common ones only, so no key
+of ours; ``env`` adds what it needs. What it writes to its standard error is logged.
+
+A server that ends by itself is told to a person, and started again by the next call: the first time at once, then after
+`PAUSES`. When it ends once more within `WINDOW` it is given up. A call on its way when it ended gets an error result
+that says that it may or may not have run; a call that was not started says so. After ``kill -9`` of our process the
+server reads the end of its input, which ends every server that keeps to the protocol.
+"""
+
+import asyncio
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from ikigai_actors.calls import Policy
+from ikigai_actors.clock import Clock, SystemClock
+from ikigai_actors.errors import BadInput
+from ikigai_actors.threads import in_thread
+from ikigai_actors.tools import TIMEOUT, Tool
+from ikigai_actors.toolsets import Tell, Toolset
+
+if TYPE_CHECKING:
+    from mcp.types import CallToolResult
+
+    from ikigai_actors.mcp_run import Run
+
+START_TIMEOUT = 30.0
+"""Seconds until a server must have listed its tools."""
+
+PAUSES = (0.0, 1.0, 10.0)
+"""Seconds between the end of a server and its next start: after the first end, the second, …; after one more it is
+given up.
+"""
+
+WINDOW = 600.0
+"""Seconds after which an end counts no more."""
+
+LONGEST = 128
+"""Characters of a tool's name."""
+
+_LAUNCHERS = re.compile(
+    r"(python|pypy)[\d.]*|uvx?|pipx|npx|npm|node|bunx?|deno|docker|podman|env|(ba|z)?sh|run|exec|tool"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Restarts:
+    """When a server that ended may be started again. Pure."""
+
+    ends: tuple[float, ...] = ()
+    """When it ended, on the monotonic clock; those that count."""
+    given_up: bool = False
+
+    def after(self, now: float) -> "Restarts":
+        """The same, after one more end."""
+        ends = (*(end for end in self.ends if now - end < WINDOW), now)
+        return Restarts(ends, self.given_up or len(ends) > len(PAUSES))
+
+    def pause(self, now: float) -> float:
+        """Seconds until it may be started, if it was not given up."""
+        return max(0.0, self.ends[-1] + PAUSES[len(self.ends) - 1] - now) if self.ends else 0.0
+
+
+class McpServer(Toolset):
+    """The tools of an MCP server."""
+
+    def __init__(
+        self,
+        command: str | Sequence[str],
+        *,
+        name: str | None = None,
+        policy: str | None = None,
+        timeout: float = TIMEOUT,
+        env: Mapping[str, str] | None = None,
+        start_timeout: float = START_TIMEOUT,
+        clock: Clock | None = None,
+    ) -> None:
+        """Describe a server; it is started by `ActorSystem.open`.
+
+        Args:
+            command: what starts it, as a line that a shell would split into words (nothing else of a shell is heeded),
+                or as the words.
+            name: what stands before the names of its tools; derived from the command when None.
+            policy: ``allow``, ``ask`` or ``deny`` for all of its tools; None means allow for those that it calls
+                read-only, else ask.
+            timeout: seconds that a call may take.
+            env: environment variables that it gets beside a few common ones, such as ``PATH`` and ``HOME``.
+            start_timeout: seconds until it must have listed its tools.
+            clock: tells when it may be started again; the machine's own when None.
+
+        Raises:
+            BadInput: the command, the name, the policy or a time cannot be used.
+        """
+        self._command = _words(command)
+        self._name = name_of(self._command) if name is None else name
+        if re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", self._name) is None:
+            raise BadInput(f"A server's name is 1 to 64 of a-z A-Z 0-9 _ -, got {self._name!r}; give another.")
+        if policy is not None and policy not in list(Policy):
+            raise BadInput(f"Expected policy to be one of {', '.join(Policy)}, or None; got {policy!r}.")
+        for seconds in (timeout, start_timeout):
+            if seconds <= 0:
+                raise BadInput(f"Expected a timeout in seconds above 0, got {seconds!r}.")
+        self._policy = None if policy is None else Policy(policy)
+        self._timeout, self._start_timeout = timeout, start_timeout
+        self._env = dict(env or {})
+        self._clock = clock or SystemClock()
+        self._restarts = Restarts()
+        self._run: Run | None = None
+
+    @property
+    def name(self) -> str:
+        """What stands before the names of its tools."""
+        return self._name
+
+    async def open(self, tell: Tell) -> Sequence[Tool]:
+        """Start the server, and return its tools. Raises `BadInput` when it does not start; nothing is left then."""
+        if self._run is not None:
+            raise BadInput(f"The MCP server {self.name} is open already; make another McpServer for another system.")
+        if shutil.which(self._command[0], path=self._env.get("PATH")) is None:
+            raise BadInput(f"{self._shown}: there is no command {self._command[0]!r}. Install it, or give its path.")
+        try:
+            parts = await in_thread(lambda: import_module("ikigai_actors.mcp_run"), "ikigai-mcp-import")
+        except ImportError as error:
+            raise BadInput(f"MCP servers need the package mcp ({error}): pip install 'ikigai-actors[mcp]'") from error
+        self._tell = tell
+        run = self._start()
+        try:
+            listed = {tool.name: tool for tool in await run.tools()}
+        except parts.NotServing as error:
+            self._run = None
+            raise BadInput(
+                f"{self._shown} does not serve MCP: {error} Run it in a terminal to see what is wrong."
+            ) from error
+        except BaseException:  # Ctrl-C, while it takes its time
+            self._run = None
+            run.kill()
+            raise
+        names = tool_names(self.name, listed)
+        return [
+            parts.tool_of(tool, names[remote], self._call, self._timeout, self._policy)
+            for remote, tool in listed.items()
+        ]
+
+    async def leave(self, agent: str) -> None:
+        """All agents share the server."""
+
+    async def close(self) -> None:
+        """End the server, with all that it started."""
+        run, self._run = self._run, None
+        if run is not None:
+            await run.stop()
+
+    @property
+    def _shown(self) -> str:
+        return f"The MCP server {self.name} ({shlex.join(self._command)})"
+
+    def _start(self) -> "Run":
+        from ikigai_actors.mcp_run import Run  # imported by now
+
+        self._run = Run(self.name, self._command, self._env, self._start_timeout, self._ended)
+        return self._run
+
+    def _ended(self, run: "Run") -> None:
+        """Count the end of a run, and tell of it, unless it was wanted."""
+        if run.stopped or not (run.served or self._restarts.ends):  # `open` tells that it never served
+            return
+        self._restarts = self._restarts.after(self._clock.monotonic())
+        does = "it is given up" if self._restarts.given_up else "a call to its tools starts it again"
+        self._tell(f"The MCP server ended; {does}.{run.last_words}")
+
+    async def _call(self, tool: str, arguments: dict[str, Any]) -> "CallToolResult":
+        """Call a tool, and start the server for it if it ended. Raises ``ToolError``."""
+        from anthropic.lib.tools import ToolError
+
+        from ikigai_actors.mcp_run import NotServing
+
+        try:
+            return await (await self._serving()).call(tool, arguments)
+        except NotServing as error:
+            raise ToolError(f"{self._shown} {error} This call did not run.") from error
+
+    async def _serving(self) -> "Run":
+        """The run of a server that has started. Raises ``NotServing``."""
+        from ikigai_actors.mcp_run import NotServing
+
+        while (run := self._run) is not None and run.over and not run.task.done():
+            await asyncio.wait({run.task})  # what is left of it would be in the way of the next one
+        if run is None:
+            raise NotServing("is closed.")
+        if run.task.done():
+            if self._restarts.given_up:
+                raise NotServing(f"ended {len(self._restarts.ends)} times, and is given up. Do without it.")
+            if (pause := self._restarts.pause(self._clock.monotonic())) > 0:
+                raise NotServing(f"ended. Call again in {pause:.0f} s or later: then it is started again.")
+            run = self._start()
+        try:
+            await run.tools()
+        except NotServing as error:
+            raise NotServing(f"ended, and could not be started again: {error}") from error
+        return run
+
+
+def mcp_servers(commands: Iterable[str]) -> list[McpServer]:
+    """A server for each command, with names that differ: where two are alike, the later ones get a number."""
+    made: list[McpServer] = []
+    for command in commands:
+        name = unused(name_of(_words(command)), {server.name for server in made}, 64)
+        made.append(McpServer(command, name=name))
+    return made
+
+
+def name_of(words: Sequence[str]) -> str:
+    """A name for a server, from the words of its command: what is run, without who runs it."""
+    said = [word for word in words if re.fullmatch(r"[^-\s=][^\s=]*", word)]
+    chosen = next((word for word in said if not _LAUNCHERS.fullmatch(PurePath(word).name)), words[0])
+    last = PurePath(chosen).name.split("@")[0]  # without a version
+    return legal(last.removesuffix(".py").removesuffix(".js"))[:64] or "mcp"
+
+
+def tool_names(server: str, remote: Iterable[str]) -> dict[str, str]:
+    """Legal names for the tools of a server, by the names that it gives them; no two are the same."""
+    names: dict[str, str] = {}
+    for tool in sorted(remote):
+        names[tool] = unused(f"{server}__{legal(tool)}", set(names.values()), LONGEST)
+    return names
+
+
+def legal(text: str) -> str:
+    """The text, with what cannot stand in a tool's name replaced."""
+    return re.sub(r"[^a-zA-Z0-9_-]+", "_", text)
+
+
+def unused(name: str, used: set[str], longest: int) -> str:
+    """The name, cut to a length, with a number if it is used already."""
+    candidate, number = name[:longest], 1
+    while candidate in used:
+        number += 1
+        candidate = f"{name[: longest - len(str(number)) - 1]}-{number}"
+    return candidate
+
+
+def _words(command: str | Sequence[str]) -> list[str]:
+    try:
+        words = shlex.split(command) if isinstance(command, str) else [os.fspath(word) for word in command]
+    except ValueError as error:
+        raise BadInput(f"The command {command!r} cannot be split into words: {error}. Check its quotes.") from error
+    if not words or not words[0] or any("\0" in word for word in words):
+        raise BadInput(f"Expected a command that starts an MCP server, got {command!r}.")
+    return words
