@@ -77,12 +77,10 @@ class AgentActor(PooledActor):
         return self.tally.report(self.state.shown.value, self.waiting)
 
     def begin(self, log: Log) -> None:
-        """Run a child that was just born: its log is at hand, and a turn that it was born with goes on at once."""
-        self._log = log
-        phase = Phase.INTERRUPTED if self.state.turn else Phase.IDLE
-        self._become(replace(self.state, phase=phase, head=log.head, view=log.view(log.head)))
+        """Release a child that was just born: its log is at hand, and a turn that it was born with goes on at once."""
         if self.state.turn:
-            self.actor_inbox.put_urgent(on.Resume(Future()))
+            self.actor_inbox.put_urgent(on.Resume(Future()), first=True)
+        self.actor_inbox.release(LogRead(log))
 
     def on_receive(self, message: Any) -> None:
         """One command, signal, completion or verdict; then whatever can be done next."""
@@ -168,6 +166,8 @@ class AgentActor(PooledActor):
         self._step = step
         self.actor_inbox.held = True
         self.tally.submitted()
+        if step.unit.birth is not None:
+            self.runtime.expect(step.unit.birth)
         self.runtime.journal.submit(Append(step.unit, self._fence), self.actor_inbox.release)
 
     def _enter(self, step: Step) -> None:
@@ -183,6 +183,8 @@ class AgentActor(PooledActor):
         self.tally.settled()
         assert step is not None  # a verdict answers the one unit in flight
         assert step.unit is not None
+        if step.unit.birth is not None and not isinstance(verdict, Committed):
+            self.runtime.forget(step.unit.birth)
         match verdict:
             case Committed():
                 self._grow(step.unit)

@@ -23,6 +23,8 @@
     rewind             a ``rewind`` names an earlier mark of its lineage
     call               a ``tool_call`` or ``tool_result`` belongs to a call of an earlier reply of its lineage
 
+A database without any agent is sound: its first boot was cut off before it made agent 0, and the next one makes it.
+
 A violation is reported once: what cannot be judged because of it (what a message in a hole said, who stands behind a
 parent that is missing) is left out, and shows when it is mended.
 
@@ -126,7 +128,7 @@ def _single_rows(trees: int, versions: int) -> Iterator[Violation]:
 
 def _registry(records: Mapping[str, AgentRecord], circles: list[list[str]]) -> Iterator[Violation]:
     roots = [record for record in records.values() if record.parent_uuid is None]
-    if len(roots) != 1:
+    if records and len(roots) != 1:
         listed = ", ".join(record.uuid for record in roots) or "none"
         yield Violation(Invariant.AGENT_0, None, f"expected one agent without a parent, got {listed}")
     for record in roots:

@@ -64,7 +64,11 @@ class Runtime:
     random_bytes: RandomBytes
     handle: Callable[[str], object]
     """The handle of the agent with this uuid, for `current_agent`."""
+    expect: Callable[[Birth], None]
+    """Makes the actor of a child before its row is committed: whoever finds the row finds the actor, which is held."""
     spawn: Callable[[Birth, Log], None]
-    """Runs a child that was just born; its turn begins when it has a prompt."""
+    """Lets a child run that was just born; its turn begins when it has a prompt."""
+    forget: Callable[[Birth], None]
+    """Ends the actor of a child that was not born after all."""
     bury: Callable[[str, str], None]
     """Marks an agent dead that cannot go on, with the reason, and ends its actor; returns before it is done."""

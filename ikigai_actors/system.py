@@ -98,7 +98,9 @@ class ActorSystem:
             approver=approver,
             random_bytes=random_bytes,
             handle=self.handle,
+            expect=self._expect,
             spawn=self._spawn,
+            forget=self._forget,
             bury=self._bury,
         )
         self.approvals = Approvals(store, self.archive, self.actor)
@@ -196,10 +198,17 @@ class ActorSystem:
 
             self.toolbox.add(self._runtime.outside.open(toolset, tell))
 
-    def _spawn(self, birth: Birth, log: Log) -> None:
-        actor = AgentActor(self._runtime, birth.uuid, birth.name, FIRST_EPOCH, log.head, birth.turn)
+    def _expect(self, birth: Birth) -> None:
+        head = birth.messages[-1].id
+        actor = AgentActor(self._runtime, birth.uuid, birth.name, FIRST_EPOCH, head, birth.turn)
+        actor.actor_inbox.held = True
         self._actors[birth.uuid] = actor
-        actor.begin(log)
+
+    def _spawn(self, birth: Birth, log: Log) -> None:
+        self._actors[birth.uuid].begin(log)
+
+    def _forget(self, birth: Birth) -> None:
+        self._actors.pop(birth.uuid).actor_inbox.set()
 
     def _bury(self, uuid: str, reason: str) -> None:
         def done(verdict: Verdict) -> None:

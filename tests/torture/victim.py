@@ -1,0 +1,206 @@
+"""The process that is killed: it resumes or not, then works on random agents with several hands.
+
+Everything is reported over a pipe, one report at a time, and only after the library's call returned: what is reported
+was acknowledged. `Trying` alone comes before a call, so that the last ones tell what a kill has cut off.
+"""
+
+import os
+import random
+import threading
+from collections.abc import Callable
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import NamedTuple
+
+from ikigai_actors import (
+    ActorSystem,
+    AgentRef,
+    MarkNotFound,
+    Message,
+    ProviderError,
+    Reply,
+    Signal,
+    TurnInterrupted,
+)
+from ikigai_actors.messages import Kind
+from ikigai_actors.publisher import Event, Streamed
+from tests.torture.script import World, open_when_free
+
+HANDS = 3
+PATIENCE = 60.0
+"""Seconds after which a call that has not returned is a defect."""
+
+
+class Stage(NamedTuple):
+    """Where the process is: ``boot``, ``resume``, ``work``."""
+
+    name: str
+
+
+class Heard(NamedTuple):
+    """A subscriber was told of a message that is committed."""
+
+    message: Message
+
+
+class Delta(NamedTuple):
+    """A piece of a reply that is being received."""
+
+    agent: str
+
+
+class Trying(NamedTuple):
+    """A hand is about to give a command; its token stands in what the command writes."""
+
+    hand: int
+    command: str
+    token: str
+
+
+class Wrote(NamedTuple):
+    """A command returned the position of what it wrote."""
+
+    hand: int
+    agent: str
+    position: int
+    kind: str
+    token: str
+
+
+class Forked(NamedTuple):
+    """A fork returned."""
+
+    hand: int
+    parent: str
+    child: str
+    prompt: str | None
+
+
+class Ended(NamedTuple):
+    """A turn ended: ``assistant``, ``error`` or ``interrupted``. The prompt is None for one that was resumed."""
+
+    hand: int
+    agent: str
+    prompt: str | None
+    kind: str
+    text: str
+
+
+class Idle(NamedTuple):
+    """A hand's command had nothing to do or was refused."""
+
+    hand: int
+
+
+class Complaint(NamedTuple):
+    """Something is wrong already."""
+
+    text: str
+
+
+Report = Stage | Heard | Delta | Trying | Wrote | Forked | Ended | Idle | Complaint
+
+
+def live(url: str, world: Path, seed: str, resume: bool, pipe: Connection) -> None:
+    """Work on a database for ever, and report; the entry point of the process."""
+    lock = threading.Lock()
+
+    def report(what: Report) -> None:
+        with lock:
+            pipe.send(what)
+
+    def complain(text: str) -> None:
+        report(Complaint(text))
+
+    def hear(event: Event) -> None:
+        match event:
+            case Message():
+                report(Heard(event))
+            case Streamed():
+                report(Delta(event.agent_uuid))
+
+    def work(hand: int) -> None:
+        try:
+            _Hand(system, hand, random.Random(f"{seed} {hand}"), seed, report).work()
+        except BaseException as error:
+            complain(f"hand {hand} failed: {error!r}")
+        os._exit(1)
+
+    report(Stage("boot"))
+    system = open_when_free(url, World(world), complain)
+    system.subscribe(hear)
+    if resume:
+        report(Stage("resume"))
+        for agent in system.resume():
+            report(outcome(0, agent, None, partial(agent.reply, PATIENCE)))
+    report(Stage("work"))
+    hands = [threading.Thread(target=work, args=(hand,)) for hand in range(HANDS)]
+    for thread in hands:
+        thread.start()
+    for thread in hands:
+        thread.join()
+
+
+def outcome(hand: int, agent: AgentRef, prompt: str | None, wait: Callable[[], Reply]) -> Ended:
+    """How a turn ended, when it has."""
+    try:
+        return Ended(hand, agent.uuid, prompt, Kind.ASSISTANT, wait().text)
+    except ProviderError as error:
+        return Ended(hand, agent.uuid, prompt, Kind.ERROR, str(error))
+    except TurnInterrupted:
+        return Ended(hand, agent.uuid, prompt, Kind.INTERRUPTED, "")
+
+
+def name_of(token: str) -> str:
+    """The name of the agent that a fork with this token makes."""
+    return token.replace(" ", "-")
+
+
+class _Hand:
+    """Gives one command after the other to agents that it picks."""
+
+    def __init__(
+        self, system: ActorSystem, number: int, chance: random.Random, seed: str, report: Callable[[Report], None]
+    ) -> None:
+        self._system, self._number, self._chance, self._report = system, number, chance, report
+        self._seed = seed
+        self._commands = 0
+
+    def work(self) -> None:
+        commands = (self._prompt, self._fork, self._mark, self._rewind, self._clear, self._configure, self._interrupt)
+        while True:
+            self._commands += 1
+            agent = self._system.agent(self._chance.choice(self._system.agents("running")).uuid)
+            [command] = self._chance.choices(commands, (12, 3, 2, 2, 1, 1, 1))
+            token = f"{self._seed} {self._number} {self._commands}"
+            self._report(Trying(self._number, command.__name__.strip("_"), token))
+            self._report(command(agent, token))
+
+    def _prompt(self, agent: AgentRef, token: str) -> Report:
+        return outcome(self._number, agent, token, lambda: agent.prompt(token).get(timeout=PATIENCE))
+
+    def _fork(self, agent: AgentRef, token: str) -> Report:
+        prompt = token if self._chance.random() < 0.5 else None
+        child = agent.fork(prompt, name=name_of(token), timeout=PATIENCE)
+        return Forked(self._number, agent.uuid, child.uuid, prompt)
+
+    def _mark(self, agent: AgentRef, token: str) -> Report:
+        return Wrote(self._number, agent.uuid, agent.mark(token, timeout=PATIENCE), Kind.MARK, token)
+
+    def _rewind(self, agent: AgentRef, token: str) -> Report:
+        try:
+            return Wrote(self._number, agent.uuid, agent.rewind(timeout=PATIENCE), Kind.REWIND, "")
+        except MarkNotFound:
+            return Idle(self._number)
+
+    def _clear(self, agent: AgentRef, token: str) -> Report:
+        return Wrote(self._number, agent.uuid, agent.clear(timeout=PATIENCE), Kind.CLEAR, "")
+
+    def _configure(self, agent: AgentRef, token: str) -> Report:
+        position = agent.configure(system=token, timeout=PATIENCE)
+        return Wrote(self._number, agent.uuid, position, Kind.CONFIGURE, token)
+
+    def _interrupt(self, agent: AgentRef, token: str) -> Report:
+        agent.signal(Signal.INT, timeout=PATIENCE)
+        return Idle(self._number)
