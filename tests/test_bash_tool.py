@@ -203,7 +203,7 @@ def test_calls_of_one_reply_take_turns_and_read_what_was_passed_on(
     calls = calling(("bash", {"command": slow}), ("bash", {"command": "echo $step"}), ("bash", {"command": "env"}))
     script = ScriptedProvider([calls, "done"])
     workspace = Workspace(tmp_path, environment={"COLOUR": "blue"})
-    with ActorSystem.open(":memory:", provider=script, tools=[workspace]) as system:
+    with ActorSystem.open(":memory:", provider=script, tools=[workspace], approvals="allow") as system:
         system.root.prompt("go").get(timeout=DEADLINE)
     first, second, third = results(requests_of(script, None)[1])
     assert (first.content, second.content) == (f"[new shell in {tmp_path}]", "one")
@@ -215,7 +215,7 @@ def test_calls_of_one_reply_take_turns_and_read_what_was_passed_on(
 @LINUX
 def test_an_interrupted_turn_leaves_no_process(tmp_path: Path) -> None:
     script = ScriptedProvider([calling(("bash", {"command": BUSY}))])
-    with ActorSystem.open(":memory:", provider=script, tools=[Workspace(tmp_path)]) as system:
+    with ActorSystem.open(":memory:", provider=script, tools=[Workspace(tmp_path)], approvals="allow") as system:
         turn = system.root.prompt("go")
         session = session_in(tmp_path)
         assert system.root.signal(Signal.INT, timeout=DEADLINE)
@@ -227,7 +227,9 @@ def test_an_interrupted_turn_leaves_no_process(tmp_path: Path) -> None:
 @LINUX
 def test_an_agent_that_is_gone_leaves_no_shell(tmp_path: Path) -> None:
     call = calling(("bash", {"command": f"({BUSY}) > /dev/null & echo started"}))
-    with ActorSystem.open(":memory:", provider=scripted(child=[call, "done"]), tools=[Workspace(tmp_path)]) as system:
+    with ActorSystem.open(
+        ":memory:", provider=scripted(child=[call, "done"]), tools=[Workspace(tmp_path)], approvals="allow"
+    ) as system:
         agent = system.root.fork("go", name="child")
         agent.reply(timeout=DEADLINE)
         session = session_in(tmp_path)
@@ -238,7 +240,7 @@ def test_an_agent_that_is_gone_leaves_no_shell(tmp_path: Path) -> None:
 @LINUX
 def test_a_system_that_closes_leaves_no_process(tmp_path: Path) -> None:
     script = ScriptedProvider([calling(("bash", {"command": f"trap '' TERM; {BUSY}"}))])
-    with ActorSystem.open(":memory:", provider=script, tools=[Workspace(tmp_path)]) as system:
+    with ActorSystem.open(":memory:", provider=script, tools=[Workspace(tmp_path)], approvals="allow") as system:
         system.root.prompt("go")
         session = session_in(tmp_path)
     assert living(session) == []
@@ -246,7 +248,7 @@ def test_a_system_that_closes_leaves_no_process(tmp_path: Path) -> None:
 
 @LINUX
 def test_a_host_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
-    with Program.by_pipe("--database", str(tmp_path / "notes.db"), "--workspace", str(tmp_path)) as program:
+    with Program.by_pipe("--database", str(tmp_path / "notes.db"), "--workspace", str(tmp_path), "--yes") as program:
         program.say(f'@bash {{"command": "trap \'\' TERM HUP; {BUSY}"}}')
         session = session_in(tmp_path)
         program.kill()

@@ -1,92 +1,67 @@
 """A child between the commit of its row and the first thing that it does."""
 
 import threading
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
-from ikigai_actors import ActorSystem, NameTaken, ScriptedProvider
-from ikigai_actors.calls import Facts
-from ikigai_actors.tools import Result
+from ikigai_actors import ActorSystem, AgentRef, NameTaken, ScriptedProvider
+from ikigai_actors import events as on
 from tests.databases import eventually
 from tests.gate import DEADLINE
 
 
-class Turnstile:
-    """A tool that nobody calls. What it is, is asked before each decision; when it is shut, the worker waits."""
-
-    name = "turnstile"
-    timeout = 1.0
-    is_async = False
+class Stall:
+    """Somebody who asks an agent, and takes the answer so slowly that the worker is busy meanwhile."""
 
     def __init__(self) -> None:
-        self._shut = threading.Event()
-        self._asked, self._passes = threading.Semaphore(0), threading.Semaphore(0)
+        self._answered, self._leave = threading.Event(), threading.Event()
 
-    @property
-    def facts(self) -> Facts:
-        """See `Tool.facts`."""
-        if self._shut.is_set():
-            self._asked.release()
-            assert self._passes.acquire(timeout=DEADLINE)
-        return Facts()
+    def settle(self, value: object) -> None:
+        """Take the answer."""
+        self._answered.set()
+        assert self._leave.wait(DEADLINE)
 
-    def shut(self) -> None:
-        """Let decisions wait from here on."""
-        self._shut.set()
+    def ask(self, agent: AgentRef) -> None:
+        """Ask an agent."""
+        agent.system.actor(agent.uuid).actor_ref.tell(on.AskOutcome(self))
 
-    def wait_until_asked(self) -> None:
-        """Return when a decision waits, one for each call."""
-        assert self._asked.acquire(timeout=DEADLINE)
+    def wait_until_answered(self) -> None:
+        """Return when the worker is busy."""
+        assert self._answered.wait(DEADLINE)
 
-    def let_through(self, decisions: int) -> None:
-        """Let so many through."""
-        self._passes.release(decisions)
-
-    def open(self) -> None:
-        """Let all through, those to come too."""
-        self._shut.clear()
-        self._passes.release(1_000)
-
-    def describe(self) -> Mapping[str, Any]:
-        """See `Tool.describe`."""
-        return {"name": self.name, "description": "", "input_schema": {"type": "object", "properties": {}}}
-
-    def call(self, arguments: Mapping[str, Any]) -> Result:
-        """See `Tool.call`."""
-        return Result("")
-
-    async def call_async(self, arguments: Mapping[str, Any]) -> Result:
-        """Not asked for: `is_async` is False."""
-        return self.call(arguments)
+    def end(self) -> None:
+        """Let the worker go."""
+        self._leave.set()
 
 
 @pytest.fixture
-def turnstile() -> Iterator[Turnstile]:
-    made = Turnstile()
+def stalls() -> Iterator[tuple[Stall, Stall]]:
+    made = Stall(), Stall()
     yield made
-    made.open()
+    for stall in made:
+        stall.end()
 
 
-def test_a_child_can_be_prompted_as_soon_as_the_registry_tells_of_it(database: str, turnstile: Turnstile) -> None:
+def test_a_child_can_be_prompted_as_soon_as_the_registry_tells_of_it(
+    database: str, stalls: tuple[Stall, Stall]
+) -> None:
     script = ScriptedProvider(lambda request: f"{request.name} is here")
-    with ActorSystem.open(database, provider=script, tools=[turnstile], workers=1) as system:
+    with ActorSystem.open(database, provider=script, workers=1) as system:
         first, second = system.root.fork(name="first"), system.root.fork(name="second")
-        turnstile.shut()
-        first.ask.mark()
-        turnstile.wait_until_asked()  # the one worker is busy: what comes now waits in order
+        before, after = stalls
+        before.ask(first)
+        before.wait_until_answered()  # the one worker is busy: what comes now waits in order
         fork = system.root.ask.fork("Work.", name="child")
-        second.ask.mark()
-        turnstile.let_through(2)  # the first mark and the fork; then the worker is busy with the second mark
-        turnstile.wait_until_asked()
-        turnstile.wait_until_asked()
+        after.ask(second)
+        before.end()
+        after.wait_until_answered()  # the fork was handed over, and its verdict waits for the worker
         eventually(lambda: "child" in [record.name for record in system.agents()], "the child's row")
         assert not fork.done
         try:
             asked = system.agent("child").prompt("Are you there?")
         finally:
-            turnstile.open()
+            after.end()
         assert asked.get(timeout=DEADLINE).text == "child is here"
         assert [message.content for message in fork.get(timeout=DEADLINE).history()][-4:] == [
             "Work.",
