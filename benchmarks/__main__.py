@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from benchmarks import actors, cache, fork, journal, machine, replay, streams
+from benchmarks import actors, cache, fork, journal, machine, mail, replay, streams
 from benchmarks.places import Place, open_places
 from benchmarks.table import Table
 
@@ -17,6 +17,7 @@ BENCHMARKS: dict[str, Callable[[list[Place], bool], Iterator[Table]]] = {
     "actors": actors.run,
     "cache": cache.run,
     "streams": streams.run,
+    "mail": mail.run,
 }
 
 

@@ -7,7 +7,7 @@ beforehand.
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from itertools import islice
 from statistics import median
@@ -22,7 +22,7 @@ from ikigai_actors.host import Host, take_database
 from ikigai_actors.identity import new_agent_uuid
 from ikigai_actors.journal import Committed, Journal, Verdict
 from ikigai_actors.store.base import Row, Store
-from ikigai_actors.units import FIRST_EPOCH, Append, Fence, LogUnit
+from ikigai_actors.units import FIRST_EPOCH, Append, Fence, LogUnit, Unit
 
 APPENDS = {1: 2_000, 10: 10_000, 1_000: 100_000}
 """Appends that are measured, by the number of agents that write."""
@@ -71,15 +71,12 @@ def _measure(place: Place, agents: int, appends: int) -> Rates:
 
 
 class Writers:
-    """Agents that write, each its next message when the one before is committed."""
+    """Agents that write, each its next unit when the one before is committed."""
 
-    def __init__(self, journal: Journal, uuids: list[str], each: int, fence: Fence) -> None:
+    def __init__(self, journal: Journal, units: Mapping[str, Iterable[Unit]]) -> None:
         self._journal = journal
-        self._units = {
-            uuid: iter([Append(LogUnit(uuid, (said,)), fence) for said in population.conversation(uuid, 0, each)])
-            for uuid in uuids
-        }
-        self._busy = len(uuids)
+        self._units = {uuid: iter(each) for uuid, each in units.items()}
+        self._busy = len(units)
         self._over = threading.Event()
         self.failed: list[Verdict] = []
 
@@ -104,7 +101,7 @@ class Writers:
         self._next(uuid)
 
 
-def _writable(stack: ExitStack, place: Place, agents: int) -> tuple[Database, Store, Host, list[str]]:
+def writable(stack: ExitStack, place: Place, agents: int) -> tuple[Database, Store, Host, list[str]]:
     """A database of its own with agents that belong to a host."""
     database = place.fresh()
     stack.callback(database.drop)
@@ -121,12 +118,19 @@ def _writable(stack: ExitStack, place: Place, agents: int) -> tuple[Database, St
 def _through_journal(place: Place, agents: int, each: int) -> tuple[float, float]:
     """Appends per second, and units per transaction."""
     with ExitStack() as stack:
-        database, store, host, uuids = _writable(stack, place, agents)
+        database, store, host, uuids = writable(stack, place, agents)
         before = stored(database).rows
         host.keep(lambda error: None)
         journal = Journal(store, host.id, SystemClock())
         journal.start()
-        writers = Writers(journal, uuids, each, Fence(host.id, FIRST_EPOCH))
+        fence = Fence(host.id, FIRST_EPOCH)
+        writers = Writers(
+            journal,
+            {
+                uuid: [Append(LogUnit(uuid, (said,)), fence) for said in population.conversation(uuid, 0, each)]
+                for uuid in uuids
+            },
+        )
         taken = timed(writers.run)[0]
         journal.close()
         written = stored(database).rows - before
@@ -138,7 +142,7 @@ def _through_journal(place: Place, agents: int, each: int) -> tuple[float, float
 def _by_bulk_insert(place: Place, agents: int, count: int, at_once: int) -> float:
     """Rows per second."""
     with ExitStack() as stack:
-        database, _, _, uuids = _writable(stack, place, agents)
+        database, _, _, uuids = writable(stack, place, agents)
         logs = [population.conversation(uuid, 0, -(-count // agents)) for uuid in uuids]
         rows = iter([message.row() for together in zip(*logs, strict=True) for message in together][:count])
         batches: list[list[Row]] = []

@@ -21,6 +21,7 @@ from ikigai_actors.store.base import Row, Store
 from ikigai_actors.store.migrations import ensure_schema
 
 COLUMNS = "agent_uuid, id, kind, content, data, created_at"
+MAIL_COLUMNS = "recipient, id, sender, kind, body, created_at, read_at"
 _SIZES = """
 SELECT COUNT(*), SUM(LENGTH(agent_uuid) + LENGTH(kind) + LENGTH(content) + COALESCE(LENGTH(data), 0) + 16) FROM messages
 UNION ALL
@@ -51,6 +52,9 @@ class Database(Protocol):
 
     def insert(self, connection: Any, rows: list[Row]) -> None:
         """The database's own bulk insert into ``messages``, in one transaction."""
+
+    def insert_mail(self, connection: Any, rows: list[Row]) -> None:
+        """The same into ``mail``."""
 
     def settle(self) -> None:
         """What the database does by itself after a while, done now: statistics for its planner."""
@@ -135,8 +139,15 @@ class SQLiteDatabase:
 
     def insert(self, connection: sqlite3.Connection, rows: list[Row]) -> None:
         """``executemany``, in one transaction."""
+        self._insert(connection, f"INSERT INTO messages ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+    def insert_mail(self, connection: sqlite3.Connection, rows: list[Row]) -> None:
+        """``executemany``, in one transaction."""
+        self._insert(connection, f"INSERT INTO mail ({MAIL_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+
+    def _insert(self, connection: sqlite3.Connection, sql: str, rows: list[Row]) -> None:
         connection.execute("BEGIN IMMEDIATE")
-        connection.executemany(f"INSERT INTO messages ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", rows)
+        connection.executemany(sql, rows)
         connection.execute("COMMIT")
 
     def settle(self) -> None:
@@ -191,11 +202,16 @@ class PostgresDatabase:
 
     def insert(self, connection: Any, rows: list[Row]) -> None:
         """Binary COPY; its transaction is its own."""
-        with (
-            connection.cursor() as cursor,
-            cursor.copy(f"COPY messages ({COLUMNS}) FROM STDIN (FORMAT BINARY)") as copy,
-        ):
-            copy.set_types(["text", "int8", "text", "text", "text", "int8"])
+        self._copy(connection, f"messages ({COLUMNS})", ["text", "int8", "text", "text", "text", "int8"], rows)
+
+    def insert_mail(self, connection: Any, rows: list[Row]) -> None:
+        """Binary COPY; its transaction is its own."""
+        types = ["text", "int8", "text", "text", "text", "int8", "int8"]
+        self._copy(connection, f"mail ({MAIL_COLUMNS})", types, rows)
+
+    def _copy(self, connection: Any, table: str, types: list[str], rows: list[Row]) -> None:
+        with connection.cursor() as cursor, cursor.copy(f"COPY {table} FROM STDIN (FORMAT BINARY)") as copy:
+            copy.set_types(types)
             for row in rows:
                 copy.write_row(row)
 
@@ -203,6 +219,7 @@ class PostgresDatabase:
         """What autovacuum does after a while."""
         self._execute(f"ANALYZE {self._schema}.agents")
         self._execute(f"ANALYZE {self._schema}.messages")
+        self._execute(f"ANALYZE {self._schema}.mail")
 
     def drop(self) -> None:
         """Drop the schema."""

@@ -10,8 +10,9 @@ Layers, top first; each imports itself and those below (a test holds it):
 
     shell                                                    the terminal
     system                                                   the composition root
-    workspace                                                tools that work in a directory
-    ref, agent, process_tools > errands > runtime            handles, and the actor of an agent
+    workspace, mcp_server                                    tools that work in a directory; of MCP servers
+    ref, agent, process_tools, approvals > agentmail         handles, and the actor of an agent
+        > errands > runtime, post
     host, journal, boot, outside, publisher, reader,         one each: what performs effects, and counts
         statistics, toolbox
     dispatch, seeded > pooled > inbox                        which actor runs when
@@ -19,7 +20,7 @@ Layers, top first; each imports itself and those below (a test holds it):
     mcp_server > mcp_run                                     tools of other programs
     tools, toolsets > events > calls                         what can be asked of it, and called by it
     futures, assembly, providers > threads                   what goes in and out
-    units, registry, log                                     what is written and read
+    documents > units, registry, log, mailbox > locks        what is written and read
     store                                                    the database
     history, clock, settings, messages, identity, errors     the words
 """
@@ -29,15 +30,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ikigai_actors.calls import PendingCall
+    from ikigai_actors.documents import Document, DocumentVersion
     from ikigai_actors.errors import (
         AgentDead,
         AgentNotFound,
         AgentStopped,
         AmbiguousAgent,
         BadInput,
+        DocumentChanged,
+        DocumentNotFound,
         Fenced,
         HistoryError,
         IkigaiError,
+        MailboxFull,
+        MailNotFound,
         MarkNotFound,
         NameTaken,
         NoCurrentAgent,
@@ -53,6 +59,7 @@ if TYPE_CHECKING:
         WouldWaitForItself,
     )
     from ikigai_actors.futures import Future, TimedOut
+    from ikigai_actors.mailbox import Mail, Mailbox
     from ikigai_actors.mcp_server import McpServer
     from ikigai_actors.messages import Kind, Message
     from ikigai_actors.providers.anthropic import AnthropicProvider
@@ -60,7 +67,7 @@ if TYPE_CHECKING:
     from ikigai_actors.providers.function import FunctionProvider
     from ikigai_actors.providers.offline import OfflineProvider
     from ikigai_actors.providers.scripted import ScriptedProvider, Stream
-    from ikigai_actors.publisher import StoreTrouble, Streamed
+    from ikigai_actors.publisher import Mailed, StoreTrouble, Streamed
     from ikigai_actors.ref import AgentRef, Context, current_agent
     from ikigai_actors.registry import AgentRecord
     from ikigai_actors.statistics import AgentStatistics
@@ -81,12 +88,22 @@ _HOMES = {
     "AnthropicProvider": "ikigai_actors.providers.anthropic",
     "BadInput": "ikigai_actors.errors",
     "Context": "ikigai_actors.ref",
+    "current_agent": "ikigai_actors.ref",
+    "Document": "ikigai_actors.documents",
+    "DocumentChanged": "ikigai_actors.errors",
+    "DocumentNotFound": "ikigai_actors.errors",
+    "DocumentVersion": "ikigai_actors.documents",
     "Fenced": "ikigai_actors.errors",
     "FunctionProvider": "ikigai_actors.providers.function",
     "Future": "ikigai_actors.futures",
     "HistoryError": "ikigai_actors.errors",
     "IkigaiError": "ikigai_actors.errors",
     "Kind": "ikigai_actors.messages",
+    "Mail": "ikigai_actors.mailbox",
+    "Mailbox": "ikigai_actors.mailbox",
+    "MailboxFull": "ikigai_actors.errors",
+    "Mailed": "ikigai_actors.publisher",
+    "MailNotFound": "ikigai_actors.errors",
     "MarkNotFound": "ikigai_actors.errors",
     "McpServer": "ikigai_actors.mcp_server",
     "Message": "ikigai_actors.messages",
@@ -108,6 +125,7 @@ _HOMES = {
     "Streamed": "ikigai_actors.publisher",
     "SystemClosed": "ikigai_actors.errors",
     "TimedOut": "ikigai_actors.futures",
+    "tool": "ikigai_actors.tools",
     "ToolCall": "ikigai_actors.providers.base",
     "TooManyAgents": "ikigai_actors.errors",
     "TurnInterrupted": "ikigai_actors.errors",
@@ -115,8 +133,6 @@ _HOMES = {
     "Workspace": "ikigai_actors.workspace",
     "WouldDeadlock": "ikigai_actors.errors",
     "WouldWaitForItself": "ikigai_actors.errors",
-    "current_agent": "ikigai_actors.ref",
-    "tool": "ikigai_actors.tools",
 }
 """Where each public name lives. Looked up when first used, so that a command that only reads the registry imports no
 runtime.
@@ -134,12 +150,21 @@ __all__ = [
     "AnthropicProvider",
     "BadInput",
     "Context",
+    "Document",
+    "DocumentChanged",
+    "DocumentNotFound",
+    "DocumentVersion",
     "Fenced",
     "FunctionProvider",
     "Future",
     "HistoryError",
     "IkigaiError",
     "Kind",
+    "Mail",
+    "MailNotFound",
+    "Mailbox",
+    "MailboxFull",
+    "Mailed",
     "MarkNotFound",
     "McpServer",
     "Message",

@@ -10,10 +10,15 @@
     │   ├── NameTaken           a living agent has this name
     │   ├── TooManyAgents       a model may fork no more
     │   ├── MarkNotFound        no mark to rewind to
+    │   ├── MailboxFull         it has too much unread mail to take more
+    │   ├── MailNotFound        it has no mail with this number
     │   ├── NoTurn              asked for the outcome of a turn, and there was none
     │   ├── TurnInterrupted     the turn was ended by INT, by a crash or by close
     │   └── Fenced              another owner or a death took the agent away from this writer
-    ├── BadInput                an argument that cannot be used: text, name, setting, URL
+    ├── DocumentError           about one document
+    │   ├── DocumentNotFound    there is none at this path, or no such version
+    │   └── DocumentChanged     it is not at the version that the writer expected
+    ├── BadInput                an argument that cannot be used: text, name, path, setting, URL
     ├── ProviderError           the model could not answer
     │   └── ProviderUnknown     a setting names a provider that is not registered
     ├── HistoryError            rows that no history can be made of
@@ -84,6 +89,14 @@ class MarkNotFound(AgentError):
     """There is no mark with this label, or no mark at all."""
 
 
+class MailboxFull(AgentError):
+    """The agent has so much unread mail that it takes no more. Nothing was stored."""
+
+
+class MailNotFound(AgentError):
+    """The agent has no mail with this number."""
+
+
 class NoTurn(AgentError):
     """The agent has had no turn of its own yet."""
 
@@ -94,6 +107,25 @@ class TurnInterrupted(AgentError):
 
 class Fenced(AgentError):
     """The write was refused: the agent died or belongs to another host by now. Nothing was written."""
+
+
+class DocumentError(IkigaiError):
+    """An error about one document."""
+
+    def __init__(self, message: str, path: str, version: int = 0) -> None:
+        super().__init__(message)
+        self.path = path
+        """Where the document is."""
+        self.version = version
+        """The latest version that is there, a deletion too; 0 when nothing was ever written."""
+
+
+class DocumentNotFound(DocumentError):
+    """There is no document at this path, it was deleted, or it has no such version."""
+
+
+class DocumentChanged(DocumentError):
+    """The document is not at the version that the writer expected. Nothing was written."""
 
 
 class BadInput(IkigaiError, ValueError):

@@ -22,6 +22,11 @@
     turn               an open turn was opened by a ``user`` or ``tool_result`` message of the agent's own log
     rewind             a ``rewind`` names an earlier mark of its lineage
     call               a ``tool_call`` or ``tool_result`` belongs to a call of an earlier reply of its lineage
+    mail               every mail is for an agent, and of one or of nobody
+    mail-id            an agent's mails are numbered from 1, at most to the number that it was ever sent
+    unread             an agent counts as many unread mails as it has
+    document           every version of a document is of an agent or of nobody
+    version            a document's versions run from 1 without holes
 
 A database without any agent is sound: its first boot was cut off before it made agent 0, and the next one makes it.
 
@@ -38,6 +43,7 @@ from typing import NamedTuple
 
 from ikigai_actors import registry
 from ikigai_actors.logcheck import LogCheck
+from ikigai_actors.mailcheck import check_documents, check_mail
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.units import FIRST_EPOCH
@@ -89,7 +95,7 @@ def _inspect(tx: Transaction, batch: int) -> Report:
         for row in _messages(tx, batch):
             logs.resolve(row)
         logs.report_unresolved()
-    return Report(len(records), logs.messages, found + logs.found)
+    return Report(len(records), logs.messages, [*found, *logs.found, *check_mail(tx, records), *check_documents(tx)])
 
 
 def _messages(tx: Transaction, batch: int) -> Iterator[Row]:

@@ -29,7 +29,7 @@ from ikigai_actors.clock import Clock
 from ikigai_actors.errors import CommitUnknown, IkigaiError, StoreError, StoreUnavailable, StoreUnusable, SystemClosed
 from ikigai_actors.futures import Future, TimedOut, forbid_blocking, refuse_to_block
 from ikigai_actors.store.base import Store, Transaction
-from ikigai_actors.units import Locked, Unit
+from ikigai_actors.units import Unit, lock
 
 logger = logging.getLogger(__name__)
 
@@ -144,10 +144,12 @@ class Journal:
                 return
         done(Failed(self._gone()))
 
-    def perform(self, unit: Unit, timeout: float | None = None) -> Any:
+    def perform(
+        self, unit: Unit, timeout: float | None = None, then: Callable[[Any], object] = lambda answer: None
+    ) -> Any:
         """Commit a unit for a caller outside the runtime, and return its answer.
 
-        Waits for room in the queue, then for the commit.
+        Waits for room in the queue, then for the commit. ``then`` is told the answer on the journal's thread.
 
         Raises:
             TimedOut: room or commit did not come in time.
@@ -158,6 +160,8 @@ class Journal:
         answer: Future[Any] = Future()
 
         def done(verdict: Verdict) -> None:
+            if isinstance(verdict, Committed):
+                _tell(then, verdict.value)
             answer.settle(verdict.value if isinstance(verdict, Committed) else verdict.error)
 
         started = self._clock.monotonic()
@@ -286,10 +290,7 @@ class Journal:
         The verdicts are left in the caller's list, since a broken COMMIT returns nothing.
         """
         verdicts.clear()
-        if any(unit.changes_tree for unit in units):
-            tx.run("tree_change")
-        uuids = sorted({uuid for unit in units for uuid in unit.touches})
-        locked = {row[0]: Locked(*row) for row in tx.run("lock_agents", uuids=uuids)} if uuids else {}
+        locked = lock(tx, units)
         for unit in units:
             try:
                 answer = unit.write(tx, locked)
@@ -298,6 +299,7 @@ class Journal:
                 raise
             except IkigaiError as refusal:
                 verdicts.append(Refused(refusal))
+        locked.settle(tx)
         tx.defer("set_batch", host=self._host, batch=number)
 
     def _note_trouble(self, trouble: str | None) -> None:

@@ -1,4 +1,4 @@
-"""What the system tells its subscribers: committed messages, deltas on the way, trouble with the store and with tools.
+"""What the system tells its subscribers: committed messages, deltas on the way, mail, trouble with store and tools.
 
 Each subscriber has a thread of its own and a queue of its own, so a slow one delays nobody. Its callback sees events in
 the order in which they happened. When it falls too far behind, deltas are dropped and counted; messages never are.
@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ikigai_actors.mailbox import Mail
 from ikigai_actors.messages import Message
 
 logger = logging.getLogger(__name__)
@@ -23,6 +24,13 @@ class Streamed:
     text: str
     kind: str
     """``text`` or ``thinking``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mailed:
+    """A mail was sent by this host, and is committed. What other processes send is not heard of here."""
+
+    mail: Mail
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +52,7 @@ class ToolTrouble:
     text: str
 
 
-Event = Message | Streamed | StoreTrouble | ToolTrouble
+Event = Message | Streamed | Mailed | StoreTrouble | ToolTrouble
 Callback = Callable[[Event], None]
 
 

@@ -17,6 +17,7 @@ import pykka
 
 from ikigai_actors import events as on
 from ikigai_actors import registry
+from ikigai_actors.agentmail import AgentMail, AgentMailCommands
 from ikigai_actors.errors import AgentDead, BadInput, NoCurrentAgent
 from ikigai_actors.futures import Future, acting_agent
 from ikigai_actors.history import ReplayRange
@@ -53,7 +54,7 @@ class Context:
     """Tokens as last reported by a provider; empty when none has."""
 
 
-class AgentCommands:
+class AgentCommands(AgentMailCommands):
     """The commands of an agent, each as a future: ``await ref.ask.fork(...)``. See `AgentRef` for what they do."""
 
     __slots__ = ("_ref", "_waits")
@@ -140,7 +141,7 @@ class AgentCommands:
         return future
 
 
-class AgentRef:
+class AgentRef(AgentMail):
     """The handle of one agent."""
 
     __slots__ = ("system", "uuid")

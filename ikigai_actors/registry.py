@@ -4,12 +4,12 @@ Every function takes a transaction, so several look-ups of one answer see one mo
 (`ikigai_actors.units`).
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, HistoryError
+from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, BadInput, HistoryError
 from ikigai_actors.identity import PREFIX_LENGTH, SHORT_LENGTH, is_agent_prefix, is_agent_uuid
 from ikigai_actors.messages import storable
-from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.base import Store, Transaction
 
 
 class AgentRecord(NamedTuple):
@@ -130,6 +130,25 @@ def find(tx: Transaction, text: str) -> AgentRecord:
             f"{text!r} begins the uuid of several agents: {', '.join(candidates)}. Give more of it.", text, candidates
         )
     return found[0]
+
+
+class Handle(Protocol):
+    """Whatever stands for one agent: its handle, its record."""
+
+    @property
+    def uuid(self) -> str:
+        """Its uuid."""
+
+
+def uuid_of(store: Store, agent: Handle | str) -> str:
+    """The uuid of an agent that is given by its handle, or by a text as in `find`; a whole uuid is not looked up.
+
+    Raises `AgentNotFound`, `AmbiguousAgent`, and `BadInput` for what is neither.
+    """
+    text = getattr(agent, "uuid", agent)
+    if not isinstance(text, str):
+        raise BadInput(f"Expected an agent, or its uuid, name or prefix; got {agent!r}.")
+    return text if is_agent_uuid(text) else store.read(lambda tx: find(tx, text)).uuid
 
 
 def children(tx: Transaction, uuid: str) -> list[AgentRecord]:

@@ -26,6 +26,7 @@ from ikigai_actors.boot import Casualty, Survivor, ensure_root, everything_stays
 from ikigai_actors.calls import Approver
 from ikigai_actors.clock import Clock, SystemClock
 from ikigai_actors.dispatch import Workers
+from ikigai_actors.documents import Documents
 from ikigai_actors.errors import AgentDead, IkigaiError, StoreError, SystemClosed
 from ikigai_actors.futures import Future
 from ikigai_actors.host import LEASE, Host, take_database
@@ -35,6 +36,7 @@ from ikigai_actors.log import Archive, Log
 from ikigai_actors.opening import choose_approver, choose_providers
 from ikigai_actors.outside import Outside
 from ikigai_actors.pooled import Dispatcher
+from ikigai_actors.post import Post
 from ikigai_actors.process_tools import ListAgents
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.publisher import Callback, Publisher, StoreTrouble, Subscription, ToolTrouble
@@ -84,6 +86,9 @@ class ActorSystem:
         self.random_bytes = random_bytes
         self.toolbox = toolbox
         self.archive = Archive(store)
+        self.post = Post(store, journal, publisher, clock)  # what handles send and read
+        self.documents = Documents(store, journal.perform, clock.now_ms)
+        """The documents that all agents share."""
         self._runtime = Runtime(
             clock=clock,
             host=host,
@@ -248,10 +253,14 @@ class ActorSystem:
         """The registry, oldest first, the dead too; or only agents with a status."""
         return self.store.read(lambda tx: registry.every(tx, status))
 
+    def send(self, recipient: AgentRef | str, body: str, timeout: float | None = None) -> int:
+        """Send a mail for a person outside of any agent. See `AgentRef.send`."""
+        return self.post.send(self.post.letter(None, recipient, body), timeout)
+
     def subscribe(self, callback: Callback) -> Subscription:
-        """Call back for each committed message (`Message`), each piece of a reply on its way (`Streamed`), and trouble
-        with the store and with tools (`StoreTrouble`, `ToolTrouble`); in order, on a thread of its own. Close the
-        subscription to hear no more.
+        """Call back for each committed message (`Message`), piece of a reply on its way (`Streamed`), mail (`Mailed`),
+        and trouble with the store and with tools (`StoreTrouble`, `ToolTrouble`); in order, on a thread of its own.
+        Close it to hear no more.
         """
         return self._runtime.publisher.subscribe(callback)
 

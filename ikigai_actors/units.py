@@ -4,22 +4,14 @@ A unit names the agents it touches, which are locked before it runs, and whether
 it writes: a refusal (an `IkigaiError`) leaves nothing behind and is an answer, not a failure. It is safe to run twice.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from ikigai_actors.errors import AgentDead, AgentNotFound, AgentStopped, Fenced, NameTaken, RootProtected, TooManyAgents
+from ikigai_actors.locks import Locked, Locks
 from ikigai_actors.messages import Message
-from ikigai_actors.store.base import Transaction
-
-
-class Locked(NamedTuple):
-    """What the lock of an agent's row tells."""
-
-    uuid: str
-    status: str
-    owner: str | None
-    epoch: int
+from ikigai_actors.store.base import Store, Transaction
 
 
 class Fence(NamedTuple):
@@ -44,8 +36,31 @@ class Unit(Protocol):
     def alone(self) -> bool:
         """Whether it has a transaction of its own: death, adoption, claim."""
 
-    def write(self, tx: Transaction, locked: Mapping[str, Locked]) -> Any:
+    def write(self, tx: Transaction, locked: Locks) -> Any:
         """Check, then write; return the answer. Raises an `IkigaiError` to refuse."""
+
+
+def lock(tx: Transaction, units: Sequence[Unit]) -> Locks:
+    """Take what units need, in the one order in which everybody does: the tree's row, then the agents' rows."""
+    if any(unit.changes_tree for unit in units):
+        tx.run("tree_change")
+    uuids = sorted({uuid for unit in units for uuid in unit.touches})
+    return Locks(tx.run("lock_agents", uuids=uuids) if uuids else ())
+
+
+def write_alone(store: Store, unit: Unit) -> Any:
+    """Commit one unit, and return its answer: how a process writes that is no host, and has no journal.
+
+    Raises the unit's refusal, and what `Store.write` raises.
+    """
+
+    def work(tx: Transaction) -> Any:
+        locked = lock(tx, (unit,))
+        answer = unit.write(tx, locked)
+        locked.settle(tx)
+        return answer
+
+    return store.write(work)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,11 @@ class Invariant(StrEnum):
     TURN = "turn"
     REWIND = "rewind"
     CALL = "call"
+    MAIL = "mail"
+    MAIL_ID = "mail-id"
+    UNREAD = "unread"
+    DOCUMENT = "document"
+    VERSION = "version"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 import psycopg
 
+from ikigai_actors.mailbox import Mail
 from ikigai_actors.messages import Message
 from ikigai_actors.store import Store, Transaction
 from ikigai_actors.store.migrations import ensure_schema
@@ -53,12 +54,20 @@ LOGS: dict[str, tuple[int, list[Draft]]] = {
 }
 """Each agent's fork point and messages."""
 
+MAIL = (
+    Mail("a", 1, "root", "mail", "read", 1, 2),
+    Mail("a", 2, None, "mail", "unread", 1, None),
+    Mail("a", 3, None, "prompt", "not seen as mail", 1, None),
+    Mail("b", 1, "c", "exit", "unread", 1, None),
+)
+"""The mail that there is. The fourth of "a" was deleted."""
+
 MESSAGES = sum(len(drafts) for _, drafts in LOGS.values())
 
 
 def found_family(store: Store) -> None:
     """Agent 0 "root" in a turn, in which it called a tool; "a" is forked after a mark, "b" is dead, "c" is forked by a
-    call and in a turn; "g" is the child of "a", and answers a call of "root".
+    call and in a turn; "g" is the child of "a", and answers a call of "root". There is mail, and a document.
     """
 
     def work(tx: Transaction) -> None:
@@ -71,6 +80,11 @@ def found_family(store: Store) -> None:
         tx.run("set_turn", uuid="root", turn=10)
         tx.run("set_turn", uuid="c", turn=13)
         tx.run("bury", uuid="b", reason="test", now=2)
+        tx.append([*MAIL], "mail")
+        tx.run("count_mail", uuids=["a"], mailed=4, unread=1)
+        tx.run("count_mail", uuids=["b"], mailed=1, unread=1)
+        tx.run("add_document_version", path="plan.md", version=1, author="a", body="# Plan", now=1)
+        tx.run("add_document_version", path="plan.md", version=2, author=None, body=None, now=2)
         for uuid, (fork, drafts) in LOGS.items():
             messages = [
                 Message(uuid, place, kind, "text", data, 1) for place, (kind, data) in enumerate(drafts, fork + 1)
@@ -120,3 +134,8 @@ def more(uuid: str, *rows: tuple[int, str, str]) -> str:
     """The statement that adds messages: position, kind, data."""
     values = ", ".join(f"('{uuid}', {position}, '{kind}', '', '{data}', 1)" for position, kind, data in rows)
     return f"INSERT INTO messages (agent_uuid, id, kind, content, data, created_at) VALUES {values}"
+
+
+def mail(recipient: str, number: int, assignment: str) -> str:
+    """The statement that changes a mail."""
+    return f"UPDATE mail SET {assignment} WHERE recipient = '{recipient}' AND id = {number}"

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ikigai_actors.journal import Done, Verdict
+from ikigai_actors.locks import Locked
 from ikigai_actors.messages import Message
 from ikigai_actors.store import Transaction
-from ikigai_actors.units import Locked
 from tests.databases import DEADLINE
 from tests.trees import says
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider
@@ -49,7 +50,9 @@ def loaded_by(*arguments: str) -> set[str]:
     return set(done.stdout.partition("LOADED")[2].split())
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["agents", "--help"], ["fsck", "--help"], ["demo", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["agents", "--help"], ["fsck", "--help"], ["send", "--help"], ["demo", "--help"]]
+)
 def test_help_loads_only_click(arguments: list[str]) -> None:
     loaded = loaded_by(*arguments)
     assert not loaded & (HEAVY | {"sqlite3", "ikigai_actors.system", "ikigai_actors.store"})
@@ -68,10 +71,16 @@ def test_checking_a_database_loads_nothing_that_runs_agents(file: Path) -> None:
     assert "ikigai_actors.fsck" in loaded
 
 
+def test_sending_a_mail_loads_nothing_that_runs_agents(file: Path) -> None:
+    loaded = loaded_by("--database", str(file), "send", "dba", "text")
+    assert not loaded & (HEAVY | {"ikigai_actors.system", "ikigai_actors.agent", "ikigai_actors.journal"})
+    assert "ikigai_actors.mailbox" in loaded
+
+
 def test_every_subcommand_and_option_has_help() -> None:
     for command in [cli, *cli.commands.values()]:
         assert command.help
-        assert all(getattr(option, "help", None) for option in command.params)
+        assert all(option.help for option in command.params if isinstance(option, click.Option))
 
 
 def test_the_version_is_told() -> None:

@@ -16,7 +16,7 @@ from ikigai_actors.log import Archive
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.tools import tool
 from ikigai_actors.violations import Invariant
-from tests.damage import LOGS, MESSAGES, NOW, agent, damage, found_family, message, more, without
+from tests.damage import LOGS, MESSAGES, NOW, agent, damage, found_family, mail, message, more, without
 from tests.databases import sql
 from tests.gate import DEADLINE
 from tests.program import Program, run
@@ -102,6 +102,16 @@ CASES: list[Case] = [
     (Invariant.CALL, "root", message("root", 4, "data = NULL")),
     (Invariant.CALL, "c", message("c", 13, """data = '{"tool_use_id": "c2"}'""")),
     (Invariant.CALL, "a", more("a", (12, "tool_result", '{"tool_use_id": "f1"}'))),  # of "root", after the fork
+    (Invariant.MAIL, "nobody", mail("a", 1, "recipient = 'nobody'")),
+    (Invariant.MAIL, "a", mail("a", 1, "sender = 'nobody'")),
+    (Invariant.MAIL_ID, "a", agent("a", "mailed = 2")),
+    (Invariant.MAIL_ID, "a", mail("a", 1, "id = 0")),
+    (Invariant.UNREAD, "a", agent("a", "unread = 2")),  # the prompt is not counted
+    (Invariant.UNREAD, "b", mail("b", 1, "read_at = 5")),
+    (Invariant.UNREAD, "g", agent("g", "unread = 1")),
+    (Invariant.DOCUMENT, None, "UPDATE documents SET author = 'nobody' WHERE version = 1"),
+    (Invariant.VERSION, None, "DELETE FROM documents WHERE version = 1"),
+    (Invariant.VERSION, None, "UPDATE documents SET version = 3 WHERE version = 2"),
 ]
 
 

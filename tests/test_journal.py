@@ -213,8 +213,8 @@ def test_the_rows_of_all_touched_agents_are_locked_before_any_unit_runs(journal:
     [locked] = one.locked
     assert locked == other.locked[0]
     assert {uuid: tuple(row) for uuid, row in locked.items()} == {
-        "a": ("a", "running", HOST, 1),
-        "b": ("b", "running", HOST, 1),
+        "a": ("a", "running", HOST, 1, 0, 0),
+        "b": ("b", "running", HOST, 1, 0, 0),
     }
 
 

@@ -65,7 +65,7 @@ def test_half_of_a_database_is_damaged(file: Path) -> None:
 def test_an_empty_file_is_an_empty_database(tmp_path: Path) -> None:
     (tmp_path / "a.db").touch()
     store = open_store(tmp_path / "a.db")
-    assert ensure_schema(store) == 1
+    assert ensure_schema(store) == 2
     store.close()
 
 

@@ -3,7 +3,7 @@
     cli.py          the command line: the group ``ikigai``, its options and subcommands
     line.py         line mode: reads lines, and does them one after another
     session.py      where the shell is, and what goes on in the background
-    commands.py     the slash commands
+    commands.py     the slash commands; those about mail and documents in mail_commands.py, document_commands.py
     turn.py         a turn that is shown; what the system tells, kept until it is shown
     keyboard.py     where lines come from: a terminal, or a pipe
     interrupts.py   Ctrl-C and SIGTERM, taken where they do no harm
@@ -11,6 +11,7 @@
     tree.py         the tree of agents as text (pure)
     pages.py        an agent's context and history as text (pure)
     reader.py       the registry as another process sees it
+    client.py       what another process sends
     demo.py         a tour that plays itself
 
 Only this package imports click.

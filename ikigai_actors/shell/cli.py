@@ -4,6 +4,7 @@
     ikigai --mcp "uvx some-server"  the same, with the tools of an MCP server
     ikigai < questions.txt          the same, by a pipe
     ikigai agents [--all] [--json]  who exists; works beside a running shell
+    ikigai send AGENT TEXT          sends a mail; works beside a running shell
     ikigai fsck [--json]            whether the database holds together; exit status 1 if it does not
     ikigai demo                     a tour that plays itself
 
@@ -111,6 +112,21 @@ def agents(options: Options, dead_too: bool, as_json: bool) -> None:
         return
     for line in reader.as_tree(registry, dead_too):
         click.echo(click.style(line.text, dim=True) if line.dead else line.text)
+
+
+@cli.command()
+@click.argument("recipient")
+@click.argument("text", nargs=-1, required=True)
+@click.option("--as", "sender", metavar="AGENT", help="The agent that sends it; else a person outside of any agent.")
+@click.pass_obj
+def send(options: Options, recipient: str, text: tuple[str, ...], sender: str | None) -> None:
+    """Send a mail to an agent, which reads it when it chooses to. Works beside a running shell or without one.
+
+    RECIPIENT and AGENT are a uuid, 4 or more characters of one, or a name.
+    """
+    from ikigai_actors.shell import client
+
+    click.echo(client.send(options.database, recipient, " ".join(text), sender))
 
 
 @cli.command()

@@ -15,6 +15,8 @@ import click
 from ikigai_actors import registry
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.shell import approval_commands
+from ikigai_actors.shell.document_commands import doc
+from ikigai_actors.shell.mail_commands import check_mail, delete_mail, filter_mail, read_mail, send
 from ikigai_actors.shell.pages import context_page, history_page
 from ikigai_actors.shell.session import Shell
 from ikigai_actors.shell.tree import tree_lines
@@ -40,6 +42,10 @@ def commands() -> None:
     """What the shell understands beside text, which prompts the current agent."""
 
 
+for _command in (check_mail, delete_mail, doc, filter_mail, read_mail, send):
+    commands.add_command(_command)
+
+
 def run(shell: Shell, line: str) -> None:
     """Run a line that begins with a slash. Raises the library's errors; those of the line itself are told."""
     try:
@@ -57,10 +63,11 @@ def run(shell: Shell, line: str) -> None:
 
 
 def completions(system: ActorSystem, line: str) -> list[str]:
-    """What a line may become at the Tab key: commands, and for /switch the names of the living."""
-    if line.startswith("/switch "):
+    """What a line may become at the Tab key: commands, and after some of them the names of the living."""
+    verb, blank, _ = line.partition(" ")
+    if blank and verb in ("/switch", "/send"):
         names = [record.name for record in system.agents() if record.living and record.name]
-        return [text for text in (f"/switch {name}" for name in sorted(names)) if text.startswith(line)]
+        return [text for text in (f"{verb} {name}" for name in sorted(names)) if text.startswith(line)]
     return [f"{name} " for name in sorted(commands.commands) if name.startswith(line)]
 
 
@@ -98,7 +105,7 @@ def agents(shell: Shell, dead_too: bool) -> None:
 
     * stands at the current one. Each line has the beginning of the uuid, the name, the state, and two counts of
     messages of any kind: those before the fork, and its own since then. What a /clear or /rewind hides is counted too;
-    /context does not count it.
+    /context does not count it. Unread mail is counted where there is any.
     """
     records, counts = shell.system.store.read(lambda tx: (registry.every(tx), tx.run("counts")))
     for line in tree_lines(records, dict(counts), shell.system.state_of, shell.current.uuid, dead_too):

@@ -72,7 +72,7 @@ class LineMode:
         while True:
             try:
                 with self._shell.interrupts.heard():
-                    return keyboard.read(self._shell.prompt)
+                    return keyboard.read(self._shell.prompt if keyboard.interactive else self._shell.label)
             except BadInput as error:
                 screen.error(str(error))
             except KeyboardInterrupt:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ikigai_actors.errors import IkigaiError, ProviderError, SystemClosed, TurnInterrupted
-from ikigai_actors.futures import Future
+from ikigai_actors.errors import IkigaiError, ProviderError, StoreError, SystemClosed, TurnInterrupted
+from ikigai_actors.futures import Future, TimedOut
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.publisher import ToolTrouble
 from ikigai_actors.ref import AgentRef
@@ -63,6 +63,25 @@ class Shell:
         """The agent that text prompts."""
         self.label = record.short
         """How the prompt line calls it."""
+
+    @property
+    def prompt(self) -> str:
+        """What the prompt line shows: the current agent, its unread mail, and how many calls wait for the person."""
+        notes = []
+        with contextlib.suppress(StoreError):  # what has trouble with the database tells of it
+            if unread := self.current.record.unread:
+                notes.append(f"{unread} unread")
+            if waiting := len(self.questions.open()):
+                notes.append(f"{waiting} to approve")
+        return f"{self.label} ({', '.join(notes)})" if notes else self.label
+
+    def wait_for(self, work: Callable[[], T]) -> T:
+        """Do something that waits for its commit. Ctrl-C ends the waiting, with an `IkigaiError`."""
+        try:
+            with self.interrupts.heard():
+                return work()
+        except KeyboardInterrupt:
+            raise TimedOut("Waited for no longer; what was asked for may still happen.") from None
 
     def close(self) -> None:
         """Hear no more of the system."""
@@ -180,12 +199,6 @@ class Shell:
         elif agent != self.current:
             self.screen.line(f"{number}: {named(agent)} {'runs' if approved else 'does not run'} {call.tool}")
         self.follow()
-
-    @property
-    def prompt(self) -> str:
-        """What the prompt line says: the current agent, and how many calls wait for the person."""
-        waiting = len(self.questions.open()) if self.keyboard.interactive else 0
-        return f"{self.label} [{waiting} to approve]" if waiting else self.label
 
     def report(self) -> None:
         """Tell what happened in the background."""

@@ -69,7 +69,8 @@ def tree_lines(
         mine, before = own.get(record.uuid, 0), record.fork_message_id
         columns = f"{pad(label, label_width)}  {pad(word, state_width)}  {before:>{before_width}} inherited"
         star = "*" if record.uuid == current else " "
-        return Line(f"{star} {columns} + {mine:>{own_width}} own", record.uuid == current, not record.living)
+        mail = f", {record.unread} unread" if record.unread else ""
+        return Line(f"{star} {columns} + {mine:>{own_width}} own{mail}", record.uuid == current, not record.living)
 
     lines = [line(*each) for each in zip(nodes, labels, states, strict=True)]
     return [*lines, Line(summary(records))]

@@ -25,8 +25,10 @@ class Transaction(Protocol):
     def defer(self, query: str, **parameters: Any) -> None:
         """Run the named statement before COMMIT, together with its likes; their order among one another is kept."""
 
-    def append(self, rows: Sequence[Row]) -> None:
-        """Insert rows into ``messages`` (see `Message.row`) before COMMIT, in bulk, after the deferred statements."""
+    def append(self, rows: Sequence[Row], table: str = "messages") -> None:
+        """Insert rows into ``messages`` (see `Message.row`) or ``mail`` before COMMIT, in bulk, after the deferred
+        statements.
+        """
 
 
 class Store(Protocol):

@@ -28,7 +28,7 @@ from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, St
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.postgres_errors import Again, PostgresErrors
 from ikigai_actors.store.queries import Statement, as_array, for_postgres
-from ikigai_actors.store.transaction import BaseTransaction, Parameters
+from ikigai_actors.store.transaction import COLUMNS, BaseTransaction, Parameters
 
 T = TypeVar("T")
 Connection = psycopg.Connection[Row]
@@ -56,8 +56,7 @@ _SETTINGS: dict[str, Any] = {
 }
 """Used where the URL says nothing."""
 
-_COPY = "COPY messages (agent_uuid, id, kind, content, data, created_at) FROM STDIN (FORMAT BINARY)"
-_COPY_TYPES = ("text", "int8", "text", "text", "text", "int8")
+_COPY = {name: f"COPY {name} ({', '.join(columns)}) FROM STDIN (FORMAT BINARY)" for name, columns in COLUMNS.items()}
 
 logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())  # else each attempt is printed to stderr
 
@@ -105,9 +104,9 @@ class PostgresTransaction(BaseTransaction):
         with self._connection.cursor() as cursor:
             cursor.executemany(statement.sql.encode(), [_real_lists(statement, one) for one in parameters])
 
-    def _append(self, rows: list[Row]) -> None:
-        with self._connection.cursor() as cursor, cursor.copy(_COPY) as copy:
-            copy.set_types(_COPY_TYPES)
+    def _append(self, table: str, rows: list[Row]) -> None:
+        with self._connection.cursor() as cursor, cursor.copy(_COPY[table].encode()) as copy:
+            copy.set_types(list(COLUMNS[table].values()))
             for row in rows:
                 copy.write_row(row)
 

@@ -23,7 +23,7 @@ UPDATE tree SET version = version + 1 WHERE one = 1
 -- name: lock_agents
 -- Second: all agents that the units touch, in one statement and one order, so that no two transactions wait for each other.
 -- NO KEY: appending to the log of one agent must not wait for a fork that only refers to it.
-SELECT uuid, status, owner, epoch FROM agents WHERE uuid = ANY(:uuids) ORDER BY uuid FOR NO KEY UPDATE
+SELECT uuid, status, owner, epoch, mailed, unread FROM agents WHERE uuid = ANY(:uuids) ORDER BY uuid FOR NO KEY UPDATE
 
 -- name: agent_by_uuid
 SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
@@ -170,7 +170,7 @@ UPDATE agents SET active_at = :now WHERE uuid = :uuid
 
 -- name: lock_family
 -- A death locks the victim, its children and its supervisor at once, before it looks at them.
-SELECT uuid, status, owner, epoch FROM agents
+SELECT uuid, status, owner, epoch, mailed, unread FROM agents
  WHERE uuid = :uuid OR supervisor_uuid = :uuid OR uuid = (SELECT v.supervisor_uuid FROM agents v WHERE v.uuid = :uuid)
  ORDER BY uuid FOR NO KEY UPDATE
 
@@ -183,6 +183,78 @@ UPDATE agents SET status = 'dead', turn = 0, epoch = epoch + 1, ended_at = :now,
 -- Its living children get its own supervisor, which lives: every living agent has a living supervisor.
 UPDATE agents SET supervisor_uuid = (SELECT v.supervisor_uuid FROM agents v WHERE v.uuid = :uuid)
  WHERE supervisor_uuid = :uuid AND status <> 'dead'
+
+-- name: count_mail
+-- What a transaction has sent to, or read from, each of these mailboxes; their rows are locked.
+UPDATE agents SET mailed = mailed + CAST(:mailed AS BIGINT), unread = unread + CAST(:unread AS BIGINT) WHERE uuid = ANY(:uuids)
+
+-- name: unread_mail
+-- What an agent has not read, oldest first: of all senders (NULL), of one, or of nobody (''). Found by mail_unread; there are
+-- few, so the sender is looked at row by row.
+SELECT recipient, id, sender, kind, body, created_at, read_at FROM mail
+ WHERE recipient = :recipient AND read_at IS NULL AND kind <> 'prompt' AND id > :after
+   AND (CAST(:sender AS TEXT) IS NULL OR COALESCE(sender, '') = :sender)
+ ORDER BY id LIMIT :most
+
+-- name: mark_read
+-- Under the lock of the recipient's row: these are the same that unread_mail gave.
+UPDATE mail SET read_at = :now
+ WHERE recipient = :recipient AND read_at IS NULL AND kind <> 'prompt' AND id <= :last
+   AND (CAST(:sender AS TEXT) IS NULL OR COALESCE(sender, '') = :sender)
+
+-- name: mark_one_read
+UPDATE mail SET read_at = :now WHERE recipient = :recipient AND id = :id
+
+-- name: unread_senders
+-- Counted by the caller: to group them SQLite would go through mail_sender, and with it through all that was ever read.
+SELECT sender FROM mail WHERE recipient = :recipient AND read_at IS NULL AND kind <> 'prompt' ORDER BY id
+
+-- name: one_mail
+SELECT recipient, id, sender, kind, body, created_at, read_at FROM mail
+ WHERE recipient = :recipient AND id = :id AND kind <> 'prompt'
+
+-- name: latest_mail
+-- Read or not, the newest first.
+SELECT recipient, id, sender, kind, body, created_at, read_at FROM mail
+ WHERE recipient = :recipient AND kind <> 'prompt' ORDER BY id DESC LIMIT :most
+
+-- name: latest_mail_from
+-- By mail_sender: a condition that covers all senders as well would find none of its rows.
+SELECT recipient, id, sender, kind, body, created_at, read_at FROM mail
+ WHERE recipient = :recipient AND sender = :sender AND kind <> 'prompt' ORDER BY id DESC LIMIT :most
+
+-- name: latest_mail_from_nobody
+-- Ordered by the sender, too: else PostgreSQL does not see that mail_sender gives this order.
+SELECT recipient, id, sender, kind, body, created_at, read_at FROM mail
+ WHERE recipient = :recipient AND sender IS NULL AND kind <> 'prompt' ORDER BY sender DESC, id DESC LIMIT :most
+
+-- name: delete_mail
+DELETE FROM mail WHERE recipient = :recipient AND id = :id AND kind <> 'prompt' RETURNING read_at
+
+-- name: add_document_version
+-- The next version, unless another writer took that number at this moment: then no row, and it is looked at again.
+INSERT INTO documents (path, version, author, body, created_at)
+VALUES (:path, :version, CAST(:author AS TEXT), CAST(:body AS TEXT), :now) ON CONFLICT DO NOTHING RETURNING version
+
+-- name: latest_version
+SELECT path, version, author, created_at, CASE WHEN body IS NULL THEN 1 ELSE 0 END
+  FROM documents WHERE path = :path ORDER BY version DESC LIMIT 1
+
+-- name: document_version
+SELECT path, version, author, created_at, body FROM documents WHERE path = :path AND version = :version
+
+-- name: document
+SELECT path, version, author, created_at, body FROM documents WHERE path = :path ORDER BY version DESC LIMIT 1
+
+-- name: document_log
+SELECT path, version, author, created_at, CASE WHEN body IS NULL THEN 1 ELSE 0 END
+  FROM documents WHERE path = :path ORDER BY version
+
+-- name: documents
+-- The latest version of each document that is not deleted. substr, not LIKE: "_" and "%" are wildcards of LIKE.
+SELECT d.path, d.version, d.author, d.created_at, 0 FROM documents d
+ WHERE substr(d.path, 1, CAST(:length AS INTEGER)) = :prefix AND d.body IS NOT NULL
+   AND NOT EXISTS (SELECT 1 FROM documents n WHERE n.path = d.path AND n.version > d.version)
 
 -- name: owners
 -- Hosts that have neither closed nor been taken over, the latest first.
@@ -226,3 +298,19 @@ SELECT id, epoch, ended_at FROM hosts
 -- name: single_rows
 -- Two tables have one row each.
 SELECT (SELECT COUNT(*) FROM tree), (SELECT COUNT(*) FROM schema_version)
+
+-- name: mailboxes
+-- For each that was ever written to: the lowest and the highest id, and what is unread.
+SELECT recipient, MIN(id), MAX(id), CAST(SUM(CASE WHEN read_at IS NULL AND kind <> 'prompt' THEN 1 ELSE 0 END) AS BIGINT)
+  FROM mail GROUP BY recipient
+
+-- name: mail_of_strangers
+SELECT m.recipient, m.id, m.sender FROM mail m
+ WHERE m.sender IS NOT NULL AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.uuid = m.sender)
+
+-- name: document_versions
+SELECT path, COUNT(*), MIN(version), MAX(version) FROM documents GROUP BY path
+
+-- name: documents_of_strangers
+SELECT d.path, d.version, d.author FROM documents d
+ WHERE d.author IS NOT NULL AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.uuid = d.author)

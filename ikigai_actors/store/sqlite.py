@@ -22,7 +22,7 @@ from ikigai_actors.errors import StoreConflict, StoreError, StoreUnavailable, St
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.location import MEMORY
 from ikigai_actors.store.queries import Statement, for_sqlite
-from ikigai_actors.store.transaction import BaseTransaction, Parameters
+from ikigai_actors.store.transaction import COLUMNS, BaseTransaction, Parameters
 
 T = TypeVar("T")
 
@@ -32,7 +32,10 @@ PATIENCE = 5.0
 DRIVER_ERRORS = (sqlite3.Error, sqlite3.Warning, UnicodeEncodeError, OverflowError)
 """What a call of sqlite3 may raise; the last two are values that SQLite cannot hold."""
 
-_APPEND = "INSERT INTO messages (agent_uuid, id, kind, content, data, created_at) VALUES (?, ?, ?, ?, ?, ?)"
+_APPEND = {
+    table: f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+    for table, columns in COLUMNS.items()
+}
 
 _ERRORS: tuple[tuple[tuple[str, ...], type[StoreError], str], ...] = (
     (("SQLITE_BUSY", "SQLITE_LOCKED"), StoreUnavailable, "another process is writing. Try again, or end that process"),
@@ -79,8 +82,8 @@ class SQLiteTransaction(BaseTransaction):
         statement = for_sqlite(query)
         self._connection.executemany(statement.sql, [_lists_as_json(statement, one) for one in parameters])
 
-    def _append(self, rows: list[Row]) -> None:
-        self._connection.executemany(_APPEND, rows)
+    def _append(self, table: str, rows: list[Row]) -> None:
+        self._connection.executemany(_APPEND[table], rows)
 
     def _execute(self, sql: str) -> list[Row]:
         return self._connection.execute(sql).fetchall()

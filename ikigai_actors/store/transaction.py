@@ -20,6 +20,18 @@ T = TypeVar("T")
 Parameters = dict[str, Any]
 _PLACE = itemgetter(0, 1)
 
+_TEXT, _NUMBER = "text", "int8"
+COLUMNS = {
+    "messages": {
+        "agent_uuid": _TEXT, "id": _NUMBER, "kind": _TEXT, "content": _TEXT, "data": _TEXT, "created_at": _NUMBER,
+    },
+    "mail": {
+        "recipient": _TEXT, "id": _NUMBER, "sender": _TEXT, "kind": _TEXT, "body": _TEXT, "created_at": _NUMBER,
+        "read_at": _NUMBER,
+    },
+}  # fmt: skip
+"""The tables that take rows in bulk, with the types of their columns. Both begin with their primary key."""
+
 
 class BaseTransaction(ABC):
     """A `Transaction`; an adapter adds how a statement is run, and what its driver's errors become."""
@@ -32,7 +44,7 @@ class BaseTransaction(ABC):
     def __init__(self) -> None:
         self._failure: StoreError | None = None
         self._deferred: dict[str, list[Parameters]] = {}
-        self._appended: list[Row] = []
+        self._appended: dict[str, list[Row]] = {}
 
     def run(self, query: str, **parameters: Any) -> list[Row]:
         """See `Transaction.run`."""
@@ -43,9 +55,9 @@ class BaseTransaction(ABC):
         check(query)  # a wrong name shows where it was written
         self._deferred.setdefault(query, []).append(parameters)
 
-    def append(self, rows: Sequence[Row]) -> None:
+    def append(self, rows: Sequence[Row], table: str = "messages") -> None:
         """See `Transaction.append`."""
-        self._appended.extend(rows)
+        self._appended.setdefault(table, []).extend(rows)
 
     def execute(self, sql: str) -> list[Row]:
         """Run a statement that is written out, without parameters: migrations need it."""
@@ -61,9 +73,9 @@ class BaseTransaction(ABC):
             raise self._failure
         for query, parameters in self._deferred.items():
             self._guard(self._run_many, query, parameters)
-        if self._appended:
-            self._appended.sort(key=_PLACE)
-            self._guard(self._append, self._appended)
+        for table, rows in self._appended.items():
+            rows.sort(key=_PLACE)
+            self._guard(self._append, table, rows)
 
     def end(self) -> None:
         """From now on every call is refused: the transaction was committed or rolled back."""
@@ -93,7 +105,7 @@ class BaseTransaction(ABC):
     def _run_many(self, query: str, parameters: list[Parameters]) -> None: ...
 
     @abstractmethod
-    def _append(self, rows: list[Row]) -> None: ...
+    def _append(self, table: str, rows: list[Row]) -> None: ...
 
     @abstractmethod
     def _execute(self, sql: str) -> list[Row]: ...

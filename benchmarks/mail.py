@@ -1,0 +1,173 @@
+"""Mail: durable sends per second beside the database's own bulk insert into the same table; reading; looking for a
+sender.
+
+Each sender has one mail in flight: its commit sends the next. The bulk insert writes as many rows of the same mails,
+ids and all, in transactions of as many rows as there are senders; it counts nothing in the recipients' rows.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from statistics import median
+
+from benchmarks.journal import Writers, writable
+from benchmarks.measure import each_time, timed
+from benchmarks.places import Place
+from benchmarks.table import Table, duration, number, percent, rate
+from ikigai_actors import mailbox
+from ikigai_actors.clock import SystemClock
+from ikigai_actors.journal import Journal
+from ikigai_actors.mailbox import MAIL, Mail, Read, Send
+from ikigai_actors.store.base import Row, Store
+from ikigai_actors.units import write_alone
+
+SENDERS = 1_000
+
+BODY = "The index on this column is used by two reports; both could use the primary key. Shall I drop it? Number {}."
+
+NOW = 1_700_000_000_000
+
+CHUNK = 20_000
+"""Rows of one transaction when a mailbox is filled."""
+
+LATEST = 20
+"""Mails that a list shows."""
+
+
+def run(places: list[Place], quick: bool) -> Iterator[Table]:
+    """Measure sending, reading and looking for a sender."""
+    yield _sending(places, quick)
+    yield _reading(places, quick)
+    yield _filtering(places, quick)
+
+
+def _sending(places: list[Place], quick: bool) -> Table:
+    table = Table(
+        f"Durable sends per second, {SENDERS:,} senders",
+        ("database", "recipients", "mails", "sends", "bulk insert", "sends / that"),
+        notes=["Medians. Bulk insert: SQLite `executemany`, PostgreSQL binary `COPY`, by the driver alone."],
+    )
+    for place in places:
+        # One mailbox takes 10,000 unread mails.
+        for recipients, each in ((1, 10), (SENDERS, 10 if quick else 100)):
+            runs = [
+                (_through_journal(place, recipients, each), _by_bulk_insert(place, recipients, each))
+                for _ in range(1 if quick else 3)
+            ]
+            ours, raw = (median(values) for values in zip(*runs, strict=True))
+            table.add(
+                place.name, number(recipients), number(SENDERS * each), rate(ours), rate(raw), percent(ours / raw)
+            )
+    return table
+
+
+def _through_journal(place: Place, recipients: int, each: int) -> float:
+    with ExitStack() as stack:
+        _, store, host, uuids = writable(stack, place, SENDERS)
+        host.keep(lambda error: None)
+        journal = Journal(store, host.id, SystemClock())
+        journal.start()
+        units = {
+            uuid: [Send(uuids[(place_in_row + 1) % recipients], uuid, BODY.format(count), NOW) for count in range(each)]
+            for place_in_row, uuid in enumerate(uuids)
+        }
+        writers = Writers(journal, units)
+        taken = timed(writers.run)[0]
+        journal.close()
+        unread = store.read(lambda tx: sum(mailbox.check(tx, uuid).unread for uuid in uuids[:recipients]))
+        if writers.failed or unread != SENDERS * each:
+            raise AssertionError(f"Expected {SENDERS * each} mails, got {unread}; {writers.failed[:1]}")
+        return SENDERS * each / taken
+
+
+def _by_bulk_insert(place: Place, recipients: int, each: int) -> float:
+    with ExitStack() as stack:
+        database, _, _, uuids = writable(stack, place, SENDERS)
+        batches: list[list[Row]] = []
+        sent = dict.fromkeys(uuids, 0)
+        for count in range(each):
+            batch: list[Row] = []
+            for place_in_row, uuid in enumerate(uuids):
+                to = uuids[(place_in_row + 1) % recipients]
+                sent[to] += 1
+                batch.append(tuple(Mail(to, sent[to], uuid, MAIL, BODY.format(count), NOW, None)))
+            batches.append(batch)
+        connection = database.connect()
+        stack.callback(connection.close)
+
+        def insert() -> None:
+            for batch in batches:
+                database.insert_mail(connection, batch)
+
+        return SENDERS * each / timed(insert)[0]
+
+
+def _reading(places: list[Place], quick: bool) -> Table:
+    table = Table(
+        "Reading unread mail in one call",
+        ("database", "unread", "beside read ones", "read", "for each", "check"),
+        notes=["Read: all that is unread, marked in the same durable commit."],
+    )
+    beside = 10_000 if quick else 1_000_000
+    for place in places:
+        for unread, read in ((1_000, 0), (10_000, 0), (100_000, 0), (10_000, beside)):
+            reading, checking = _read(place, unread, read)
+            table.add(
+                place.name, number(unread), number(read), duration(reading), duration(reading / unread),
+                duration(checking),
+            )  # fmt: skip
+    return table
+
+
+def _read(place: Place, unread: int, read: int) -> tuple[float, float]:
+    """Seconds to read all that is unread, and to check for it."""
+    with ExitStack() as stack:
+        database, store, _, uuids = writable(stack, place, SENDERS)
+        _fill(store, uuids, read, unread)
+        database.settle()
+        checking = median(each_time(lambda: store.read(lambda tx: mailbox.check(tx, uuids[0])), 5))
+        reading, taken = timed(lambda: write_alone(store, Read(uuids[0], NOW)))
+        if len(taken.mails) != unread or taken.remaining:
+            raise AssertionError(f"Expected {unread} mails, got {len(taken.mails)}")
+        return reading, checking
+
+
+def _filtering(places: list[Place], quick: bool) -> Table:
+    table = Table(
+        f"Mail of one of {SENDERS:,} senders",
+        ("database", "mails in the mailbox", "of the sender", "all of them", "for each", f"the latest {LATEST}"),
+    )
+    for place in places:
+        for count in (10_000, 100_000) if quick else (10_000, 100_000, 1_000_000):
+            found, every, some = _filter(place, count)
+            table.add(
+                place.name, number(count), number(found), duration(every), duration(every / found), duration(some)
+            )
+    return table
+
+
+def _filter(place: Place, count: int) -> tuple[int, float, float]:
+    """How many mails one sender has sent, and the seconds to look for all of them, and for the latest."""
+    with ExitStack() as stack:
+        database, store, _, uuids = writable(stack, place, SENDERS)
+        _fill(store, uuids, count, 0)
+        database.settle()
+        to, sender = uuids[0], uuids[SENDERS // 2]
+        found = len(store.read(lambda tx: mailbox.latest(tx, to, sender)))
+        if found != count // SENDERS:
+            raise AssertionError(f"Expected {count // SENDERS} mails, got {found}")
+        every = median(each_time(lambda: store.read(lambda tx: mailbox.latest(tx, to, sender)), 20))
+        some = median(each_time(lambda: store.read(lambda tx: mailbox.latest(tx, to, sender, LATEST)), 20))
+        return found, every, some
+
+
+def _fill(store: Store, uuids: list[str], read: int, unread: int) -> None:
+    """Put mails of all senders in turn into the first one's mailbox, those that were read first."""
+    to = uuids[0]
+    for start in range(0, read + unread, CHUNK):
+        chunk = range(start, min(start + CHUNK, read + unread))
+        mails = [
+            Mail(to, place + 1, uuids[place % SENDERS], MAIL, BODY.format(place), NOW, NOW if place < read else None)
+            for place in chunk
+        ]
+        store.write(lambda tx, mails=mails: tx.append(mails, "mail"))  # type: ignore[misc]  # binds the loop's value
+    store.write(lambda tx: tx.run("count_mail", uuids=[to], mailed=read + unread, unread=unread))

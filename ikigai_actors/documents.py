@@ -1,0 +1,279 @@
+"""Documents: markdown under a path, shared by all agents.
+
+    documents = system.documents
+    first = documents.write("plan/mast.md", "# Mast", author=dba)       # 1
+    documents.write("plan/mast.md", "# Mast, taller", expect=first)     # 2; DocumentChanged if somebody was faster
+    documents.read("plan/mast.md").body                                 # "# Mast, taller"
+    documents.read("plan/mast.md", version=1).body                      # "# Mast"
+
+Each write makes a version, with its author and time, and so does a deletion; versions count per path from 1, without
+holes, and stay readable. The primary key decides between two writers at the same moment, also of two processes: the one
+that comes second looks again, and gets the next version, or hears that the document has changed.
+
+Paths are clean and relative: names between slashes. They are no files: nothing of the file system is touched.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from ikigai_actors import registry
+from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput, DocumentChanged, DocumentNotFound
+from ikigai_actors.locks import Locks
+from ikigai_actors.messages import check_text
+from ikigai_actors.registry import Handle
+from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.units import Unit
+
+PATH_LIMIT = 512
+"""The most bytes of a path, in UTF-8."""
+
+BODY_LIMIT = 1024 * 1024
+"""The most bytes of a document, in UTF-8."""
+
+_EXPECTED = "Expected a path like 'plan/mast.md': names between slashes, without '.', '..' or a slash at an end"
+
+
+class Document(NamedTuple):
+    """One version of a document."""
+
+    path: str
+    version: int
+    """From 1."""
+    author: str | None
+    """The uuid of the agent that wrote it; None for a person outside of any agent."""
+    created_at: int
+    """When, in milliseconds since 1970 (UTC)."""
+    body: str
+    """The text, in markdown."""
+
+
+class DocumentVersion(NamedTuple):
+    """A version of a document, without its text."""
+
+    path: str
+    version: int
+    """From 1."""
+    author: str | None
+    """The uuid of the agent that made it; None for a person outside of any agent."""
+    created_at: int
+    """When, in milliseconds since 1970 (UTC)."""
+    deleted: bool
+    """Whether it is a deletion."""
+
+    def told(self, author: str | None) -> str:
+        """The version in words; ``author`` is how its author is called."""
+        when = datetime.fromtimestamp(self.created_at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        made = "deleted" if self.deleted else "written"
+        return f"version {self.version}, {made} by {author or 'a person outside'} at {when}"
+
+    def __str__(self) -> str:
+        return self.told(self.author)
+
+
+Versions = list[DocumentVersion]
+
+
+def check_path(path: str) -> str:
+    """Return a clean relative path, or raise `BadInput` that says what is wrong with it."""
+    check_text(path, "path")
+    if not path:
+        raise BadInput(f"{_EXPECTED}; got an empty one.")
+    if len(path.encode()) > PATH_LIMIT:
+        raise BadInput(
+            f"Expected a path of at most {PATH_LIMIT} bytes, got {len(path.encode()):,}. Choose a shorter one."
+        )
+    if path.startswith("/"):
+        raise BadInput(f"{_EXPECTED}; {path!r} is absolute.")
+    if "\\" in path:
+        raise BadInput(f"{_EXPECTED}; {path!r} has a backslash. Write / between names.")
+    if not path.isprintable():
+        raise BadInput(f"{_EXPECTED}; {path!r} has characters that cannot be seen.")
+    for name in path.split("/"):
+        if name in ("", ".", "..") or name != name.strip():
+            raise BadInput(f"{_EXPECTED}; {path!r} has the name {name!r}.")
+    return path
+
+
+def check_body(body: str) -> str:
+    """Return the text, or raise `BadInput`: over 1 MiB, or text that cannot be stored."""
+    check_text(body, "document")
+    if len(body) > BODY_LIMIT // 4 and (size := len(body.encode())) > BODY_LIMIT:
+        raise BadInput(f"Expected a document of at most {BODY_LIMIT:,} bytes, got {size:,}. Cut it into several.")
+    return body
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A write or a deletion; answered with the new version's number.
+
+    Raises:
+        DocumentChanged: the latest version is not the one that was expected.
+        DocumentNotFound: there is nothing to delete.
+        AgentNotFound, AgentDead: the author does not write.
+    """
+
+    path: str
+    body: str | None
+    """None deletes."""
+    author: str | None
+    expect: int | None
+    now: int
+
+    alone = False
+    changes_tree = False
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return () if self.author is None else (self.author,)
+
+    def write(self, tx: Transaction, locked: Locks) -> int:
+        if self.author is not None:
+            _check_author(locked, self.author)
+        while True:
+            there = _latest(tx, self.path)
+            version = 0 if there is None else there.version
+            if self.expect is not None and self.expect != version:
+                raise _changed(self.path, self.expect, there)
+            if self.body is None and (there is None or there.deleted):
+                raise _not_there(self.path, there)
+            if tx.run(
+                "add_document_version",
+                path=self.path,
+                version=version + 1,
+                author=self.author,
+                body=self.body,
+                now=self.now,
+            ):
+                return version + 1
+
+
+class Documents:
+    """The documents of a system, which has one: ``system.documents``."""
+
+    def __init__(self, store: Store, perform: Callable[[Unit, float | None], Any], now_ms: Callable[[], int]) -> None:
+        """Put the parts together; ``perform`` commits a unit and returns its answer."""
+        self._store, self._perform, self._now_ms = store, perform, now_ms
+
+    def write(
+        self,
+        path: str,
+        body: str,
+        *,
+        author: Handle | str | None = None,
+        expect: int | None = None,
+        timeout: float | None = None,
+    ) -> int:
+        """Write a document; return the number of the version that this makes, after the commit.
+
+        Args:
+            path: where; clean and relative.
+            body: the whole text, at most 1 MiB in UTF-8.
+            author: the agent that writes, by its handle, uuid, name or prefix; None for a person outside of any agent.
+            expect: the version that it is based on; 0 when there must not have been one yet. None writes over whatever
+                is there.
+            timeout: seconds to wait.
+
+        Raises:
+            BadInput: the path or the text cannot be used.
+            DocumentChanged: another version than the expected one is there; the message and ``version`` tell which.
+            AgentNotFound, AmbiguousAgent, AgentDead: the author cannot be found, or is dead.
+        """
+        return self._change(check_path(path), check_body(body), author, expect, timeout)
+
+    def delete(
+        self,
+        path: str,
+        *,
+        author: Handle | str | None = None,
+        expect: int | None = None,
+        timeout: float | None = None,
+    ) -> int:
+        """Delete a document; return the number of the version that this makes. Its earlier versions stay readable.
+
+        Raises `DocumentNotFound` when there is none, and what `write` raises.
+        """
+        return self._change(check_path(path), None, author, expect, timeout)
+
+    def read(self, path: str, version: int | None = None) -> Document:
+        """A document: its latest version, or an earlier one. Raises `DocumentNotFound`, `BadInput`."""
+        check_path(path)
+        if version is not None:
+            _check_version(version, least=1)
+        return self._store.read(lambda tx: _read(tx, path, version))
+
+    def list(self, prefix: str = "") -> Versions:
+        """The documents whose paths begin with a text, by path; deleted ones are left out."""
+        check_text(prefix, "prefix")
+        rows = self._store.read(lambda tx: tx.run("documents", prefix=prefix, length=len(prefix)))
+        return sorted(_versions(rows))
+
+    def log(self, path: str) -> Versions:
+        """All versions of a document, oldest first, deletions too. Raises `DocumentNotFound` when there are none."""
+        check_path(path)
+        versions = _versions(self._store.read(lambda tx: tx.run("document_log", path=path)))
+        if not versions:
+            raise _not_there(path, None)
+        return versions
+
+    def _change(
+        self, path: str, body: str | None, author: Handle | str | None, expect: int | None, timeout: float | None
+    ) -> int:
+        if expect is not None:
+            _check_version(expect, least=0)
+        uuid = None if author is None else registry.uuid_of(self._store, author)
+        version: int = self._perform(Change(path, body, uuid, expect, self._now_ms()), timeout)
+        return version
+
+
+def _check_version(version: int, least: int) -> None:
+    if isinstance(version, bool) or not isinstance(version, int) or not least <= version < 2**63:
+        raise BadInput(f"Expected a version, from {least}, got {version!r}.")
+
+
+def _check_author(locked: Locks, author: str) -> None:
+    row = locked.get(author)
+    if row is None:
+        raise AgentNotFound(f"There is no agent {author}. See the list of agents.", author)
+    if row.status == "dead":
+        raise AgentDead(f"Agent {author} is dead and writes no documents. Write as one that lives.", author)
+
+
+def _versions(rows: list[Row]) -> Versions:
+    return [DocumentVersion._make((*row[:4], bool(row[4]))) for row in rows]
+
+
+def _latest(tx: Transaction, path: str) -> DocumentVersion | None:
+    found = _versions(tx.run("latest_version", path=path))
+    return found[0] if found else None
+
+
+def _read(tx: Transaction, path: str, version: int | None) -> Document:
+    which = {} if version is None else {"version": version}
+    rows = tx.run("document_version" if which else "document", path=path, **which)
+    if rows and rows[0][4] is not None:
+        return Document._make(rows[0])
+    there = _latest(tx, path)
+    if version is None or there is None:
+        raise _not_there(path, there)
+    what = "is a deletion" if rows else "was never written"
+    raise DocumentNotFound(f"Version {version} of document {path!r} {what}; there is {there}.", path, there.version)
+
+
+def _not_there(path: str, there: DocumentVersion | None) -> DocumentNotFound:
+    if there is None:
+        return DocumentNotFound(f"There is no document {path!r}. See the list of documents.", path)
+    return DocumentNotFound(
+        f"Document {path!r} was deleted: {there}. Its earlier versions can be read.", path, there.version
+    )
+
+
+def _changed(path: str, expect: int, there: DocumentVersion | None) -> DocumentChanged:
+    found = f"there is {there}" if there is not None else "nothing was ever written there"
+    version = 0 if there is None else there.version
+    return DocumentChanged(
+        f"Expected document {path!r} at version {expect}; {found}. Read it, and write again with expect={version}.",
+        path,
+        version,
+    )

@@ -1,0 +1,344 @@
+"""Mailboxes: durable mail between agents. Pull: an agent reads its mail when it chooses to.
+
+    sent     a row with the next id of its recipient; unread
+    read     marked with the time; stays until it is deleted
+    deleted  the row is gone; its id is not given again
+
+Ids count per recipient, from 1, in the order in which mails were committed: first in, first out for each sender. An
+agent's row counts what it was ever sent (``mailed``, the latest id) and what it has not read (``unread``). Both change
+in the transaction that changes the mail, under the lock of that row. So a crash leaves each mail sent or not sent, read
+or unread, never in between.
+
+Kind ``mail`` is of an agent or a person, ``exit`` of the runtime: these two an agent reads. ``prompt`` is a person's
+prompt on its way to the agent: it has an id, and is not seen here.
+
+`deliver`, `take` and `take_one` are functions of a transaction that has locked the recipient, so that they can be part
+of a larger unit; `Send`, `Read`, `Open` and `Delete` are units of their own. All else only reads, for dead agents too.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput, MailboxFull, MailNotFound
+from ikigai_actors.locks import Locked, Locks
+from ikigai_actors.messages import check_text
+from ikigai_actors.store.base import Transaction
+
+MAIL, EXIT, PROMPT = "mail", "exit", "prompt"
+"""The kinds of mail."""
+
+BODY_LIMIT = 64 * 1024
+"""The most bytes of a body, in UTF-8."""
+
+CAPACITY = 10_000
+"""The most unread mails of an agent; ``exit`` is taken all the same."""
+
+NOBODY = ""
+"""Stands for a person outside of any agent, where a sender is asked for; in a `Mail` that is None."""
+
+PREVIEWS = 20
+"""Mails that `check` previews."""
+
+PREVIEW_LENGTH = 80
+"""Characters of a preview."""
+
+PAGE = 500
+"""Mails that are fetched at a time when only some will be taken."""
+
+_EVERYTHING = 2**62
+
+
+class Mail(NamedTuple):
+    """One mail. A row of table ``mail``, column by column."""
+
+    recipient: str
+    """The uuid of the agent that it is for."""
+    id: int
+    """Its number in the recipient's mailbox, from 1; never given again."""
+    sender: str | None
+    """The uuid of the agent that sent it; None for a person outside of any agent."""
+    kind: str
+    """``mail``; ``exit`` when it tells of a death."""
+    body: str
+    """What it says."""
+    created_at: int
+    """When it was sent, in milliseconds since 1970 (UTC)."""
+    read_at: int | None
+    """When it was read, likewise; None while it is unread."""
+
+
+class Preview(NamedTuple):
+    """How an unread mail begins."""
+
+    id: int
+    sender: str | None
+    kind: str
+    text: str
+    """The beginning of the body, on one line."""
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mailbox:
+    """What waits in a mailbox."""
+
+    unread: int
+    """How many mails are unread."""
+    senders: Mapping[str | None, int]
+    """The same by sender, whoever has waited longest first; None is a person outside of any agent."""
+    previews: tuple[Preview, ...]
+    """The oldest of them, as many as `PREVIEWS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a read gave."""
+
+    mails: tuple[Mail, ...]
+    """Oldest first; now marked as read."""
+    remaining: int
+    """Mails of any sender that are still unread."""
+
+
+def check_body(body: str) -> str:
+    """Return the body, or raise `BadInput`: blank, over 64 KiB, or text that cannot be stored."""
+    check_text(body, "mail")
+    if not body.strip():
+        raise BadInput("Expected a mail that says something, got blank text.")
+    if len(body) > BODY_LIMIT // 4 and (size := len(body.encode())) > BODY_LIMIT:
+        raise BadInput(
+            f"Expected a mail of at most {BODY_LIMIT:,} bytes, got {size:,}. Write a document and send its path."
+        )
+    return body
+
+
+def check_mail_id(number: int) -> int:
+    """Return the number, or raise `BadInput` when no mail can have it."""
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 < number < 2**63:
+        raise BadInput(f"Expected the number of a mail, from 1, got {number!r}.")
+    return number
+
+
+def deliver(
+    tx: Transaction, locked: Locks, recipient: str, sender: str | None, body: str, now: int, kind: str = MAIL
+) -> Mail:
+    """Put a mail into a mailbox whose agent is locked; the body was checked.
+
+    Raises:
+        AgentNotFound, AgentDead: the recipient takes no mail.
+        MailboxFull: it has too much that is unread; never for ``exit``.
+    """
+    row = _mailbox(locked, recipient)
+    if row.status == "dead":
+        raise AgentDead(f"Agent {recipient} is dead and takes no mail. See who lives, and send it there.", recipient)
+    if kind == MAIL and row.unread >= CAPACITY:
+        raise MailboxFull(
+            f"The mailbox of agent {recipient} is full: {row.unread:,} unread mails. "
+            "Wait until it has read some, then send again.",
+            recipient,
+        )
+    row = locked.count(recipient, mailed=1, unread=0 if kind == PROMPT else 1)
+    mail = Mail(recipient, row.mailed, sender, kind, body, now, None)
+    tx.append((mail,), "mail")
+    return mail
+
+
+def take(
+    tx: Transaction,
+    locked: Locks,
+    recipient: str,
+    now: int,
+    sender: str | None = None,
+    limit: int | None = None,
+    size: Callable[[Mail], int] = lambda mail: len(mail.body),
+) -> Taken:
+    """Read the oldest unread mails of a locked agent, and mark them as read.
+
+    Args:
+        tx: the transaction that holds the lock.
+        locked: what it has locked.
+        recipient: whose mail.
+        now: milliseconds since 1970.
+        sender: only mail of this uuid, or of `NOBODY`; None means of all.
+        limit: take whole mails as long as their sizes together are at most so much, but always the first; None means
+            all.
+        size: the size of a mail, as it will be shown; characters of the body when not given.
+    """
+    row = _mailbox(locked, recipient)
+    mails = _unread(tx, recipient, sender) if limit is None else _unread_within(tx, recipient, sender, limit, size)
+    if mails:
+        tx.run("mark_read", recipient=recipient, sender=sender, last=mails[-1].id, now=now)
+        row = locked.count(recipient, unread=-len(mails))
+    return Taken(tuple(mail._replace(read_at=now) for mail in mails), row.unread)
+
+
+def take_one(tx: Transaction, locked: Locks, recipient: str, number: int, now: int) -> Mail:
+    """Read one mail of a locked agent, and mark it as read if it was not. Raises `MailNotFound`."""
+    _mailbox(locked, recipient)
+    mail = one(tx, recipient, number)
+    if mail.read_at is not None:
+        return mail
+    tx.run("mark_one_read", recipient=recipient, id=number, now=now)
+    locked.count(recipient, unread=-1)
+    return mail._replace(read_at=now)
+
+
+class Send:
+    """A mail on its way; answered with the `Mail`.
+
+    Raises what `deliver` does; `AgentNotFound` and `AgentDead` also for the sender: the dead send nothing.
+    """
+
+    __slots__ = ("_body", "_now", "_recipient", "_sender", "touches")
+
+    alone = False
+    changes_tree = False
+
+    def __init__(self, recipient: str, sender: str | None, body: str, now: int) -> None:
+        """Raises `BadInput` for a body that cannot be sent."""
+        self._recipient, self._sender, self._now = recipient, sender, now
+        self._body = check_body(body)
+        self.touches = (recipient,) if sender is None else (recipient, sender)
+
+    def write(self, tx: Transaction, locked: Locks) -> Mail:
+        sender = self._sender
+        if sender is not None and _mailbox(locked, sender).status == "dead":
+            raise AgentDead(f"Agent {sender} is dead and sends no mail. Send as one that lives.", sender)
+        return deliver(tx, locked, self._recipient, sender, self._body, self._now)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Read unread mail; answered with `Taken`. See `take`."""
+
+    recipient: str
+    now: int
+    sender: str | None = None
+    limit: int | None = None
+
+    alone = False
+    changes_tree = False
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return (self.recipient,)
+
+    def write(self, tx: Transaction, locked: Locks) -> Taken:
+        return take(tx, locked, self.recipient, self.now, self.sender, self.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Read one mail, read before or not; answered with the `Mail`. Raises `MailNotFound`."""
+
+    recipient: str
+    id: int
+    now: int
+
+    alone = False
+    changes_tree = False
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return (self.recipient,)
+
+    def write(self, tx: Transaction, locked: Locks) -> Mail:
+        return take_one(tx, locked, self.recipient, self.id, self.now)
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Delete a mail, read or not. Raises `MailNotFound`."""
+
+    recipient: str
+    id: int
+
+    alone = False
+    changes_tree = False
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return (self.recipient,)
+
+    def write(self, tx: Transaction, locked: Locks) -> None:
+        _mailbox(locked, self.recipient)
+        deleted = tx.run("delete_mail", recipient=self.recipient, id=self.id)
+        if not deleted:
+            raise _no_mail(self.recipient, self.id)
+        if deleted[0][0] is None:
+            locked.count(self.recipient, unread=-1)
+
+
+def check(tx: Transaction, recipient: str) -> Mailbox:
+    """What an agent has not read: counts, and how the oldest begin. Marks nothing."""
+    senders = Counter[str | None](sender for (sender,) in tx.run("unread_senders", recipient=recipient))
+    previews = tuple(
+        Preview(mail.id, mail.sender, mail.kind, preview(mail.body), mail.created_at)
+        for mail in _unread(tx, recipient, most=PREVIEWS)
+    )
+    return Mailbox(senders.total(), dict(senders), previews)
+
+
+def preview(body: str) -> str:
+    """The beginning of a text, on one line."""
+    line = " ".join(body[: 4 * PREVIEW_LENGTH].split())
+    return line if len(line) <= PREVIEW_LENGTH else f"{line[: PREVIEW_LENGTH - 1]}…"
+
+
+def latest(tx: Transaction, recipient: str, sender: str | None = None, most: int | None = None) -> list[Mail]:
+    """An agent's mail, read or not, oldest first: of all senders (None), of one, or of `NOBODY`; only the latest
+    ``most``. Marks nothing.
+    """
+    most = _EVERYTHING if most is None else most
+    if sender is None:
+        rows = tx.run("latest_mail", recipient=recipient, most=most)
+    elif sender == NOBODY:
+        rows = tx.run("latest_mail_from_nobody", recipient=recipient, most=most)
+    else:
+        rows = tx.run("latest_mail_from", recipient=recipient, sender=sender, most=most)
+    return [Mail._make(row) for row in reversed(rows)]
+
+
+def one(tx: Transaction, recipient: str, number: int) -> Mail:
+    """One mail of an agent, read or not. Marks nothing. Raises `MailNotFound`."""
+    rows = tx.run("one_mail", recipient=recipient, id=number)
+    if not rows:
+        raise _no_mail(recipient, number)
+    return Mail._make(rows[0])
+
+
+def _unread(
+    tx: Transaction, recipient: str, sender: str | None = None, after: int = 0, most: int = _EVERYTHING
+) -> list[Mail]:
+    rows = tx.run("unread_mail", recipient=recipient, sender=sender, after=after, most=most)
+    return [Mail._make(row) for row in rows]
+
+
+def _unread_within(
+    tx: Transaction, recipient: str, sender: str | None, limit: int, size: Callable[[Mail], int]
+) -> list[Mail]:
+    """The oldest whole mails that fit, a page at a time: what lies behind them may be long."""
+    taken: list[Mail] = []
+    total = 0
+    while page := _unread(tx, recipient, sender, taken[-1].id if taken else 0, PAGE):
+        for mail in page:
+            total += size(mail)
+            if taken and total > limit:
+                return taken
+            taken.append(mail)
+    return taken
+
+
+def _mailbox(locked: Locks, uuid: str) -> Locked:
+    row = locked.get(uuid)
+    if row is None:
+        raise AgentNotFound(f"There is no agent {uuid}. See the list of agents.", uuid)
+    return row
+
+
+def _no_mail(recipient: str, number: int) -> MailNotFound:
+    return MailNotFound(
+        f"Agent {recipient} has no mail {number}: it was deleted, or never sent. See the list of its mail.", recipient
+    )
