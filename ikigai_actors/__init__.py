@@ -63,17 +63,18 @@ if TYPE_CHECKING:
     from ikigai_actors.mcp_server import McpServer
     from ikigai_actors.messages import Kind, Message
     from ikigai_actors.providers.anthropic import AnthropicProvider
-    from ikigai_actors.providers.base import Reply, Request, ToolCall, Usage
+    from ikigai_actors.providers.base import Exit, Reply, Request, ToolCall, Usage
     from ikigai_actors.providers.function import FunctionProvider
     from ikigai_actors.providers.offline import OfflineProvider
     from ikigai_actors.providers.scripted import ScriptedProvider, Stream
-    from ikigai_actors.publisher import Mailed, StoreTrouble, Streamed
+    from ikigai_actors.publisher import Died, Mailed, StoreTrouble, Streamed
     from ikigai_actors.ref import AgentRef, Context, current_agent
     from ikigai_actors.registry import AgentRecord
     from ikigai_actors.statistics import AgentStatistics
     from ikigai_actors.system import ActorSystem
     from ikigai_actors.tools import tool
     from ikigai_actors.workspace import Workspace
+    from supervisors.orphans import OrphanPolicy
     from supervisors.signals import Signal
 
 _HOMES = {
@@ -89,10 +90,12 @@ _HOMES = {
     "BadInput": "ikigai_actors.errors",
     "Context": "ikigai_actors.ref",
     "current_agent": "ikigai_actors.ref",
+    "Died": "ikigai_actors.publisher",
     "Document": "ikigai_actors.documents",
     "DocumentChanged": "ikigai_actors.errors",
     "DocumentNotFound": "ikigai_actors.errors",
     "DocumentVersion": "ikigai_actors.documents",
+    "Exit": "ikigai_actors.providers.base",
     "Fenced": "ikigai_actors.errors",
     "FunctionProvider": "ikigai_actors.providers.function",
     "Future": "ikigai_actors.futures",
@@ -111,6 +114,7 @@ _HOMES = {
     "NoCurrentAgent": "ikigai_actors.errors",
     "NoTurn": "ikigai_actors.errors",
     "OfflineProvider": "ikigai_actors.providers.offline",
+    "OrphanPolicy": "supervisors.orphans",
     "PendingCall": "ikigai_actors.calls",
     "ProviderError": "ikigai_actors.errors",
     "Reply": "ikigai_actors.providers.base",
@@ -150,10 +154,12 @@ __all__ = [
     "AnthropicProvider",
     "BadInput",
     "Context",
+    "Died",
     "Document",
     "DocumentChanged",
     "DocumentNotFound",
     "DocumentVersion",
+    "Exit",
     "Fenced",
     "FunctionProvider",
     "Future",
@@ -172,6 +178,7 @@ __all__ = [
     "NoCurrentAgent",
     "NoTurn",
     "OfflineProvider",
+    "OrphanPolicy",
     "PendingCall",
     "ProviderError",
     "Reply",

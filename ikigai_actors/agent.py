@@ -12,69 +12,70 @@ Between a verdict and its effects the actor looks for signals, so a turn that wa
 No effect starts while the host may have lost its lease.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from ikigai_actors import events as on
 from ikigai_actors import machine
-from ikigai_actors.actor_messages import Buried, GoOn, LoadFailed, LogRead
-from ikigai_actors.calls import Call, recover
-from ikigai_actors.errands import Errands
-from ikigai_actors.errors import Fenced, HistoryError, IkigaiError, SystemClosed
+from ikigai_actors.actor_messages import Buried, Crashed, Cut, GoOn, LoadFailed, LogRead, Remains, Restarted
+from ikigai_actors.boot import Survivor
+from ikigai_actors.calls import recover
+from ikigai_actors.deaths import Bury
+from ikigai_actors.errors import (
+    AgentDead,
+    Fenced,
+    HistoryError,
+    IkigaiError,
+    ProviderError,
+    StoreError,
+    SystemClosed,
+    TurnInterrupted,
+)
 from ikigai_actors.futures import Future
 from ikigai_actors.identity import new_agent_uuid
 from ikigai_actors.inbox import CAPACITY, Envelope, InboxFull
 from ikigai_actors.journal import Committed, Failed, Refused, Verdict
 from ikigai_actors.log import Log
-from ikigai_actors.pooled import ActorGone, PooledActor
+from ikigai_actors.messages import Message
+from ikigai_actors.performer import Performer
+from ikigai_actors.pooled import ActorGone
 from ikigai_actors.runtime import Runtime
-from ikigai_actors.state import WORKING, Answer, AskApproval, Effect, Phase, RequestModel, RunTool, Spawn, State, Step
-from ikigai_actors.statistics import AgentStatistics, Tally
-from ikigai_actors.units import Append, Birth, Fence, LogUnit
+from ikigai_actors.state import (
+    Departure,
+    Phase,
+    State,
+    Step,
+)
+from ikigai_actors.units import Append, Fence, LogUnit, Perform, Performance, Unit
+from supervisors.children import Exit
+from supervisors.signals import Status
 
-OUTWARD = (RequestModel, RunTool, AskApproval)
-"""The effects that leave the process; while the lease may be lost they wait."""
 
-
-class AgentActor(PooledActor):
+class AgentActor(Performer):
     """Runs one agent."""
 
-    def __init__(self, runtime: Runtime, uuid: str, name: str | None, epoch: int, head: int, turn: int) -> None:
+    def __init__(self, runtime: Runtime, origin: Survivor, remains: Remains | None = None) -> None:
         """Make the actor of an agent whose log is not read yet.
 
         Args:
             runtime: the parts of the system that it works with.
-            uuid: the agent.
-            name: its name, if any.
-            epoch: in which this host owns it.
-            head: position of its latest message.
-            turn: id of the message that opened the turn in progress; 0 when idle.
+            origin: the agent, as the registry knew it at the boot or at its birth.
+            remains: what an earlier actor of it has left, if there was one.
         """
-        super().__init__(runtime.dispatcher)
-        self.runtime = runtime
-        self.state = State(uuid, head, turn)
-        self._fence = Fence(runtime.host.id, epoch)
-        self._log: Log | None = None
+        last = remains or Remains(origin.head, origin.turn, origin.standing)
+        state = State(origin.uuid, last.head, last.turn, callers=last.callers, standing=last.standing)
+        super().__init__(runtime, state, origin.name)
+        self.origin = origin
+        self._fence = Fence(runtime.host.id, origin.epoch)
         self._step: Step | None = None
-        self._effects: list[Effect] = []
-        self._postponed: list[Effect] = []
-        self._forks: list[on.Fork] = []
-        self._later: list[on.Command | on.Interrupt] = []
-        self._errands = Errands(runtime, self.actor_inbox, uuid, name)
-        self._loading = False
-        self.tally = Tally(runtime.clock)
+        self._later.extend(last.commands)
+        self._restarted: Restarted | None = None
+        self._heir: AgentActor | None = None
+        self._epitaph = f"Agent {origin.uuid} acts no more on this host."
 
     def __str__(self) -> str:
         return f"agent {self.state.uuid}"
-
-    @property
-    def waiting(self) -> int:
-        """Messages that wait for the agent."""
-        return len(self.actor_inbox) + len(self._forks) + len(self._later)
-
-    def statistics(self) -> AgentStatistics:
-        """What it does, and has done since the actor was made. Any thread may ask; nothing waits."""
-        return self.tally.report(self.state.shown.value, self.waiting)
 
     def begin(self, log: Log) -> None:
         """Release a child that was just born: its log is at hand, and a turn that it was born with goes on at once."""
@@ -94,12 +95,25 @@ class AgentActor(PooledActor):
             case GoOn():
                 self._effects, self._postponed = [*self._postponed, *self._effects], []
             case Buried():
+                self._epitaph = message.epitaph
                 self._stop()
+            case Cut():
+                self._leave_remains(None)
+                self._stop()
+                message.done.set()
+            case Crashed():
+                if message.request == self.state.request and self._errands.asking:
+                    raise message.error
+            case Restarted():
+                self._go_on_after(message)
+            case on.StatusChanged():
+                self._decide(message)
             case on.Interrupt():
-                self._now_or_later(replace(message, partial=self._cancel()))
+                meant = message.turn in (0, self.state.turn)
+                self._now_or_later(replace(message, partial=self._cancel()) if meant else message)
             case on.AskOutcome() | on.Resume() | on.Decide():
                 self._now_or_later(message)
-            case on.ReplyReceived() | on.ReplyFailed():
+            case on.ReplyReceived() | on.ReplyFailed() | on.Exited():
                 self._answered(message)
             case on.ToolFinished():
                 if message.request == self.state.request:  # a late one must not forget a newer run of the same call
@@ -122,7 +136,19 @@ class AgentActor(PooledActor):
         else:
             self._later.append(command)
 
-    def _answered(self, completion: on.ReplyReceived | on.ReplyFailed) -> None:
+    def _go_on_after(self, restarted: Restarted) -> None:
+        """The supervisor lets the agent go on: its turn is resumed, or closed; who waits for nothing is told so."""
+        self._restarted = restarted
+        standing = self.state.standing._replace(status=restarted.status)
+        self._become(replace(self.state, turn=restarted.turn, standing=standing))
+        if restarted.turn:  # before all that waits for the end of that turn
+            self._later.insert(0, on.Poisoned(restarted.poison) if restarted.poison else on.Resume(Future()))
+            return
+        callers, self.state = self.state.callers, replace(self.state, callers=())
+        for caller in callers:
+            caller.settle(TurnInterrupted(f"Agent {self.state.uuid} was restarted; no turn is open.", self.state.uuid))
+
+    def _answered(self, completion: on.ReplyReceived | on.ReplyFailed | on.Exited) -> None:
         if completion.request == self.state.request and self._errands.asking:
             self._errands.answered()
             self.tally.answered(completion.reply.usage if isinstance(completion, on.ReplyReceived) else None)
@@ -136,6 +162,11 @@ class AgentActor(PooledActor):
         self._take(step)
         return something
 
+    def exit(self) -> None:
+        """See `Performer.exit`."""
+        self._leave_remains(Exit.NORMAL)
+        self._stop()
+
     def _go_on(self) -> None:
         """Perform what waits to be performed, then offer the machine what waits to be decided."""
         inbox = self.actor_inbox
@@ -147,6 +178,8 @@ class AgentActor(PooledActor):
 
     def _next_command(self) -> on.Event | None:
         """What can be decided now: a fork first, since it waits for less; then the calls of the last reply."""
+        if self.state.status is Status.TERMINATING and not self.state.turn:
+            return on.Leave()
         if self.state.phase is Phase.UNLOADED:
             if self._forks or self._later:
                 self._load()
@@ -156,7 +189,8 @@ class AgentActor(PooledActor):
         if self.state.phase is Phase.RUNNING_TOOLS:
             return on.GoOn(new_agent_uuid(self.runtime.random_bytes))
         if self._later and machine.accepts(self.state, self._later[0]):
-            return self._later.pop(0)
+            command: on.Command = self._later.pop(0)
+            return command
         return None
 
     def _take(self, step: Step) -> None:
@@ -166,30 +200,35 @@ class AgentActor(PooledActor):
         self._step = step
         self.actor_inbox.held = True
         self.tally.submitted()
-        if step.unit.birth is not None:
+        if isinstance(step.unit, LogUnit) and step.unit.birth is not None:
             self.runtime.expect(step.unit.birth)
-        self.runtime.journal.submit(Append(step.unit, self._fence), self.actor_inbox.release)
+        self.runtime.journal.submit(self._to_be_committed(step.unit), self.actor_inbox.release)
+
+    def _to_be_committed(self, unit: LogUnit | Performance | Departure) -> Unit:
+        match unit:
+            case LogUnit():
+                return Append(unit, self._fence)
+            case Performance():
+                return Perform(unit, self._fence)
+            case Departure():
+                now = self.runtime.clock.now_ms()
+                return Bury(self.state.uuid, self.runtime.host.id, unit.reason, now, unit.cause)
 
     def _enter(self, step: Step) -> None:
         self._become(step.state)
         self._effects.extend(step.effects)
 
-    def _become(self, state: State) -> None:
-        self.tally.became(self.state, state)
-        self.state = state
-
     def _settle(self, verdict: Verdict) -> None:
         step, self._step = self._step, None
         self.tally.settled()
         assert step is not None  # a verdict answers the one unit in flight
-        assert step.unit is not None
-        if step.unit.birth is not None and not isinstance(verdict, Committed):
-            self.runtime.forget(step.unit.birth)
+        unit = step.unit
+        if isinstance(unit, LogUnit) and unit.birth is not None and not isinstance(verdict, Committed):
+            self.runtime.forget(unit.birth)
         match verdict:
             case Committed():
-                self._grow(step.unit)
-                self._enter(step)
-            case Refused(error=Fenced() as error):
+                self._committed(step, verdict.value)
+            case Refused(error=Fenced() | AgentDead() as error) if error.agent == self.state.uuid:
                 self._abandon(step, error)
                 self._stop()
             case Refused():
@@ -197,102 +236,66 @@ class AgentActor(PooledActor):
             case Failed():
                 self._abandon(step, verdict.error)
 
+    def _committed(self, step: Step, answer: Any) -> None:
+        match step.unit:
+            case LogUnit():
+                self._grow(step.unit.messages)
+            case Performance():
+                self._grow((answer.message,))
+                self.runtime.happened(answer.answer)
+            case Departure():
+                self.runtime.happened(answer)
+        self._enter(step)
+
     def _refused(self, step: Step, error: IkigaiError) -> None:
         """The state stays as it was; whoever asked hears why."""
         if step.caller is not None:
             step.caller.settle(error)
         if step.call is not None:
             self._decide(on.CallRefused(step.call, str(error)))
+        elif isinstance(step.unit, Departure):  # of agent 0, by its own code
+            self._decide(on.ReplyFailed(self.state.request, ProviderError(str(error))))
 
-    def _grow(self, unit: LogUnit) -> None:
+    def _grow(self, messages: Sequence[Message]) -> None:
         """The log in memory follows the store, and subscribers hear of it."""
         assert self._log is not None  # an agent that writes is loaded
-        self._log.extend(unit.messages)
-        for message in unit.messages:
+        self._log.extend(messages)
+        for message in messages:
             self.runtime.publisher.publish(message)
 
     def _abandon(self, step: Step | None, error: IkigaiError) -> None:
         """Forget a state that did not come true; the next command reads the log again."""
-        callers = [*self.state.callers, *(step.state.callers if step else ())]
+        callers = self._callers(step)
         if step is not None and step.caller is not None:
             callers.append(step.caller)
-        effects, self._effects, self._postponed = self._effects, [], []
-        for effect in effects:  # of earlier steps, which did come true
-            if not isinstance(effect, OUTWARD):
-                self._perform(effect)
-        self._cancel()
-        self._log = None
-        self._become(State(self.state.uuid, self.state.head, self.state.turn, request=self.state.request + 1))
+        self._drop()
+        before = self.state
+        self._become(State(before.uuid, before.head, before.turn, request=before.request + 1, standing=before.standing))
         for caller in callers:
             caller.settle(error)
 
-    def _perform_or_postpone(self, effect: Effect) -> None:
-        """Nothing leaves the process while the lease may be lost; what stays inside does not wait for it."""
-        if isinstance(effect, OUTWARD) and not self.runtime.host.may_act(self._wake):
-            self._postponed.append(effect)
-        else:
-            self._perform(effect)
-
-    def _perform(self, effect: Effect) -> None:
-        match effect:
-            case Answer():
-                effect.caller.settle(effect.value)
-            case Spawn():
-                self._spawn(effect.birth)
-            case RequestModel() | RunTool() | AskApproval() if (
-                effect.request != self.state.request or self.state.phase not in WORKING
-            ):
-                pass  # the turn was interrupted between the commit and now
-            case RequestModel():
-                assert self._log is not None  # an agent in a turn is loaded
-                self.tally.asked()
-                self._errands.ask_model(self.state, self._log)
-            case RunTool():
-                self._errands.run_tool(effect.request, self._call(effect.call))
-            case AskApproval():
-                self._errands.ask_approval(self._call(effect.call))
-
-    def _is_due(self, effect: RequestModel | RunTool | AskApproval) -> bool:
-        return effect.request == self.state.request and self.state.phase in WORKING
-
-    def _call(self, call_id: str) -> Call:
-        [call] = [call for call in self.state.calls if call.id == call_id]
-        return call
-
-    def _cancel(self) -> str:
-        """End what is outside; return what was received of the model's reply."""
-        if self._errands.asking:
-            self.tally.answered()
-        return self._errands.cancel()
-
-    def _spawn(self, birth: Birth) -> None:
-        log = Log(birth.uuid, birth.fork_message_id, self._log, birth.messages)
-        for message in birth.messages:
-            self.runtime.publisher.publish(message)
-        self.runtime.spawn(birth, self.runtime.archive.keep(log))
-
-    def _load(self) -> None:
-        """Read the log on the reader's thread; commands wait meanwhile."""
-        if self._loading:
-            return
-        self._loading = True
-        inbox = self.actor_inbox
-
-        def done(log: Log | IkigaiError) -> None:
-            inbox.put_urgent(LogRead(log) if isinstance(log, Log) else LoadFailed(log))
-
-        self.runtime.reader.read(self.state.uuid, done)
+    def _callers(self, step: Step | None) -> list[Any]:
+        """Who waits for the outcome of the turn, also of one that a unit in flight opens."""
+        return list(dict.fromkeys([*self.state.callers, *(step.state.callers if step else ())]))
 
     def _loaded(self, log: Log) -> None:
-        self._loading = False
+        self._loading, self._restarted = False, None
         self._log = log
         own = log.messages
         calls = recover(own[self.state.turn - log.base - 1 :]) if self.state.turn else ()
         self._decide(on.Loaded(log.head, log.view(log.head), calls, machine.outcome_of(own)))
 
     def _lost(self, error: IkigaiError) -> None:
-        """Without a log nothing can be done: who waits hears why, and an agent whose rows are wrong is buried."""
+        """Without a log nothing can be done: who waits hears why, and an agent whose rows are wrong is buried.
+
+        A restart is tried again later.
+        """
         self._loading = False
+        if self._restarted is not None and isinstance(error, StoreError):
+            self._later = [one for one in self._later if not isinstance(one, on.Resume | on.Poisoned)]
+            self.actor_inbox.held = True
+            self.runtime.unstarted(self.state.uuid, self._restarted)
+            return
         self._answer_waiting(error)
         if isinstance(error, HistoryError):
             self.runtime.bury(self.state.uuid, str(error))
@@ -301,18 +304,25 @@ class AgentActor(PooledActor):
         waiting = [*self._forks, *self._later]
         self._forks, self._later = [], []
         for command in waiting:
-            command.caller.settle(error)
-
-    def _wake(self) -> None:
-        self.actor_inbox.put_urgent(GoOn())
+            if (caller := getattr(command, "caller", None)) is not None:
+                caller.settle(error)
 
     def on_death(self, reason: BaseException | None) -> None:
-        """Nobody is left waiting for an agent that acts no more.
+        """Nobody is left waiting for an agent that acts no more; one that crashed is the business of its supervisor."""
+        if reason is not None:
+            self._leave_remains(Exit.CRASH, f"{type(reason).__name__}: {reason}")
+        self._end(ActorGone(self._epitaph, self.state.uuid))
 
-        A reason is a defect of ours in the agent's code. Its row stays ``running``: it comes back at the next boot.
-        """
-        how = "acts no more on this host." if reason is None else f"failed: {reason!r}"
-        self._end(ActorGone(f"Agent {self.state.uuid} {how}", self.state.uuid))
+    def _leave_remains(self, end: Exit | None, why: str = "") -> None:
+        """Have the agent made anew, with all who wait. Whether a unit in flight came true is not known here."""
+        callers = tuple(self._callers(self._step))
+        state, waiting = self.state, (*self._forks, *self._later)
+        self._become(replace(state, callers=()))
+        if self._step is not None:
+            self._step = replace(self._step, state=replace(self._step.state, callers=()))
+        self._forks, self._later = [], []
+        remains = Remains(state.head, state.turn, state.standing, callers, waiting)
+        self._heir = self.runtime.crashed(self, remains, end, why)
 
     def close(self) -> None:
         """End the actor with the system; called when no worker runs any more."""
@@ -328,7 +338,12 @@ class AgentActor(PooledActor):
 
     def refuse(self, envelope: Envelope) -> None:
         """Answer a message that will never be handled."""
-        caller = getattr(envelope.message, "caller", None)
-        if isinstance(caller, Future):
-            caller.settle(ActorGone(f"Agent {self.state.uuid} acts no more on this host.", self.state.uuid))
+        message = envelope.message
+        caller = getattr(message, "caller", None)
+        if isinstance(message, Cut):
+            message.done.set()
+        elif isinstance(caller, Future) and self._heir is not None:
+            self._heir.actor_ref.tell(message)
+        elif isinstance(caller, Future):
+            caller.settle(ActorGone(self._epitaph, self.state.uuid))
         super().refuse(envelope)

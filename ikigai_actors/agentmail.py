@@ -15,6 +15,7 @@ from ikigai_actors.mailbox import Mail, Mailbox
 from ikigai_actors.registry import Handle
 
 if TYPE_CHECKING:
+    from ikigai_actors.ref import AgentRef
     from ikigai_actors.system import ActorSystem
 
 
@@ -23,7 +24,7 @@ class AgentMailCommands:
 
     __slots__ = ()
 
-    _ref: "AgentMail"
+    _ref: "AgentRef"
 
     def send(self, recipient: Handle | str, body: str) -> Future[int]:
         """See `AgentMail.send`."""

@@ -15,7 +15,9 @@ from ikigai_actors.errors import HistoryError
 from ikigai_actors.identity import RandomBytes, new_agent_uuid
 from ikigai_actors.log import AGENT_0_REMEDY
 from ikigai_actors.registry import root
+from ikigai_actors.state import RUNNING, Standing
 from ikigai_actors.store.base import Row, Store, Transaction
+from supervisors.signals import Status
 
 
 @contextlib.contextmanager
@@ -32,6 +34,9 @@ def everything_stays() -> Iterator[None]:
             gc.enable()
 
 
+_STATUS = {status.value: status for status in Status}  # thrice as fast as the enumeration's own look-up
+
+
 class Survivor(NamedTuple):
     """An agent that comes back."""
 
@@ -39,7 +44,11 @@ class Survivor(NamedTuple):
     name: str | None
     epoch: int
     head: int
+    """Position of its latest message."""
     turn: int
+    """Id of the message that opened the turn in progress; 0 when idle."""
+    standing: Standing = RUNNING
+    """How it stands in the registry."""
 
 
 class Casualty(NamedTuple):
@@ -72,10 +81,11 @@ def survey(store: Store) -> tuple[list[Survivor], list[Casualty]]:
         raise HistoryError(f"Agent 0 is missing or dead. {AGENT_0_REMEDY}")
     heads = {row[0]: row[4] if row[6] is None else row[6] for row in rows}
     for row in rows:
-        uuid, name, epoch, turn, _, parent, _, dead_parents_head = row
+        uuid, name, epoch, turn, _, parent, _, dead_parents_head, status, ending, restart = row
         reason = _wrong(row, heads.get(parent, dead_parents_head))
         if reason is None:
-            survivors.append(Survivor(uuid, name, epoch, heads[uuid], turn))
+            standing = Standing(_STATUS[status], ending or "", restart == "permanent")
+            survivors.append(Survivor(uuid, name, epoch, heads[uuid], turn, standing))
         elif parent is None:
             raise HistoryError(f"Agent 0 ({uuid}) cannot come back: {reason}. {AGENT_0_REMEDY}")
         else:
@@ -85,7 +95,7 @@ def survey(store: Store) -> tuple[list[Survivor], list[Casualty]]:
 
 def _wrong(row: Row, parent_head: int | None) -> str | None:
     """Why an agent cannot come back, or None."""
-    _, _, _, turn, fork, parent, head, _ = row
+    turn, fork, parent, head = row[3:7]
     if parent is not None and parent_head is None:
         return f"its parent {parent} is missing"
     if parent is not None and fork > parent_head:

@@ -3,8 +3,8 @@
 A call is *waiting* until it is started or refused, *running* from its committed ``tool_call`` on, and *done* when its
 ``tool_result`` is committed. Where the policy says ask, it is *asking* in between, from a committed ``approval`` on
 until somebody decides: *approved* by a second ``approval``, or denied by its result. Ordinary calls run beside one
-another, unless their tool runs alone; process calls (``fork``) are performed by the agent itself, in order, once no
-ordinary call runs. Nothing waits for a call that asks, but the next request to the model.
+another, unless their tool runs alone; process calls (``fork``, ``exit``, ``kill``) are performed by the agent itself,
+in order, once no ordinary call runs. Nothing waits for a call that asks, but the next request to the model.
 
 What a crash leaves of a call, and what resuming makes of it:
 
@@ -25,8 +25,9 @@ from typing import Any, NamedTuple
 from ikigai_actors.assembly import reply_of
 from ikigai_actors.messages import Kind, Message
 
-FORK = "fork"
-"""The process call that makes a child."""
+FORK, EXIT, KILL = "fork", "exit", "kill"
+PROCESS = (FORK, EXIT, KILL)
+"""The calls that the agent performs itself: make a child, end, end another agent."""
 
 PERHAPS_RUN = (
     "This call was started, and then the process that ran it ended: it may or may not have run. "
@@ -102,7 +103,7 @@ Approver = Callable[[PendingCall], bool | str]
 
 Calls = tuple[Call, ...]
 Book = Mapping[str, Facts]
-"""The tools on offer, by name; `FORK` is one of them unless the settings leave it out."""
+"""The tools on offer, by name; those of `PROCESS` too, unless the settings leave them out."""
 
 
 def calls_of(reply: Message) -> Calls:
@@ -171,7 +172,7 @@ def startable(calls: Calls, book: Book) -> Calls:
     if any(call.progress is Progress.RUNNING and _alone(call, book) for call in calls):
         return ()
     for call in calls:
-        if call.name == FORK or not _may_start(call, book):
+        if call.name in PROCESS or not _may_start(call, book):
             continue
         if _alone(call, book):
             return tuple(chosen) if busy or chosen else (call,)
@@ -179,7 +180,7 @@ def startable(calls: Calls, book: Book) -> Calls:
     return tuple(chosen)
 
 
-def next_fork(calls: Calls) -> Call | None:
+def next_process_call(calls: Calls) -> Call | None:
     """The first process call that waits."""
     return next((call for call in calls if call.progress is Progress.WAITING), None)
 

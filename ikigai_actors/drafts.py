@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from ikigai_actors.errors import TurnInterrupted
 from ikigai_actors.events import Caller
 from ikigai_actors.history import play_all
 from ikigai_actors.messages import NO_DATA, Kind, Message
@@ -40,8 +41,17 @@ def close_and_write(state: State, now: int, caller: Caller, *drafts: Draft) -> S
     if not state.turn:
         return write(state, now, *drafts, caller=caller)
     messages = messages_of(state.uuid, state.head, now, (INTERRUPTED, *drafts))
-    after = advance(state, messages, turn=0, phase=Phase.IDLE, steps=0, calls=())
-    return Step(after, LogUnit(state.uuid, messages, turn=0), (Answer(caller, messages[1].id),), caller)
+    after = advance(state, messages, turn=0, phase=Phase.IDLE, steps=0, calls=(), callers=())
+    answers = (*told_cut_off(state), Answer(caller, messages[1].id))
+    return Step(after, LogUnit(state.uuid, messages, turn=0), answers, caller)
+
+
+def told_cut_off(state: State) -> tuple[Answer, ...]:
+    """Tell who still waits for a turn that was cut off that it is not resumed: something else begins."""
+    if not state.turn:
+        return ()
+    ended = TurnInterrupted(f"The turn of agent {state.uuid} was cut off, and not resumed.", state.uuid)
+    return tuple(Answer(caller, ended) for caller in state.callers)
 
 
 def end_turn(state: State, now: int, outcome: Outcome, *drafts: Draft) -> Step:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from ikigai_actors import events as on
+from ikigai_actors.actor_messages import Crashed
 from ikigai_actors.assembly import assemble
 from ikigai_actors.calls import Call as ModelsCall
 from ikigai_actors.calls import pending
@@ -11,8 +12,8 @@ from ikigai_actors.futures import Future
 from ikigai_actors.inbox import Inbox
 from ikigai_actors.log import Log
 from ikigai_actors.messages import storable
-from ikigai_actors.outside import Call, ToolRun
-from ikigai_actors.providers.base import Delta, Reply
+from ikigai_actors.outside import Call, Crash, ToolRun
+from ikigai_actors.providers.base import Delta, Exit, Reply
 from ikigai_actors.publisher import Streamed
 from ikigai_actors.runtime import Runtime
 from ikigai_actors.state import State
@@ -58,11 +59,17 @@ class Errands:
         def on_delta(delta: Delta) -> None:
             publisher.publish(Streamed(uuid, delta.text, delta.kind))
 
-        def on_reply(answer: Reply | ProviderError) -> None:
-            if isinstance(answer, ProviderError):
-                inbox.put_urgent(on.ReplyFailed(request, answer))
-            else:
-                inbox.put_urgent(on.ReplyReceived(request, replace(answer, text=storable(answer.text)), full_model))
+        def on_reply(answer: Reply | ProviderError | Exit | Crash) -> None:
+            match answer:
+                case Reply():
+                    received = replace(answer, text=storable(answer.text))
+                    inbox.put_urgent(on.ReplyReceived(request, received, full_model))
+                case ProviderError():
+                    inbox.put_urgent(on.ReplyFailed(request, answer))
+                case Exit():
+                    inbox.put_urgent(on.Exited(request, storable(answer.result)))
+                case Crash():
+                    inbox.put_urgent(Crashed(request, answer.error))
 
         self._call = self._runtime.outside.ask_model(provider, question, self._runtime.handle(uuid), on_delta, on_reply)
 

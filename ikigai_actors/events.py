@@ -12,6 +12,7 @@ from ikigai_actors.calls import Calls
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.history import View
 from ikigai_actors.providers.base import Reply
+from supervisors.signals import Status
 
 Caller = Any
 """Whoever waits for the answer to a command; opaque to the machine (a future, in practice)."""
@@ -35,6 +36,8 @@ class Fork:
     settings: Mapping[str, Any]
     restart: str
     caller: Caller
+    on_orphan: str | None = None
+    """What becomes of the child's children when it dies; None inherits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,36 @@ class Interrupt:
     caller: Caller
     partial: str = ""
     """What the model had said so far; the actor looks it up as it takes the signal."""
+    turn: int = 0
+    """The turn that is meant, a later one is left alone; 0 means whichever is in progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExitNow:
+    """End the agent, between two turns; answered when it is dead, or restarted since it is permanent."""
+
+    result: str
+    caller: Caller
+
+
+@dataclass(frozen=True, slots=True)
+class StatusChanged:
+    """The registry gave the agent another status."""
+
+    status: Status
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """The agent is terminating, and its turn is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Poisoned:
+    """The turn in progress crashed its agent too often; it is closed."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +171,14 @@ class ReplyFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class Exited:
+    """The agent's own code ends the agent instead of answering."""
+
+    request: int
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
 class ToolFinished:
     """A tool is done, one way or the other."""
 
@@ -167,6 +208,6 @@ class GoOn:
     """A uuid that nobody has, for a child."""
 
 
-Command = Prompt | Fork | Clear | SetMark | Rewind | Configure | Resume | AskOutcome | Decide
-Completion = Loaded | ReplyReceived | ReplyFailed | ToolFinished | CallRefused
-Event = Command | Completion | Interrupt | GoOn
+Command = Prompt | Fork | Clear | SetMark | Rewind | Configure | Resume | AskOutcome | Decide | ExitNow
+Completion = Loaded | ReplyReceived | ReplyFailed | Exited | ToolFinished | CallRefused
+Event = Command | Completion | Interrupt | GoOn | StatusChanged | Leave | Poisoned

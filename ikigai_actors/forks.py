@@ -12,8 +12,6 @@ from typing import Any
 from ikigai_actors import events as on
 from ikigai_actors.calls import Call, Progress, progress
 from ikigai_actors.drafts import Draft, advance, messages_of
-from ikigai_actors.errors import BadInput
-from ikigai_actors.identity import check_name
 from ikigai_actors.messages import NO_DATA, Kind, storable
 from ikigai_actors.state import Answer, Spawn, State, Step
 from ikigai_actors.units import Birth, LogUnit
@@ -30,6 +28,7 @@ def fork_by_command(state: State, event: on.Fork, now: int) -> Step:
     if event.prompt is not None:
         drafts.append((Kind.USER, event.prompt, NO_DATA))
     birth = _birth(state, event.child, event.name, event.restart, drafts, now)
+    birth = replace(birth, on_orphan=event.on_orphan)
     if event.prompt is not None:
         birth = replace(birth, turn=birth.messages[-1].id)
     return _step(state, birth, now, answer=Answer(event.caller, event.child), caller=event.caller)
@@ -47,21 +46,6 @@ def fork_by_call(state: State, call: Call, child: str, now: int) -> Step:
     told = _result(call, f"Forked: the child is {child}.")
     after = replace(state, calls=progress(state.calls, (call.id,), Progress.DONE))
     return replace(_step(after, birth, now, told), call=call.id)
-
-
-def problem_of(call: Call) -> str | None:
-    """Why a fork call cannot be performed as it is, in words that help the model; None when it can."""
-    for key, value in call.input.items():
-        if key not in ("prompt", "name"):
-            return f"fork takes prompt and name, both optional; it does not know {key!r}."
-        if value is not None and not isinstance(value, str):
-            return f"fork wants {key} to be text, got {value!r}."
-    try:
-        if name := call.input.get("name"):
-            check_name(name)
-    except BadInput as error:
-        return str(error)
-    return None
 
 
 def _birth(state: State, child: str, name: str | None, restart: str, drafts: list[Draft], now: int) -> Birth:

@@ -19,6 +19,9 @@ wait for a person meanwhile (``waiting for approval``): the question is committe
 Between a commit and its effects: the same, since an effect only ever answers a caller (who is gone) or starts what
 `Resume` starts again.
 
+Beside its phase an agent has a status in the registry. A stopped one finishes its step and goes no further: prompts
+wait, the next request to the model does. A terminating one dies when its turn is over.
+
 A command that cannot run yet is left with the actor, which offers it again after each step (`accepts`): forks wait for
 a step boundary, everything else for the end of the turn. A completion that answers an older request changes nothing.
 """
@@ -28,17 +31,29 @@ from dataclasses import replace
 from ikigai_actors import events as on
 from ikigai_actors.assembly import reply_message_data, reply_of
 from ikigai_actors.calls import Book, Progress, asking, calls_of, settle_cut_off
-from ikigai_actors.drafts import INTERRUPTED, Draft, advance, close_and_write, end_turn, messages_of, write
+from ikigai_actors.deaths import Cause
+from ikigai_actors.drafts import (
+    INTERRUPTED,
+    Draft,
+    advance,
+    close_and_write,
+    end_turn,
+    messages_of,
+    told_cut_off,
+    write,
+)
 from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
 from ikigai_actors.events import Event
 from ikigai_actors.forks import fork_by_command
 from ikigai_actors.messages import NO_DATA, Kind, Message, storable
+from ikigai_actors.performances import depart
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.state import (
     BETWEEN_TURNS,
     WORKING,
     Answer,
     AskApproval,
+    Departure,
     Effect,
     Outcome,
     Phase,
@@ -48,6 +63,7 @@ from ikigai_actors.state import (
 )
 from ikigai_actors.toolsteps import decide, finished, go_on, lose, refuse, request_model
 from ikigai_actors.units import LogUnit
+from supervisors.signals import Status
 
 NO_TOOLS: Book = {}
 
@@ -60,7 +76,9 @@ def accepts(state: State, command: Event) -> bool:
         case on.Fork():
             at_rest = all(call.progress in (Progress.DONE, Progress.ASKING) for call in state.calls)
             return state.phase in BETWEEN_TURNS or (state.phase is Phase.RUNNING_TOOLS and at_rest)
-        case on.Prompt() | on.Clear() | on.SetMark() | on.Rewind() | on.Configure():
+        case on.Prompt() | on.Resume() if state.status is Status.STOPPED:
+            return False
+        case on.Prompt() | on.Clear() | on.SetMark() | on.Rewind() | on.Configure() | on.ExitNow():
             return state.phase in BETWEEN_TURNS
         case on.GoOn():
             return state.phase is Phase.RUNNING_TOOLS
@@ -87,7 +105,9 @@ def step(state: State, event: Event, now: int, book: Book = NO_TOOLS) -> Step:
         case on.ReplyFailed() if _expects(state, event.request):
             data = {"partial": event.error.partial} if event.error.partial else NO_DATA
             return end_turn(state, now, event.error, (Kind.ERROR, storable(str(event.error)), data))
-        case on.ReplyReceived() | on.ReplyFailed():
+        case on.Exited() if _expects(state, event.request):
+            return depart(state, event.result, now)
+        case on.ReplyReceived() | on.ReplyFailed() | on.Exited():
             return Step(state)
         case on.ToolFinished():
             return finished(state, event, now)
@@ -101,6 +121,17 @@ def step(state: State, event: Event, now: int, book: Book = NO_TOOLS) -> Step:
             return _resume(state, event, now, book)
         case on.Decide():
             return _decide(state, event, now)
+        case on.ExitNow():
+            return _exit(state, event, now)
+        case on.StatusChanged():
+            standing = state.standing._replace(status=event.status, ending=event.reason)
+            return Step(replace(state, standing=standing))
+        case on.Leave():
+            return Step(state, Departure(Cause.TERMINATED, state.standing.ending))
+        case on.Poisoned() if state.turn:
+            return end_turn(state, now, ProviderError(event.reason), (Kind.ERROR, storable(event.reason), NO_DATA))
+        case on.Poisoned():
+            return Step(state)
         case on.AskOutcome():
             return _outcome(state, event)
         case on.Fork():
@@ -142,7 +173,7 @@ def _prompt(state: State, event: on.Prompt, now: int) -> Step:
         callers=(event.caller,),
     )
     unit = LogUnit(state.uuid, messages, turn=messages[-1].id)
-    return Step(after, unit, (RequestModel(request),), event.caller)
+    return Step(after, unit, (*told_cut_off(state), RequestModel(request)), event.caller)
 
 
 def _reply(state: State, event: on.ReplyReceived, now: int) -> Step:
@@ -158,8 +189,9 @@ def _reply(state: State, event: on.ReplyReceived, now: int) -> Step:
 
 def _interrupt(state: State, event: on.Interrupt, now: int) -> Step:
     """End the turn; what was received stays, as a reply with stop reason ``interrupted``."""
-    told = (Answer(event.caller, bool(state.turn)),)
-    if not state.turn:
+    meant = bool(state.turn) and event.turn in (0, state.turn)
+    told = (Answer(event.caller, meant),)
+    if not meant:
         return Step(state, effects=told)
     outcome = TurnInterrupted(f"The turn of agent {state.uuid} was interrupted.", state.uuid)
     draft = INTERRUPTED
@@ -191,6 +223,11 @@ def _decide(state: State, event: on.Decide, now: int) -> Step:
     if not any((call.reply, call.id) == (event.reply, event.call) for call in asking(state.calls)):
         return Step(state, effects=(Answer(event.caller, False),))
     return decide(state, event, now)
+
+
+def _exit(state: State, event: on.ExitNow, now: int) -> Step:
+    step = depart(state, event.result, now)
+    return replace(step, effects=(*step.effects, Answer(event.caller, None)), caller=event.caller)
 
 
 def _outcome(state: State, event: on.AskOutcome) -> Step:

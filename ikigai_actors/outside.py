@@ -10,11 +10,12 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.futures import acting_agent, forbid_blocking
-from ikigai_actors.providers.base import Delta, OnDelta, Provider, Reply, Request
+from ikigai_actors.providers.base import Delta, Exit, OnDelta, Provider, Reply, Request
 from ikigai_actors.threads import in_thread
 from ikigai_actors.tools import Result, Tool, timed_out
 from ikigai_actors.toolsets import Tell, Toolset
@@ -28,16 +29,27 @@ TOOL_THREADS = 32
 """Plain tools that run at once; further ones wait for a thread."""
 
 OnResult = Callable[[Result], None]
-OnReply = Callable[[Reply | ProviderError], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """The agent's own code has failed."""
+
+    error: Exception
+
+
+OnReply = Callable[[Reply | ProviderError | Exit | Crash], None]
 
 
 class Call:
     """A model call on its way."""
 
-    __slots__ = ("_lock", "_loop", "_on_delta", "_on_reply", "_over", "_task", "_text")
+    __slots__ = ("_lock", "_loop", "_on_delta", "_on_reply", "_over", "_own_code", "_task", "_text")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, on_delta: OnDelta, on_reply: OnReply) -> None:
-        self._loop, self._on_delta, self._on_reply = loop, on_delta, on_reply
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, on_delta: OnDelta, on_reply: OnReply, own_code: bool = False
+    ) -> None:
+        self._loop, self._on_delta, self._on_reply, self._own_code = loop, on_delta, on_reply, own_code
         self._lock = threading.Lock()
         self._over = False
         self._text: list[str] = []
@@ -75,18 +87,16 @@ class Call:
             self._on_delta(delta)
 
     async def _run(self, coroutine: Coroutine[Any, Any, Reply]) -> None:
-        answer: Reply | ProviderError
+        answer: Reply | ProviderError | Exit | Crash
         try:
             answer = await coroutine
-        except ProviderError as error:
+        except (ProviderError, Exit) as error:
             answer = error
         except asyncio.CancelledError:
             # Ours (the call is over, nobody listens), or the provider's own doing: then the turn must end all the same.
             answer = ProviderError("The provider cancelled its own request.", "".join(self._text))
         except Exception as error:
-            logger.exception("A provider failed")
-            answer = ProviderError(f"The provider failed: {type(error).__name__}: {error}", "".join(self._text))
-            answer.__cause__ = error
+            answer = Crash(error) if self._own_code else _failure(error, "".join(self._text))
         with self._lock:
             if self._over:
                 return
@@ -173,7 +183,7 @@ class Outside:
             acting_agent.set(agent)  # in the context of this callback, which the call's task copies
             call.begin(provider.respond(request, call.delta), lambda _: self._calls.discard(call))
 
-        call = Call(self._loop, on_delta, on_reply)
+        call = Call(self._loop, on_delta, on_reply, getattr(provider, "own_code", False))
         with self._closing:
             if not self._closed:
                 self._calls.add(call)
@@ -278,6 +288,13 @@ class Outside:
         finally:
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()
+
+
+def _failure(error: Exception, partial: str) -> ProviderError:
+    logger.error("A provider failed", exc_info=error)
+    failure = ProviderError(f"The provider failed: {type(error).__name__}: {error}", partial)
+    failure.__cause__ = error
+    return failure
 
 
 async def _left(toolset: Toolset, agent: str) -> None:

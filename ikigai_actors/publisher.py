@@ -52,7 +52,16 @@ class ToolTrouble:
     text: str
 
 
-Event = Message | Streamed | Mailed | StoreTrouble | ToolTrouble
+@dataclass(frozen=True, slots=True)
+class Died:
+    """An agent is dead."""
+
+    agent_uuid: str
+    cause: str
+    reason: str
+
+
+Event = Message | Streamed | Mailed | Died | StoreTrouble | ToolTrouble
 Callback = Callable[[Event], None]
 
 

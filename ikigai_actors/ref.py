@@ -17,18 +17,19 @@ import pykka
 
 from ikigai_actors import events as on
 from ikigai_actors import registry
+from ikigai_actors.agentlife import AgentLife, AgentLifeCommands
 from ikigai_actors.agentmail import AgentMail, AgentMailCommands
 from ikigai_actors.errors import AgentDead, BadInput, NoCurrentAgent
 from ikigai_actors.futures import Future, acting_agent
 from ikigai_actors.history import ReplayRange
 from ikigai_actors.identity import check_name, new_agent_uuid
+from ikigai_actors.lives import check_policy
 from ikigai_actors.log import read_ranges
 from ikigai_actors.messages import Message, check_text
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.settings import check_settings
 from ikigai_actors.statistics import AgentStatistics
-from supervisors.signals import Signal
 
 if TYPE_CHECKING:
     from ikigai_actors.system import ActorSystem
@@ -54,7 +55,7 @@ class Context:
     """Tokens as last reported by a provider; empty when none has."""
 
 
-class AgentCommands(AgentMailCommands):
+class AgentCommands(AgentMailCommands, AgentLifeCommands):
     """The commands of an agent, each as a future: ``await ref.ask.fork(...)``. See `AgentRef` for what they do."""
 
     __slots__ = ("_ref", "_waits")
@@ -78,19 +79,21 @@ class AgentCommands(AgentMailCommands):
         model: str | None = None,
         system: str | None = None,
         restart: str = "transient",
+        on_orphan: str | None = None,
     ) -> "Future[AgentRef]":
         """See `AgentRef.fork`."""
         if prompt is not None and not check_text(prompt, "prompt").strip():
             raise BadInput("Expected a prompt for the child, got blank text. Leave it out to fork without one.")
         if restart not in RESTART_TYPES:
             raise BadInput(f"Expected restart to be one of {', '.join(RESTART_TYPES)}; got {restart!r}.")
+        policy = check_policy(on_orphan)
         settings = check_settings(
             {key: value for key, value in (("model", model), ("system", system)) if value is not None}
         )
         child = new_agent_uuid(self._ref.system.random_bytes)
         name = check_name(name) if name is not None else None
         future: Future[AgentRef] = Future(self._ref.uuid, make=self._ref.system.handle)
-        return self._tell(lambda caller: on.Fork(child, name, prompt, settings, restart, caller), future)
+        return self._tell(lambda caller: on.Fork(child, name, prompt, settings, restart, caller, policy), future)
 
     def reply(self) -> Future[Reply]:
         """See `AgentRef.reply`."""
@@ -118,15 +121,6 @@ class AgentCommands(AgentMailCommands):
         """See `AgentRef.resume`."""
         return self._tell(on.Resume, Future())
 
-    def signal(self, signal: Signal) -> Future[bool]:
-        """See `AgentRef.signal`."""
-        if signal is not Signal.INT:
-            raise BadInput(f"Expected a Signal, got {signal!r}.")
-        future: Future[bool] = Future()
-        actor = self._ref.system.actor(self._ref.uuid)
-        actor.actor_inbox.put_urgent(on.Interrupt(future))
-        return future
-
     def _future(self) -> Future[Any]:
         return Future(self._ref.uuid)
 
@@ -141,7 +135,7 @@ class AgentCommands(AgentMailCommands):
         return future
 
 
-class AgentRef(AgentMail):
+class AgentRef(AgentMail, AgentLife):
     """The handle of one agent."""
 
     __slots__ = ("system", "uuid")
@@ -190,6 +184,7 @@ class AgentRef(AgentMail):
         model: str | None = None,
         system: str | None = None,
         restart: str = "transient",
+        on_orphan: str | None = None,
         timeout: float | None = None,
     ) -> "AgentRef":
         """Make a child that inherits this agent's history and settings; return its handle after the commit.
@@ -201,7 +196,10 @@ class AgentRef(AgentMail):
             name: a name for the child, unique among the living.
             model: its ``model`` setting, ``provider:model``; None inherits.
             system: its system prompt; None inherits.
-            restart: ``permanent``, ``transient`` or ``temporary``.
+            restart: what its supervisor restarts it after: a crash or an exit (``permanent``), a crash
+                (``transient``), or nothing (``temporary``).
+            on_orphan: what becomes of the child's own children when it dies: ``reparent``, ``cascade``, ``stop`` or
+                ``continue``; None inherits.
             timeout: seconds to wait.
 
         Raises:
@@ -209,7 +207,9 @@ class AgentRef(AgentMail):
             AgentDead, AgentStopped: this agent does not fork.
             WouldWaitForItself: called by the agent's own provider, during its turn.
         """
-        return self._now.fork(prompt, name=name, model=model, system=system, restart=restart).get(timeout=timeout)
+        commands = self._now
+        forked = commands.fork(prompt, name=name, model=model, system=system, restart=restart, on_orphan=on_orphan)
+        return forked.get(timeout=timeout)
 
     def reply(self, timeout: float | None = None) -> Reply:
         """The outcome of the turn in progress, or else of the agent's latest one.
@@ -246,10 +246,6 @@ class AgentRef(AgentMail):
     def resume(self, timeout: float | None = None) -> bool:
         """Go on with a turn that a crash cut off: its prompt is sent again. Returns whether there was one."""
         return self._now.resume().get(timeout=timeout)
-
-    def signal(self, signal: Signal, timeout: float | None = None) -> bool:
-        """Send a signal, which overtakes all that waits. Returns, after the commit, whether it had an effect."""
-        return self.ask.signal(signal).get(timeout=timeout)
 
     @property
     def record(self) -> AgentRecord:

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from ikigai_actors.actor_messages import Remains, Restarted
 from ikigai_actors.calls import Approver
 from ikigai_actors.clock import Clock
 from ikigai_actors.errors import ProviderUnknown
@@ -17,6 +19,7 @@ from ikigai_actors.publisher import Publisher
 from ikigai_actors.reader import LogReader
 from ikigai_actors.toolbox import Toolbox
 from ikigai_actors.units import Birth
+from supervisors.children import Exit
 
 
 class Providers:
@@ -70,5 +73,11 @@ class Runtime:
     """Lets a child run that was just born; its turn begins when it has a prompt."""
     forget: Callable[[Birth], None]
     """Ends the actor of a child that was not born after all."""
+    happened: Callable[[object], None]
+    """Takes the answer of a unit that did something to others than its agent."""
+    crashed: Callable[[Any, Remains, "Exit | None", str], Any]
+    """Makes an agent anew whose actor has died, and has its supervisor decide; gives the new actor."""
+    unstarted: Callable[[str, Restarted], None]
+    """The log of an agent that was restarted could not be read for the moment."""
     bury: Callable[[str, str], None]
     """Marks an agent dead that cannot go on, with the reason, and ends its actor; returns before it is done."""

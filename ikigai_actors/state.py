@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from ikigai_actors.calls import Calls, asking, running
+from ikigai_actors.deaths import Cause
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.events import Caller
 from ikigai_actors.history import EMPTY, View
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.units import Birth, LogUnit
+from ikigai_actors.units import Birth, LogUnit, Performance
+from supervisors.signals import Status
 
 
 class Phase(StrEnum):
@@ -39,6 +41,19 @@ Outcome = Reply | ProviderError | TurnInterrupted
 """How a turn ended."""
 
 
+class Standing(NamedTuple):
+    """What the registry says of an agent, as far as it decides what the agent does next."""
+
+    status: Status = Status.RUNNING
+    ending: str = ""
+    """Why it is terminating."""
+    permanent: bool = False
+    """Whether it is restarted when it exits."""
+
+
+RUNNING = Standing()
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """All that decides what an agent does next. The messages themselves are in its log."""
@@ -61,6 +76,13 @@ class State:
     """Who waits for the outcome of the turn in progress."""
     last: Outcome | None = None
     """How the latest turn ended."""
+    standing: Standing = RUNNING
+    """How it stands in the registry."""
+
+    @property
+    def status(self) -> Status:
+        """Its status in the registry."""
+        return self.standing.status
 
     @property
     def shown(self) -> Phase:
@@ -100,6 +122,11 @@ class AskApproval:
 
 
 @dataclass(frozen=True, slots=True)
+class ComeBack:
+    """Effect: the agent has exited and is permanent, so its supervisor restarts it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """Effect: tell a caller what came of its command; an exception is raised to it."""
 
@@ -114,7 +141,16 @@ class Spawn:
     birth: Birth
 
 
-Effect = RequestModel | RunTool | AskApproval | Answer | Spawn
+Effect = RequestModel | RunTool | AskApproval | Answer | Spawn | ComeBack
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """The agent's own end, as a unit: its row, its orphans, the mail to its supervisor. Its log is left as it is."""
+
+    cause: Cause
+    reason: str
+    """Of an exit, the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +158,7 @@ class Step:
     """What to do: commit the unit (if any), take the state, perform the effects."""
 
     state: State
-    unit: LogUnit | None = None
+    unit: LogUnit | Performance | Departure | None = None
     effects: tuple[Effect, ...] = ()
     caller: Caller | None = None
     """Who is told when the unit is refused; the state then stays as it was."""

@@ -17,25 +17,27 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Self
 
-from ikigai_actors import events as on
 from ikigai_actors import registry
-from ikigai_actors.actor_messages import Buried
+from ikigai_actors.actor_messages import Remains
 from ikigai_actors.agent import AgentActor
 from ikigai_actors.approvals import Approvals
 from ikigai_actors.boot import Casualty, Survivor, ensure_root, everything_stays, survey
 from ikigai_actors.calls import Approver
 from ikigai_actors.clock import Clock, SystemClock
+from ikigai_actors.deaths import Aftermath
 from ikigai_actors.dispatch import Workers
 from ikigai_actors.documents import Documents
 from ikigai_actors.errors import AgentDead, IkigaiError, StoreError, SystemClosed
-from ikigai_actors.futures import Future
 from ikigai_actors.host import LEASE, Host, take_database
 from ikigai_actors.identity import RandomBytes, new_agent_uuid
-from ikigai_actors.journal import Committed, Journal, Verdict
-from ikigai_actors.log import Archive, Log
+from ikigai_actors.journal import Journal
+from ikigai_actors.keeper import Keeper
+from ikigai_actors.lives import Lives
+from ikigai_actors.log import Archive
 from ikigai_actors.opening import choose_approver, choose_providers
 from ikigai_actors.outside import Outside
 from ikigai_actors.pooled import Dispatcher
+from ikigai_actors.population import Population
 from ikigai_actors.post import Post
 from ikigai_actors.process_tools import ListAgents
 from ikigai_actors.providers.base import Provider
@@ -44,15 +46,16 @@ from ikigai_actors.reader import LogReader
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.runtime import Providers, Runtime
-from ikigai_actors.state import WORKING, Phase
-from ikigai_actors.statistics import SystemStatistics, total
+from ikigai_actors.state import Phase
+from ikigai_actors.statistics import SystemStatistics
 from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.migrations import ensure_schema, migrate
 from ikigai_actors.toolbox import Toolbox
 from ikigai_actors.tools import Tool
 from ikigai_actors.toolsets import Toolset
-from ikigai_actors.units import FIRST_EPOCH, Birth, Bury, Touch
+from ikigai_actors.units import Touch
+from supervisors.children import Exit
 
 logger = logging.getLogger(__name__)
 
@@ -87,8 +90,11 @@ class ActorSystem:
         self.toolbox = toolbox
         self.archive = Archive(store)
         self.post = Post(store, journal, publisher, clock)  # what handles send and read
+        self.lives = Lives(store, journal, clock, self.actor, self._happened)  # what handles do to lives
         self.documents = Documents(store, journal.perform, clock.now_ms)
         """The documents that all agents share."""
+        population = self._population = Population()
+        self._keeper = Keeper(store, journal, population, host.id, clock)
         self._runtime = Runtime(
             clock=clock,
             host=host,
@@ -103,14 +109,18 @@ class ActorSystem:
             approver=approver,
             random_bytes=random_bytes,
             handle=self.handle,
-            expect=self._expect,
-            spawn=self._spawn,
-            forget=self._forget,
-            bury=self._bury,
+            expect=population.expect,
+            spawn=population.spawn,
+            forget=population.forget,
+            happened=self._happened,
+            crashed=self._crashed,
+            unstarted=self._keeper.unstarted,
+            bury=population.bury,
         )
         self.approvals = Approvals(store, self.archive, self.actor)
         """The calls that wait for somebody to decide."""
-        self._actors: dict[str, AgentActor] = {}
+        self._watch = store.watch()
+        self._watching = threading.Thread(target=self._follow_others, name="ikigai-watch", daemon=True)
         self._closing = threading.Lock()
         self._closed = False
         self._failure: IkigaiError | None = None
@@ -124,6 +134,7 @@ class ActorSystem:
         tools: Iterable[Tool | Toolset] = (),
         *,
         approvals: Approver | str = "deny",
+        on_orphan: str | None = None,
         resume: bool = False,
         workers: int = 2,
         patience: float = 60.0,
@@ -141,6 +152,8 @@ class ActorSystem:
             tools: what models may call, beside what every agent has; see `tool` and `Toolset`.
             approvals: who decides on calls of tools that ask: a function (see `Approver`); ``"ask"``, a person, through
                 `approvals`; ``"deny"``, nobody; ``"allow"``, nobody either, and all are allowed.
+            on_orphan: what becomes of the children of agents that die, for agents that are forked from now on and say
+                nothing else: ``reparent``, ``cascade``, ``stop`` or ``continue``. None leaves it as it is.
             resume: go on with the turns that were cut off.
             workers: threads that run agents.
             patience: seconds that the store may be down before the system stops.
@@ -179,6 +192,8 @@ class ActorSystem:
         except BaseException:
             system.close()
             raise
+        if on_orphan is not None:
+            system.root.supervise(on_orphan=on_orphan)
         if resume:
             system.resume()
         return system
@@ -188,10 +203,25 @@ class ActorSystem:
         runtime = self._runtime
         runtime.journal.start()
         runtime.host.keep(self._fail)
-        for agent in survivors:
-            self._actors[agent.uuid] = AgentActor(runtime, *agent)
-        for casualty in casualties:
-            self._bury(casualty.uuid, casualty.reason)
+        self._population.run(runtime, survivors, casualties)
+        self._keeper.start()
+        self._watching.start()
+
+    def _follow_others(self) -> None:
+        """Look at what other processes did to this database, whenever they may have."""
+        while self._watch.wait():
+            self._keeper.signalled()
+
+    def _happened(self, answer: object) -> None:
+        self._population.happened(answer)
+        if isinstance(answer, Aftermath):
+            self._keeper.expect_end(answer)
+
+    def _crashed(self, actor: AgentActor, remains: Remains, end: Exit | None, why: str) -> AgentActor:
+        heir = self._population.crashed(actor, remains)
+        if end is not None:
+            self._keeper.crashed(actor.origin.uuid, end, why)
+        return heir
 
     def _open_toolsets(self, toolsets: list[Toolset]) -> None:
         """Before anybody can prompt: an agent finds all tools there."""
@@ -202,29 +232,6 @@ class ActorSystem:
                 publisher.publish(ToolTrouble(name, text))
 
             self.toolbox.add(self._runtime.outside.open(toolset, tell))
-
-    def _expect(self, birth: Birth) -> None:
-        head = birth.messages[-1].id
-        actor = AgentActor(self._runtime, birth.uuid, birth.name, FIRST_EPOCH, head, birth.turn)
-        actor.actor_inbox.held = True
-        self._actors[birth.uuid] = actor
-
-    def _spawn(self, birth: Birth, log: Log) -> None:
-        self._actors[birth.uuid].begin(log)
-
-    def _forget(self, birth: Birth) -> None:
-        self._actors.pop(birth.uuid).actor_inbox.set()
-
-    def _bury(self, uuid: str, reason: str) -> None:
-        def done(verdict: Verdict) -> None:
-            if isinstance(verdict, Committed):
-                logger.error("Agent %s is dead: %s", uuid, reason)
-                if (actor := self._actors.pop(uuid, None)) is not None:
-                    actor.actor_inbox.put_urgent(Buried())
-            else:  # agent 0 is refused, and stays
-                logger.error("Agent %s could not be buried (%s): %s", uuid, verdict.error, reason)
-
-        self._runtime.journal.submit(Bury(uuid, self._runtime.host.id, reason, self._runtime.clock.now_ms()), done)
 
     def __enter__(self) -> Self:
         return self
@@ -266,30 +273,11 @@ class ActorSystem:
 
     def statistics(self) -> SystemStatistics:
         """What the system is doing now."""
-        actors = list(self._actors.values())
-        tallies = [actor.tally for actor in actors]
-        return SystemStatistics(
-            agents=len(actors),
-            working=sum(actor.state.phase in WORKING for actor in actors),
-            ready=self._runtime.dispatcher.ready,
-            inbox=sum(actor.waiting for actor in actors),
-            turns=sum(tally.turns for tally in tallies),
-            steps=sum(tally.steps for tally in tallies),
-            tokens=total(tallies),
-            journal=self._runtime.journal.statistics(),
-            read_logs=self.archive.read_logs,
-        )
+        return self._population.statistics(self.archive.read_logs)
 
     def resume(self) -> list[AgentRef]:
         """Go on with every turn that was cut off; returns the agents that do."""
-        cut_off = [
-            actor.state.uuid
-            for actor in list(self._actors.values())
-            if actor.state.turn and actor.state.phase in (Phase.UNLOADED, Phase.INTERRUPTED)
-        ]
-        for uuid in cut_off:
-            self.actor(uuid).actor_ref.tell(on.Resume(Future()))
-        return [self.handle(uuid) for uuid in cut_off]
+        return [self.handle(uuid) for uuid in self._population.resume()]
 
     def close(self) -> None:
         """Give everything up in order; a second call does nothing."""
@@ -298,11 +286,13 @@ class ActorSystem:
                 return
             self._closed = True
             runtime = self._runtime
+            self._watch.close()
             runtime.outside.close(list(runtime.providers))
             runtime.reader.close()
             runtime.journal.close()
+            self._keeper.close()
             runtime.dispatcher.close()
-            for actor in list(self._actors.values()):
+            for actor in list(self._population):
                 actor.close()
             runtime.publisher.close()
             runtime.host.release()
@@ -318,7 +308,7 @@ class ActorSystem:
             raise SystemClosed(f"The system stopped: {self._failure}") from self._failure
         if self._closed:
             raise SystemClosed("The system is closed; open it again.")
-        actor = self._actors.get(uuid)
+        actor = self._population.get(uuid)
         if actor is None:
             record = self.store.read(lambda tx: registry.get(tx, uuid))
             raise AgentDead(
@@ -330,7 +320,7 @@ class ActorSystem:
         """What an agent is doing, in a word or two."""
         if record.status != "running":
             return record.status
-        actor = self._actors.get(record.uuid)
+        actor = self._population.get(record.uuid)
         if actor is None:
             return (Phase.INTERRUPTED if record.turn else Phase.IDLE).value
         return actor.state.shown.value

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ikigai_actors.calls import FORK, Book, Facts, Policy
+from ikigai_actors.calls import EXIT, FORK, KILL, Book, Facts, Policy
 from ikigai_actors.errors import BadInput, ProviderError
 from ikigai_actors.tools import Tool
 
@@ -26,7 +26,37 @@ FORK_DESCRIPTION: Mapping[str, Any] = {
 }
 """What a model is told of `fork`."""
 
-PROCESS: Mapping[str, Mapping[str, Any]] = {FORK: FORK_DESCRIPTION}
+EXIT_DESCRIPTION: Mapping[str, Any] = {
+    "name": EXIT,
+    "description": (
+        "End yourself: your work is done. Whoever supervises you gets the result by mail. "
+        "Nothing comes after this call."
+    ),
+    "input_schema": {
+        "type": "object",
+        "properties": {"result": {"type": "string", "description": "What you found or did."}},
+        "additionalProperties": False,
+    },
+}
+"""What a model is told of `exit`."""
+
+KILL_DESCRIPTION: Mapping[str, Any] = {
+    "name": KILL,
+    "description": "End another agent at once, whatever it does. Not yourself, and nobody who supervises you.",
+    "input_schema": {
+        "type": "object",
+        "properties": {
+            "agent": {"type": "string", "description": "Its id, the beginning of the id, or its name."},
+            "reason": {"type": "string", "description": "Why."},
+            "cascade": {"type": "boolean", "description": "End all its descendants too."},
+        },
+        "required": ["agent"],
+        "additionalProperties": False,
+    },
+}
+"""What a model is told of `kill`."""
+
+PROCESS: Mapping[str, Mapping[str, Any]] = {FORK: FORK_DESCRIPTION, EXIT: EXIT_DESCRIPTION, KILL: KILL_DESCRIPTION}
 """The calls that the agent performs itself, by name."""
 
 FORBIDDEN = "The settings of this agent do not allow {name}. Do without it, or ask the person to change the setting."

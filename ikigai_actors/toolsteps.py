@@ -15,7 +15,7 @@ from ikigai_actors.calls import (
     Progress,
     asking,
     denied,
-    next_fork,
+    next_process_call,
     progress,
     running,
     startable,
@@ -24,17 +24,21 @@ from ikigai_actors.calls import (
 )
 from ikigai_actors.drafts import Draft, advance, end_turn, messages_of
 from ikigai_actors.errors import ProviderError
-from ikigai_actors.forks import fork_by_call, problem_of
 from ikigai_actors.messages import NO_DATA, Kind
+from ikigai_actors.performances import perform, problem_of
 from ikigai_actors.state import Answer, AskApproval, Phase, RequestModel, RunTool, State, Step
 from ikigai_actors.units import LogUnit
+from supervisors.signals import Status
 
 MAX_STEPS = 50
 """Model requests that a turn may take."""
 
 
 def go_on(state: State, event: on.GoOn, now: int, book: Book) -> Step:
-    """The next thing to do for the calls of the last reply; nothing while a tool is outside."""
+    """The next thing to do for the calls of the last reply; nothing while a tool is outside.
+
+    A stopped agent finishes the ordinary calls of its step, and goes no further.
+    """
     if missing := unknown(state.calls, book):
         known = ", ".join(sorted(book)) or "none"
         return _results(state, missing, f"There is no such tool. Tools on offer: {known}.", now)
@@ -47,11 +51,11 @@ def go_on(state: State, event: on.GoOn, now: int, book: Book) -> Step:
         return _start(state, chosen, now)
     if running(state.calls):
         return Step(state)
-    if call := next_fork(state.calls):
+    if state.status is Status.STOPPED:
+        return Step(state)
+    if call := next_process_call(state.calls):
         problem = problem_of(call)
-        return (
-            fork_by_call(state, call, event.fresh, now) if problem is None else _results(state, (call,), problem, now)
-        )
+        return perform(state, call, event.fresh, now) if problem is None else _results(state, (call,), problem, now)
     if asking(state.calls):
         return Step(state)
     if state.steps >= MAX_STEPS:

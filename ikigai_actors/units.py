@@ -4,13 +4,13 @@ A unit names the agents it touches, which are locked before it runs, and whether
 it writes: a refusal (an `IkigaiError`) leaves nothing behind and is an answer, not a failure. It is safe to run twice.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from ikigai_actors.errors import AgentDead, AgentNotFound, AgentStopped, Fenced, NameTaken, RootProtected, TooManyAgents
+from ikigai_actors.errors import AgentNotFound, AgentStopped, Fenced, NameTaken, TooManyAgents
 from ikigai_actors.locks import Locked, Locks
-from ikigai_actors.messages import Message
+from ikigai_actors.messages import Kind, Message
 from ikigai_actors.store.base import Store, Transaction
 
 
@@ -58,6 +58,7 @@ def write_alone(store: Store, unit: Unit) -> Any:
         locked = lock(tx, (unit,))
         answer = unit.write(tx, locked)
         locked.settle(tx)
+        tx.notify()
         return answer
 
     return store.write(work)
@@ -77,6 +78,8 @@ class Birth:
     messages: tuple[Message, ...]
     limit: int | None = None
     """How many agents may live beside it; None is no limit."""
+    on_orphan: str | None = None
+    """What becomes of its children when it dies; None inherits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,64 @@ class LogUnit:
     turn: int | None = None
     """The new value of ``agents.turn``; None leaves it."""
     birth: Birth | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Performance:
+    """What an agent does itself for a call of its model: an act, and the result that tells of it, in one unit."""
+
+    agent: str
+    id: int
+    """Position of the result."""
+    data: Mapping[str, Any]
+    """The data of the result: the call's id, the tool's name."""
+    created_at: int
+    act: "Unit"
+    tell: Callable[[Any], str]
+    """The result, given the act's answer."""
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The result, as far as it is known before the act."""
+        return (self.told(""),)
+
+    def told(self, content: str) -> Message:
+        """The result."""
+        return Message(self.agent, self.id, Kind.TOOL_RESULT.value, content, self.data, self.created_at)
+
+
+class Performed(NamedTuple):
+    """The answer of a performance."""
+
+    message: Message
+    """The result."""
+    answer: Any
+    """Of the act."""
+
+
+class Perform:
+    """A `Performance` with its fence; answered with `Performed`, and refused as its act is."""
+
+    __slots__ = ("_fence", "_performance", "alone", "changes_tree", "touches")
+
+    def __init__(self, performance: Performance, fence: Fence) -> None:
+        self._performance, self._fence = performance, fence
+        act = performance.act
+        self.alone, self.changes_tree = act.alone, act.changes_tree
+        # With the tree held nobody takes the agent away; and rows are locked in one statement, which is then the act's.
+        self.touches = act.touches if act.changes_tree else (performance.agent, *act.touches)
+
+    def write(self, tx: Transaction, locked: Locks) -> Performed:
+        performance = self._performance
+        uuid = performance.agent
+        row = locked.get(uuid) or Locks(tx.run("look_at_agent", uuid=uuid)).get(uuid)
+        if row is None:
+            raise AgentNotFound(f"There is no agent {uuid}.", uuid)
+        check_fence(row, self._fence)
+        answer = performance.act.write(tx, locked)
+        message = performance.told(performance.tell(answer))
+        tx.append([message.row()])
+        return Performed(message, answer)
 
 
 class Append:
@@ -145,6 +206,7 @@ def _bear(tx: Transaction, birth: Birth, parent: Locked, host: str) -> None:
         fork=birth.fork_message_id,
         turn=birth.turn,
         restart=birth.restart,
+        policy=birth.on_orphan,
         now=birth.created_at,
         owner=host,
         epoch=FIRST_EPOCH,
@@ -154,40 +216,6 @@ def _bear(tx: Transaction, birth: Birth, parent: Locked, host: str) -> None:
 
 FIRST_EPOCH = 1
 """The epoch in which an agent is born."""
-
-
-class Bury:
-    """The death of one agent; its children go to its supervisor, which lives. One transaction, under the tree's row."""
-
-    __slots__ = ("_host", "_now", "_reason", "_uuid")
-
-    alone = True
-    changes_tree = True
-
-    def __init__(self, uuid: str, host: str, reason: str, now: int) -> None:
-        self._uuid = uuid
-        self._host = host
-        self._reason = reason
-        self._now = now
-
-    touches: tuple[
-        str, ...
-    ] = ()  # it locks victim, children and supervisor itself, in one statement: two could deadlock
-
-    def write(self, tx: Transaction, locked: Mapping[str, Locked]) -> None:
-        """Raises `AgentNotFound`, `AgentDead`, `RootProtected`; `Fenced` when another host owns it."""
-        family = {row[0]: Locked(*row) for row in tx.run("lock_family", uuid=self._uuid)}
-        victim = family.get(self._uuid)
-        if victim is None:
-            raise AgentNotFound(f"There is no agent {self._uuid}.", self._uuid)
-        if victim.status == "dead":
-            raise AgentDead(f"Agent {self._uuid} is dead already.", self._uuid)
-        if victim.owner != self._host:
-            raise Fenced(f"Agent {self._uuid} belongs to another host by now, which decides on it.", self._uuid)
-        if tx.run("root")[0][0] == self._uuid:
-            raise RootProtected(f"Agent {self._uuid} is agent 0, which cannot die.", self._uuid)
-        tx.run("bury", uuid=self._uuid, reason=self._reason, now=self._now)
-        tx.run("reparent_children", uuid=self._uuid)
 
 
 class Touch:

@@ -79,7 +79,7 @@ def found_family(store: Store) -> None:
             add(tx, uuid, parent, name=f"name of {uuid}", fork=LOGS[uuid][0], host=NOW)
         tx.run("set_turn", uuid="root", turn=10)
         tx.run("set_turn", uuid="c", turn=13)
-        tx.run("bury", uuid="b", reason="test", now=2)
+        tx.run("bury", uuids=["b"], cause="killed", sender=None, reason="test", now=2)
         tx.append([*MAIL], "mail")
         tx.run("count_mail", uuids=["a"], mailed=4, unread=1)
         tx.run("count_mail", uuids=["b"], mailed=1, unread=1)

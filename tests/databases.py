@@ -93,6 +93,11 @@ def add_agents(tx: Transaction, **parents: str | None) -> None:
         )
 
 
+def bury(store: Store, uuid: str) -> None:
+    """Let an agent die behind the runtime's back."""
+    store.write(lambda tx: tx.run("bury", uuids=[uuid], cause="killed", sender=None, reason="for the test", now=1))
+
+
 def tree_change(tx: Transaction) -> None:
     """The smallest write."""
     tx.run("tree_change")

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from ikigai_actors.errors import CommitUnknown, StoreError
 from ikigai_actors.store import Store, Transaction
+from ikigai_actors.store.base import Watch
 from tests.databases import DEADLINE
 
 T = TypeVar("T")
@@ -71,6 +72,10 @@ class FaultyStore:
     def separate(self) -> Store:
         """See `Store.separate`."""
         return self._inner.separate()
+
+    def watch(self) -> Watch:
+        """See `Store.watch`."""
+        return self._inner.watch()
 
     def close(self) -> None:
         """See `Store.close`."""
@@ -138,6 +143,10 @@ class HeldStore:
         """See `Store.separate`."""
         self.separated.append(HeldStore(self._inner.separate()))
         return self.separated[-1]
+
+    def watch(self) -> Watch:
+        """See `Store.watch`."""
+        return self._inner.watch()
 
     def close(self) -> None:
         """See `Store.close`."""

@@ -48,4 +48,4 @@ def plant(store: Store, host: str) -> None:
     store.write(lambda tx: tx.run("register_root", uuid="root", owner=host, now=1))
     store.write(lambda tx: add(tx, "a", "root", host=host))
     store.write(lambda tx: add(tx, "dead", "root", host=host))
-    store.write(lambda tx: tx.run("bury", uuid="dead", reason="test", now=2))
+    store.write(lambda tx: tx.run("bury", uuids=["dead"], cause="killed", sender=None, reason="test", now=2))

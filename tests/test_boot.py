@@ -30,7 +30,7 @@ def family(store: Store) -> Store:
         add(tx, "quiet", "grandchild", fork=4)
         add(tx, "heir of quiet", "quiet", fork=4)
         add(tx, "dead", "root", fork=99)
-        tx.run("bury", uuid="dead", reason="test", now=2)
+        tx.run("bury", uuids=["dead"], cause="killed", sender=None, reason="test", now=2)
         for messages in (says("root", 1, 2, 3), says("child", 3, 4), says("grandchild", 5)):
             tx.append([message.row() for message in messages])
 
@@ -53,7 +53,7 @@ def test_every_living_agent_comes_back_with_its_head_and_its_turn(family: Store)
 
 
 def test_children_of_the_dead_come_back(family: Store) -> None:
-    family.write(lambda tx: tx.run("bury", uuid="child", reason="test", now=2))
+    family.write(lambda tx: tx.run("bury", uuids=["child"], cause="killed", sender=None, reason="test", now=2))
     survivors, casualties = survey(family)
     assert {survivor.uuid for survivor in survivors} == {"root", "grandchild", "quiet", "heir of quiet"}
     assert casualties == []

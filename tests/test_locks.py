@@ -170,7 +170,7 @@ def test_a_statement_that_deadlocks_all_the_same_runs_again(race: Race) -> None:
     two = race.start(race.hosts[1], crosswise("b", "a"))
     one.result(DEADLINE)
     two.result(DEADLINE)
-    assert len(runs) == 3
+    assert len(runs) in (3, 4)  # a loaded server may end both
     assert race.hosts[0].read(lambda tx: sql(tx, "SELECT turn FROM agents WHERE uuid = 'a'")) == [(2,)]
 
 

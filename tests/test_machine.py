@@ -12,6 +12,7 @@ from ikigai_actors.machine import accepts, outcome_of, step
 from ikigai_actors.messages import Kind, Message
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.state import Answer, Phase, RequestModel, Spawn, State, Step
+from ikigai_actors.units import LogUnit
 
 NOW = 1_000
 UNLOADED = State("me", 4)
@@ -36,7 +37,7 @@ IMMEDIATE = (on.Resume("caller"), on.AskOutcome("caller"), on.Interrupt("caller"
 
 
 def written(done: Step) -> list[tuple[int, str, str]]:
-    assert done.unit is not None
+    assert isinstance(done.unit, LogUnit)
     return [(message.id, message.kind, message.content) for message in done.unit.messages]
 
 
@@ -72,7 +73,7 @@ def test_loading_an_agent_with_an_open_turn_makes_it_interrupted() -> None:
 def test_a_prompt_opens_a_turn_in_one_unit_and_then_asks_the_model() -> None:
     done = step(IDLE, on.Prompt("hi", "caller"), NOW)
     assert written(done) == [(5, "user", "hi")]
-    assert done.unit is not None
+    assert isinstance(done.unit, LogUnit)
     assert done.unit.turn == 5
     assert done.effects == (RequestModel(1),)
     assert (done.state.turn, done.state.head, done.state.phase) == (5, 5, Phase.WAITING_FOR_MODEL)
@@ -89,7 +90,7 @@ def test_a_reply_closes_the_turn_and_answers_everybody_who_waits() -> None:
     asked = step(BUSY, on.AskOutcome("second"), NOW).state
     done = step(asked, on.ReplyReceived(3, Reply("yes"), "p:m"), NOW)
     assert written(done) == [(5, "assistant", "yes")]
-    assert done.unit is not None
+    assert isinstance(done.unit, LogUnit)
     assert done.unit.turn == 0
     assert done.state.phase is Phase.IDLE
     assert answers(done) == {"asker": Reply("yes"), "second": Reply("yes")}
@@ -105,7 +106,7 @@ def test_a_failed_request_ends_the_turn_with_an_error_message_that_keeps_what_ca
     error = ProviderError("overloaded", "so far")
     done = step(BUSY, on.ReplyFailed(3, error), NOW)
     assert written(done) == [(5, "error", "overloaded")]
-    assert done.unit is not None
+    assert isinstance(done.unit, LogUnit)
     assert done.unit.messages[0].data == {"partial": "so far"}
     assert answers(done) == {"asker": error}
 
@@ -113,7 +114,7 @@ def test_a_failed_request_ends_the_turn_with_an_error_message_that_keeps_what_ca
 def test_an_interrupt_keeps_what_was_received_as_a_reply_with_its_own_stop_reason() -> None:
     done = step(BUSY, on.Interrupt("caller", "half"), NOW)
     assert written(done) == [(5, "assistant", "half")]
-    assert done.unit is not None
+    assert isinstance(done.unit, LogUnit)
     assert done.unit.messages[0].data["stop_reason"] == "interrupted"
     assert isinstance(answers(done)["asker"], TurnInterrupted)
     assert answers(done)["caller"] is True
@@ -141,7 +142,8 @@ def test_resume_asks_the_model_again_and_writes_nothing() -> None:
 def test_a_fork_is_one_unit_of_both_logs_at_the_parents_head() -> None:
     done = step(IDLE, fork("go", model="offline"), NOW)
     assert written(done) == [(5, "fork", "")]
-    assert done.unit is not None
+    assert isinstance(done.unit, LogUnit)
+    assert isinstance(done.unit, LogUnit)
     birth = done.unit.birth
     assert birth is not None
     assert (birth.fork_message_id, birth.turn, birth.parent_uuid, birth.name) == (4, 7, "me", "name")
@@ -155,7 +157,7 @@ def test_a_fork_is_one_unit_of_both_logs_at_the_parents_head() -> None:
 
 def test_a_child_without_a_prompt_is_born_idle() -> None:
     unit = step(IDLE, fork(), NOW).unit
-    assert unit is not None
+    assert isinstance(unit, LogUnit)
     assert unit.birth is not None
     assert unit.birth.turn == 0
     assert [m.kind for m in unit.birth.messages] == ["fork"]
@@ -179,7 +181,7 @@ def test_rewind_finds_its_mark_and_stores_where_it_is() -> None:
     marked = step(IDLE, on.SetMark("m", "caller"), NOW).state
     spoken = replace(marked, head=9)
     done = step(spoken, on.Rewind("m", "caller"), NOW)
-    assert done.unit is not None
+    assert isinstance(done.unit, LogUnit)
     assert done.unit.messages[0].data == {"mark": 5}
     assert done.state.view.visible(done.state.head) == [(0, 5), (9, 10)]
 
@@ -200,7 +202,7 @@ def test_the_view_follows_every_message_that_is_written() -> None:
     state = IDLE
     for command in (on.Configure({"a": 1}, "c"), on.SetMark("m", "c"), on.Rewind("m", "c"), on.Clear("c")):
         done = step(state, command, NOW)
-        assert done.unit is not None
+        assert isinstance(done.unit, LogUnit)
         assert done.state.view == play_all(state.view, done.unit.messages)
         state = done.state
 

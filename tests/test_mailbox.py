@@ -3,6 +3,7 @@
 import pytest
 
 from ikigai_actors import fsck, mailbox
+from ikigai_actors.deaths import Bury
 from ikigai_actors.errors import (
     AgentDead,
     AgentNotFound,
@@ -36,7 +37,7 @@ from ikigai_actors.mailbox import (
 )
 from ikigai_actors.store import Store, Transaction
 from ikigai_actors.store.queries import query
-from ikigai_actors.units import Bury, Unit, lock, write_alone
+from ikigai_actors.units import Unit, lock, write_alone
 from tests.databases import sql
 from tests.faults import FaultyStore
 from tests.journals import Task

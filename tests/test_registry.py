@@ -46,7 +46,7 @@ def zoo(store: Store) -> Store:
         add(tx, ABCE, ABCD1, name="Müller")
         add(tx, ODD, ABCD1, name="abcd")
         add(tx, UNODD, ABCD1, name="ghost")
-        tx.run("bury", uuid=UNODD, reason="test", now=2)
+        tx.run("bury", uuids=[UNODD], cause="killed", sender=None, reason="test", now=2)
 
     store.write(work)
     return store
@@ -127,7 +127,7 @@ def test_agent_0_is_the_one_without_a_parent(store: Store) -> None:
 
 def test_everybody_or_one_status_oldest_first(store: Store) -> None:
     plant(store, z="root", b="z", a="root")
-    store.write(lambda tx: tx.run("bury", uuid="b", reason="test", now=9))
+    store.write(lambda tx: tx.run("bury", uuids=["b"], cause="killed", sender=None, reason="test", now=9))
     assert names(store.read(registry.every)) == ["root", "z", "b", "a"]
     assert names(store.read(lambda tx: registry.every(tx, "running"))) == ["root", "z", "a"]
     assert names(store.read(lambda tx: registry.every(tx, "dead"))) == ["b"]
@@ -146,7 +146,7 @@ def test_children_are_in_order_of_creation_and_adopted_ones_last(store: Store) -
     store.write(work)
     for adopted in ("adopted late", "adopted early"):
         change(store, adopted, "supervisor_uuid = 'a'")
-    store.write(lambda tx: tx.run("bury", uuid="second", reason="test", now=9))
+    store.write(lambda tx: tx.run("bury", uuids=["second"], cause="killed", sender=None, reason="test", now=9))
     assert names(store.read(lambda tx: registry.children(tx, "a"))) == [
         "first",
         "second",
@@ -160,7 +160,7 @@ def test_children_are_in_order_of_creation_and_adopted_ones_last(store: Store) -
 def test_descendants_follow_the_supervisors_and_walk_through_the_dead(store: Store) -> None:
     plant(store, a="root", b="a", c="b", d="root", e="b")
     change(store, "e", "supervisor_uuid = 'd'")
-    store.write(lambda tx: tx.run("bury", uuid="b", reason="test", now=9))
+    store.write(lambda tx: tx.run("bury", uuids=["b"], cause="killed", sender=None, reason="test", now=9))
     assert names(store.read(lambda tx: registry.descendants(tx, "root"))) == ["a", "b", "c", "d", "e"]
     assert names(store.read(lambda tx: registry.descendants(tx, "a"))) == ["b", "c"]
     assert names(store.read(lambda tx: registry.descendants(tx, "d"))) == ["e"]

@@ -10,7 +10,7 @@ import psycopg_pool
 import pytest
 
 from ikigai_actors.errors import CommitUnknown, StoreConflict, StoreError, StoreUnavailable, StoreUnusable
-from ikigai_actors.store import Store, Transaction, open_store, postgres
+from ikigai_actors.store import Store, Transaction, open_store, postgres, postgres_errors
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.postgres import PostgresStore
 from ikigai_actors.store.postgres_errors import PostgresErrors
@@ -180,9 +180,9 @@ def test_a_server_that_goes_away_makes_reads_unavailable_and_prints_nothing(
 
 
 def test_an_old_server_is_refused() -> None:
-    postgres.refuse_old(140_000, "here")
+    postgres_errors.refuse_old(140_000, "here")
     with pytest.raises(StoreUnusable, match="runs PostgreSQL 13; 14 or newer is needed"):
-        postgres.refuse_old(130_022, "here")
+        postgres_errors.refuse_old(130_022, "here")
 
 
 def test_every_error_of_psycopg_becomes_one_of_ours() -> None:

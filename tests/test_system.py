@@ -16,6 +16,7 @@ from ikigai_actors import (
     Request,
     ScriptedProvider,
 )
+from tests.databases import bury
 from tests.echo import echo, kinds, open_echo
 from tests.gate import DEADLINE
 from tests.trees import stop
@@ -172,7 +173,7 @@ def test_a_dead_agent_is_read_but_never_acts(durable: str) -> None:
         system.root.prompt("one").get(timeout=DEADLINE)
         child = system.root.fork()
         child.prompt("two").get(timeout=DEADLINE)
-        system.store.write(lambda tx: tx.run("bury", uuid=child.uuid, reason="test", now=1))
+        bury(system.store, child.uuid)
     with open_echo(durable) as system:
         dead = system.agent(child.uuid)
         with pytest.raises(AgentDead, match="test"):
@@ -184,7 +185,7 @@ def test_a_dead_agent_is_read_but_never_acts(durable: str) -> None:
 def test_an_agent_that_dies_elsewhere_is_fenced_and_its_callers_hear_it(database: str) -> None:
     with open_echo(database) as system:
         child = system.root.fork()
-        system.store.write(lambda tx: tx.run("bury", uuid=child.uuid, reason="test", now=1))
+        bury(system.store, child.uuid)
         with pytest.raises(Exception, match="is dead"):
             child.prompt("x").get(timeout=DEADLINE)
         assert kinds(child.history(all=True)) == [Kind.FORK]

@@ -114,7 +114,7 @@ def test_calls_of_tools_that_are_gone_get_results_that_say_so(durable: str, held
         assert system.root.reply(timeout=DEADLINE).text == "done"
         once, again, alone, *forks = results(requests_of(script, None)[0])
         assert (once.content, again.content) == (PERHAPS_RUN, PERHAPS_RUN)
-        assert alone.content == "There is no such tool. Tools on offer: agents, fork."
+        assert alone.content == "There is no such tool. Tools on offer: agents, exit, fork, kill."
         assert len(forks) == len(system.root.children()) == 2
         assert held.ran == {"once": 1, "again": 1}
         for child in system.root.children():

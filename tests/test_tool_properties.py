@@ -20,6 +20,7 @@ from ikigai_actors.messages import Kind, Message
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.state import AskApproval, RequestModel, RunTool, Spawn, State, Step
 from ikigai_actors.tools import tool
+from ikigai_actors.units import LogUnit
 from tests.calling import calling, faults
 from tests.gate import DEADLINE
 from tests.test_calls import BOOK, NOW
@@ -85,7 +86,7 @@ class Turn:
 
     def _take(self, done: Step) -> None:
         self._state = done.state
-        if done.unit is not None:
+        if isinstance(done.unit, LogUnit):
             self.log += done.unit.messages
             self.births += done.unit.birth is not None
         for effect in done.effects:

@@ -15,6 +15,7 @@ from ikigai_actors.messages import Kind, Message
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.state import Answer, AskApproval, Phase, RequestModel, RunTool, Spawn, State, Step
 from ikigai_actors.toolsteps import MAX_STEPS
+from ikigai_actors.units import LogUnit
 from tests.test_calls import BOOK, NOW, call
 
 GO_ON = on.GoOn("kid")
@@ -29,13 +30,13 @@ def tooling(*given: Call | str, **changes: Any) -> State:
 
 def said(done: Step) -> list[tuple[str, str]]:
     """Kind and call of each message that a step writes."""
-    assert done.unit is not None
+    assert isinstance(done.unit, LogUnit)
     return [(message.kind, str(message.data.get("tool_use_id", ""))) for message in done.unit.messages]
 
 
 def only(done: Step) -> Message:
     """The one message that a step writes."""
-    assert done.unit is not None
+    assert isinstance(done.unit, LogUnit)
     [message] = done.unit.messages
     return message
 
@@ -54,7 +55,7 @@ def test_a_reply_with_calls_is_committed_before_anything_is_done_for_them() -> N
     done = step(asking, on.ReplyReceived(3, given, "p:m"), NOW, BOOK)
     assert said(done) == [("assistant", "")]
     assert done.effects == ()
-    assert done.unit is not None
+    assert isinstance(done.unit, LogUnit)
     assert done.unit.turn is None
     assert done.state.phase is Phase.RUNNING_TOOLS
     assert done.state.calls == (Call("1", "read", {"path": "a"}, reply=5),)
@@ -103,7 +104,7 @@ def test_a_result_after_the_end_of_the_turn_changes_nothing() -> None:
 def test_an_unknown_tool_is_an_error_result_that_names_those_on_offer() -> None:
     done = step(tooling("1:read", "2:gone", "3:lost"), GO_ON, NOW, BOOK)
     assert said(done) == [("tool_result", "2"), ("tool_result", "3")]
-    assert done.unit is not None
+    assert isinstance(done.unit, LogUnit)
     assert "Tools on offer: drop, fork, read, send, shell, write." in done.unit.messages[0].content
     assert done.unit.messages[0].data["is_error"] is True
     assert done.effects == ()
@@ -113,7 +114,7 @@ def test_an_unknown_tool_is_an_error_result_that_names_those_on_offer() -> None:
 def test_a_fork_that_the_settings_leave_out_is_an_unknown_tool() -> None:
     done = step(tooling("1:fork"), GO_ON, NOW)
     assert "Tools on offer: none." in only(done).content
-    assert done.unit is not None
+    assert isinstance(done.unit, LogUnit)
     assert done.unit.birth is None
 
 
@@ -131,7 +132,8 @@ def test_forks_come_last_and_in_order_each_in_a_unit_of_its_own() -> None:
 
 def test_a_fork_by_call_gives_each_side_its_own_result_of_that_call() -> None:
     done = step(tooling(call("1:fork", prompt="go", name="n")), GO_ON, NOW, BOOK)
-    assert done.unit is not None
+    assert isinstance(done.unit, LogUnit)
+    assert isinstance(done.unit, LogUnit)
     birth = done.unit.birth
     assert birth is not None
     assert done.effects == (Spawn(birth),)
@@ -147,7 +149,7 @@ def test_a_fork_by_call_gives_each_side_its_own_result_of_that_call() -> None:
 def test_a_child_of_a_call_without_a_prompt_is_born_in_its_turn_too() -> None:
     for blank in ({}, {"prompt": None}, {"prompt": "", "name": ""}):
         unit = step(tooling(call("1:fork", **blank)), GO_ON, NOW, BOOK).unit
-        assert unit is not None
+        assert isinstance(unit, LogUnit)
         assert unit.birth is not None
         assert [m.kind for m in unit.birth.messages] == ["fork", "tool_result"]
         assert (unit.birth.turn, unit.birth.name) == (6, None)
@@ -166,7 +168,7 @@ def test_a_fork_that_cannot_be_is_an_error_result_that_says_why(arguments: dict[
     done = step(tooling(call("1:fork", **arguments)), GO_ON, NOW, BOOK)
     assert told in only(done).content
     assert only(done).data["is_error"] is True
-    assert done.unit is not None
+    assert isinstance(done.unit, LogUnit)
     assert done.unit.birth is None
     assert step(done.state, GO_ON, NOW, BOOK).effects == (RequestModel(4),)
 
@@ -182,7 +184,7 @@ def test_a_turn_ends_with_an_error_after_its_last_step() -> None:
     state = tooling(call("1:read", Progress.DONE), steps=MAX_STEPS)
     done = step(state, GO_ON, NOW, BOOK)
     assert only(done).kind == Kind.ERROR
-    assert done.unit is not None
+    assert isinstance(done.unit, LogUnit)
     assert done.unit.turn == 0
     assert done.state.phase is Phase.IDLE
     [answer] = done.effects
@@ -243,7 +245,7 @@ def test_an_interrupt_during_tools_ends_the_turn_and_forgets_its_calls() -> None
     state = tooling(call("1:read", Progress.RUNNING), "2:fork")
     done = step(state, on.Interrupt("caller"), NOW, BOOK)
     assert only(done).kind == Kind.INTERRUPTED
-    assert done.unit is not None
+    assert isinstance(done.unit, LogUnit)
     assert done.unit.turn == 0
     assert (done.state.phase, done.state.calls) == (Phase.IDLE, ())
     assert isinstance(done.state.last, TurnInterrupted)

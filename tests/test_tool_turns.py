@@ -102,7 +102,7 @@ def test_a_mistake_is_a_result_that_helps_and_the_turn_goes_on(database: str) ->
         assert system.root.prompt("go").get(timeout=DEADLINE).text == "sorry"
         raised, unknown, wrong, fine = results(script.requests[1])
         assert (raised.content, raised.is_error) == ("SystemExit: 3", True)
-        assert unknown.content == "There is no such tool. Tools on offer: agents, fail, fork, say."
+        assert unknown.content == "There is no such tool. Tools on offer: agents, exit, fail, fork, kill, say."
         assert "text: Missing required argument" in wrong.content
         assert fine == ("4", "nul \ufffd", False)
 
@@ -187,7 +187,7 @@ def test_the_tools_setting_restricts_an_agent_and_its_children_to_the_tools_that
         assert refused.content == "There is no such tool. Tools on offer: say."
         assert fine.content == "x"
         system.root.configure(tools=None)
-        assert [one["name"] for one in system.root.tools()] == ["agents", "fork", "say", "whole"]
+        assert [one["name"] for one in system.root.tools()] == ["agents", "exit", "fork", "kill", "say", "whole"]
         system.root.configure(tools=[])
         assert system.root.tools() == []
         assert all(faults(request) == [] for request in script.requests)
@@ -196,7 +196,7 @@ def test_the_tools_setting_restricts_an_agent_and_its_children_to_the_tools_that
 def test_a_setting_that_names_a_tool_that_is_not_registered_fails_the_prompt(database: str) -> None:
     with ActorSystem.open(database, provider=ScriptedProvider(["fine"]), tools=[say]) as system:
         system.root.configure(tools=["say", "gone", "lo\0st"])
-        with pytest.raises(ProviderError, match=r"names gone, .*Registered: agents, fork, say"):
+        with pytest.raises(ProviderError, match=r"names gone, .*Registered: agents, exit, fork, kill, say"):
             system.root.prompt("go").get(timeout=DEADLINE)
         assert (system.root.state, trail(system.root.history())[-1][0]) == ("idle", "error")
         system.root.configure(tools=["say"])

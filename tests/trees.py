@@ -35,6 +35,7 @@ def add(
         fork=fork,
         turn=0,
         restart="transient",
+        policy=None,
         now=now,
         owner=host,
         epoch=FIRST_EPOCH,

@@ -86,12 +86,24 @@ class Delta:
     """``text`` or ``thinking``."""
 
 
+class Exit(Exception):
+    """Raised by a code-driven agent to end itself: the normal end. Its supervisor gets the result by mail."""
+
+    def __init__(self, result: str = "") -> None:
+        super().__init__(result)
+        self.result = result
+
+
 OnDelta = Callable[[Delta], None]
 """Takes deltas as they arrive; cheap, never blocks, may be called from any thread."""
 
 
 class Provider(Protocol):
-    """A model, or whatever answers in its place."""
+    """A model, or whatever answers in its place.
+
+    A provider that is the agent's own code has an attribute ``own_code`` that is true: what it raises is then a crash
+    of the agent, and its supervisor's business. From any other provider it is an error that ends the turn.
+    """
 
     name: str
     """The first half of an agent's ``model`` setting: ``name:model``."""

@@ -8,7 +8,7 @@
 The function takes the request and returns text, a `Reply`, content blocks or calls (see `shorthand`). It may block:
 each call has a thread of its own, so a function that never returns keeps nobody else waiting. An ``async def`` runs on
 the event loop and must not block. What the function raises goes through as it is: it is the agent's own code that
-failed, not a remote service.
+failed, not a remote service, so the agent has crashed and its supervisor decides. `Exit` ends the agent.
 """
 
 import inspect
@@ -27,6 +27,8 @@ class FunctionProvider:
         fn: Takes a `Request`; returns an answer, or is a coroutine function that does.
         name: The provider's name in ``model`` settings.
     """
+
+    own_code = True
 
     def __init__(self, fn: Callable[[Request], Answer | Awaitable[Answer]], name: str = "function") -> None:
         self.name = name

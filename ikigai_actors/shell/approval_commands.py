@@ -3,7 +3,8 @@
 import click
 
 from ikigai_actors.shell.questions import described
-from ikigai_actors.shell.session import Shell, named
+from ikigai_actors.shell.session import Shell
+from ikigai_actors.shell.told import named
 
 
 @click.command("/approvals")

@@ -5,6 +5,9 @@
     ikigai < questions.txt          the same, by a pipe
     ikigai agents [--all] [--json]  who exists; works beside a running shell
     ikigai send AGENT TEXT          sends a mail; works beside a running shell
+    ikigai send AGENT TEXT          a mail; likewise
+    ikigai kill AGENT [--cascade]   the end of an agent, or of a branch; likewise
+    ikigai signal NAME AGENT        INT, STOP, CONT, TERM or KILL; likewise
     ikigai fsck [--json]            whether the database holds together; exit status 1 if it does not
     ikigai demo                     a tour that plays itself
 
@@ -130,6 +133,32 @@ def send(options: Options, recipient: str, text: tuple[str, ...], sender: str | 
 
 
 @cli.command()
+@click.argument("agent")
+@click.option("--cascade", is_flag=True, help="All its descendants too, at once.")
+@click.option("--reason", default="", help="Why; it stands in the registry.")
+@click.pass_obj
+def kill(options: Options, agent: str, cascade: bool, reason: str) -> None:
+    """End an agent at once. Works beside a running shell or without one."""
+    _send_signal(options, "KILL", agent, cascade=cascade, reason=reason)
+
+
+@cli.command("signal")
+@click.argument("name", type=click.Choice(["INT", "STOP", "CONT", "TERM", "KILL"], case_sensitive=False))
+@click.argument("agent")
+@click.option("--cascade", is_flag=True, help="All its descendants too.")
+@click.option("--reason", default="", help="Why; it stands in the registry when somebody dies of it.")
+@click.option("--grace", metavar="SECONDS", type=click.FloatRange(min=0), default=30.0, help="TERM: then it is killed.")
+@click.pass_obj
+def send_signal(options: Options, /, name: str, agent: str, **how: Any) -> None:
+    """Send a signal to an agent. Works beside a running shell or without one.
+
+    INT ends its turn. STOP pauses it after its step, CONT lets it go on. TERM lets it finish its turn and die. KILL
+    ends it at once.
+    """
+    _send_signal(options, name, agent, **how)
+
+
+@cli.command()
 @click.option("--json", "as_json", is_flag=True, help="What was looked at and found, as a JSON object.")
 @click.pass_context
 def fsck(context: click.Context, as_json: bool) -> None:
@@ -158,6 +187,14 @@ def main() -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the interpreter would try again, and complain
         click.echo(f"ikigai: the output cannot be written: {error.strerror}", err=True)
     sys.exit(1)
+
+
+def _send_signal(options: Options, name: str, agent: str, *, cascade: bool, reason: str, grace: float = 30.0) -> None:
+    from ikigai_actors.shell import client
+    from supervisors.signals import Signal
+
+    sent = client.signal(options.database, agent, Signal(name), cascade=cascade, reason=reason, grace=grace)
+    click.echo(sent)
 
 
 def _shell(options: Options) -> int:

@@ -2,9 +2,11 @@
 
 from ikigai_actors import registry
 from ikigai_actors.clock import SystemClock
+from ikigai_actors.deaths import Aftermath, SendSignal
 from ikigai_actors.mailbox import Mail, Send
 from ikigai_actors.shell.reader import existing
 from ikigai_actors.units import write_alone
+from supervisors.signals import Signal
 
 
 def send(database: str | None, recipient: str, text: str, sender: str | None = None) -> str:
@@ -19,3 +21,19 @@ def send(database: str | None, recipient: str, text: str, sender: str | None = N
         letter = Send(to.uuid, None if by is None else by.uuid, text, SystemClock().now_ms())
         mail: Mail = write_alone(store, letter)
     return f"mail {mail.id} to {to.short}"
+
+
+def signal(database: str | None, agent: str, name: Signal, *, cascade: bool, reason: str, grace: float) -> str:
+    """Send a signal, as a person; return what is told of it, after the commit. The host that runs the agent follows.
+
+    Raises what `existing`, `registry.find` and `SendSignal` do.
+    """
+    with existing(database) as store:
+        record = store.read(lambda tx: registry.find(tx, agent))
+        now = SystemClock().now_ms()
+        sent = SendSignal(record.uuid, name, now, spread=cascade, reason=reason, grace=int(grace * 1000))
+        done: Aftermath = write_alone(store, sent)
+    if done.dead:
+        others = len(done.dead) - 1
+        return f"{record.short} is dead" + (f", and {others} below it" if others else "")
+    return f"{name} sent to {record.short}" + (f": {done.ignored}" if done.ignored else "")

@@ -14,7 +14,7 @@ import click
 
 from ikigai_actors import registry
 from ikigai_actors.registry import AgentRecord
-from ikigai_actors.shell import approval_commands
+from ikigai_actors.shell import approval_commands, life_commands
 from ikigai_actors.shell.document_commands import doc
 from ikigai_actors.shell.mail_commands import check_mail, delete_mail, filter_mail, read_mail, send
 from ikigai_actors.shell.pages import context_page, history_page
@@ -298,7 +298,7 @@ def leave(shell: Shell) -> None:
     shell.leaving = True
 
 
-for command in approval_commands.COMMANDS:
+for command in (*approval_commands.COMMANDS, *life_commands.COMMANDS):
     commands.add_command(command)
 
 

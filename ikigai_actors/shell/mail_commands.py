@@ -6,7 +6,8 @@ import click
 
 from ikigai_actors.errors import AgentNotFound
 from ikigai_actors.mailbox import EXIT, NOBODY, Mail, preview
-from ikigai_actors.shell.session import Shell, named
+from ikigai_actors.shell.session import Shell
+from ikigai_actors.shell.told import named
 
 OUTSIDE = "nobody"
 """How a sender is called that is no agent."""

@@ -11,16 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ikigai_actors.errors import IkigaiError, ProviderError, StoreError, SystemClosed, TurnInterrupted
+from ikigai_actors.errors import IkigaiError, StoreError, SystemClosed
 from ikigai_actors.futures import Future, TimedOut
-from ikigai_actors.providers.base import Reply
 from ikigai_actors.publisher import ToolTrouble
 from ikigai_actors.ref import AgentRef
-from ikigai_actors.registry import AgentRecord
 from ikigai_actors.shell.interrupts import Interrupts
 from ikigai_actors.shell.keyboard import Keyboard
 from ikigai_actors.shell.questions import Questions, described
 from ikigai_actors.shell.screen import Screen, one_line
+from ikigai_actors.shell.told import ended, inherited, last_active, named
 from ikigai_actors.shell.turn import Feed, Turn, Wake, result_of
 from ikigai_actors.state import Phase
 from ikigai_actors.system import ActorSystem
@@ -112,7 +111,7 @@ class Shell:
 
         def go(child: AgentRef) -> None:
             self._go(child)
-            self.screen.line(f"{named(child)}: forked from {named(parent)}; inherits {_inherited(child)}")
+            self.screen.line(f"{named(child)}: forked from {named(parent)}; inherits {inherited(child)}")
             if prompt is not None:
                 self._turns.append(Turn(child, self._feed).expect(child.ask.reply()))
                 self.follow()
@@ -200,6 +199,15 @@ class Shell:
             self.screen.line(f"{number}: {named(agent)} {'runs' if approved else 'does not run'} {call.tool}")
         self.follow()
 
+    def leave_the_dead(self) -> None:
+        """If the current agent is dead, go to the nearest living one above it, and say so."""
+        record = here = self.current.record
+        while not here.living and here.supervisor_uuid is not None:
+            here = self.system.handle(here.supervisor_uuid).record
+        if not record.living and here.living:
+            self.screen.line(f"{record.short} is dead ({record.exit_reason}): now with {here.short}")
+            self._go(self.system.handle(here.uuid))
+
     def report(self) -> None:
         """Tell what happened in the background."""
         self._tell_troubles()
@@ -208,7 +216,7 @@ class Shell:
                 self._attend(turn)
             else:
                 self._drop(turn)
-                self.screen.line(_ended(turn.agent, result_of(turn.outcome)))
+                self.screen.line(ended(turn.agent, result_of(turn.outcome)))
         for errand in [errand for errand in self._errands if self._is_due(errand)]:
             self._errands.remove(errand)
             try:
@@ -217,6 +225,7 @@ class Shell:
                 raise
             except IkigaiError as error:
                 self.screen.error(f"{errand.what}: {error}")
+        self.leave_the_dead()
         for number, call in self.questions.news().items() if self.keyboard.interactive else ():
             asks = f"{named(self.system.handle(call.agent))} asks to run {described(call)}"
             self.screen.line(f"[{number}] {asks}   /approve {number} or /deny {number}", bold=True)
@@ -315,35 +324,3 @@ class Shell:
                 self.screen.notice(
                     f"Trouble with the database; nothing is lost, agents wait. {one_line(trouble.reason)}"
                 )
-
-
-def last_active(system: ActorSystem) -> AgentRecord:
-    """The agent at which a person looked last, if it lives; else agent 0."""
-    seen = [record for record in system.agents() if record.living and record.active_at]
-    return max(seen, key=lambda record: record.active_at, default=system.root.record)
-
-
-def named(agent: AgentRef) -> str:
-    """An agent as a person knows it."""
-    record = agent.record
-    return f"{record.name} ({record.uuid[:6]})" if record.name else record.uuid[:6]
-
-
-def _inherited(agent: AgentRef) -> str:
-    """How many messages of its ancestors a child began with: those that clears and rewinds left."""
-    log = agent.system.archive.load(agent.uuid)
-    count = sum(end - start for start, end in log.view(log.base).visible(log.base))
-    return "1 message" if count == 1 else f"{count} messages"
-
-
-def _ended(agent: AgentRef, outcome: object) -> str:
-    """What is told of a turn that ended in the background."""
-    match outcome:
-        case Reply():
-            return f"{named(agent)} has answered: /switch {agent.record.short} and /history show it"
-        case TurnInterrupted():
-            return f"{named(agent)}: its turn was interrupted"
-        case ProviderError() as error:
-            return f"{named(agent)}: its turn ended with an error: {error}"
-        case _:
-            return f"{named(agent)}: {outcome}"

@@ -24,7 +24,7 @@ from ikigai_actors.errors import IkigaiError, NoTurn, ProviderError, SystemClose
 from ikigai_actors.futures import Future
 from ikigai_actors.messages import NO_DATA, Kind, Message, storable
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.publisher import Event, Mailed, StoreTrouble, Streamed, ToolTrouble
+from ikigai_actors.publisher import Died, Event, Mailed, StoreTrouble, Streamed, ToolTrouble
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.screen import Screen
 from ikigai_actors.system import ActorSystem
@@ -93,7 +93,7 @@ class Feed:
     def hear(self, event: Event) -> None:
         """Take what the system tells; on the subscription's thread."""
         with self._lock:
-            if isinstance(event, Mailed):
+            if isinstance(event, Mailed | Died):
                 return  # the prompt tells how much is unread
             if isinstance(event, StoreTrouble) and event.final:
                 pass  # the session ends, with its own words

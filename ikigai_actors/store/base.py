@@ -13,6 +13,16 @@ T = TypeVar("T")
 Row = tuple[Any, ...]
 
 
+class Watch(Protocol):
+    """Watches one database. For one thread, and another one that closes it."""
+
+    def wait(self) -> bool:
+        """Wait until something may have changed; False when the watch was closed."""
+
+    def close(self) -> None:
+        """End the waiting."""
+
+
 class Transaction(Protocol):
     """One transaction in progress. Valid only inside the work it was given to."""
 
@@ -29,6 +39,9 @@ class Transaction(Protocol):
         """Insert rows into ``messages`` (see `Message.row`) or ``mail`` before COMMIT, in bulk, after the deferred
         statements.
         """
+
+    def notify(self) -> None:
+        """Wake the other processes at this database when this is committed; at most once per transaction."""
 
 
 class Store(Protocol):
@@ -49,6 +62,9 @@ class Store(Protocol):
 
     def separate(self) -> "Store":
         """The same database through a connection of its own, which other work does not delay. Closed by itself."""
+
+    def watch(self) -> Watch:
+        """A watch on what other processes do. Whoever asked for it closes it."""
 
     def close(self) -> None:
         """Give back every connection; a second call does nothing."""

@@ -26,15 +26,14 @@ from psycopg.pq import TransactionStatus
 
 from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Row, Store, Transaction
-from ikigai_actors.store.postgres_errors import Again, PostgresErrors
+from ikigai_actors.store.postgres_errors import Again, PostgresErrors, refuse_old
 from ikigai_actors.store.queries import Statement, as_array, for_postgres
 from ikigai_actors.store.transaction import COLUMNS, BaseTransaction, Parameters
+from ikigai_actors.store.watch import CHANNEL, ServerWatch
 
 T = TypeVar("T")
 Connection = psycopg.Connection[Row]
 
-OLDEST = 14
-"""The oldest major version that is served."""
 
 DRIVER_ERRORS = (psycopg.Error, psycopg.Warning, UnicodeEncodeError, OverflowError)
 """What a call of psycopg may raise; the last two are values that PostgreSQL cannot hold."""
@@ -103,6 +102,9 @@ class PostgresTransaction(BaseTransaction):
         statement = for_postgres(query)
         with self._connection.cursor() as cursor:
             cursor.executemany(statement.sql.encode(), [_real_lists(statement, one) for one in parameters])
+
+    def _notify(self) -> None:
+        self._connection.execute(f"NOTIFY {CHANNEL}".encode())
 
     def _append(self, table: str, rows: list[Row]) -> None:
         with self._connection.cursor() as cursor, cursor.copy(_COPY[table].encode()) as copy:
@@ -209,12 +211,6 @@ class _Session:
         return connection
 
 
-def refuse_old(version: int, shown: str) -> None:
-    """Raise `StoreUnusable` when the server is too old. Psycopg writes its version 14.5 as 140005."""
-    if version < OLDEST * 10_000:
-        raise StoreUnusable(f"Database {shown} runs PostgreSQL {version // 10_000}; {OLDEST} or newer is needed.")
-
-
 def _alive(connection: Connection) -> bool:
     """Whether a transaction can begin; asks the operating system, not the server, whether that has hung up."""
     if connection.info.transaction_status is not TransactionStatus.IDLE:  # closed, or a COMMIT was interrupted
@@ -243,6 +239,10 @@ class SeparateStore:
     def separate(self) -> Store:
         """See `Store.separate`."""
         return SeparateStore(self._server)
+
+    def watch(self) -> ServerWatch:
+        """See `Store.watch`."""
+        return ServerWatch(self._server.url, self._server.settings)
 
     def close(self) -> None:
         """See `Store.close`."""
@@ -295,6 +295,10 @@ class PostgresStore:
         """See `Store.separate`. Whoever asked for it closes it."""
         return SeparateStore(self._server)
 
+    def watch(self) -> ServerWatch:
+        """See `Store.watch`."""
+        return ServerWatch(self._server.url, self._server.settings)
+
     def _read_once(self, work: Callable[[Transaction], T]) -> T:
         pool = self._readers()
         try:
@@ -332,8 +336,7 @@ class PostgresStore:
             return self._pool
 
 
-class _Lost(StoreUnavailable):
-    """The connection of a read broke."""
+class _Lost(StoreUnavailable): ...  # the connection of a read broke
 
 
 def _for_reading(connection: Connection) -> None:

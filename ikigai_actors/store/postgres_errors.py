@@ -91,3 +91,13 @@ class PostgresErrors:
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return text
+
+
+OLDEST = 14
+"""The oldest major version that is served."""
+
+
+def refuse_old(version: int, shown: str) -> None:
+    """Raise `StoreUnusable` when the server is too old. Psycopg writes its version 14.5 as 140005."""
+    if version < OLDEST * 10_000:
+        raise StoreUnusable(f"Database {shown} runs PostgreSQL {version // 10_000}; {OLDEST} or newer is needed.")

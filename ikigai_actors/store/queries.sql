@@ -25,6 +25,10 @@ UPDATE tree SET version = version + 1 WHERE one = 1
 -- NO KEY: appending to the log of one agent must not wait for a fork that only refers to it.
 SELECT uuid, status, owner, epoch, mailed, unread FROM agents WHERE uuid = ANY(:uuids) ORDER BY uuid FOR NO KEY UPDATE
 
+-- name: look_at_agent
+-- The same without the lock: the row of the tree is held, and that is enough to know that the agent lives, and whose it is.
+SELECT uuid, status, owner, epoch, mailed, unread FROM agents WHERE uuid = :uuid
+
 -- name: agent_by_uuid
 SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
        active_at, owner, epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
@@ -139,7 +143,8 @@ SELECT agent_uuid, id, kind, content, data, created_at FROM messages WHERE agent
 SELECT a.uuid, a.name, a.epoch, a.turn, a.fork_message_id, a.parent_uuid,
        (SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid),
        CASE WHEN p.status = 'dead'
-            THEN COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.parent_uuid), p.fork_message_id) END
+            THEN COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.parent_uuid), p.fork_message_id) END,
+       a.status, a.exit_reason, a.restart
   FROM agents a LEFT JOIN agents p ON p.uuid = a.parent_uuid
  WHERE a.status <> 'dead'
 
@@ -154,8 +159,12 @@ SELECT a.uuid, COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a
   FROM agents a
 
 -- name: register
-INSERT INTO agents (uuid, name, parent_uuid, supervisor_uuid, fork_message_id, turn, restart, status, created_at, owner, epoch)
-VALUES (:uuid, :name, :parent, :supervisor, :fork, :turn, :restart, 'running', :now, :owner, :epoch)
+-- Its parent, whose row is locked, hands its orphan policy down.
+INSERT INTO agents (uuid, name, parent_uuid, supervisor_uuid, fork_message_id, turn, restart, status, created_at, owner, epoch, on_orphan)
+SELECT CAST(:uuid AS TEXT), CAST(:name AS TEXT), p.uuid, CAST(:supervisor AS TEXT), CAST(:fork AS BIGINT), CAST(:turn AS BIGINT),
+       CAST(:restart AS TEXT), 'running', CAST(:now AS BIGINT), CAST(:owner AS TEXT), CAST(:epoch AS BIGINT),
+       COALESCE(CAST(:policy AS TEXT), p.on_orphan)
+  FROM agents p WHERE p.uuid = :parent
 
 -- name: register_root
 -- Agent 0: made once, whoever comes first.
@@ -168,21 +177,81 @@ UPDATE agents SET turn = :turn WHERE uuid = :uuid
 -- name: touch
 UPDATE agents SET active_at = :now WHERE uuid = :uuid
 
--- name: lock_family
--- A death locks the victim, its children and its supervisor at once, before it looks at them.
-SELECT uuid, status, owner, epoch, mailed, unread FROM agents
- WHERE uuid = :uuid OR supervisor_uuid = :uuid OR uuid = (SELECT v.supervisor_uuid FROM agents v WHERE v.uuid = :uuid)
- ORDER BY uuid FOR NO KEY UPDATE
+-- name: household
+-- An agent and those that it supervises. Under the row of the tree: nobody comes or goes meanwhile.
+SELECT a.uuid, a.supervisor_uuid, a.status, a.on_orphan, a.owner, a.parent_uuid, a.fork_message_id, a.created_at, a.turn
+  FROM agents a WHERE a.uuid = :uuid OR a.supervisor_uuid = :uuid
+
+-- name: branch
+-- An agent and all its descendants, the dead too: the way to a living one may lead through them. UNION: a damaged circle ends.
+WITH RECURSIVE sub(uuid) AS (
+    SELECT CAST(:uuid AS TEXT) UNION SELECT a.uuid FROM agents a JOIN sub ON a.supervisor_uuid = sub.uuid)
+SELECT a.uuid, a.supervisor_uuid, a.status, a.on_orphan, a.owner, a.parent_uuid, a.fork_message_id, a.created_at, a.turn
+  FROM agents a JOIN sub ON a.uuid = sub.uuid
+
+-- name: supervisors_of
+-- Everybody above an agent.
+WITH RECURSIVE above(uuid) AS (
+    SELECT supervisor_uuid FROM agents WHERE uuid = :uuid
+    UNION SELECT a.supervisor_uuid FROM agents a JOIN above ON a.uuid = above.uuid)
+SELECT a.uuid, a.supervisor_uuid, a.status, a.on_orphan, a.owner, a.parent_uuid, a.fork_message_id, a.created_at, a.turn
+  FROM agents a JOIN above ON a.uuid = above.uuid
 
 -- name: bury
--- The epoch grows, so whatever the victim still does is fenced. Its log is left as it is.
-UPDATE agents SET status = 'dead', turn = 0, epoch = epoch + 1, ended_at = :now, exit_reason = :reason,
-       exit_cause = 'damaged' WHERE uuid = :uuid
+-- The epoch grows, so whatever they still do is fenced. Their logs are left as they are.
+UPDATE agents SET status = 'dead', turn = 0, epoch = epoch + 1, deadline = NULL, ended_at = :now, exit_reason = :reason,
+       exit_cause = :cause, exit_sender = :sender
+ WHERE uuid = ANY(:uuids)
 
--- name: reparent_children
--- Its living children get its own supervisor, which lives: every living agent has a living supervisor.
-UPDATE agents SET supervisor_uuid = (SELECT v.supervisor_uuid FROM agents v WHERE v.uuid = :uuid)
- WHERE supervisor_uuid = :uuid AND status <> 'dead'
+-- name: adopt
+UPDATE agents SET supervisor_uuid = :by WHERE uuid = ANY(:uuids)
+
+-- name: set_status
+-- Of agents that live. The reason tells why one is stopped, where no person did it.
+UPDATE agents SET status = :status, deadline = :deadline, exit_reason = :reason WHERE uuid = ANY(:uuids)
+
+-- name: add_signal
+-- Its number counts per agent, under the row of the tree.
+INSERT INTO signals (agent_uuid, id, signal, spread, turn, sender, reason, created_at, handled_at)
+SELECT CAST(:agent AS TEXT), COALESCE(MAX(id), 0) + 1, CAST(:signal AS TEXT), CAST(:spread AS BIGINT), CAST(:turn AS BIGINT),
+       CAST(:sender AS TEXT), CAST(:reason AS TEXT), CAST(:now AS BIGINT), CAST(:handled AS BIGINT)
+  FROM signals WHERE agent_uuid = :agent
+
+-- name: new_signals
+-- What other processes sent and nobody has carried out yet.
+SELECT agent_uuid, id, signal, spread, turn FROM signals WHERE handled_at IS NULL ORDER BY created_at, id
+
+-- name: turn_of
+SELECT turn FROM agents WHERE uuid = :uuid
+
+-- name: add_restart
+-- Its number counts per agent, under the lock of its row.
+INSERT INTO restarts (agent_uuid, id, supervisor_uuid, turn, reason, created_at)
+SELECT CAST(:agent AS TEXT), COALESCE(MAX(id), 0) + 1, CAST(:supervisor AS TEXT), CAST(:turn AS BIGINT), CAST(:reason AS TEXT),
+       CAST(:now AS BIGINT)
+  FROM restarts WHERE agent_uuid = :agent
+
+-- name: crashes_of_turn
+SELECT COUNT(*) FROM restarts WHERE agent_uuid = :agent AND turn = :turn AND turn > 0
+
+-- name: restarts_of
+-- A supervisor that was restarted itself begins anew.
+SELECT r.created_at FROM restarts r
+ WHERE r.supervisor_uuid = :supervisor AND r.agent_uuid <> :supervisor AND r.created_at >= :since
+   AND r.created_at > COALESCE((SELECT MAX(own.created_at) FROM restarts own WHERE own.agent_uuid = :supervisor), 0)
+ ORDER BY r.created_at
+
+-- name: those_that_gave_up
+-- The children that their supervisor stopped when it gave up.
+SELECT uuid FROM agents WHERE supervisor_uuid = :supervisor AND status = 'stopped' AND exit_reason = 'gave up'
+
+-- name: set_supervision
+UPDATE agents SET strategy = COALESCE(:strategy, strategy), intensity = COALESCE(:intensity, intensity),
+       period = COALESCE(:period, period), on_orphan = COALESCE(:policy, on_orphan)
+ WHERE uuid = :uuid
+
+-- name: handle_signals
+UPDATE signals SET handled_at = now_ms() WHERE handled_at IS NULL AND agent_uuid = :agent AND id <= :id
 
 -- name: count_mail
 -- What a transaction has sent to, or read from, each of these mailboxes; their rows are locked.

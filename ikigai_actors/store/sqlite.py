@@ -19,10 +19,11 @@ from threading import RLock
 from typing import NoReturn, TypeVar
 
 from ikigai_actors.errors import StoreConflict, StoreError, StoreUnavailable, StoreUnusable
-from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.store.base import Row, Store, Transaction, Watch
 from ikigai_actors.store.location import MEMORY
 from ikigai_actors.store.queries import Statement, for_sqlite
 from ikigai_actors.store.transaction import COLUMNS, BaseTransaction, Parameters
+from ikigai_actors.store.watch import FileWatch, NoWatch
 
 T = TypeVar("T")
 
@@ -81,6 +82,9 @@ class SQLiteTransaction(BaseTransaction):
     def _run_many(self, query: str, parameters: list[Parameters]) -> None:
         statement = for_sqlite(query)
         self._connection.executemany(statement.sql, [_lists_as_json(statement, one) for one in parameters])
+
+    def _notify(self) -> None:
+        """Nothing to do: every commit changes a number of the file, which others look at."""
 
     def _append(self, table: str, rows: list[Row]) -> None:
         self._connection.executemany(_APPEND[table], rows)
@@ -179,6 +183,10 @@ class SQLiteStore:
         """This store under another name: SQLite has one writer, so nothing is won by more connections."""
         return BorrowedStore(self)
 
+    def watch(self) -> Watch:
+        """A watch on what other processes do. Whoever asked for it closes it."""
+        return NoWatch() if self.path is None else FileWatch(self.path)
+
     def _check(self) -> None:
         """Refuse a closed store, and a file that is gone: SQLite would go on writing where nobody can read."""
         if self._closed:
@@ -249,6 +257,10 @@ class BorrowedStore:
     def separate(self) -> Store:
         """See `Store.separate`."""
         return self
+
+    def watch(self) -> Watch:
+        """See `Store.watch`."""
+        return self._store.watch()
 
     def close(self) -> None:
         """Does nothing."""

@@ -59,6 +59,10 @@ class BaseTransaction(ABC):
         """See `Transaction.append`."""
         self._appended.setdefault(table, []).extend(rows)
 
+    def notify(self) -> None:
+        """See `Transaction.notify`."""
+        self._guard(self._notify)
+
     def execute(self, sql: str) -> list[Row]:
         """Run a statement that is written out, without parameters: migrations need it."""
         return self._guard(self._execute, sql)
@@ -106,6 +110,9 @@ class BaseTransaction(ABC):
 
     @abstractmethod
     def _append(self, table: str, rows: list[Row]) -> None: ...
+
+    @abstractmethod
+    def _notify(self) -> None: ...
 
     @abstractmethod
     def _execute(self, sql: str) -> list[Row]: ...

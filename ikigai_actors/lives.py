@@ -1,0 +1,123 @@
+"""Lives: commits the signals that handles send, and how agents look after one another."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from ikigai_actors import events as on
+from ikigai_actors import registry
+from ikigai_actors.agent import AgentActor
+from ikigai_actors.clock import Clock
+from ikigai_actors.deaths import Aftermath, SendSignal
+from ikigai_actors.errors import BadInput
+from ikigai_actors.futures import Future
+from ikigai_actors.journal import Committed, Journal, Verdict
+from ikigai_actors.restarts import SetSupervision
+from ikigai_actors.store.base import Store
+from ikigai_actors.units import Unit
+from supervisors.orphans import OrphanPolicy
+from supervisors.signals import Signal
+from supervisors.strategies import Strategy
+
+T = TypeVar("T")
+
+GRACE = 30.0
+"""Seconds that an agent has to finish its turn after TERM."""
+
+
+class Lives:
+    """What handles do to the lives of the agents of one system."""
+
+    def __init__(
+        self,
+        store: Store,
+        journal: Journal,
+        clock: Clock,
+        actor: Callable[[str], AgentActor],
+        happened: Callable[[object], None],
+    ) -> None:
+        """Put the parts together; ``happened`` carries out what a unit did to agents of this host."""
+        self._store, self._journal, self._clock = store, journal, clock
+        self._actor, self._happened = actor, happened
+
+    def signal(
+        self,
+        uuid: str,
+        signal: Signal,
+        make: Callable[[Aftermath], T],
+        *,
+        cascade: bool = False,
+        reason: str = "",
+        sender: str | None = None,
+        grace: float = GRACE,
+    ) -> Future[T]:
+        """Send a signal; what is made of its `Aftermath` comes after the commit. Raises `BadInput`."""
+        unit = self._unit(uuid, signal, cascade=cascade, reason=reason, sender=sender, grace=grace)
+        answer: Future[T] = Future(make=make)
+
+        def done(verdict: Verdict) -> None:
+            if isinstance(verdict, Committed):
+                self._happened(verdict.value)
+            answer.settle(verdict.value if isinstance(verdict, Committed) else verdict.error)
+
+        self._journal.submit(unit, done)
+        return answer
+
+    def interrupt(self, uuid: str, *, cascade: bool = False) -> Future[bool]:
+        """INT: end the turn in progress. The row of the signal follows."""
+        ended: Future[bool] = Future()
+        self._actor(uuid).actor_inbox.put_urgent(on.Interrupt(ended))
+        if cascade:
+            for record in self._store.read(lambda tx: registry.descendants(tx, uuid)):
+                if record.living and record.turn:
+                    self._actor(record.uuid).actor_inbox.put_urgent(on.Interrupt(Future(), turn=record.turn))
+        self.signal(uuid, Signal.INT, had_effect, cascade=cascade)
+        return ended
+
+    def perform(self, unit: Unit, timeout: float | None = None) -> object:
+        """Commit a unit, and carry out what it did."""
+        answer: object = self._journal.perform(unit, timeout, self._happened)
+        return answer
+
+    def _unit(
+        self, uuid: str, signal: Signal, *, cascade: bool, reason: str, sender: str | None, grace: float
+    ) -> SendSignal:
+        if not isinstance(signal, Signal):
+            raise BadInput(f"Expected a Signal, one of {', '.join(Signal)}; got {signal!r}.")
+        if grace < 0:
+            raise BadInput(f"Expected a grace of 0 seconds or more, got {grace!r}.")
+        return SendSignal(
+            uuid,
+            signal,
+            self._clock.now_ms(),
+            spread=cascade,
+            sender=sender,
+            reason=reason,
+            grace=int(grace * 1000),
+            handled=True,
+        )
+
+
+def supervision(
+    uuid: str, strategy: str | None, intensity: int | None, period: float | None, on_orphan: str | None
+) -> SetSupervision:
+    """The unit that sets how an agent looks after its children. Raises `BadInput`."""
+    if strategy is not None and strategy not in list(Strategy):
+        raise BadInput(f"Expected strategy to be one of {', '.join(Strategy)}; got {strategy!r}.")
+    if intensity is not None and (isinstance(intensity, bool) or not isinstance(intensity, int) or intensity < 0):
+        raise BadInput(f"Expected intensity to be a number of restarts, 0 or more; got {intensity!r}.")
+    if period is not None and period <= 0:
+        raise BadInput(f"Expected period in seconds, above 0; got {period!r}.")
+    milliseconds = None if period is None else max(1, int(period * 1000))
+    return SetSupervision(uuid, strategy, intensity, milliseconds, check_policy(on_orphan))
+
+
+def check_policy(on_orphan: str | None) -> str | None:
+    """An orphan policy, or None. Raises `BadInput`."""
+    if on_orphan is not None and on_orphan not in list(OrphanPolicy):
+        raise BadInput(f"Expected on_orphan to be one of {', '.join(OrphanPolicy)}; got {on_orphan!r}.")
+    return None if on_orphan is None else str(on_orphan)
+
+
+def had_effect(aftermath: Aftermath) -> bool:
+    """Whether a signal did something."""
+    return not aftermath.ignored

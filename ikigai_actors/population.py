@@ -1,0 +1,190 @@
+"""The population: the actors of the agents that this host runs, and what births, deaths and signals mean for them.
+
+The registry decides who lives; the population follows it. What a unit did to lives (`Aftermath`) is carried out here
+once it is committed: the actors of the dead are stopped, and their work outside is cancelled; those whose status has
+changed are told.
+
+An agent that has crashed is made anew at once, as after a boot, with whoever waited for the old actor; but it is held,
+and does nothing, until its supervisor has decided (`ikigai_actors.keeper`).
+"""
+
+import logging
+import threading
+from collections.abc import Iterator
+
+from ikigai_actors import events as on
+from ikigai_actors.actor_messages import Buried, Cut, Remains, Restarted
+from ikigai_actors.agent import AgentActor
+from ikigai_actors.boot import Casualty, Survivor
+from ikigai_actors.deaths import Aftermath, Bury, Cause, End
+from ikigai_actors.futures import Future
+from ikigai_actors.journal import Committed, Verdict
+from ikigai_actors.log import Log
+from ikigai_actors.mailbox import Mail
+from ikigai_actors.publisher import Died, Mailed
+from ikigai_actors.registry import AgentRecord
+from ikigai_actors.runtime import Runtime
+from ikigai_actors.state import WORKING, Phase, Standing
+from ikigai_actors.statistics import SystemStatistics, total
+from ikigai_actors.units import FIRST_EPOCH, Birth
+from supervisors.signals import Status
+
+logger = logging.getLogger(__name__)
+
+
+class Population:
+    """The actors of one host, by uuid."""
+
+    def __init__(self) -> None:
+        """Empty; `run` gives it what actors need."""
+        self._actors: dict[str, AgentActor] = {}
+        self._down: set[str] = set()
+        self._lock = threading.Lock()  # of the two above: deaths come from the journal, crashes from the workers
+        self._runtime: Runtime | None = None
+
+    def run(self, runtime: Runtime, survivors: list[Survivor], casualties: list[Casualty]) -> None:
+        """Run those that come back from a boot, and bury the others."""
+        self._runtime = runtime
+        for agent in survivors:
+            actor = self._actors[agent.uuid] = AgentActor(runtime, agent)
+            if agent.standing.status is Status.TERMINATING:
+                actor.actor_inbox.put_urgent(on.StatusChanged(agent.standing.status, agent.standing.ending))
+        for casualty in casualties:
+            self.bury(casualty.uuid, casualty.reason)
+
+    def __len__(self) -> int:
+        return len(self._actors)
+
+    def __iter__(self) -> Iterator[AgentActor]:
+        return iter(list(self._actors.values()))
+
+    def get(self, uuid: str) -> AgentActor | None:
+        """The actor of an agent; None when this host runs it not."""
+        return self._actors.get(uuid)
+
+    def expect(self, birth: Birth) -> None:
+        """Make the actor of a child before its row is committed: whoever finds the row finds the actor, held."""
+        standing = Standing(permanent=birth.restart == "permanent")
+        child = Survivor(birth.uuid, birth.name, FIRST_EPOCH, birth.messages[-1].id, birth.turn, standing)
+        actor = AgentActor(self._parts, child)
+        actor.actor_inbox.held = True
+        self._actors[birth.uuid] = actor
+
+    def spawn(self, birth: Birth, log: Log) -> None:
+        """Let a child run that was just born."""
+        if (actor := self._actors.get(birth.uuid)) is not None:
+            actor.begin(log)
+
+    def forget(self, birth: Birth) -> None:
+        """End the actor of a child that was not born after all."""
+        self._actors.pop(birth.uuid).actor_inbox.set()
+
+    def bury(self, uuid: str, reason: str, cause: Cause = Cause.DAMAGED) -> None:
+        """Mark an agent dead that cannot go on, and end its actor; returns before it is done."""
+
+        def done(verdict: Verdict) -> None:
+            if isinstance(verdict, Committed):
+                logger.error("Agent %s is dead: %s", uuid, reason)
+                self.happened(verdict.value)
+            else:  # agent 0 is refused, and stays
+                logger.error("Agent %s could not be buried (%s): %s", uuid, verdict.error, reason)
+
+        runtime = self._parts
+        runtime.journal.submit(Bury(uuid, runtime.host.id, reason, runtime.clock.now_ms(), cause), done)
+
+    def happened(self, answer: object) -> None:
+        """Carry out what a committed unit did to others than its own agent. Never waits."""
+        match answer:
+            case Aftermath():
+                self._follow(answer)
+            case Mail():
+                self._parts.publisher.publish(Mailed(answer))
+
+    def interrupt(self, uuid: str, turn: int) -> None:
+        """INT from another process: end this turn, if it is still in progress."""
+        if turn and (actor := self._actors.get(uuid)) is not None:
+            actor.actor_inbox.put_urgent(on.Interrupt(Future(), turn=turn))
+
+    def catch_up(self, records: list[AgentRecord]) -> None:
+        """Another process may have changed these agents: follow the registry."""
+        dead = {one.uuid: _end_of(one) for one in records if not one.living and one.uuid in self._actors}
+        status = {one.uuid: Status(one.status) for one in records if one.living}
+        self._follow(Aftermath(dead, status))
+
+    def crashed(self, old: AgentActor, remains: Remains) -> AgentActor:
+        """Make an agent anew whose actor has died; it is held until `restart`."""
+        new = AgentActor(self._parts, old.origin, remains)
+        new.actor_inbox.held = True
+        uuid = old.origin.uuid
+        with self._lock:
+            if known := self._actors.get(uuid) is old:
+                self._actors[uuid] = new
+                self._down.add(uuid)
+        if not known:  # it was buried meanwhile
+            new.close()
+        return new
+
+    def cut(self, uuid: str) -> threading.Event:
+        """Throw the state of an agent away, and hold it until `restart`. Returns what is set when that is done."""
+        done = threading.Event()
+        actor = self._actors.get(uuid)
+        if actor is None or uuid in self._down:
+            done.set()
+        else:
+            actor.actor_inbox.put_urgent(Cut(done))
+        return done
+
+    def restart(self, uuid: str, restarted: Restarted) -> None:
+        """Let an agent go on that is held."""
+        with self._lock:
+            self._down.discard(uuid)
+            actor = self._actors.get(uuid)
+        if actor is not None:
+            actor.actor_inbox.release(restarted)
+
+    def resume(self) -> list[str]:
+        """Go on with every turn that was cut off; returns the agents that do."""
+        cut_off = [
+            actor for actor in self if actor.state.turn and actor.state.phase in (Phase.UNLOADED, Phase.INTERRUPTED)
+        ]
+        for actor in cut_off:
+            actor.actor_ref.tell(on.Resume(Future()))
+        return [actor.origin.uuid for actor in cut_off]
+
+    def statistics(self, read_logs: int) -> SystemStatistics:
+        """What this host is doing; ``read_logs`` were read from the store."""
+        actors = list(self)
+        tallies = [actor.tally for actor in actors]
+        return SystemStatistics(
+            agents=len(actors),
+            working=sum(actor.state.phase in WORKING for actor in actors),
+            ready=self._parts.dispatcher.ready,
+            inbox=sum(actor.waiting for actor in actors),
+            turns=sum(tally.turns for tally in tallies),
+            steps=sum(tally.steps for tally in tallies),
+            tokens=total(tallies),
+            journal=self._parts.journal.statistics(),
+            read_logs=read_logs,
+        )
+
+    def _follow(self, aftermath: Aftermath) -> None:
+        for uuid, end in aftermath.dead.items():
+            with self._lock:
+                actor, down = self._actors.pop(uuid, None), uuid in self._down
+                self._down.discard(uuid)
+            buried = Buried(f"Agent {uuid} is dead: {end.cause}: {end.reason}")
+            if actor is not None:
+                (actor.actor_inbox.release if down else actor.actor_inbox.put_urgent)(buried)
+            self._parts.publisher.publish(Died(uuid, end.cause, end.reason))
+        for uuid, status in aftermath.status.items():
+            if (actor := self._actors.get(uuid)) is not None:
+                actor.actor_inbox.put_urgent(on.StatusChanged(status, aftermath.reason))
+
+    @property
+    def _parts(self) -> Runtime:
+        assert self._runtime is not None  # `run` comes before anything can happen
+        return self._runtime
+
+
+def _end_of(record: AgentRecord) -> End:
+    return End(Cause(record.exit_cause or Cause.KILLED), record.exit_reason or "", record.exit_sender)

@@ -1,0 +1,181 @@
+"""Supervision as it is stored: restarts, who gave up, who looks after whom.
+
+Each restart is a row, so that neither a supervisor's intensity nor a poisonous turn is forgotten by a crash.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ikigai_actors.deaths import Aftermath
+from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput
+from ikigai_actors.locks import Locks
+from ikigai_actors.store.base import Transaction
+from supervisors.signals import Status
+
+GAVE_UP = "gave up"
+"""Why an agent is stopped whose supervisor gave up."""
+
+
+class Recorded(NamedTuple):
+    """The answer of a restart."""
+
+    turn: int
+    """The turn in progress, by the message that opened it; 0 when idle."""
+    status: Status
+    crashes: int
+    """How often that turn has crashed the agent, this time included."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRestart:
+    """An agent is restarted; answered with `Recorded`. One that its sibling takes along (no end) is not counted.
+
+    Raises `AgentDead`, `AgentNotFound`: there is nobody to restart.
+    """
+
+    agent: str
+    supervisor: str
+    end: str
+    """How it had ended, or nothing."""
+    reason: str
+    now: int
+
+    alone = False
+    changes_tree = False
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return (self.agent,)
+
+    def write(self, tx: Transaction, locked: Locks) -> Recorded:
+        """See `Unit.write`."""
+        _living(locked, self.agent)
+        [(turn,)] = tx.run("turn_of", uuid=self.agent)
+        if self.end:
+            tx.run(
+                "add_restart",
+                agent=self.agent,
+                supervisor=self.supervisor,
+                turn=turn,
+                reason=self.reason,
+                now=self.now,
+            )
+        [(crashes,)] = tx.run("crashes_of_turn", agent=self.agent, turn=turn)
+        return Recorded(turn, Status(locked[self.agent].status), crashes)
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """A supervisor has given up: these children of its are stopped; answered with the `Aftermath`."""
+
+    children: tuple[str, ...]
+
+    alone = True
+    changes_tree = False
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return self.children
+
+    def write(self, tx: Transaction, locked: Locks) -> Aftermath:
+        """See `Unit.write`."""
+        stopped = [uuid for uuid in self.children if uuid in locked and locked[uuid].status == Status.RUNNING]
+        if stopped:
+            tx.run("set_status", uuids=stopped, status=Status.STOPPED.value, deadline=None, reason=GAVE_UP)
+        return Aftermath(status=dict.fromkeys(stopped, Status.STOPPED))
+
+
+@dataclass(frozen=True, slots=True)
+class Revive:
+    """A supervisor was restarted: the children go on that were stopped when it gave up; answered with `Aftermath`."""
+
+    supervisor: str
+
+    alone = True
+    changes_tree = True
+    touches = ()
+
+    def write(self, tx: Transaction, locked: Locks) -> Aftermath:
+        """See `Unit.write`."""
+        children = [uuid for (uuid,) in tx.run("those_that_gave_up", supervisor=self.supervisor)]
+        if children:
+            locked.take(tx, children)
+            tx.run("set_status", uuids=children, status=Status.RUNNING.value, deadline=None, reason=None)
+        return Aftermath(status=dict.fromkeys(children, Status.RUNNING))
+
+
+@dataclass(frozen=True, slots=True)
+class SetSupervision:
+    """How an agent looks after its children from now on; None leaves a setting as it is."""
+
+    agent: str
+    strategy: str | None = None
+    intensity: int | None = None
+    period: int | None = None
+    """Milliseconds."""
+    policy: str | None = None
+    """What becomes of its children when it dies."""
+
+    alone = False
+    changes_tree = False
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return (self.agent,)
+
+    def write(self, tx: Transaction, locked: Locks) -> None:
+        """See `Unit.write`. Raises `AgentDead`, `AgentNotFound`."""
+        _living(locked, self.agent)
+        tx.run(
+            "set_supervision",
+            uuid=self.agent,
+            strategy=self.strategy,
+            intensity=self.intensity,
+            period=self.period,
+            policy=self.policy,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptChild:
+    """A living agent adopts another one, which goes on if its supervisor's death had paused it. Lineage stays.
+
+    Raises:
+        AgentNotFound, AgentDead: one of the two is not there.
+        BadInput: the adopter stands below the other one, or is it.
+        RootProtected: nobody adopts agent 0.
+    """
+
+    agent: str
+    by: str
+
+    alone = True
+    changes_tree = True
+    touches = ()
+
+    def write(self, tx: Transaction, locked: Locks) -> Aftermath:
+        """See `Unit.write`."""
+        above = {self.by, *(row[0] for row in tx.run("supervisors_of", uuid=self.by))}
+        locked.take(tx, (self.agent, self.by))
+        for uuid in (self.agent, self.by):
+            _living(locked, uuid)
+        if self.agent in above:
+            raise BadInput(f"Agent {self.agent} is above agent {self.by}, or is it: nobody is below himself.")
+        tx.run("adopt", by=self.by, uuids=[self.agent])
+        if locked[self.agent].status != Status.STOPPED:
+            return Aftermath()
+        tx.run("set_status", uuids=[self.agent], status=Status.RUNNING.value, deadline=None, reason=None)
+        return Aftermath(status={self.agent: Status.RUNNING})
+
+
+def _living(locked: Locks, uuid: str) -> None:
+    row = locked.get(uuid)
+    if row is None:
+        raise AgentNotFound(f"There is no agent {uuid}.", uuid)
+    if row.status == Status.DEAD:
+        raise AgentDead(f"Agent {uuid} is dead. See who lives.", uuid)
+
+
+def restarts_of(tx: Transaction, supervisor: str, since: int) -> tuple[int, ...]:
+    """When a supervisor restarted children: since a time, and since it was restarted itself; milliseconds."""
+    return tuple(time for (time,) in tx.run("restarts_of", supervisor=supervisor, since=since))

@@ -1,0 +1,103 @@
+"""Signals as a person sends them: in the shell, and from a second terminal beside it."""
+
+from pathlib import Path
+
+from ikigai_actors import ActorSystem
+from tests.databases import eventually
+from tests.gate import DEADLINE, Gate
+from tests.program import Program, run
+from tests.sessions import Session
+
+
+def test_the_commands_of_the_shell_stop_continue_kill_and_finish(session: Session) -> None:
+    printed = session(
+        "/fork --name a",
+        "/fork --name b",
+        "/signal stop a",
+        "/signal stop a",
+        "/signal cont a",
+        "/kill a --cascade --reason 'not needed'",
+        "/agents",
+        "/kill",
+        "/signal fly",
+        "/kill nobody",
+    )
+    root = session.system.root.uuid[:6]
+    a, _ = (record.uuid[:6] for record in session.system.agents("dead"))
+    assert printed[2:9] == [
+        f"STOP sent to a ({a}): stopped",
+        f"STOP changes nothing for a ({a}): stopped",
+        f"CONT sent to a ({a}): idle",
+        f"a ({a}) is dead, and 1 below it",
+        f"b is dead (not needed): now with {root}",
+        f"* {root}  idle  0 inherited + 1 own, 2 unread",
+        "1 running, 2 dead",
+    ]
+    protected, flying, nobody = printed[9:]
+    assert "agent 0" in protected
+    assert "'fly' is not one of" in flying
+    assert "No agent is named 'nobody'" in nobody
+
+
+def test_finish_adopt_orphans_and_supervise(session: Session) -> None:
+    printed = session(
+        "/fork --name a",
+        "/orphans",
+        "/orphans stop",
+        "/supervise --strategy one_for_all --intensity 5 --period 60",
+        "/fork --name kid",
+        "/parent",
+        "/finish all done",
+        "/agents",
+        "/adopt kid",
+        "/agents",
+        "/read-mail",
+    )
+    root = session.system.root.uuid[:6]
+    kid, a = session.system.agent("kid").uuid[:6], session.system.agents("dead")[0].uuid[:6]
+    assert f"when a ({a}) dies, its children: stop" in printed
+    assert f"a ({a}): one_for_all, 5 restarts in 60 s" in printed
+    assert f"a ({a}) has ended" in printed
+    assert f"{root} looks after kid ({kid}) from now on" in printed
+    assert any(line.startswith(f"  └─ {kid} kid") and "stopped" in line for line in printed)
+    assert "  all done" in printed
+
+
+def test_a_second_process_kills_and_signals_beside_a_running_shell(durable: str, tmp_path: Path) -> None:
+    with Program.by_pipe("--database", durable, "--provider", "offline") as program:
+        program.say("/fork --name victim")
+        program.expect("forked from")
+        program.say("/parent")
+        program.expect("now with")
+        done = run("--database", durable, "signal", "stop", "victim")
+        assert (done.returncode, done.stdout.strip()) == (0, "STOP sent to victim")
+        program.say("/agents")
+        program.expect("victim  stopped")
+        assert run("--database", durable, "signal", "cont", "victim").returncode == 0
+        done = run("--database", durable, "kill", "victim", "--reason", "from outside")
+        assert (done.returncode, done.stdout.strip()) == (0, "victim is dead")
+        program.say("/agents --all")
+        program.expect("dead")
+        done = run("--database", durable, "kill", "victim")
+        assert done.returncode == 1
+        assert "victim" in done.stderr
+
+
+def test_the_host_stops_the_actor_that_another_process_killed(durable: str) -> None:
+    gate = Gate()
+    with ActorSystem.open(durable, provider=gate.provider) as system:
+        child = system.root.fork("work", name="child")
+        gate.wait_until_asked()
+        waiting = child.ask.reply()
+        assert run("--database", durable, "kill", "child", "--reason", "from outside").returncode == 0
+        eventually(lambda: waiting.done, "the end of the turn")
+        assert system.statistics().agents == 1
+        other = system.root.fork("work", name="other")
+        gate.wait_until_asked()
+        turn = other.ask.reply()
+        assert run("--database", durable, "signal", "INT", "other").returncode == 0
+        eventually(lambda: turn.done, "the end of the turn")
+        assert other.record.status == "running"
+        assert system.store.read(lambda tx: tx.run("new_signals")) == []
+        gate.open()
+        assert other.prompt("again").get(timeout=DEADLINE).text == "done"

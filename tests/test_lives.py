@@ -1,0 +1,302 @@
+"""Signals and deaths through the real system: what is committed, who hears, who goes on."""
+
+import asyncio
+import threading
+
+import pytest
+
+from ikigai_actors import (
+    ActorSystem,
+    AgentDead,
+    AgentNotFound,
+    AmbiguousAgent,
+    BadInput,
+    FunctionProvider,
+    Request,
+    RootProtected,
+    ScriptedProvider,
+    Signal,
+    tool,
+)
+from ikigai_actors.assembly import assemble
+from ikigai_actors.providers.base import Exit, Reply
+from tests.calling import calling, faults, requests_of, results, scripted
+from tests.databases import eventually
+from tests.gate import DEADLINE, Gate
+
+
+def test_a_killed_agent_is_dead_at_once_and_its_work_is_cancelled(database: str) -> None:
+    gate = Gate()
+    with ActorSystem.open(database, provider=gate.provider) as system:
+        child = system.root.fork("work", name="child")
+        gate.wait_until_asked()
+        waiting = child.ask.reply()
+        assert child.kill(reason="no longer needed") == [child]
+        with pytest.raises(AgentDead, match="killed: no longer needed"):
+            waiting.get(timeout=DEADLINE)
+        record = child.record
+        assert (record.status, record.exit_cause, record.exit_reason) == ("dead", "killed", "no longer needed")
+        assert record.turn == 0
+        gate.open()
+        with pytest.raises(AgentDead):
+            child.prompt("again").get(timeout=DEADLINE)
+        assert [message.kind for message in child.history()] == ["fork", "user"]
+        [mail] = system.root.read_mail()
+        assert (mail.kind, mail.sender, mail.body) == ("exit", child.uuid, "killed: no longer needed")
+
+
+def test_agent_0_is_protected_and_unknown_ambiguous_and_dead_targets_are_different_errors(database: str) -> None:
+    with ActorSystem.open(database, provider=ScriptedProvider([])) as system:
+        child = system.root.fork()
+        for signal in (Signal.KILL, Signal.TERM):
+            with pytest.raises(RootProtected):
+                system.root.signal(signal)
+        with pytest.raises(AgentNotFound):
+            system.handle("A" * 22).kill()
+        child.kill()
+        with pytest.raises(AgentDead, match="dead already"):
+            child.kill()
+        with pytest.raises((AgentNotFound, AmbiguousAgent)):
+            system.agent("zzzz")
+
+
+def test_a_cascade_ends_a_branch_and_reports_leaves_first(database: str) -> None:
+    with ActorSystem.open(database, provider=ScriptedProvider([])) as system:
+        top = system.root.fork(name="top")
+        left = top.fork(name="left")
+        top.fork(name="right")
+        leaf = left.fork(name="leaf")
+        other = system.root.fork(name="other")
+        dead = [str(agent.name) for agent in top.kill(cascade=True)]
+        assert sorted(dead) == ["leaf", "left", "right", "top"]
+        assert dead.index("leaf") < dead.index("left") < dead.index("top")
+        assert [record.name for record in system.agents("running")] == [None, "other"]
+        told = [str(system.handle(str(mail.sender)).name) for mail in system.root.read_mail()]
+        assert told == dead
+        assert other.state == "idle"
+        assert leaf.parent == left
+
+
+def test_children_of_the_dead_go_where_its_policy_says(database: str) -> None:
+    with ActorSystem.open(database, provider=scripted([], kid=["hello"])) as system:
+        fates = {}
+        for policy in ("reparent", "cascade", "stop", "continue"):
+            parent = system.root.fork(name=policy, on_orphan=policy)
+            kid = parent.fork(name=f"kid-of-{policy}")
+            parent.kill()
+            above = kid.record.supervisor_uuid
+            fates[policy] = (kid.record.status, "root" if above == system.root.uuid else "dead parent")
+            assert kid.parent == parent
+        assert fates == {
+            "reparent": ("running", "root"),
+            "cascade": ("dead", "dead parent"),
+            "stop": ("stopped", "root"),
+            "continue": ("running", "dead parent"),
+        }
+        stopped = system.agent("kid-of-stop")
+        system.root.adopt(stopped)
+        assert stopped.record.status == "running"
+        orphan = system.agent("kid-of-continue")
+        system.root.adopt("kid-of-continue")
+        assert orphan.supervisor == system.root
+        with pytest.raises(BadInput, match="above"):
+            orphan.adopt(system.root)
+
+
+def test_a_child_inherits_the_orphan_policy_and_may_have_its_own(database: str) -> None:
+    with ActorSystem.open(database, provider=ScriptedProvider([])) as system:
+        top = system.root.fork(on_orphan="cascade")
+        assert top.fork().record.on_orphan == "cascade"
+        assert top.fork(on_orphan="stop").record.on_orphan == "stop"
+        with pytest.raises(BadInput, match="on_orphan"):
+            top.fork(on_orphan="explode")
+
+
+def test_a_stopped_agent_finishes_its_step_and_goes_on_when_it_may(durable: str) -> None:
+    gate = Gate()
+    with ActorSystem.open(durable, provider=gate.provider) as system:
+        child = system.root.fork("one", name="child")
+        gate.wait_until_asked()
+        assert child.signal(Signal.STOP)
+        assert not child.signal(Signal.STOP)
+        later = child.prompt("two")
+        gate.open()
+        assert child.reply(timeout=DEADLINE).text == "done"
+        assert child.state == "stopped"
+        assert not later.done
+        assert child.signal(Signal.CONT)
+        assert later.get(timeout=DEADLINE).text == "done"
+        assert child.signal(Signal.STOP)
+    with ActorSystem.open(durable, provider=gate.provider) as system:
+        child = system.agent("child")
+        waiting = child.prompt("three")
+        assert (child.state, waiting.done) == ("stopped", False)
+        child.signal(Signal.CONT)
+        assert waiting.get(timeout=DEADLINE).text == "done"
+
+
+def test_a_stopped_agent_sends_nothing_to_its_model_between_two_steps(database: str) -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    @tool
+    def slow() -> str:
+        entered.set()
+        assert leave.wait(DEADLINE)
+        return "slow is done"
+
+    script = scripted(child=[calling("slow", ("fork", {"name": "grandchild"})), "done"])
+    with ActorSystem.open(database, provider=script, tools=[slow]) as system:
+        child = system.root.fork("go", name="child")
+        assert entered.wait(DEADLINE)
+        child.signal(Signal.STOP)
+        leave.set()
+        eventually(lambda: child.history()[-1].kind == "tool_result", "the result")
+        assert len(requests_of(script, "child")) == 1
+        assert [record.name for record in system.agents()] == [None, "child"]
+        child.signal(Signal.CONT)
+        assert child.reply(timeout=DEADLINE).text == "done"
+        assert len(results(requests_of(script, "child")[1])) == 2
+        assert system.agent("grandchild").parent == child
+
+
+def test_a_terminating_agent_finishes_its_turn_and_dies(database: str) -> None:
+    gate = Gate()
+    with ActorSystem.open(database, provider=gate.provider) as system:
+        child = system.root.fork("work", name="child")
+        gate.wait_until_asked()
+        reply = child.ask.reply()
+        assert child.signal(Signal.TERM, reason="that will do")
+        assert child.state == "terminating"
+        late = child.prompt("more")
+        gate.open()
+        assert reply.get(timeout=DEADLINE).text == "done"
+        with pytest.raises(AgentDead):
+            late.get(timeout=DEADLINE)
+        eventually(lambda: child.state == "dead", "the death")
+        assert (child.record.exit_cause, child.record.exit_reason) == ("terminated", "that will do")
+
+
+def test_an_idle_agent_dies_of_term_at_once(database: str) -> None:
+    with ActorSystem.open(database, provider=ScriptedProvider([])) as system:
+        child = system.root.fork()
+        child.signal(Signal.TERM)
+        eventually(lambda: child.state == "dead", "the death")
+
+
+def test_term_becomes_kill_when_its_time_is_over_also_after_a_restart(durable: str) -> None:
+    gate = Gate()
+    with ActorSystem.open(durable, provider=gate.provider) as system:
+        child = system.root.fork("work", name="child")
+        gate.wait_until_asked()
+        child.signal(Signal.TERM, grace=0.05)
+        eventually(lambda: child.state == "dead", "the death")
+        assert child.record.exit_cause == "killed"
+        assert "did not end in time" in str(child.record.exit_reason)
+        other = system.root.fork("work", name="other")
+        gate.wait_until_asked()
+        other.signal(Signal.TERM, grace=0.2)
+    with ActorSystem.open(durable, provider=gate.provider) as system:
+        other = system.agent(other.uuid)
+        eventually(lambda: other.state == "dead", "the death after a restart")
+
+
+def test_exit_is_the_normal_end_and_its_result_is_mailed_to_the_supervisor(database: str) -> None:
+    script = scripted(worker=[calling(("exit", {"result": "the answer is 42"}))])
+    with ActorSystem.open(database, provider=script) as system:
+        worker = system.root.fork("go", name="worker")
+        eventually(lambda: worker.state == "dead", "the end")
+        assert (worker.record.exit_cause, worker.record.exit_reason) == ("exited", "the answer is 42")
+        assert [mail.body for mail in system.root.read_mail(sender=worker)] == ["the answer is 42"]
+        other = system.root.fork(name="other")
+        other.exit("enough")
+        assert other.state == "dead"
+        assert [mail.body for mail in system.root.read_mail(sender=other)] == ["enough"]
+        with pytest.raises(RootProtected):
+            system.root.exit()
+
+
+def test_agent_0_cannot_exit_by_tool_and_its_turn_goes_on() -> None:
+    script = scripted([calling("exit"), "I stay"])
+    with ActorSystem.open(":memory:", provider=script) as system:
+        assert system.root.prompt("go").get(timeout=DEADLINE).text == "I stay"
+        [told] = results(requests_of(script, None)[1])
+        assert told.is_error
+        assert "agent 0" in told.content
+
+
+def test_a_code_driven_agent_ends_itself_by_raising_exit(database: str) -> None:
+    def worker(request: Request) -> str:
+        raise Exit(f"{len(request.messages)} read")
+
+    with ActorSystem.open(database, providers={"code": FunctionProvider(worker, "code")}) as system:
+        agent = system.root.fork("go", model="code:")
+        eventually(lambda: agent.state == "dead", "the end")
+        assert (agent.record.exit_cause, agent.record.exit_reason) == ("exited", "1 read")
+
+
+def test_a_model_kills_another_agent_but_neither_itself_nor_one_above(database: str) -> None:
+    script = scripted(
+        [calling(("fork", {"name": "a", "prompt": "go"})), "forked"],
+        a=[
+            calling(
+                ("kill", {"agent": "victim", "reason": "in the way"}),
+                ("kill", {"agent": "a"}),
+                ("kill", {"agent": "nobody-here"}),
+                ("kill", {}),
+            ),
+            "done",
+        ],
+    )
+    with ActorSystem.open(database, provider=script) as system:
+        victim = system.root.fork(name="victim")
+        system.root.prompt("go").get(timeout=DEADLINE)
+        a = system.agent("a")
+        assert a.reply(timeout=DEADLINE).text == "done"
+        seen = results(requests_of(script, "a")[1])
+        assert [one.is_error for one in seen] == [False, True, True, True]
+        assert "Use exit" in seen[1].content
+        assert (victim.record.exit_cause, victim.record.exit_sender) == ("killed", a.uuid)
+
+
+def test_a_model_cannot_kill_who_is_above_it() -> None:
+    holder: list[str] = []
+
+    def answer(request: Request) -> str | Reply:
+        return calling(("kill", {"agent": holder[0]})) if len(request.messages) == 1 else "done"
+
+    provider = ScriptedProvider(answer)
+    with ActorSystem.open(":memory:", provider=provider) as system:
+        holder.append(system.root.uuid)
+        child = system.root.fork("go")
+        assert child.reply(timeout=DEADLINE).text == "done"
+        assert "above you" in child.history()[-2].content
+
+
+def test_the_history_of_a_victim_assembles_to_a_valid_request(database: str) -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    @tool
+    async def hang() -> str:
+        entered.set()
+        await asyncio.Event().wait()
+        return ""
+
+    with ActorSystem.open(database, provider=scripted(child=[calling("hang", "fork")]), tools=[hang]) as system:
+        child = system.root.fork("go", name="child")
+        assert entered.wait(DEADLINE)
+        child.kill()
+        request = assemble(child.history(), {}, agent=child.uuid, name=None, model="scripted:")
+        assert faults(request) == []
+        leave.set()
+
+
+def test_commands_are_awaitable_too() -> None:
+    async def play(system: ActorSystem) -> list[str]:
+        child = await system.root.ask.fork(name="child")
+        await child.ask.signal(Signal.STOP)
+        state = child.state
+        dead = await child.ask.kill()
+        return [state, dead[0].state]
+
+    with ActorSystem.open(":memory:", provider=ScriptedProvider([])) as system:
+        assert asyncio.run(play(system)) == ["stopped", "dead"]
