@@ -28,6 +28,7 @@ from ikigai_actors import (
 )
 from ikigai_actors.mailbox import CAPACITY
 from ikigai_actors.publisher import Event
+from tests.databases import bury
 from tests.gate import DEADLINE
 from tests.journals import Gate, Task
 from tests.trees import add, change
@@ -102,7 +103,7 @@ def test_what_cannot_be_sent_is_a_distinct_error_to_the_sender(database: str) ->
     with open_system(database) as system:
         root, child, gone = system.root, system.root.fork(name="dba"), system.root.fork(name="gone")
         uuids = [f"Twin{sign}AAAAAAAAAAAAAAAAA" for sign in "ab"]
-        system.store.write(lambda tx: tx.run("bury", uuid=gone.uuid, reason="test", now=1))
+        bury(system.store, gone.uuid)
         for uuid in uuids:
             system.store.write(lambda tx, uuid=uuid: add(tx, uuid, root.uuid))  # type: ignore[misc]  # binds it
         change(system.store, child.uuid, f"unread = {CAPACITY}")

@@ -208,9 +208,9 @@ def test_a_prompt_that_calls_tools_shows_their_results_and_so_does_the_history(s
 
 def test_tools_are_listed_and_explained(session: Session) -> None:
     printed = session("/tools", "/tools agents", "/tools nope")
-    assert [line.split()[0] for line in printed[:2]] == ["agents", "fork"]
-    assert printed[2].startswith("Tell who you are")
-    assert '"type": "object",' in printed[4]
+    assert [line.split()[0] for line in printed[:4]] == ["agents", "exit", "fork", "kill"]
+    assert printed[4].startswith("Tell who you are")
+    assert '"type": "object",' in printed[6]
     assert printed[-1] == "error: There is no tool 'nope'. /tools lists them."
 
 

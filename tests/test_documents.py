@@ -18,6 +18,7 @@ from ikigai_actors import (
 from ikigai_actors.documents import BODY_LIMIT, PATH_LIMIT, Documents, check_path
 from ikigai_actors.store import Store
 from ikigai_actors.units import write_alone
+from tests.databases import bury
 from tests.trees import plant
 
 
@@ -203,7 +204,7 @@ def test_an_author_is_an_agent_that_lives(database: str) -> None:
         documents.write("plan.md", "four")
         assert [version.author for version in documents.log("plan.md")] == [root.uuid, child.uuid, child.uuid, None]
         assert documents.read("plan.md", version=2).author == child.uuid
-        system.store.write(lambda tx: tx.run("bury", uuid=child.uuid, reason="test", now=1))
+        bury(system.store, child.uuid)
         with pytest.raises(AgentDead, match="writes no documents"):
             documents.write("plan.md", "lost", author=child)
         for nobody in ("nobody", A.uuid, A):

@@ -225,8 +225,14 @@ class Shell:
                 raise
             except IkigaiError as error:
                 self.screen.error(f"{errand.what}: {error}")
-        self.leave_the_dead()
-        for number, call in self.questions.news().items() if self.keyboard.interactive else ():
+        with contextlib.suppress(StoreError):  # what has trouble with the database tells of it
+            self.leave_the_dead()
+            self._ask_questions()
+
+    def _ask_questions(self) -> None:
+        if not self.keyboard.interactive:
+            return
+        for number, call in self.questions.news().items():
             asks = f"{named(self.system.handle(call.agent))} asks to run {described(call)}"
             self.screen.line(f"[{number}] {asks}   /approve {number} or /deny {number}", bold=True)
 

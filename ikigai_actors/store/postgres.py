@@ -27,9 +27,9 @@ from psycopg.pq import TransactionStatus
 from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.postgres_errors import Again, PostgresErrors, refuse_old
+from ikigai_actors.store.postgres_watch import CHANNEL, ServerWatch
 from ikigai_actors.store.queries import Statement, as_array, for_postgres
 from ikigai_actors.store.transaction import COLUMNS, BaseTransaction, Parameters
-from ikigai_actors.store.watch import CHANNEL, ServerWatch
 
 T = TypeVar("T")
 Connection = psycopg.Connection[Row]

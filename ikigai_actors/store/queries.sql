@@ -161,10 +161,8 @@ SELECT a.uuid, COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a
 -- name: register
 -- Its parent, whose row is locked, hands its orphan policy down.
 INSERT INTO agents (uuid, name, parent_uuid, supervisor_uuid, fork_message_id, turn, restart, status, created_at, owner, epoch, on_orphan)
-SELECT CAST(:uuid AS TEXT), CAST(:name AS TEXT), p.uuid, CAST(:supervisor AS TEXT), CAST(:fork AS BIGINT), CAST(:turn AS BIGINT),
-       CAST(:restart AS TEXT), 'running', CAST(:now AS BIGINT), CAST(:owner AS TEXT), CAST(:epoch AS BIGINT),
-       COALESCE(CAST(:policy AS TEXT), p.on_orphan)
-  FROM agents p WHERE p.uuid = :parent
+VALUES (:uuid, :name, :parent, :supervisor, :fork, :turn, :restart, 'running', :now, :owner, :epoch,
+        COALESCE(CAST(:policy AS TEXT), (SELECT p.on_orphan FROM agents p WHERE p.uuid = :parent), 'reparent'))
 
 -- name: register_root
 -- Agent 0: made once, whoever comes first.
