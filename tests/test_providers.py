@@ -235,9 +235,24 @@ def test_a_prompt_makes_the_offline_provider_call_tools_and_tell_what_they_gave(
         assert "count the files" in child.reply(timeout=20).text
 
 
+def test_one_line_may_ask_for_several_calls() -> None:
+    with ActorSystem.open(":memory:", provider=OfflineProvider()) as system:
+        line = '@fork {"prompt": "find growers", "name": "a"} @agents @fork{"prompt": "find cafes", "name": "b"}'
+        told = system.root.prompt(line).get(timeout=20).text.splitlines()
+        assert [text.split()[0] for text in told] == ["agents", "fork", "fork"]
+        said = [system.agent(name).reply(timeout=20).text for name in "ab"]
+        assert [text[:23] for text in said] == ["You said “find growers”", "You said “find cafes”. "]
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
-    [("@fork {oops", "as JSON"), ("@fork [1]", "must be a JSON object"), ("mail me@home {}", "You said")],
+    [
+        ("@fork {oops", "as JSON"),
+        ("@fork [1]", "must be a JSON object"),
+        ("@fork {} please", "what follows the arguments of @fork"),
+        ("mail me@home {}", "You said"),
+        ("@agents of mine", "You said"),
+    ],
 )
 def test_a_call_that_cannot_be_read_is_told_and_nothing_is_called(line: str, told: str) -> None:
     with ActorSystem.open(":memory:", provider=OfflineProvider()) as system:

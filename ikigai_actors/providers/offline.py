@@ -7,9 +7,10 @@ The answer depends on the prompts in the agent's history and on nothing else: fo
 answer differently, and the same history always gets the same answer. The model ``offline:slow`` has a pace of 0.05
 seconds.
 
-A prompt can make it call tools, a line for each call, with the arguments as JSON; it then tells what they gave:
+A prompt can make it call tools, several on a line or on lines of their own, with the arguments as JSON; it then tells
+what they gave:
 
-    @fork {"prompt": "count the files", "name": "counter"}
+    @fork {"prompt": "count the files", "name": "counter"} @fork {"prompt": "read them"}
     @agents
 """
 
@@ -17,6 +18,7 @@ import asyncio
 import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from ikigai_actors.assembly import GO_ON, OPENING
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, ToolCall, Usage
@@ -25,7 +27,7 @@ SLOW_PACE = 0.05
 """Seconds between the words of the model ``slow``."""
 
 _WORD = re.compile(r"\S+\s*")
-_COMMAND = re.compile(r"@(?P<name>[A-Za-z0-9_-]+)\s*(?P<arguments>\{.*|\[.*|)")
+_CALL = re.compile(r"@(?P<name>[A-Za-z0-9_-]+)(?:\s+|(?=[{\[])|$)")
 _SHOWN = 40
 """How much of a prompt is repeated, in characters."""
 _LAST = 3
@@ -91,18 +93,35 @@ def recall(prompts: list[str]) -> str:
 def _commands(prompt: str, position: int) -> tuple[ToolCall, ...] | str | None:
     """The calls that a prompt's lines ask for; a text that says what is wrong with one; None when there are none."""
     calls: list[ToolCall] = []
-    for line in prompt.splitlines():
-        found = _COMMAND.fullmatch(line.strip())
-        if found is None:
-            continue
-        try:
-            arguments = json.loads(found["arguments"] or "{}")
-        except ValueError as error:
-            return f"I cannot read the arguments of @{found['name']} as JSON: {error}."
-        if not isinstance(arguments, dict):
-            return f"The arguments of @{found['name']} must be a JSON object, such as {{}}."
-        calls.append(ToolCall(found["name"], arguments, f"offline_{position}_{len(calls)}"))
+    try:
+        for line in prompt.splitlines():
+            for name, arguments in _calls(line.strip()):
+                calls.append(ToolCall(name, arguments, f"offline_{position}_{len(calls)}"))
+    except ValueError as error:
+        return str(error)
     return tuple(calls) or None
+
+
+def _calls(line: str) -> list[tuple[str, dict[str, Any]]]:
+    """The calls of a line that holds nothing else; none when it is text. Raises `ValueError` for wrong arguments."""
+    calls: list[tuple[str, dict[str, Any]]] = []
+    place, given = 0, False
+    while (found := _CALL.match(line, place)) is not None:
+        name, place = found["name"], found.end()
+        arguments: Any = {}
+        if line[place : place + 1] in ("{", "["):
+            given = True
+            try:
+                arguments, place = json.JSONDecoder().raw_decode(line, place)
+            except ValueError as error:
+                raise ValueError(f"I cannot read the arguments of @{name} as JSON: {error}.") from error
+        if not isinstance(arguments, dict):
+            raise ValueError(f"The arguments of @{name} must be a JSON object, such as {{}}.")
+        calls.append((name, arguments))
+        place += len(line[place:]) - len(line[place:].lstrip())
+    if place < len(line) and given:
+        raise ValueError(f"I cannot read what follows the arguments of @{calls[-1][0]}: {_quoted(line[place:])}.")
+    return calls if place == len(line) else []
 
 
 def _told(request: Request) -> str:
