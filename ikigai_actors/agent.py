@@ -72,10 +72,7 @@ class AgentActor(Performer):
         self._later.extend(last.commands)
         self._restarted: Restarted | None = None
         self._heir: AgentActor | None = None
-        self._epitaph = f"Agent {origin.uuid} acts no more on this host."
-
-    def __str__(self) -> str:
-        return f"agent {self.state.uuid}"
+        self._epitaph = ""
 
     def begin(self, log: Log) -> None:
         """Release a child that was just born: its log is at hand, and a turn that it was born with goes on at once."""
@@ -311,7 +308,11 @@ class AgentActor(Performer):
         """Nobody is left waiting for an agent that acts no more; one that crashed is the business of its supervisor."""
         if reason is not None:
             self._leave_remains(Exit.CRASH, f"{type(reason).__name__}: {reason}")
-        self._end(ActorGone(self._epitaph, self.state.uuid))
+        self._end(self._gone())
+
+    def _gone(self) -> ActorGone:
+        uuid = self.state.uuid
+        return ActorGone(self._epitaph or f"Agent {uuid} acts no more on this host.", uuid)
 
     def _leave_remains(self, end: Exit | None, why: str = "") -> None:
         """Have the agent made anew, with all who wait. Whether a unit in flight came true is not known here."""
@@ -345,5 +346,5 @@ class AgentActor(Performer):
         elif isinstance(caller, Future) and self._heir is not None:
             self._heir.actor_ref.tell(message)
         elif isinstance(caller, Future):
-            caller.settle(ActorGone(self._epitaph, self.state.uuid))
+            caller.settle(self._gone())
         super().refuse(envelope)

@@ -193,16 +193,23 @@ class Keeper:
             self._perform(SendSignal(uuid, Signal.KILL, self._clock.now_ms(), reason=reason, handled=True))
 
     def _handle_signals(self) -> None:
-        for agent, number, signal, spread, turn in self._store.read(lambda tx: tx.run("new_signals")):
-            hit = self._store.read(lambda tx, agent=agent, spread=spread: whom(tx, agent, bool(spread)))  # type: ignore[misc]
-            self._population.catch_up(hit)
-            if signal == Signal.INT:
-                for record in hit:
-                    self._population.interrupt(record.uuid, turn if record.uuid == agent else record.turn)
-            self._store.write(
-                lambda tx, agent=agent, number=number: tx.run("handle_signals", agent=agent, id=number)  # type: ignore[misc]
-            )
-        self._watch_deadlines()
+        """Carry out what other processes sent: the registry has it already, what is left is the actors."""
+        signals = self._store.read(lambda tx: tx.run("new_signals"))
+        for agent, number, signal, spread, turn in signals:
+            self._carry_out_signal(agent, signal, bool(spread), turn)
+            self._mark_handled(agent, number)
+        if signals:
+            self._watch_deadlines()
+
+    def _carry_out_signal(self, agent: str, signal: str, spread: bool, turn: int) -> None:
+        hit = self._store.read(lambda tx: whom(tx, agent, spread))
+        self._population.catch_up(hit)
+        if signal == Signal.INT:
+            for record in hit:
+                self._population.interrupt(record.uuid, turn if record.uuid == agent else record.turn)
+
+    def _mark_handled(self, agent: str, number: int) -> None:
+        self._store.write(lambda tx: tx.run("handle_signals", agent=agent, id=number))
 
 
 def supervisor_of(tx: Transaction, uuid: str, now: int) -> otp.Supervisor:

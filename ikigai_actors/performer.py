@@ -37,6 +37,9 @@ class Performer(PooledActor):
         self._loading = False
         self.tally = Tally(runtime.clock)
 
+    def __str__(self) -> str:
+        return f"agent {self.state.uuid}"
+
     def statistics(self) -> AgentStatistics:
         """What it does, and has done since the actor was made. Any thread may ask; nothing waits."""
         return self.tally.report(self.state.shown.value, self.waiting)
