@@ -50,6 +50,10 @@ _OVERLOADED = "The service is overloaded or failing: wait, then prompt again"
 _BY_TYPE = {"rate_limit_error": 429, "authentication_error": 401, "permission_error": 403, "invalid_request_error": 400}
 
 
+AT_ONCE = 8
+"""Requests that are made up in one turn of the event loop."""
+
+
 class AnthropicProvider:
     """Answers with a model of Anthropic's.
 
@@ -84,7 +88,7 @@ class AnthropicProvider:
         self._options: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
         self._client: AsyncAnthropic | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._door = asyncio.Lock()
+        self._door = asyncio.Semaphore(AT_ONCE)
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
         """Ask the model and stream its reply.
@@ -125,14 +129,14 @@ class AnthropicProvider:
             await client.close()
 
     async def _enter(self) -> None:
-        """Let requests in one by one, and the event loop look at the others' connections in between.
+        """Let requests in a few at a time, and the event loop look at the others' connections in between.
 
         When a thousand start in the same moment, their connections would else wait for the last one to be made up, and
         time out.
         """
         loop = asyncio.get_running_loop()
         if self._loop is not loop:  # connections cannot go from one loop to another
-            self._client, self._door, self._loop = None, asyncio.Lock(), loop
+            self._client, self._door, self._loop = None, asyncio.Semaphore(AT_ONCE), loop
         async with self._door:
             if self._client is None:
                 await asyncio.to_thread(_import_client)  # on this thread it would stop every other agent's stream
