@@ -20,7 +20,7 @@ PATIENCE = 60.0
 COMMAND = [sys.executable, "-W", "error", "-m", "ikigai_actors"]
 
 # The terminal becomes the one that Ctrl-C of the new session goes through; then the program takes this one's place.
-_AT_TERMINAL = (
+AT_TERMINAL = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
 )
 
@@ -69,7 +69,7 @@ class Program:
         """Start it at a terminal of its own, 200 columns wide."""
         ours, theirs = pty.openpty()
         termios.tcsetwinsize(theirs, (50, 200))
-        command: Sequence[str] = [sys.executable, "-c", _AT_TERMINAL, *COMMAND, *arguments]
+        command: Sequence[str] = [sys.executable, "-c", AT_TERMINAL, *COMMAND, *arguments]
         process = subprocess.Popen(
             command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment(), start_new_session=True
         )

@@ -41,6 +41,7 @@ LAYERS = (
     {"threads"},
     {"restarts"},
     {"deaths", "documents"},
+    {"scrollback"},
     {"units", "registry", "log", "mailbox"},
     {"locks"},
     {"store"},
@@ -62,6 +63,8 @@ LIBRARIES = {
     "click": {"shell"},
     "filelock": {"host"},
     "platformdirs": {"store", "shell"},
+    "rich": {"shell"},
+    "textual": {"shell"},
 }
 """Which parts may import a library."""
 
@@ -128,3 +131,9 @@ def test_supervisors_know_nothing_of_models_databases_or_threads(path: Path) -> 
 @pytest.mark.parametrize("path", sources("ikigai_actors") + sources("supervisors"), ids=module_of)
 def test_a_file_is_one_noun_of_350_lines_at_most(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 350
+
+
+@pytest.mark.parametrize("path", sources("ikigai_actors"), ids=module_of)
+def test_only_the_application_draws_on_a_screen(path: Path) -> None:
+    drawing = {module.split(".")[0] for module in imports(path)} & {"textual", "rich"}
+    assert not drawing or module_of(path).startswith("ikigai_actors.shell.app")

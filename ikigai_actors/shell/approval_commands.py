@@ -2,14 +2,13 @@
 
 import click
 
+from ikigai_actors.shell.desk import Desk, named
 from ikigai_actors.shell.questions import described
-from ikigai_actors.shell.session import Shell
-from ikigai_actors.shell.told import named
 
 
 @click.command("/approvals")
 @click.pass_obj
-def list_approvals(shell: Shell) -> None:
+def list_approvals(shell: Desk) -> None:
     """List the calls that wait for your approval.
 
     They wait until you decide, also when the shell is left and started again. Other agents go on meanwhile.
@@ -24,7 +23,7 @@ def list_approvals(shell: Shell) -> None:
 @click.argument("number", metavar="[N]", type=click.IntRange(min=1), required=False)
 @click.option("--always", is_flag=True, help="This agent need not ask for this tool again.")
 @click.pass_obj
-def approve(shell: Shell, number: int | None, always: bool) -> None:
+def approve(shell: Desk, number: int | None, always: bool) -> None:
     """Let a call run that waits for approval.
 
     N is its number in /approvals; without it, the first call of the current agent.
@@ -35,7 +34,7 @@ def approve(shell: Shell, number: int | None, always: bool) -> None:
 @click.command("/deny")
 @click.argument("words", metavar="[N] [REASON]", nargs=-1)
 @click.pass_obj
-def deny(shell: Shell, words: tuple[str, ...]) -> None:
+def deny(shell: Desk, words: tuple[str, ...]) -> None:
     """Refuse a call that waits for approval.
 
     N is its number in /approvals; without it, the first call of the current agent. The model is told the REASON.

@@ -2,6 +2,7 @@
 
     ikigai                          the shell
     ikigai --mcp "uvx some-server"  the same, with the tools of an MCP server
+    ikigai --plain                  the same in lines, not on the whole screen
     ikigai < questions.txt          the same, by a pipe
     ikigai agents [--all] [--json]  who exists; works beside a running shell
     ikigai send AGENT TEXT          sends a mail; works beside a running shell
@@ -21,7 +22,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
@@ -29,9 +30,7 @@ from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.shell.screen import one_line
 
 if TYPE_CHECKING:
-    from ikigai_actors.shell.keyboard import Keyboard
-    from ikigai_actors.shell.screen import Screen
-    from ikigai_actors.shell.session import Shell
+    from ikigai_actors.shell.keyboard import Complete, Keyboard
     from ikigai_actors.system import ActorSystem
     from ikigai_actors.toolsets import Toolset
 
@@ -48,6 +47,8 @@ class Options:
     workspace: str | None = None
     mcp: tuple[str, ...] = ()
     yes: bool = False
+    plain: bool = False
+    follow: bool = True
 
     def tools(self) -> "list[Toolset]":
         """What agents get beside what they always have. Raises `BadInput`."""
@@ -81,11 +82,13 @@ class Options:
 @click.option("--workspace", metavar="DIR", help="Give agents tools for the files of a directory, and bash.")
 @click.option("--mcp", metavar="COMMAND", multiple=True, help="Attach the tools of an MCP server.  Repeatable.")
 @click.option("--yes", is_flag=True, help="Approve every call of every tool without asking. For the reckless.")
+@click.option("--plain", is_flag=True, help="Lines instead of the whole screen; so it is by a pipe, and for TERM=dumb.")
+@click.option("--follow/--no-follow", default=True, help="Whether /fork goes to the child.  [default: it does]")
 @click.pass_context
 def cli(context: click.Context, /, **options: Any) -> None:
     """Talk to LLM agents that fork, remember, and survive a restart.
 
-    Without a command: the shell. It reads lines from the terminal, or from a pipe; /help there lists its commands.
+    Without a command: the shell, on the whole screen of a terminal, or in lines; /help there lists its commands.
     """
     context.obj = Options(**options)
     if context.invoked_subcommand is None:
@@ -198,46 +201,82 @@ def _send_signal(options: Options, name: str, agent: str, *, cascade: bool, reas
 
 
 def _shell(options: Options) -> int:
-    """The shell, at a terminal or by a pipe; returns the exit status."""
+    """The shell, on a whole screen, at a terminal or by a pipe; returns the exit status."""
+    from ikigai_actors.system import ActorSystem
+
+    default = options.default_provider()
+    interactive = _are_terminals(sys.stdin, sys.stdout)
+    notices = [] if default is not None or os.environ.get("ANTHROPIC_API_KEY") else [NO_KEY]
+    with ActorSystem.open(
+        options.database, default, tools=options.tools(), approvals=options.approvals(interactive)
+    ) as system:
+        # Textual draws on standard error.
+        full_screen = interactive and _are_terminals(sys.stderr) and os.environ.get("TERM", "") not in ("", "dumb")
+        if full_screen and not options.plain:
+            return _application(system, options, notices)
+        return _line_mode(system, options, interactive, notices)
+
+
+def _are_terminals(*streams: "TextIO | None") -> bool:
+    return all(stream is not None and stream.isatty() for stream in streams)
+
+
+def _application(system: "ActorSystem", options: Options, notices: list[str]) -> int:
+    from ikigai_actors.shell.app.application import Application
+    from ikigai_actors.shell.app.logs import logged_to
+    from ikigai_actors.shell.interrupts import Interrupts
+    from ikigai_actors.shell.line import leaving
+
+    provider = options.default_provider() or ("anthropic" if os.environ.get("ANTHROPIC_API_KEY") else "offline")
+    told = [f"{_greeting(system)} · F1 keys, /help commands", *notices]
+    application = Application(system, _home() / "history", options.follow, provider, told)
+    with logged_to(_home() / "ikigai.log", application.feed.notice):
+        status = application.run_it()
+    Interrupts().install()  # nothing tears the closing
+    if notice := leaving(system):
+        click.echo(notice, err=True)
+    return status
+
+
+def _line_mode(system: "ActorSystem", options: Options, interactive: bool, notices: list[str]) -> int:
+    from ikigai_actors.shell.completion import completions
     from ikigai_actors.shell.interrupts import Interrupts
     from ikigai_actors.shell.line import LineMode
     from ikigai_actors.shell.screen import Screen
     from ikigai_actors.shell.session import Shell
-    from ikigai_actors.system import ActorSystem
 
-    default = options.default_provider()
-    interactive = sys.stdin is not None and sys.stdout is not None and sys.stdin.isatty() and sys.stdout.isatty()
-    with ActorSystem.open(
-        options.database, default, tools=options.tools(), approvals=options.approvals(interactive)
-    ) as system:
-        interrupts, screen = Interrupts().install(), Screen()
-        shell = Shell(system, _keyboard(system, screen, interactive), screen, interrupts)
-        if shell.keyboard.interactive:
-            _greet(shell)
-        if default is None and not os.environ.get("ANTHROPIC_API_KEY"):
-            screen.notice(NO_KEY)
-        return LineMode(shell).run()
+    interrupts, screen = Interrupts().install(), Screen()
+    keyboard = _keyboard(interactive, lambda line: completions(shell.current, line), screen.styled)
+    shell = Shell(system, keyboard, screen, interrupts, options.follow)
+    if keyboard.interactive:
+        screen.notice(_greeting(system))
+        screen.notice("Text prompts the agent that the prompt names; /help lists the commands; Ctrl-D leaves.")
+    for notice in notices:
+        screen.notice(notice)
+    return LineMode(shell).run()
 
 
-def _keyboard(system: "ActorSystem", screen: "Screen", interactive: bool) -> "Keyboard":
-    from ikigai_actors.shell.commands import completions
+def _keyboard(interactive: bool, complete: "Complete", styled: bool) -> "Keyboard":
     from ikigai_actors.shell.keyboard import Pipe, Terminal
-    from ikigai_actors.store.location import user_home
 
     if not interactive:
         return Pipe(sys.stdin.buffer if sys.stdin is not None else None)
-    home = Path(os.environ.get("IKIGAI_HOME") or user_home()).expanduser()
-    return Terminal(home / "history", lambda line: completions(system, line), screen.styled)
+    return Terminal(_home() / "history", complete, styled)
 
 
-def _greet(shell: "Shell") -> None:
+def _home() -> Path:
+    """The directory of what belongs to the user rather than to a database."""
+    from ikigai_actors.store.location import user_home
+
+    return Path(os.environ.get("IKIGAI_HOME") or user_home()).expanduser()
+
+
+def _greeting(system: "ActorSystem") -> str:
     from importlib.metadata import version
 
     from ikigai_actors.shell.tree import summary
 
-    screen, system = shell.screen, shell.system
-    screen.notice(f"ikigai {version('ikigai-actors')} · {system.store.location} · {summary(system.agents())}")
-    screen.notice("Text prompts the agent that the prompt names; /help lists the commands; Ctrl-D leaves.")
+    return f"ikigai {version('ikigai-actors')} · {system.store.location} · {summary(system.agents())}"
 
 
 def _log_in_lines() -> None:

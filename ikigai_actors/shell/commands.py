@@ -15,12 +15,11 @@ import click
 from ikigai_actors import registry
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.shell import approval_commands, life_commands
+from ikigai_actors.shell.desk import Desk
 from ikigai_actors.shell.document_commands import doc
 from ikigai_actors.shell.mail_commands import check_mail, delete_mail, filter_mail, read_mail, send
 from ikigai_actors.shell.pages import context_page, history_page
-from ikigai_actors.shell.session import Shell
 from ikigai_actors.shell.tree import tree_lines
-from ikigai_actors.system import ActorSystem
 
 
 class SlashCommands(click.Group):
@@ -46,7 +45,7 @@ for _command in (check_mail, delete_mail, doc, filter_mail, read_mail, send):
     commands.add_command(_command)
 
 
-def run(shell: Shell, line: str) -> None:
+def run(shell: Desk, line: str) -> None:
     """Run a line that begins with a slash. Raises the library's errors; those of the line itself are told."""
     try:
         words = shlex.split(line)
@@ -60,15 +59,6 @@ def run(shell: Shell, line: str) -> None:
         shell.screen.error(f"{error.format_message().rstrip('.')}." + (f" Try {usage} --help." if usage else ""))
     except click.ClickException as error:
         shell.screen.error(error.format_message())
-
-
-def completions(system: ActorSystem, line: str) -> list[str]:
-    """What a line may become at the Tab key: commands, and after some of them the names of the living."""
-    verb, blank, _ = line.partition(" ")
-    if blank and verb in ("/switch", "/send"):
-        names = [record.name for record in system.agents() if record.living and record.name]
-        return [text for text in (f"{verb} {name}" for name in sorted(names)) if text.startswith(line)]
-    return [f"{name} " for name in sorted(commands.commands) if name.startswith(line)]
 
 
 GUIDE = """
@@ -87,20 +77,21 @@ Words = tuple[str, ...]
 @click.argument("prompt", required=False)
 @click.option("--name", help="A name for the child, unique among the living.")
 @click.option("--model", help="Its model, as provider:model; else the one of this agent.")
+@click.option("--follow/--no-follow", default=None, help="Go to the child, or stay.  [as ikigai was started]")
 @click.pass_obj
-def fork(shell: Shell, prompt: str | None, name: str | None, model: str | None) -> None:
+def fork(shell: Desk, prompt: str | None, name: str | None, model: str | None, follow: bool | None) -> None:
     """Fork the current agent and go to the child.
 
     The child remembers all that was said before. With a PROMPT (in quotes) it answers at once. The fork of a busy agent
     waits for the end of its turn; you can go on meanwhile, and are told.
     """
-    shell.fork(prompt, name, model)
+    shell.fork(prompt, name, model, follow)
 
 
 @commands.command("/agents")
 @click.option("--all", "dead_too", is_flag=True, help="Show the dead too.")
 @click.pass_obj
-def agents(shell: Shell, dead_too: bool) -> None:
+def agents(shell: Desk, dead_too: bool) -> None:
     """Show the tree of agents.
 
     * stands at the current one. Each line has the beginning of the uuid, the name, the state, and two counts of
@@ -115,7 +106,7 @@ def agents(shell: Shell, dead_too: bool) -> None:
 @commands.command("/switch")
 @click.argument("agent", metavar="ID")
 @click.pass_obj
-def switch(shell: Shell, agent: str) -> None:
+def switch(shell: Desk, agent: str) -> None:
     """Go to an agent.
 
     ID is its name, or 4 or more characters of its uuid. The agent that you leave goes on with what it does.
@@ -125,7 +116,7 @@ def switch(shell: Shell, agent: str) -> None:
 
 @commands.command("/parent")
 @click.pass_obj
-def parent(shell: Shell) -> None:
+def parent(shell: Desk) -> None:
     """Go up: to the agent that looks after this one."""
     above = shell.current.supervisor
     if above is None:
@@ -136,7 +127,7 @@ def parent(shell: Shell) -> None:
 
 @commands.command("/child")
 @click.pass_obj
-def child(shell: Shell) -> None:
+def child(shell: Desk) -> None:
     """Go down: to the newest child of this agent."""
     records = [record for record in _children(shell, shell.current.uuid) if record.living]
     if not records:
@@ -148,21 +139,21 @@ def child(shell: Shell) -> None:
 
 @commands.command("/next")
 @click.pass_obj
-def next_sibling(shell: Shell) -> None:
+def next_sibling(shell: Desk) -> None:
     """Go to the next sibling, from the last to the first."""
     _go_sideways(shell, 1)
 
 
 @commands.command("/prev")
 @click.pass_obj
-def previous_sibling(shell: Shell) -> None:
+def previous_sibling(shell: Desk) -> None:
     """Go to the previous sibling, from the first to the last."""
     _go_sideways(shell, -1)
 
 
 @commands.command("/clear")
 @click.pass_obj
-def clear(shell: Shell) -> None:
+def clear(shell: Desk) -> None:
     """Begin anew: the agent forgets what was said.
 
     Its marks go too; its settings stay. Its children are not affected, and nothing is deleted from the database.
@@ -173,7 +164,7 @@ def clear(shell: Shell) -> None:
 @commands.command("/mark")
 @click.argument("label", nargs=-1)
 @click.pass_obj
-def mark(shell: Shell, label: Words) -> None:
+def mark(shell: Desk, label: Words) -> None:
     """Set a mark to come back to by /rewind.
 
     Labels may repeat: the latest counts.
@@ -185,7 +176,7 @@ def mark(shell: Shell, label: Words) -> None:
 @commands.command("/rewind")
 @click.argument("label", nargs=-1)
 @click.pass_obj
-def rewind(shell: Shell, label: Words) -> None:
+def rewind(shell: Desk, label: Words) -> None:
     """Go back to the latest mark, or to the one named LABEL.
 
     Inherited marks count too. Settings stay as they are.
@@ -197,7 +188,7 @@ def rewind(shell: Shell, label: Words) -> None:
 
 @commands.command("/context")
 @click.pass_obj
-def context(shell: Shell) -> None:
+def context(shell: Desk) -> None:
     """Show what the agent has in mind.
 
     Messages, tokens, settings, marks, and where its history is stored.
@@ -210,7 +201,7 @@ def context(shell: Shell) -> None:
 @commands.command("/history")
 @click.argument("count", metavar="[N]", type=click.IntRange(min=1), default=10)
 @click.pass_obj
-def history(shell: Shell, count: int) -> None:
+def history(shell: Desk, count: int) -> None:
     """Show the latest N messages of the agent's history.
 
     10 when N is left out; < stands at inherited ones.
@@ -225,7 +216,7 @@ def history(shell: Shell, count: int) -> None:
 @commands.command("/model")
 @click.argument("name", required=False)
 @click.pass_obj
-def model(shell: Shell, name: str | None) -> None:
+def model(shell: Desk, name: str | None) -> None:
     """Show the agent's model, or set it as provider:model.
 
     An empty NAME ("") removes the setting: the shell's default answers. Children inherit it.
@@ -236,7 +227,7 @@ def model(shell: Shell, name: str | None) -> None:
 @commands.command("/system")
 @click.argument("text", nargs=-1)
 @click.pass_obj
-def system(shell: Shell, text: Words) -> None:
+def system(shell: Desk, text: Words) -> None:
     """Show the agent's system prompt, or set it.
 
     TEXT is all that follows; an empty one ("") removes the setting. Children inherit it.
@@ -247,7 +238,7 @@ def system(shell: Shell, text: Words) -> None:
 @commands.command("/tools")
 @click.argument("name", required=False)
 @click.pass_obj
-def tools(shell: Shell, name: str | None) -> None:
+def tools(shell: Desk, name: str | None) -> None:
     """List the tools that the agent's model is offered, or explain one.
 
     NAME shows its whole description and the schema of its arguments.
@@ -267,7 +258,7 @@ def tools(shell: Shell, name: str | None) -> None:
 
 @commands.command("/resume")
 @click.pass_obj
-def resume(shell: Shell) -> None:
+def resume(shell: Desk) -> None:
     """Go on with the turn that a crash cut off.
 
     Its prompt is sent again.
@@ -280,7 +271,7 @@ def resume(shell: Shell) -> None:
 @click.pass_context
 def show_help(ctx: click.Context, command: str | None) -> None:
     """List the commands, or explain one."""
-    shell: Shell = ctx.obj
+    shell: Desk = ctx.obj
     assert ctx.parent is not None  # it runs within the group
     if command is None:
         shell.screen.line(_overview(ctx.parent))
@@ -293,20 +284,20 @@ def show_help(ctx: click.Context, command: str | None) -> None:
 
 @commands.command("/exit")
 @click.pass_obj
-def leave(shell: Shell) -> None:
+def leave(shell: Desk) -> None:
     """Leave. So does Ctrl-D."""
-    shell.leaving = True
+    shell.leave()
 
 
 for command in (*approval_commands.COMMANDS, *life_commands.COMMANDS):
     commands.add_command(command)
 
 
-def _children(shell: Shell, uuid: str) -> list[AgentRecord]:
+def _children(shell: Desk, uuid: str) -> list[AgentRecord]:
     return shell.system.store.read(lambda tx: registry.children(tx, uuid))
 
 
-def _go_sideways(shell: Shell, step: int) -> None:
+def _go_sideways(shell: Desk, step: int) -> None:
     here = shell.current.record
     family = _children(shell, here.supervisor_uuid) if here.supervisor_uuid is not None else [here]
     row = [record.uuid for record in family if record.living or record.uuid == here.uuid]
@@ -316,7 +307,7 @@ def _go_sideways(shell: Shell, step: int) -> None:
         shell.go_to(shell.system.handle(row[(row.index(here.uuid) + step) % len(row)]))
 
 
-def _setting(shell: Shell, key: str, value: str | None) -> None:
+def _setting(shell: Desk, key: str, value: str | None) -> None:
     """Show a setting, or set it; empty text removes it."""
     if value is None:
         shown = shell.current.context().settings.get(key)

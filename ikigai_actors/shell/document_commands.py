@@ -8,7 +8,7 @@ import click
 from ikigai_actors.documents import BODY_LIMIT, DocumentVersion
 from ikigai_actors.errors import BadInput, DocumentNotFound, IkigaiError
 from ikigai_actors.messages import storable
-from ikigai_actors.shell.session import Shell
+from ikigai_actors.shell.desk import Desk
 
 _Expect = click.IntRange(min=0)
 
@@ -27,7 +27,7 @@ def doc(ctx: click.Context) -> None:
 @doc.command("list")
 @click.argument("prefix", default="")
 @click.pass_obj
-def list_documents(shell: Shell, prefix: str) -> None:
+def list_documents(shell: Desk, prefix: str) -> None:
     """List the documents whose paths begin with PREFIX."""
     _list(shell, prefix)
 
@@ -36,7 +36,7 @@ def list_documents(shell: Shell, prefix: str) -> None:
 @click.argument("path")
 @click.option("--version", metavar="N", type=click.IntRange(min=1), help="An earlier version.")
 @click.pass_obj
-def show(shell: Shell, path: str, version: int | None) -> None:
+def show(shell: Desk, path: str, version: int | None) -> None:
     """Show a document."""
     shell.screen.line(shell.system.documents.read(path, version).body)
 
@@ -47,7 +47,7 @@ def show(shell: Shell, path: str, version: int | None) -> None:
 @click.option("--file", "file", type=click.File("rb"), help="Take the text from a file.")
 @click.option("--expect", metavar="N", type=_Expect, help="Only if N is the latest version; 0: if there is none.")
 @click.pass_obj
-def write(shell: Shell, path: str, text: tuple[str, ...], file: BinaryIO | None, expect: int | None) -> None:
+def write(shell: Desk, path: str, text: tuple[str, ...], file: BinaryIO | None, expect: int | None) -> None:
     """Write a document: TEXT, a file, or what you make of it in $EDITOR.
 
     The editor opens when nothing is given, and what it leaves is not written over what somebody wrote meanwhile.
@@ -58,7 +58,7 @@ def write(shell: Shell, path: str, text: tuple[str, ...], file: BinaryIO | None,
         _write(shell, path, _decoded(file), expect)
     elif text:
         _write(shell, path, " ".join(text), expect)
-    elif shell.keyboard.interactive:
+    elif shell.attended:
         _edit(shell, path, expect)
     else:
         raise click.UsageError("Give TEXT or --file; an editor needs a terminal.")
@@ -68,7 +68,7 @@ def write(shell: Shell, path: str, text: tuple[str, ...], file: BinaryIO | None,
 @click.argument("path")
 @click.option("--expect", metavar="N", type=_Expect, help="Only if N is the latest version.")
 @click.pass_obj
-def delete(shell: Shell, path: str, expect: int | None) -> None:
+def delete(shell: Desk, path: str, expect: int | None) -> None:
     """Delete a document; its versions stay readable."""
     author = shell.current
     version = shell.wait_for(lambda: shell.system.documents.delete(path, author=author, expect=expect))
@@ -78,13 +78,13 @@ def delete(shell: Shell, path: str, expect: int | None) -> None:
 @doc.command("log")
 @click.argument("path")
 @click.pass_obj
-def log(shell: Shell, path: str) -> None:
+def log(shell: Desk, path: str) -> None:
     """List the versions of a document."""
     for version in shell.system.documents.log(path):
         shell.screen.line(_told(shell, version))
 
 
-def _list(shell: Shell, prefix: str) -> None:
+def _list(shell: Desk, prefix: str) -> None:
     documents = shell.system.documents.list(prefix)
     for latest in documents:
         shell.screen.line(f"{latest.path}  {_told(shell, latest)}")
@@ -92,7 +92,7 @@ def _list(shell: Shell, prefix: str) -> None:
         shell.screen.line("No documents.")
 
 
-def _told(shell: Shell, version: DocumentVersion) -> str:
+def _told(shell: Desk, version: DocumentVersion) -> str:
     by = shell.system.handle(version.author).record.short if version.author is not None else None
     return version.told(by)
 
@@ -111,20 +111,20 @@ def _decoded(file: BinaryIO) -> str:
         raise BadInput(f"{file.name} cannot be read: {error.strerror}.") from error
 
 
-def _write(shell: Shell, path: str, body: str, expect: int | None) -> None:
+def _write(shell: Desk, path: str, body: str, expect: int | None) -> None:
     author = shell.current
     version = shell.wait_for(lambda: shell.system.documents.write(path, body, author=author, expect=expect))
     shell.screen.line(f"{path}: version {version}")
 
 
-def _edit(shell: Shell, path: str, expect: int | None) -> None:
+def _edit(shell: Desk, path: str, expect: int | None) -> None:
     """Let a person change a document. What cannot be written is kept in a file: it was work."""
     try:
         before = shell.system.documents.read(path)
         text, version = before.body, before.version
     except DocumentNotFound as missing:
         text, version = "", missing.version
-    body = click.edit(text, extension=".md")
+    body = shell.edit(text)
     if body is None:
         shell.screen.line("Nothing was changed.")
         return

@@ -3,8 +3,7 @@
 import click
 
 from ikigai_actors.ref import AgentRef
-from ikigai_actors.shell.session import Shell
-from ikigai_actors.shell.told import named
+from ikigai_actors.shell.desk import Desk, named
 from supervisors.orphans import OrphanPolicy
 from supervisors.signals import Signal
 from supervisors.strategies import Strategy
@@ -15,7 +14,7 @@ from supervisors.strategies import Strategy
 @click.option("--cascade", is_flag=True, help="All its descendants too, at once.")
 @click.option("--reason", default="", help="Why; it stands in the registry.")
 @click.pass_obj
-def kill(shell: Shell, agent: str | None, cascade: bool, reason: str) -> None:
+def kill(shell: Desk, agent: str | None, cascade: bool, reason: str) -> None:
     """End an agent at once; without ID the current one.
 
     What becomes of its children its orphan policy says: see /orphans.
@@ -36,7 +35,7 @@ def kill(shell: Shell, agent: str | None, cascade: bool, reason: str) -> None:
 @click.option("--cascade", is_flag=True, help="All its descendants too.")
 @click.option("--grace", metavar="SECONDS", type=click.FloatRange(min=0), default=30.0, help="TERM: then it is killed.")
 @click.pass_obj
-def signal(shell: Shell, name: str, agent: str | None, cascade: bool, grace: float) -> None:
+def signal(shell: Desk, name: str, agent: str | None, cascade: bool, grace: float) -> None:
     """Send a signal to an agent; without ID to the current one.
 
     INT ends its turn. STOP pauses it after its step, CONT lets it go on. TERM lets it finish its turn and die. KILL
@@ -52,7 +51,7 @@ def signal(shell: Shell, name: str, agent: str | None, cascade: bool, grace: flo
 @click.command("/finish")
 @click.argument("text", nargs=-1)
 @click.pass_obj
-def finish(shell: Shell, text: tuple[str, ...]) -> None:
+def finish(shell: Desk, text: tuple[str, ...]) -> None:
     """End the current agent after its turn: the normal end. TEXT is its result, mailed to its supervisor."""
     agent = shell.current
     shell.wait_for(lambda: agent.exit(" ".join(text)))
@@ -63,7 +62,7 @@ def finish(shell: Shell, text: tuple[str, ...]) -> None:
 @click.command("/adopt")
 @click.argument("agent", metavar="ID")
 @click.pass_obj
-def adopt(shell: Shell, agent: str) -> None:
+def adopt(shell: Desk, agent: str) -> None:
     """Have the current agent look after another one, which goes on if it was stopped."""
     child, by = shell.system.agent(agent), shell.current
     shell.wait_for(lambda: by.adopt(child))
@@ -73,7 +72,7 @@ def adopt(shell: Shell, agent: str) -> None:
 @click.command("/orphans")
 @click.argument("policy", type=click.Choice([one.value for one in OrphanPolicy]), required=False)
 @click.pass_obj
-def orphans(shell: Shell, policy: str | None) -> None:
+def orphans(shell: Desk, policy: str | None) -> None:
     """Show or set what becomes of the agent's children when it dies.
 
     reparent: its nearest living ancestor looks after them. cascade: they die too. stop: as reparent, and they pause.
@@ -92,7 +91,7 @@ def orphans(shell: Shell, policy: str | None) -> None:
 @click.option("--intensity", type=click.IntRange(min=0), help="Restarts within the period, before it gives up.")
 @click.option("--period", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="See intensity.")
 @click.pass_obj
-def supervise(shell: Shell, strategy: str | None, intensity: int | None, period: float | None) -> None:
+def supervise(shell: Desk, strategy: str | None, intensity: int | None, period: float | None) -> None:
     """Show or set how the agent restarts its children when they crash."""
     agent = shell.current
     if (strategy, intensity, period) != (None, None, None):
@@ -104,5 +103,5 @@ def supervise(shell: Shell, strategy: str | None, intensity: int | None, period:
 COMMANDS = (kill, signal, finish, adopt, orphans, supervise)
 
 
-def _agent(shell: Shell, text: str | None) -> AgentRef:
+def _agent(shell: Desk, text: str | None) -> AgentRef:
     return shell.current if text is None else shell.system.agent(text)

@@ -16,6 +16,7 @@ import logging
 from ikigai_actors.errors import BadInput, IkigaiError, SystemClosed
 from ikigai_actors.shell import commands
 from ikigai_actors.shell.session import Shell
+from ikigai_actors.system import ActorSystem
 
 logger = logging.getLogger(__name__)
 
@@ -98,6 +99,13 @@ class LineMode:
         shell = self._shell
         if not shell.keyboard.interactive and not shell.leaving:
             shell.finish()
-        elif working := shell.system.statistics().working:
-            turns = "a turn that is" if working == 1 else f"{working} turns that are"
-            shell.screen.notice(f"Leaving {turns} in progress: next time shown as interrupted, and /resume goes on.")
+        elif notice := leaving(shell.system):
+            shell.screen.notice(notice)
+
+
+def leaving(system: ActorSystem) -> str | None:
+    """What a person is told who leaves turns in progress; None when there are none."""
+    if not (working := system.statistics().working):
+        return None
+    turns = "a turn that is" if working == 1 else f"{working} turns that are"
+    return f"Leaving {turns} in progress: next time shown as interrupted, and /resume goes on."

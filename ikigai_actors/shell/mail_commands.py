@@ -6,8 +6,7 @@ import click
 
 from ikigai_actors.errors import AgentNotFound
 from ikigai_actors.mailbox import EXIT, NOBODY, Mail, preview
-from ikigai_actors.shell.session import Shell
-from ikigai_actors.shell.told import named
+from ikigai_actors.shell.desk import Desk, named
 
 OUTSIDE = "nobody"
 """How a sender is called that is no agent."""
@@ -22,7 +21,7 @@ _Number = click.IntRange(min=1)
 @click.argument("agent", metavar="ID")
 @click.argument("text", nargs=-1, required=True)
 @click.pass_obj
-def send(shell: Shell, agent: str, text: tuple[str, ...]) -> None:
+def send(shell: Desk, agent: str, text: tuple[str, ...]) -> None:
     """Send a mail as the current agent.
 
     ID is a name, or 4 or more characters of a uuid. The mail waits until its recipient reads it.
@@ -34,7 +33,7 @@ def send(shell: Shell, agent: str, text: tuple[str, ...]) -> None:
 
 @click.command("/check-mail")
 @click.pass_obj
-def check_mail(shell: Shell) -> None:
+def check_mail(shell: Desk) -> None:
     """Show how much mail the agent has not read.
 
     And of whom, and how the oldest begin. Nothing is marked as read.
@@ -56,7 +55,7 @@ def check_mail(shell: Shell) -> None:
 @click.argument("number", metavar="[MAIL-ID]", type=_Number, required=False)
 @click.option("--all", "everything", is_flag=True, help="Read all that is unread.")
 @click.pass_obj
-def read_mail(shell: Shell, number: int | None, everything: bool) -> None:
+def read_mail(shell: Desk, number: int | None, everything: bool) -> None:
     """Read the oldest unread mail, all of it, or one.
 
     With a MAIL-ID that mail, read before or not. What is shown counts as read.
@@ -85,7 +84,7 @@ def read_mail(shell: Shell, number: int | None, everything: bool) -> None:
 @click.option("--from", "sender", metavar="ID", help=f"Only mail of this agent; {OUTSIDE!r} is a person outside.")
 @click.option("--last", metavar="N", type=_Number, default=LISTED, show_default=True, help="How many are listed.")
 @click.pass_obj
-def filter_mail(shell: Shell, sender: str | None, last: int) -> None:
+def filter_mail(shell: Desk, sender: str | None, last: int) -> None:
     """List the agent's latest mail, read or not.
 
     A * stands at what is unread. /read-mail MAIL-ID shows a whole one.
@@ -101,7 +100,7 @@ def filter_mail(shell: Shell, sender: str | None, last: int) -> None:
 @click.command("/delete-mail")
 @click.argument("number", metavar="MAIL-ID", type=_Number)
 @click.pass_obj
-def delete_mail(shell: Shell, number: int) -> None:
+def delete_mail(shell: Desk, number: int) -> None:
     """Delete a mail for good.
 
     Its number is not given again.
@@ -111,7 +110,7 @@ def delete_mail(shell: Shell, number: int) -> None:
     shell.screen.line(f"mail {number} deleted")
 
 
-def _sender(shell: Shell, text: str | None) -> str | None:
+def _sender(shell: Desk, text: str | None) -> str | None:
     """The uuid of a sender; an agent may be called as those are who are none."""
     if text is None:
         return None
@@ -123,7 +122,7 @@ def _sender(shell: Shell, text: str | None) -> str | None:
         raise
 
 
-def _names(shell: Shell, senders: Iterable[str | None]) -> Mapping[str | None, str]:
+def _names(shell: Desk, senders: Iterable[str | None]) -> Mapping[str | None, str]:
     return {one: OUTSIDE if one is None else shell.system.handle(one).record.short for one in senders}
 
 

@@ -5,6 +5,7 @@ as 2, whatever came meanwhile.
 """
 
 import json
+import threading
 
 from ikigai_actors.approvals import Approvals
 from ikigai_actors.calls import PendingCall
@@ -16,19 +17,22 @@ LENGTH = 300
 
 
 class Questions:
-    """The open questions of a session."""
+    """The open questions of a session. Safe to share between threads."""
 
     def __init__(self, approvals: Approvals) -> None:
         self._approvals = approvals
         self._numbers: dict[tuple[str, int, str], int] = {}
         self._told: set[int] = set()
+        self._numbering = threading.Lock()
 
     def open(self) -> dict[int, PendingCall]:
         """Those that wait now, by number, in order."""
         found = {}
         for call in self._approvals.pending():
             key = (call.agent, call.reply, call.id)
-            found[self._numbers.setdefault(key, len(self._numbers) + 1)] = call
+            with self._numbering:
+                number = self._numbers.setdefault(key, len(self._numbers) + 1)
+            found[number] = call
         return dict(sorted(found.items()))
 
     def news(self) -> dict[int, PendingCall]:

@@ -11,16 +11,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import click
+
 from ikigai_actors.errors import IkigaiError, StoreError, SystemClosed
 from ikigai_actors.futures import Future, TimedOut
-from ikigai_actors.publisher import ToolTrouble
 from ikigai_actors.ref import AgentRef
+from ikigai_actors.shell.desk import last_active, named
 from ikigai_actors.shell.interrupts import Interrupts
 from ikigai_actors.shell.keyboard import Keyboard
 from ikigai_actors.shell.questions import Questions, described
-from ikigai_actors.shell.screen import Screen, one_line
-from ikigai_actors.shell.told import ended, inherited, last_active, named
-from ikigai_actors.shell.turn import Feed, Turn, Wake, result_of
+from ikigai_actors.shell.screen import Screen
+from ikigai_actors.shell.told import ended, inherited
+from ikigai_actors.shell.turn import Feed, Turn, Wake, result_of, told
 from ikigai_actors.state import Phase
 from ikigai_actors.system import ActorSystem
 from supervisors.signals import Signal
@@ -47,8 +49,13 @@ class Errand:
 class Shell:
     """One session over a running system. Of the main thread: signals arrive there."""
 
-    def __init__(self, system: ActorSystem, keyboard: Keyboard, screen: Screen, interrupts: Interrupts) -> None:
+    def __init__(
+        self, system: ActorSystem, keyboard: Keyboard, screen: Screen, interrupts: Interrupts, follow: bool = True
+    ) -> None:
+        """Begin a session; with ``follow`` a fork goes to the child."""
         self.system, self.keyboard, self.screen, self.interrupts = system, keyboard, screen, interrupts
+        self.attended = keyboard.interactive
+        """Whether a person is there."""
         self.questions = Questions(system.approvals)
         self.leaving = False
         """Set to end the session."""
@@ -56,6 +63,7 @@ class Shell:
         self._feed = Feed(system, self._wake)
         self._turns: list[Turn] = []
         self._errands: list[Errand] = []
+        self._follow = follow
         self._interrupted_at = float("-inf")
         record = last_active(system)
         self.current = system.handle(record.uuid)
@@ -88,6 +96,14 @@ class Shell:
         self._wake.close()
         self.screen.fresh()
 
+    def edit(self, text: str) -> str | None:
+        """See `Desk.edit`."""
+        return click.edit(text, extension=".md")
+
+    def leave(self) -> None:
+        """See `Desk.leave`."""
+        self.leaving = True
+
     def say(self, text: str) -> None:
         """Prompt the current agent and show its answer; a busy one answers after its turn."""
         turn = Turn(self.current, self._feed, text)
@@ -105,9 +121,10 @@ class Shell:
             if not self._attend(turn):
                 return
 
-    def fork(self, prompt: str | None, name: str | None, model: str | None) -> None:
-        """Fork the current agent and go to the child; the fork of a busy one waits in the background."""
+    def fork(self, prompt: str | None, name: str | None, model: str | None, follow: bool | None = None) -> None:
+        """See `Desk.fork`. The fork of a busy agent waits in the background, and never goes anywhere."""
         parent, busy = self.current, self.is_busy(self.current)
+        follow = self._follow if follow is None else follow
 
         def go(child: AgentRef) -> None:
             self._go(child)
@@ -121,14 +138,16 @@ class Shell:
             if prompt is not None:
                 self._turns.append(Turn(child, self._feed).expect(child.ask.reply()))
 
-        self._do(parent, "the fork", busy, parent.ask.fork(prompt, name=name, model=model), go, tell)
+        self._do(
+            parent, "the fork", busy, parent.ask.fork(prompt, name=name, model=model), go if follow else tell, tell
+        )
 
-    def change(self, what: str, ask: Callable[[], Future[int]], told: str) -> None:
+    def change(self, what: str, ask: Callable[[], Future[int]], text: str) -> None:
         """Have the current agent change something of its own; a busy one does so after its turn."""
         agent, busy = self.current, self.is_busy(self.current)
 
         def tell(_: int) -> None:
-            self.screen.line(told if agent == self.current else f"{named(agent)}: {told}")
+            self.screen.line(text if agent == self.current else f"{named(agent)}: {text}")
 
         self._do(agent, what, busy, ask(), tell, tell)
 
@@ -322,11 +341,4 @@ class Shell:
 
     def _tell_troubles(self) -> None:
         for trouble in self._feed.troubles():
-            if isinstance(trouble, ToolTrouble):
-                self.screen.notice(f"{trouble.toolset}: {one_line(trouble.text)}")
-            elif trouble.reason is None:
-                self.screen.notice("The database answers again.")
-            else:
-                self.screen.notice(
-                    f"Trouble with the database; nothing is lost, agents wait. {one_line(trouble.reason)}"
-                )
+            self.screen.notice(told(trouble))

@@ -3,20 +3,7 @@
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.ref import AgentRef
-from ikigai_actors.registry import AgentRecord
-from ikigai_actors.system import ActorSystem
-
-
-def last_active(system: ActorSystem) -> AgentRecord:
-    """The agent at which a person looked last, if it lives; else agent 0."""
-    seen = [record for record in system.agents() if record.living and record.active_at]
-    return max(seen, key=lambda record: record.active_at, default=system.root.record)
-
-
-def named(agent: AgentRef) -> str:
-    """An agent as a person knows it."""
-    record = agent.record
-    return f"{record.name} ({record.uuid[:6]})" if record.name else record.uuid[:6]
+from ikigai_actors.shell.desk import named
 
 
 def inherited(agent: AgentRef) -> str:

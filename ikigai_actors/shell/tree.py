@@ -33,7 +33,9 @@ class Line(NamedTuple):
     dead: bool = False
 
 
-class _Node(NamedTuple):
+class Node(NamedTuple):
+    """An agent's place in the drawing."""
+
     record: AgentRecord
     branch: str
     """What is drawn before it."""
@@ -56,7 +58,7 @@ def tree_lines(
         dead_too: show all the dead.
     """
     short = short_uuids(list(records))
-    nodes = _depth_first(records if dead_too else _with_living(records))
+    nodes = drawn(records, dead_too)
     labels = [node.branch + short[node.record.uuid] + _name(node.record) for node in nodes]
     states = [state(node.record) for node in nodes]
     label_width = min(max(map(width, labels), default=0), WIDEST)
@@ -64,7 +66,7 @@ def tree_lines(
     before_width = max((len(str(node.record.fork_message_id)) for node in nodes), default=0)
     own_width = max((len(str(own.get(node.record.uuid, 0))) for node in nodes), default=0)
 
-    def line(node: _Node, label: str, word: str) -> Line:
+    def line(node: Node, label: str, word: str) -> Line:
         record = node.record
         mine, before = own.get(record.uuid, 0), record.fork_message_id
         columns = f"{pad(label, label_width)}  {pad(word, state_width)}  {before:>{before_width}} inherited"
@@ -95,7 +97,12 @@ def _with_living(records: Sequence[AgentRecord]) -> list[AgentRecord]:
     return [record for record in records if record.uuid in shown]
 
 
-def _depth_first(records: Sequence[AgentRecord]) -> list[_Node]:
+def drawn(records: Sequence[AgentRecord], dead_too: bool = False) -> list[Node]:
+    """Everybody in the order of the drawing, the dead where somebody lives below them, or all of them."""
+    return _depth_first(records if dead_too else _with_living(records))
+
+
+def _depth_first(records: Sequence[AgentRecord]) -> list[Node]:
     """Everybody once, each under its supervisor; without recursion, since trees may be thousands deep.
 
     Whoever cannot be reached from agent 0 (damaged rows) stands at the left, after the tree.
@@ -104,7 +111,7 @@ def _depth_first(records: Sequence[AgentRecord]) -> list[_Node]:
     known = {record.uuid for record in records}
     for record in records:
         below.setdefault(record.supervisor_uuid if record.supervisor_uuid in known else None, []).append(record)
-    nodes: list[_Node] = []
+    nodes: list[Node] = []
     seen: set[str] = set()
     for top in [*below.pop(None, []), *records]:
         stack = [(top, "", "", 0)]
@@ -113,7 +120,7 @@ def _depth_first(records: Sequence[AgentRecord]) -> list[_Node]:
             if record.uuid in seen:
                 continue
             seen.add(record.uuid)
-            nodes.append(_Node(record, branch))
+            nodes.append(Node(record, branch))
             children = in_order(record.uuid, below.get(record.uuid, []))
             for place, child in enumerate(reversed(children)):
                 stack.append((child, *_branch(indent, depth + 1, last=place == 0), depth + 1))

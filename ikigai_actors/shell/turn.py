@@ -26,7 +26,7 @@ from ikigai_actors.messages import NO_DATA, Kind, Message, storable
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.publisher import Died, Event, Mailed, StoreTrouble, Streamed, ToolTrouble
 from ikigai_actors.ref import AgentRef
-from ikigai_actors.shell.screen import Screen
+from ikigai_actors.shell.screen import Screen, one_line
 from ikigai_actors.system import ActorSystem
 
 SETTLED = "settled"
@@ -229,6 +229,15 @@ class Turn:
     def _end(self, screen: Screen, mark: str) -> None:
         screen.line(mark, dim=True)
         self.over = True
+
+
+def told(trouble: StoreTrouble | ToolTrouble) -> str:
+    """Trouble, as a person is told of it."""
+    if isinstance(trouble, ToolTrouble):
+        return f"{trouble.toolset}: {one_line(trouble.text)}"
+    if trouble.reason is None:
+        return "The database answers again."
+    return f"Trouble with the database; nothing is lost, agents wait. {one_line(trouble.reason)}"
 
 
 def shortened(text: str) -> str:

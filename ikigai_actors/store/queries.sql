@@ -138,6 +138,19 @@ SELECT uuid, parent_uuid, fork_message_id, cleared FROM line
 -- Whole logs, each in order. The order of the agents is the database's own; nobody relies on it.
 SELECT agent_uuid, id, kind, content, data, created_at FROM messages WHERE agent_uuid = ANY(:uuids) ORDER BY agent_uuid, id
 
+-- name: log_section
+-- A part of a log: by the primary key, so it costs what it returns. A screen shows the end of a history, whatever lies before.
+SELECT agent_uuid, id, kind, content, data, created_at FROM messages
+ WHERE agent_uuid = :uuid AND id > :start AND id <= :end ORDER BY id
+
+-- name: log_head
+SELECT MAX(id) FROM messages WHERE agent_uuid = :uuid
+
+-- name: settings_in
+-- What decides the settings, without reading the rest of the logs into memory.
+SELECT agent_uuid, id, kind, content, data, created_at FROM messages
+ WHERE agent_uuid = ANY(:uuids) AND kind IN ('clear', 'configure') ORDER BY id
+
 -- name: boot
 -- Every living agent, its head, its parent, and the parent's head when that one is dead (a living one is listed itself).
 SELECT a.uuid, a.name, a.epoch, a.turn, a.fork_message_id, a.parent_uuid,

@@ -1,0 +1,77 @@
+"""Scrollback: any part of a history, read without the rest of it.
+
+    scrollback = Scrollback(store, uuid)
+    messages = scrollback.latest(50)                       # the end, whatever lies before
+    messages = scrollback.before(messages[0].id, 50)       # and what comes before that
+
+For whoever shows a history to a person: nothing is folded, so clears and rewinds stand in it as what they are. Each
+part costs what it returns; an agent with a million inherited messages opens at once. A position names one message
+wherever in the lineage it is stored, so the bounds of each ancestor are all that must be known, and these never change.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ikigai_actors.history import EMPTY, Ancestor, play_all
+from ikigai_actors.log import read_lineage
+from ikigai_actors.messages import Message
+from ikigai_actors.store.base import Store, Transaction
+
+
+class Scrollback:
+    """The whole history of one agent, unfolded, in parts. Any method may raise `StoreError` and `HistoryError`."""
+
+    def __init__(self, store: Store, uuid: str) -> None:
+        """Raises `AgentNotFound` when there is no such agent."""
+        self._store, self.uuid = store, uuid
+        self._lineage: list[Ancestor] = store.read(lambda tx: read_lineage(tx, uuid, whole=True))
+
+    @property
+    def inherited(self) -> int:
+        """Messages that come before its own."""
+        return self._lineage[0].fork_message_id
+
+    def latest(self, most: int) -> list[Message]:
+        """The last messages that are committed, oldest first."""
+
+        def read(tx: Transaction) -> list[Message]:
+            head = tx.run("log_head", uuid=self.uuid)[0][0] or self.inherited
+            return self._between(tx, head - most, head)
+
+        return self._store.read(read)
+
+    def before(self, position: int, most: int) -> list[Message]:
+        """The messages that come before a position, oldest first."""
+        return self.between(position - 1 - most, position - 1)
+
+    def between(self, start: int, end: int) -> list[Message]:
+        """The messages with ``start < id <= end``, oldest first."""
+        return self._store.read(lambda tx: self._between(tx, start, end))
+
+    def settings(self) -> Mapping[str, Any]:
+        """The settings in force, without reading anything else of the history."""
+        bounds: dict[str, int | None] = {}
+        bound: int | None = None
+        for agent in self._lineage:
+            bounds[agent.uuid] = bound
+            bound = agent.fork_message_id
+        rows = self._store.read(lambda tx: tx.run("settings_in", uuids=list(bounds)))
+        messages = sorted(map(Message.from_row, rows), key=lambda message: message.id)
+        view = play_all(EMPTY, (each for each in messages if _within(each.id, bounds[each.agent_uuid])))
+        return view.settings
+
+    def _between(self, tx: Transaction, start: int, end: int) -> list[Message]:
+        parts: list[list[Message]] = []
+        for agent in self._lineage:
+            if end <= start:
+                break
+            low = max(start, agent.fork_message_id)
+            if end > low:
+                rows = tx.run("log_section", uuid=agent.uuid, start=low, end=end)
+                parts.append([Message.from_row(row) for row in rows])
+                end = low
+        return [message for part in reversed(parts) for message in part]
+
+
+def _within(position: int, bound: int | None) -> bool:
+    return bound is None or position <= bound

@@ -1,0 +1,345 @@
+"""The application: the shell on a whole screen.
+
+    with ActorSystem.open(approvals="ask") as system:
+        status = Application(system).run_it()
+
+Threads: the application's own runs Textual, and never waits for the system. Two read and lay out; the clerk does the
+lines that are submitted (desk.py); one takes snapshots of the registry; the feed is filled by its subscription. All of
+them hand over by `call_soon_threadsafe`. A death of the current agent is seen in the snapshots, whatever its cause.
+
+The terminal is left clean by every exit that a program can see: signals too end the application in order.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future as Task
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from typing import Any, TypeVar
+
+import click
+from textual.app import App, SystemCommand
+from textual.screen import Screen
+from textual.theme import Theme
+
+from ikigai_actors.errors import IkigaiError
+from ikigai_actors.futures import Future
+from ikigai_actors.ref import AgentRef
+from ikigai_actors.shell.app.desk import AppDesk, Clerk
+from ikigai_actors.shell.app.document_screen import DocumentScreen
+from ikigai_actors.shell.app.feed import Feed
+from ikigai_actors.shell.app.keys_screen import KeysScreen
+from ikigai_actors.shell.app.mail_screen import MailScreen
+from ikigai_actors.shell.app.main_screen import MainScreen
+from ikigai_actors.shell.app.pieces import Look
+from ikigai_actors.shell.app.process_screen import ProcessScreen
+from ikigai_actors.shell.app.recall import Recall
+from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
+from ikigai_actors.shell.commands import commands
+from ikigai_actors.shell.desk import last_active
+from ikigai_actors.shell.questions import Questions
+from ikigai_actors.system import ActorSystem
+from supervisors.signals import Signal
+
+T = TypeVar("T")
+
+RATE = 15
+"""How often in a second what is new is shown, at most."""
+
+SLOWEST = 0.5
+"""Seconds between two looks at what is new, at most."""
+
+SWITCH = 0.0005
+"""Seconds for which a thread that computes keeps the application's waiting. With Python's own 5 ms a key took 40 ms to
+the screen while 200 agents streamed, with these 13.
+"""
+
+CUT_OFF = "The last turn was interrupted; /resume goes on with it."
+
+
+class Page:
+    """Prints into an agent's transcript, from any thread."""
+
+    def __init__(self, tell: Callable[[str, str, Look], None], uuid: str) -> None:
+        self._tell, self._uuid = tell, uuid
+
+    def line(self, text: str = "", *, bold: bool = False, dim: bool = False) -> None:
+        """See `Printer.line`."""
+        self._tell(self._uuid, text, Look.STRONG if bold else Look.NOTE if dim else Look.TOLD)
+
+    def error(self, text: str) -> None:
+        """See `Printer.error`."""
+        self._tell(self._uuid, text, Look.ERROR)
+
+
+class Toast:
+    """Prints a notice that goes away, from any thread: what a key could not do is no part of a transcript."""
+
+    def __init__(self, notify: Callable[[str], None]) -> None:
+        self._notify = notify
+
+    def line(self, text: str = "", *, bold: bool = False, dim: bool = False) -> None:
+        """See `Printer.line`."""
+        self._notify(text)
+
+    def error(self, text: str) -> None:
+        """See `Printer.error`."""
+        self._notify(text)
+
+
+class Application(App[int]):
+    """The full-screen shell. Its result is the exit status."""
+
+    TITLE = "ikigai"
+    ENABLE_COMMAND_PALETTE = True
+
+    def __init__(
+        self, system: ActorSystem, history: Path | None = None, follow: bool = True, provider: str = "",
+        notices: Iterable[str] = (),
+    ) -> None:  # fmt: skip
+        """Prepare.
+
+        Args:
+            system: the running system.
+            history: the file that keeps what was submitted; None keeps nothing.
+            follow: whether a fork goes to the child.
+            provider: how the lower bar names who answers by default.
+            notices: what the person should know at first.
+        """
+        super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
+        self.theme = self._first_theme()  # before anything is drawn
+        self.system, self.follow = system, follow
+        self.questions = Questions(system.approvals)
+        self.failure: IkigaiError | None = None
+        """Why the application ended by itself."""
+        self._beats = 0
+        self._due = monotonic()
+        self._main_loop: asyncio.AbstractEventLoop | None = None
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="ikigai-screen")
+        self._clerk = Clerk(self._fail)
+        first = last_active(system)
+        self._destination = first.uuid  # what is in sight as soon as all that was pressed is done
+        self._snapshots = Snapshots(system, self.questions, first.uuid, partial(self._post, self._show), self._fail)
+        self.feed = Feed(system, self._snapshots.poke)
+        """What the system tells."""
+        for notice in notices:
+            self.feed.notice(notice)
+        if first.turn and system.state_of(first) == "interrupted":
+            self.feed.notice(CUT_OFF)
+        self.main = MainScreen(
+            system.handle(first.uuid), self.feed, Recall(history), self._threads, self.later, self._do, self._press,
+            self._look, provider,
+        )  # fmt: skip
+        """The screen that is usually seen."""
+
+    def run_it(self) -> int:
+        """Run to the end; return the exit status. Raises what ended it, when that was the system."""
+        before, keyboard = sys.getswitchinterval(), sys.stdin
+        sys.setswitchinterval(SWITCH)
+        try:
+            with Path(os.devnull).open() as nothing:
+                sys.stdin = nothing  # the keyboard is Textual's: no command reads it
+                result = self.run()
+        finally:
+            sys.setswitchinterval(before)
+            sys.stdin = keyboard
+        if self.failure is not None:
+            raise self.failure
+        return result if result is not None else self.return_code or 0
+
+    def get_default_screen(self) -> Screen[Any]:
+        """The main screen."""
+        return self.main
+
+    def on_mount(self) -> None:
+        """Begin."""
+        self._main_loop = asyncio.get_running_loop()
+        self.theme_changed_signal.subscribe(self, self._repaint)
+        for name in ("SIGTERM", "SIGHUP", "SIGINT"):
+            if (number := getattr(signal, name, None)) is not None:
+                self._on_signal(number)
+        self._timer = self.set_timer(1 / RATE, self._beat)
+        self._snapshots.start()
+
+    async def on_unmount(self) -> None:
+        """End: nobody draws any more."""
+        self._timer.stop()
+        self.feed.close()
+        self._clerk.close()
+        self._snapshots.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    # The window of the desks; see `Window`
+
+    def visit(self, uuid: str) -> None:
+        """Show an agent; from any thread."""
+        self._destination = uuid
+        self._post(self.main.visit, uuid)
+
+    def leave(self) -> None:
+        """End; from any thread."""
+        self._post(self.exit, 0)
+
+    def edit(self, text: str) -> str | None:
+        """Give the terminal to an editor; from another thread, which waits."""
+
+        def edit() -> str | None:
+            with self.suspend():
+                return click.edit(text, extension=".md")
+
+        return self.call_from_thread(edit)
+
+    def tell_when_done(
+        self, future: Future[T], done: Callable[[T], None], failed: Callable[[IkigaiError], None]
+    ) -> None:
+        """Call back with what came of a future; from any thread."""
+
+        async def wait() -> None:
+            try:
+                value = await future
+            except IkigaiError as error:
+                failed(error)
+            else:
+                done(value)
+
+        self._post(self.run_worker, wait())
+
+    def stay_with(self, parent: str, child: str) -> None:
+        """Go to a child that was just forked, unless the person has gone elsewhere."""
+        if self.main.page.agent.uuid == parent:
+            self.main.visit(child)
+
+    def give_up(self, uuid: str, prompt: str) -> None:
+        """A prompt will not be answered; from any thread."""
+        self._post(self.main.give_up, uuid, prompt)
+
+    def later(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """Do work on another thread, and then something with what came of it here."""
+
+        def finished(task: "Task[Any]") -> None:
+            if task.cancelled():
+                return
+            if (error := task.exception()) is None:
+                self._post(done, task.result())
+            else:
+                self.feed.notice(f"error: {error}")
+
+        self._threads.submit(work).add_done_callback(finished)
+
+    # Screens
+
+    def action_keys(self) -> None:
+        """Show the keys."""
+        self.push_screen(KeysScreen(self.main))
+
+    def action_processes(self) -> None:
+        """Show the processes; go to the one that is chosen."""
+        self.push_screen(ProcessScreen(), lambda uuid: self.main.visit(uuid) if uuid is not None else None)
+        self._look(self.main.page.agent.uuid, touch=False)
+
+    def action_mail(self) -> None:
+        """Show the mail of the current agent."""
+        self.push_screen(MailScreen(self.main.page.agent, self.later))
+
+    def action_documents(self) -> None:
+        """Show the documents."""
+        self.push_screen(DocumentScreen(self.system, self.later))
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """What the command palette lists: screens, and the slash commands."""
+        yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
+        yield SystemCommand("Keys", "Show the keys", self.action_keys)
+        yield SystemCommand("Processes", "All agents, like top", self.action_processes)
+        yield SystemCommand("Mail", "The mail of this agent", self.action_mail)
+        yield SystemCommand("Documents", "The documents that all agents share", self.action_documents)
+        yield SystemCommand("Tree", "Show or hide the tree of agents", self.main.action_tree)
+        yield SystemCommand("Quit", "Leave", partial(self.exit, 0))
+        for name, command in sorted(commands.commands.items()):
+            yield SystemCommand(name, command.get_short_help_str(100), partial(self._prepare, f"{name} "))
+
+    # Parts
+
+    def _beat(self) -> None:
+        """Show what is new, and again soon: later when there is more to draw than time. One beat is due at most, since
+        those of an interval would pile up, and keys wait behind them.
+        """
+        began = monotonic()
+        self.main.tick()
+        self._beats += 1
+        if self._beats % 4 == 0:
+            self.main.spin()
+        wait = min(max(1 / RATE, 3 * (monotonic() - began), 2 * (began - self._due)), SLOWEST)
+        self._due = monotonic() + wait
+        self._timer = self.set_timer(wait, self._beat)
+
+    def _post(self, callback: Callable[..., Any], *arguments: Any) -> None:
+        """Call something on the application's thread, soon; when it has ended, never."""
+        if self._main_loop is None or self._main_loop.is_closed():
+            if asyncio.iscoroutine(arguments[0] if arguments else None):
+                arguments[0].close()
+            return
+        self._main_loop.call_soon_threadsafe(self._call, callback, arguments)
+
+    def _call(self, callback: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        if self.is_running and self.main.is_mounted:
+            with self._context():
+                callback(*arguments)
+
+    def _show(self, snapshot: Snapshot) -> None:
+        self.main.update_from(snapshot)
+        if isinstance(self.screen, ProcessScreen):
+            self.screen.update_from(snapshot)
+
+    def _look(self, uuid: str, touch: bool = True) -> None:
+        """An agent is shown from now on."""
+        everybody = self.main.wants_everybody or isinstance(self.screen, ProcessScreen)
+        self._snapshots.look(uuid, everybody)
+        if touch:
+            self._destination = uuid
+            self._clerk.do(partial(self.system.touch, self.system.handle(uuid)))
+
+    def _do(self, agent: AgentRef, line: str) -> None:
+        desk = AppDesk(self, agent, Page(partial(self._post, self.main.tell), agent.uuid))
+        self._clerk.do(partial(desk.do, line))
+
+    def _press(self, line: str) -> None:
+        """Do what a key stands for; of keys that are pressed fast, each where the one before it has led."""
+
+        def do() -> None:
+            agent = self.system.handle(self._destination)
+            if line == "interrupt":
+                agent.ask.signal(Signal.INT)
+            else:
+                AppDesk(self, agent, Toast(partial(self._post, self.notify))).do(line)
+
+        self._clerk.do(do)
+
+    def _prepare(self, text: str) -> None:
+        self.main.page.prompt.become(text)
+        self.main.page.prompt.focus()
+
+    def _fail(self, error: IkigaiError) -> None:
+        """The system is closed: end, from any thread."""
+        self.failure = error
+        self._post(self.exit, 1)
+
+    def _on_signal(self, number: int) -> None:
+        assert self._main_loop is not None
+        try:
+            self._main_loop.add_signal_handler(number, self.exit, 128 + number)
+        except (NotImplementedError, RuntimeError, ValueError):  # not on Windows, nor beside the main thread
+            return
+
+    def _first_theme(self) -> str:
+        if self.no_color:
+            return "ansi-dark"
+        ground = os.environ.get("COLORFGBG", "").rpartition(";")[2]
+        return "textual-light" if ground in ("7", "15") else self.theme
+
+    def _repaint(self, theme: Theme) -> None:
+        self.main.paint(theme.dark)

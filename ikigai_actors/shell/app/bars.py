@@ -1,0 +1,100 @@
+"""The bars around the prompt, as text. Pure: a snapshot in, lines out."""
+
+from rich.cells import cell_len, set_cell_size
+from rich.text import Text
+
+from ikigai_actors.providers.base import Usage
+from ikigai_actors.registry import AgentRecord
+from ikigai_actors.shell.app.snapshot import Snapshot
+from ikigai_actors.shell.questions import described
+from ikigai_actors.shell.screen import one_line
+
+NAME = 16
+"""Columns that a name has at most."""
+
+KEYS = "F1 keys"
+
+
+def upper(snapshot: Snapshot | None, width: int) -> Text:
+    """The separator: where one is in the tree, what the agent does, its unread mail and model."""
+    if snapshot is None:
+        return Text("─" * width, "dim")
+    place = Text("─ ", "dim")
+    for sign, record in (("↑", snapshot.parent), ("←", snapshot.previous)):
+        place.append(*_neighbour(sign, record))
+    place.append(f"[{_short(snapshot.current)}]", "bold")
+    place.append(" ")
+    place.append(*_neighbour("→", snapshot.following))
+    place.append(f"↓{snapshot.children}", "" if snapshot.children else "dim")
+    facts = [snapshot.state]
+    if snapshot.current.unread:
+        facts.append(f"{snapshot.current.unread} unread")
+    facts.append(snapshot.model or "default model")
+    return _filled(place, one_line(" · ".join(facts)), width)
+
+
+def lower(snapshot: Snapshot | None, database: str, provider: str, width: int) -> Text:
+    """The last line: tokens, the database, who answers by default, what waits for the person."""
+    if snapshot is None:
+        return Text(" starting …", "dim")
+    left = Text(" ")
+    if waiting := len(snapshot.questions):
+        left.append(f"{waiting} to approve (F2)", "bold")
+        left.append(" · ")
+    left.append(f"tokens {tokens(snapshot.tokens)}, all {tokens(snapshot.all_tokens)}", "dim")
+    rest = width - cell_len(left.plain) - cell_len(KEYS) - 2
+    who = f" · {provider} · " if provider else " · "
+    told = who + database
+    if cell_len(told) > rest:  # of a path the end tells most
+        room = max(0, rest - cell_len(who) - 1)
+        told = f"{who}…{database[-room:] if room else ''}"
+    left.append(set_cell_size(told, max(0, rest)), "dim")
+    left.append(f" {KEYS}", "dim")
+    return left
+
+
+def question(snapshot: Snapshot, width: int) -> tuple[int, Text] | None:
+    """The question that is asked now, with its number: of the current agent, else the first; None if there is none."""
+    open_ones = list(snapshot.questions.items())
+    if not open_ones:
+        return None
+    number, call = next((pair for pair in open_ones if pair[1].agent == snapshot.current.uuid), open_ones[0])
+    who = "" if call.agent == snapshot.current.uuid else f"{snapshot.names.get(call.agent, call.agent[:6])}: "
+    text = Text(f"[{number}] {who}{described(call)}", "bold")
+    keys = "  y run  n deny  a always"
+    text.truncate(max(10, width - len(keys)), overflow="ellipsis")
+    text.append(keys, "reverse")
+    return number, text
+
+
+def tokens(usage: Usage) -> str:
+    """Tokens in and out."""
+    taken = usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
+    return f"{_count(taken)}+{_count(usage.output_tokens)}"
+
+
+def _count(number: int) -> str:
+    if number < 10_000:
+        return str(number)
+    return f"{number / 1_000:.0f}k" if number < 1_000_000 else f"{number / 1_000_000:.1f}M"
+
+
+def _short(record: AgentRecord) -> str:
+    name = one_line(record.short)
+    return name if cell_len(name) <= NAME else f"{set_cell_size(name, NAME - 1).rstrip()}…"
+
+
+def _neighbour(sign: str, record: AgentRecord | None) -> tuple[str, str]:
+    return (f"{sign}{_short(record)} ", "") if record is not None else (f"{sign} ", "dim")
+
+
+def _filled(place: Text, facts: str, width: int) -> Text:
+    """The place on the left, the facts on the right, a rule between."""
+    room = width - place.cell_len - 3
+    if cell_len(facts) > room:
+        facts = f"{set_cell_size(facts, max(0, room - 1)).rstrip()}…" if room > 4 else ""
+    place.append(" " + "─" * max(1, width - place.cell_len - cell_len(facts) - 3) + " ", "dim")
+    place.append(facts, "italic" if facts else "")
+    place.append(" ")
+    place.truncate(width)
+    return place

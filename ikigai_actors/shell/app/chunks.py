@@ -1,0 +1,61 @@
+"""Markdown cut into chunks that can be rendered one by one, while it arrives. Pure.
+
+A chunk is closed by a blank line, outside of a code fence, after which the next line begins at the margin: what is
+indented may belong to a list. Closed chunks never change, so each is rendered once; only the open one is rendered
+again. The chunks of a text are the same in however many pieces it came.
+"""
+
+import re
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+
+
+class Chunks:
+    """A text that grows."""
+
+    def __init__(self, text: str = "") -> None:
+        self.closed: list[str] = []
+        """The chunks that change no more."""
+        self._lines: list[str] = []
+        self._rest = ""
+        self._fence = ""
+        self._blank = False
+        self.add(text)
+
+    def add(self, text: str) -> None:
+        """More of the text has come."""
+        *lines, self._rest = (self._rest + text).split("\n")
+        for line in lines:
+            self._take(line)
+
+    @property
+    def open(self) -> str:
+        """The chunk that still grows; blank when there is none."""
+        return "\n".join([*self._lines, self._rest])
+
+    @property
+    def fenced(self) -> bool:
+        """Whether the open chunk ends within a code fence."""
+        return bool(self._fence)
+
+    def _take(self, line: str) -> None:
+        blank = not line.strip()
+        if self._blank and not blank and not self._fence and not line[0].isspace():
+            self.closed.append("\n".join(self._lines).strip("\n"))
+            self._lines = []
+        if not (blank and not self._lines):
+            self._lines.append(line)
+        self._blank = blank and bool(self._lines)
+        if (fence := _FENCE.match(line)) is not None:
+            mark = fence[1]
+            if not self._fence:
+                self._fence = mark
+            elif mark[0] == self._fence[0] and len(mark) >= len(self._fence) and not line.strip().strip(mark[0]):
+                self._fence = ""
+
+
+def chunked(text: str) -> list[str]:
+    """The chunks of a whole text."""
+    chunks = Chunks(text + "\n")
+    last = chunks.open.strip("\n")
+    return [*chunks.closed, last] if last.strip() else chunks.closed

@@ -1,0 +1,47 @@
+"""The keys, on one screen."""
+
+from typing import Any, ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.screen import ModalScreen, Screen
+from textual.widgets import Static
+
+OTHERS = (
+    ("Enter, Ctrl+J", "Submit; a new line"),
+    ("Tab", "Complete a command, an agent, a mark, a path"),
+    ("Up, Down", "What was submitted before"),
+    ("Ctrl+D, Ctrl+Q", "Leave"),
+    ("PageUp, PageDown", "Scroll the transcript"),
+    ("Ctrl+P", "Command palette"),
+    ("Click", "Fold a call, thinking or a long prompt"),
+)
+
+
+class KeysScreen(ModalScreen[None]):
+    """What each key does."""
+
+    BINDINGS: ClassVar[list[Any]] = [Binding("escape,f1,q,enter", "dismiss", "Back")]
+
+    DEFAULT_CSS = """
+    KeysScreen { align: center middle; }
+    KeysScreen Static { width: auto; height: auto; max-height: 100%; padding: 0 2; background: $surface; }
+    """
+
+    def __init__(self, main: Screen[Any]) -> None:
+        super().__init__()
+        self._main = main
+
+    def compose(self) -> ComposeResult:
+        """The list."""
+        bindings = (each for each in type(self._main).BINDINGS if isinstance(each, Binding) and each.show)
+        rows = [*OTHERS, *((_shown(each.key), each.description) for each in bindings)]
+        text = Text()
+        for key, what in rows:
+            text.append(f"{key:<24}", "bold").append(f"{what}\n")
+        yield Static(text.append("/help lists the commands · Esc", "dim"))
+
+
+def _shown(key: str) -> str:
+    return ", ".join("+".join(part.capitalize() for part in one.split("+")) for one in key.split(","))

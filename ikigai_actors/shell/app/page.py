@@ -1,0 +1,99 @@
+"""A page: one agent's transcript and prompt, and how the transcript is filled.
+
+What is shown is the end of the history as the database has it, and then what the feed tells. Where the two leave a
+hole, because the page was not looked at for long, the database is asked again: no message is missed, and none is shown
+twice, since positions have no holes.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ikigai_actors.messages import Message
+from ikigai_actors.ref import AgentRef
+from ikigai_actors.scrollback import Scrollback
+from ikigai_actors.shell.app.feed import ENDS, News
+from ikigai_actors.shell.app.prompt import Prompt
+from ikigai_actors.shell.app.transcript import Transcript
+
+T = TypeVar("T")
+
+AT_ONCE = 50
+"""Messages that are read at once."""
+
+Later = Callable[[Callable[[], Any], Callable[[Any], None]], None]
+"""Does work on another thread, and then something with what came of it on the application's."""
+
+
+class Page:
+    """One agent, as it is shown."""
+
+    def __init__(self, agent: AgentRef, transcript: Transcript, prompt: Prompt, later: Later) -> None:
+        self.agent, self.transcript, self.prompt = agent, transcript, prompt
+        self._later = later
+        self._scrollback: Scrollback | None = None
+        self._reading = False
+        self._held: list[News] = []
+
+    @property
+    def disposable(self) -> bool:
+        """Whether it can be made anew later, and looks the same then."""
+        return self.transcript.following and not self.transcript.answering and not self.prompt.text
+
+    def open(self) -> None:
+        """Read the end of the history."""
+        self._reading = True
+
+        def read() -> tuple[Scrollback, list[Message]]:
+            scrollback = Scrollback(self.agent.system.store, self.agent.uuid)
+            return scrollback, scrollback.latest(AT_ONCE)
+
+        def show(found: tuple[Scrollback, list[Message]]) -> None:
+            self._scrollback, messages = found
+            self.transcript.add(messages)
+            self._go_on()
+
+        self._later(read, show)
+
+    def read_before(self, position: int) -> None:
+        """Show what comes before a position."""
+        scrollback = self._scrollback
+        if scrollback is not None:
+            self._later(lambda: scrollback.before(position, AT_ONCE), self.transcript.prepend)
+
+    def take(self, news: News) -> None:
+        """Show what is new."""
+        if self._reading:
+            self._held.append(news)
+            return
+        head = self.transcript.head
+        messages = [message for message in news.messages if message.id > head]
+        if messages and messages[0].id > head + 1:
+            self._held.append(news)
+            self._fill(head, messages[0].id - 1)
+            return
+        if news.ended and not any(message.kind in ENDS for message in messages):
+            self.transcript.forget_answer()
+        if messages:
+            self.transcript.add(messages)
+        if news.pieces:
+            self.transcript.stream((piece.kind, piece.text) for piece in news.pieces)
+
+    def _fill(self, start: int, end: int) -> None:
+        """Read what is missing; of very much only the end."""
+        scrollback = self._scrollback
+        assert scrollback is not None  # the first reading is over
+        self._reading = True
+        skip = end - start > 4 * AT_ONCE and self.transcript.following
+
+        def show(messages: list[Message]) -> None:
+            (self.transcript.restart if skip else self.transcript.add)(messages)
+            self._go_on()
+
+        self._later(lambda: scrollback.between(end - AT_ONCE if skip else start, end), show)
+
+    def _go_on(self) -> None:
+        """The reading is over: take what came meanwhile."""
+        self._reading = False
+        held, self._held = self._held, []
+        for news in held:
+            self.take(news)

@@ -1,0 +1,115 @@
+"""Rows: a list of lines with a cursor. Only those in sight are made, so a list of 100,000 costs what ten cost."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from rich.console import Console
+from rich.style import Style
+from rich.text import Text
+from textual import events
+from textual.binding import Binding
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+_CURSOR = Style(reverse=True)
+
+
+class Rows(ScrollView, can_focus=True):
+    """Lines to choose from."""
+
+    DEFAULT_CSS = "Rows { height: 1fr; scrollbar-size-vertical: 1; overflow-x: hidden; }"
+
+    BINDINGS: ClassVar[list[Any]] = [
+        Binding("up", "move(-1)", show=False),
+        Binding("down", "move(1)", show=False),
+        Binding("pageup", "page(-1)", show=False),
+        Binding("pagedown", "page(1)", show=False),
+        Binding("home", "move(-1000000000)", show=False),
+        Binding("end", "move(1000000000)", show=False),
+        Binding("enter", "choose", show=False),
+    ]
+
+    @dataclass
+    class Chosen(Message):
+        """Enter was pressed on a row, or it was clicked."""
+
+        rows: "Rows"
+        key: str
+
+        @property
+        def control(self) -> "Rows":
+            """The list."""
+            return self.rows
+
+    def __init__(self, key: Callable[[Any], str], line: Callable[[Any], Text], id: str | None = None) -> None:  # noqa: A002
+        """Make an empty list.
+
+        Args:
+            key: what a row is known by, also when the list is shown anew.
+            line: how it looks.
+            id: the widget's.
+        """
+        super().__init__(id=id)
+        self._key, self._line = key, line
+        self._items: Sequence[Any] = ()
+        self._at = 0
+
+    @property
+    def key(self) -> str | None:
+        """What the row at the cursor is known by."""
+        return self._key(self._items[self._at]) if self._items else None
+
+    def show(self, items: Sequence[Any], key: str | None = None) -> None:
+        """Show these; the cursor stays with its row, or goes to the one with this key."""
+        wanted = self.key if key is None else key
+        self._items = items
+        place = next((index for index, item in enumerate(items) if self._key(item) == wanted), self._at)
+        self._at = max(0, min(place, len(items) - 1))
+        self.virtual_size = Size(self.size.width, len(items))
+        if key is not None:
+            self._keep_in_sight()
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the window."""
+        index, width = y + self.scroll_offset.y, self.size.width
+        if index >= len(self._items):
+            return Strip.blank(width, self.rich_style)
+        text = self._line(self._items[index])
+        text.truncate(width, pad=True, overflow="ellipsis")
+        strip = Strip(text.render(_CONSOLE, end="")).adjust_cell_length(width)
+        return strip.apply_style(self.rich_style + _CURSOR if index == self._at else self.rich_style)
+
+    def action_move(self, by: int) -> None:
+        """Move the cursor."""
+        self._at = max(0, min(self._at + by, len(self._items) - 1))
+        self._keep_in_sight()
+        self.refresh()
+
+    def action_page(self, by: int) -> None:
+        """Move the cursor by what is in sight."""
+        self.action_move(by * max(1, self.size.height - 1))
+
+    def action_choose(self) -> None:
+        """Tell which row the cursor is at."""
+        if (key := self.key) is not None:
+            self.post_message(self.Chosen(self, key))
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose the row that is clicked."""
+        if (index := event.y + self.scroll_offset.y) < len(self._items):
+            self._at = index
+            self.refresh()
+            self.action_choose()
+
+    def _keep_in_sight(self) -> None:
+        top, height = self.scroll_offset.y, max(1, self.size.height)
+        if not top <= self._at < top + height:
+            y = self._at if self._at < top else self._at - height + 1
+            self.scroll_to(y=y, animate=False, immediate=True)
+
+
+_CONSOLE = Console(legacy_windows=False)

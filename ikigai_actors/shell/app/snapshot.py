@@ -1,0 +1,192 @@
+"""Snapshots: what the registry and the host say at one moment, for the bars and screens.
+
+They are read on a thread of their own: a slow database delays what the bars say, never the keyboard. Reading takes a
+share of the time only, so that a system of 100,000 agents is not busy with being looked at.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from time import monotonic
+
+from ikigai_actors import registry
+from ikigai_actors.calls import PendingCall, Progress
+from ikigai_actors.errors import AgentDead, HistoryError, IkigaiError, SystemClosed
+from ikigai_actors.providers.base import Usage
+from ikigai_actors.registry import AgentRecord
+from ikigai_actors.scrollback import Scrollback
+from ikigai_actors.shell.questions import Questions
+from ikigai_actors.state import Phase
+from ikigai_actors.statistics import NO_TOKENS, AgentStatistics
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.system import ActorSystem
+
+PERIOD = 0.5
+"""Seconds between two snapshots when nothing happens."""
+
+SHORTEST = 0.1
+"""Seconds between two snapshots, whatever happens; more when reading takes long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One moment, seen from one agent."""
+
+    current: AgentRecord
+    state: str
+    """What it is doing: the tools that run, by name."""
+    parent: AgentRecord | None
+    """Who looks after it."""
+    previous: AgentRecord | None
+    """The living sibling before it; it wraps. None when there is none."""
+    following: AgentRecord | None
+    children: int
+    """Living ones."""
+    model: str
+    """Its setting; empty for the default."""
+    tokens: Usage
+    """Of this agent, since its actor was started on this host; likewise the next."""
+    all_tokens: Usage
+    questions: Mapping[int, PendingCall]
+    """Calls that wait for the person."""
+    heir: AgentRecord | None = None
+    """Its nearest living ancestor, when it is dead."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """How the agents of the questions are called."""
+    everybody: tuple[AgentRecord, ...] = ()
+    """The whole registry, when it was asked for."""
+    statistics: Mapping[str, AgentStatistics] = field(default_factory=dict)
+    """Of everybody that this host runs, by uuid; when asked for."""
+
+
+class Snapshots:
+    """Takes snapshots, one after another."""
+
+    def __init__(
+        self, system: ActorSystem, questions: Questions, current: str, deliver: Callable[[Snapshot], None],
+        failed: Callable[[IkigaiError], None],
+    ) -> None:  # fmt: skip
+        """Prepare; `start` begins.
+
+        Args:
+            system: the running system.
+            questions: gives the questions their numbers.
+            current: uuid of the agent to begin with.
+            deliver: takes each snapshot, on the thread of the snapshots.
+            failed: told that the system is closed.
+        """
+        self._system, self._questions, self._deliver, self._failed = system, questions, deliver, failed
+        self._current, self._everybody = current, False
+        self._models: dict[str, str] = {}
+        self._due, self._ending = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name="ikigai-snapshots", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def look(self, uuid: str, everybody: bool) -> None:
+        """Say whose moment is wanted, and whether all of the registry."""
+        if (uuid, everybody) != (self._current, self._everybody):
+            self._current, self._everybody = uuid, everybody
+            self._due.set()
+
+    def poke(self) -> None:
+        """Something has changed."""
+        self._due.set()
+
+    def close(self) -> None:
+        """End; waits for a reading in progress, for a moment."""
+        self._ending.set()
+        self._due.set()
+        self._thread.join(1.0)
+
+    def _run(self) -> None:
+        while not self._ending.is_set():
+            self._due.clear()
+            began = monotonic()
+            try:
+                self._deliver(self._take(self._current, self._everybody))
+            except IkigaiError:  # of trouble with the store others tell; who died meanwhile is seen the next time
+                if (closed := self._closed()) is not None:
+                    self._failed(closed)
+                    return
+            self._ending.wait(max(SHORTEST, 3 * (monotonic() - began)))
+            self._due.wait(PERIOD)
+
+    def _closed(self) -> SystemClosed | None:
+        """Why the system gives no answers any more; None when it does."""
+        try:
+            self._system.actor(self._current)
+        except SystemClosed as error:
+            return error
+        except IkigaiError:
+            return None
+        return None
+
+    def _take(self, uuid: str, everybody: bool) -> Snapshot:
+        system = self._system
+        record, above, family, below, all_of_them = system.store.read(lambda tx: _read(tx, uuid, everybody))
+        row = [each for each in family if each.living or each.uuid == uuid]
+        place = next((index for index, each in enumerate(row) if each.uuid == uuid), 0)
+        alone = len(row) < 2
+        questions = self._questions.open()
+        heir = next((each for each in above if each.living), None) if not record.living else None
+        return Snapshot(
+            current=record,
+            state=self._state(record),
+            parent=above[0] if above else None,
+            previous=None if alone else row[place - 1],
+            following=None if alone else row[(place + 1) % len(row)],
+            children=sum(each.living for each in below),
+            model=self._model(record),
+            tokens=self._tokens(record),
+            all_tokens=system.statistics().tokens,
+            questions=questions,
+            heir=heir,
+            names={call.agent: system.handle(call.agent).record.short for call in questions.values()},
+            everybody=tuple(all_of_them),
+            statistics=self._statistics(all_of_them),
+        )
+
+    def _state(self, record: AgentRecord) -> str:
+        state = self._system.state_of(record)
+        if state == Phase.RUNNING_TOOLS:
+            calls = self._system.actor(record.uuid).state.calls
+            names = [call.name for call in calls if call.progress is Progress.RUNNING]
+            return f"runs {', '.join(names)}" if names else state
+        return state
+
+    def _tokens(self, record: AgentRecord) -> Usage:
+        return self._system.actor(record.uuid).statistics().tokens if record.living else NO_TOKENS
+
+    def _model(self, record: AgentRecord) -> str:
+        """The model setting. One whose log its actor has not read is asked of the database, once."""
+        if record.living and (state := self._system.actor(record.uuid).state).phase is not Phase.UNLOADED:
+            return str(state.view.settings.get("model", ""))
+        if record.uuid not in self._models:
+            try:
+                settings = Scrollback(self._system.store, record.uuid).settings()
+            except HistoryError:
+                settings = {}
+            self._models[record.uuid] = str(settings.get("model", ""))
+        return self._models[record.uuid]
+
+    def _statistics(self, records: list[AgentRecord]) -> dict[str, AgentStatistics]:
+        found = {}
+        for record in records:
+            if record.living:
+                try:
+                    found[record.uuid] = self._system.actor(record.uuid).statistics()
+                except AgentDead:
+                    continue
+        return found
+
+
+def _read(
+    tx: Transaction, uuid: str, everybody: bool
+) -> tuple[AgentRecord, list[AgentRecord], list[AgentRecord], list[AgentRecord], list[AgentRecord]]:
+    """The agent, those above it, its siblings with itself, its children, and everybody."""
+    record, above = registry.get(tx, uuid), registry.ancestors(tx, uuid)
+    family = registry.children(tx, record.supervisor_uuid) if record.supervisor_uuid is not None else [record]
+    return record, above, family, registry.children(tx, uuid), registry.every(tx) if everybody else []

@@ -1,0 +1,64 @@
+"""The tree panel: all agents, live, beside the transcript. Choosing one goes there."""
+
+from itertools import cycle
+from typing import NamedTuple
+
+from rich.text import Text
+
+from ikigai_actors.registry import AgentRecord
+from ikigai_actors.shell.app.rows import Rows
+from ikigai_actors.shell.app.snapshot import Snapshot
+from ikigai_actors.shell.screen import one_line
+from ikigai_actors.shell.tree import Node, drawn
+from ikigai_actors.state import WORKING, Phase
+from ikigai_actors.statistics import AgentStatistics
+
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+_SIGNS = {Phase.INTERRUPTED.value: "‖", Phase.WAITING_FOR_APPROVAL.value: "?"}
+
+
+class _Row(NamedTuple):
+    node: Node
+    statistics: AgentStatistics | None
+    current: bool
+
+
+class TreePanel(Rows):
+    """The tree of agents."""
+
+    DEFAULT_CSS = "TreePanel { width: 34; height: 100%; dock: left; border-right: solid $foreground 30%; }"
+
+    def __init__(self) -> None:
+        super().__init__(lambda row: row.node.record.uuid, self._row, id="tree")
+        self._spinner = cycle(SPINNER)
+        self._sign = next(self._spinner)
+
+    def update_from(self, snapshot: Snapshot) -> None:
+        """Show a moment."""
+        nodes = drawn(snapshot.everybody)
+        here = snapshot.current.uuid
+        rows = [_Row(node, snapshot.statistics.get(node.record.uuid), node.record.uuid == here) for node in nodes]
+        self.show(rows, None if self.has_focus else here)
+
+    def spin(self) -> None:
+        """Turn the spinners of those at work."""
+        self._sign = next(self._spinner)
+        self.refresh()
+
+    def _row(self, row: _Row) -> Text:
+        record = row.node.record
+        text = Text(f"{self._mark(record, row.statistics)} {row.node.branch}", "dim")
+        text.append(one_line(record.short), "bold" if row.current else "dim" if not record.living else "")
+        if record.unread:
+            text.append(f" ✉{record.unread}")
+        if row.statistics is not None and (out := row.statistics.tokens.output_tokens):
+            text.append(f" {out}t", "dim")
+        return text
+
+    def _mark(self, record: AgentRecord, statistics: AgentStatistics | None) -> str:
+        if record.status != "running":
+            return {"dead": "✝", "stopped": "■"}.get(record.status, "▪")
+        if statistics is None:
+            return " "
+        return self._sign if statistics.state in WORKING else _SIGNS.get(statistics.state, "·")

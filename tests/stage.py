@@ -1,0 +1,84 @@
+"""The application on a screen that a test reads, and a keyboard that a test plays."""
+
+import asyncio
+import re
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from textual.pilot import Pilot
+
+from ikigai_actors import ActorSystem
+from ikigai_actors.shell.app.application import Application
+
+DEADLINE = 20.0
+"""Seconds after which what should be shown has failed to be."""
+
+Play = Callable[["Stage"], Awaitable[None]]
+"""What a test does."""
+
+
+class Stage:
+    """The application, running."""
+
+    def __init__(self, application: Application, pilot: "Pilot[Any]") -> None:
+        self.application, self.pilot = application, pilot
+        self.system = application.system
+
+    @property
+    def text(self) -> str:
+        """What the screen shows."""
+        strips = self.application.screen._compositor.render_strips()
+        return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips)
+
+    @property
+    def transcript(self) -> str:
+        """All that is laid out of the current agent's transcript, in sight or not."""
+        return self.application.main.page.transcript.text
+
+    @property
+    def current(self) -> str:
+        """The uuid of the current agent."""
+        return self.application.main.page.agent.uuid
+
+    async def press(self, *keys: str) -> None:
+        """Press keys, by name."""
+        await self.pilot.press(*keys)
+
+    async def type(self, text: str) -> None:
+        """Type a text; a newline makes a new line."""
+        await self.pilot.press(*("ctrl+j" if sign == "\n" else "space" if sign == " " else sign for sign in text))
+
+    async def say(self, text: str) -> None:
+        """Type a text and press Enter."""
+        await self.type(text)
+        await self.pilot.press("enter")
+
+    async def until(self, condition: Callable[[], object], what: str = "it") -> None:
+        """Let the application go on until something is the case."""
+        deadline = time.monotonic() + DEADLINE
+        while not condition():
+            assert time.monotonic() < deadline, f"{what} did not come:\n{self.text}"
+            await asyncio.sleep(0.01)  # to other tasks, the application's
+
+    async def expect(self, pattern: str) -> None:
+        """Wait until the screen shows this."""
+        await self.until(lambda: re.search(pattern, self.text), repr(pattern))
+
+    async def expect_gone(self, pattern: str) -> None:
+        """Wait until the screen shows this no more."""
+        await self.until(lambda: not re.search(pattern, self.text), f"the end of {pattern!r}")
+
+
+def on_stage(system: ActorSystem, play: Play, size: tuple[int, int] = (80, 24), **options: Any) -> Application:
+    """Run the application for the length of a play; returns it, ended."""
+
+    async def run() -> Application:
+        application = Application(system, **options)
+        async with application.run_test(size=size, notifications=True) as pilot:
+            stage = Stage(application, pilot)
+            await stage.expect(r"─ .*\[")  # the first snapshot is there
+            await play(stage)
+        return application
+
+    return asyncio.run(run())

@@ -1,0 +1,137 @@
+"""What a transcript is made of, without a screen: chunks of markdown, pieces of messages, lines, what was submitted."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors.messages import NO_DATA, Message
+from ikigai_actors.shell.app.chunks import Chunks, chunked
+from ikigai_actors.shell.app.feed import KEPT, Feed
+from ikigai_actors.shell.app.layout import Frame, lay_out
+from ikigai_actors.shell.app.pieces import Look, Piece, pieces_of
+from ikigai_actors.shell.app.recall import Recall
+from ikigai_actors.shell.app.snapshot import Snapshots
+from ikigai_actors.shell.desk import last_active
+from ikigai_actors.shell.questions import Questions
+
+MARKDOWN = st.lists(
+    st.sampled_from(["text", " ", "\n", "\n\n", "```\n", "~~~\n", "- item\n", "   indented\n", "# head\n", "1. one\n"])
+).map("".join)
+
+
+@pytest.mark.parametrize(
+    ("text", "chunks"),
+    [
+        ("", []),
+        ("one", ["one"]),
+        ("one\n\ntwo\n", ["one", "two"]),
+        ("one\n\n\n\ntwo", ["one", "two"]),
+        ("```\na\n\nb\n```\n\nafter", ["```\na\n\nb\n```", "after"]),
+        ("- item\n\n  of the item\n\nafter", ["- item\n\n  of the item", "after"]),
+        ("````\n```\n\na\n````\n\nb", ["````\n```\n\na\n````", "b"]),
+        ("```\nnever closed\n\nmore", ["```\nnever closed\n\nmore"]),
+    ],
+)
+def test_a_blank_line_outside_of_a_fence_closes_a_chunk(text: str, chunks: list[str]) -> None:
+    assert chunked(text) == chunks
+
+
+@given(MARKDOWN, st.integers(1, 7))
+def test_chunks_are_the_same_in_however_many_pieces_a_text_comes(text: str, size: int) -> None:
+    growing, closed = Chunks(), 0
+    for place in range(0, len(text), size):
+        growing.add(text[place : place + size])
+        assert len(growing.closed) >= closed  # what is closed stays closed
+        closed = len(growing.closed)
+    assert chunked(text)[:closed] == growing.closed
+
+
+@given(MARKDOWN)
+def test_no_line_is_lost_in_chunks(text: str) -> None:
+    def lines(whole: str) -> list[str]:
+        return [line for line in whole.split("\n") if line.strip()]
+
+    assert [line for chunk in chunked(text) for line in lines(chunk)] == lines(text)
+
+
+def message(number: int, kind: str, content: str = "", **data: object) -> Message:
+    return Message("a" * 22, number, kind, content, data or NO_DATA, 0)
+
+
+def test_a_result_stands_with_its_call_and_one_without_a_call_alone() -> None:
+    blocks = [
+        {"type": "thinking", "thinking": "hm"},
+        {"type": "tool_use", "id": "x", "name": "ls", "input": {"path": "."}},
+    ]
+    pieces = pieces_of(
+        [
+            message(1, "tool_result", "earlier", tool_use_id="w", name="cat"),
+            message(2, "assistant", "", stop_reason="tool_use", blocks=blocks),
+            message(3, "tool_call", "ls", tool_use_id="x"),
+            message(4, "tool_result", "a\nb", tool_use_id="x", name="ls", is_error=True),
+        ]
+    )
+    assert [(piece.look, piece.text, piece.result, piece.failed) for piece in pieces] == [
+        (Look.CALL, "cat", "earlier", False),
+        (Look.THINKING, "hm", None, False),
+        (Look.CALL, 'ls {"path": "."}', "a\nb", True),
+    ]
+
+
+TEXTS = st.text(st.sampled_from("ab 茶器\n\t") | st.characters(codec="utf-8"), max_size=300)
+
+
+@given(st.sampled_from(list(Look)), TEXTS, st.one_of(st.none(), TEXTS), st.integers(10, 100), st.booleans())
+def test_no_line_is_wider_than_the_screen(
+    look: Look, text: str, result: str | None, width: int, unfolded: bool
+) -> None:
+    from ikigai_actors.shell.app.pieces import tidy
+
+    piece = Piece(look, tidy(text), 1, tidy(result) if result is not None else None)
+    for strip in lay_out(piece, Frame(width, thinking=unfolded, results=unfolded)):
+        assert cell_len(strip.text) <= width + 1  # a wide character may stick out of a cell; it is cut when drawn
+
+
+def test_what_was_submitted_is_gone_through_and_found_again(tmp_path: Path) -> None:
+    recall = Recall(tmp_path / "deep" / "history")
+    for text in ("one", "two\nlines", "two\nlines", "three"):
+        recall.remember(text)
+    assert [recall.earlier("unsent") for _ in range(4)] == ["three", "two\nlines", "one", None]
+    assert [recall.later() for _ in range(4)] == ["two\nlines", "three", "unsent", None]
+    again = Recall(tmp_path / "deep" / "history")
+    assert again.entries == ["one", "two\nlines", "three"]
+    assert again.search("T") == ["three", "two\nlines"]
+    assert (tmp_path / "deep" / "history").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_feed_keeps_the_answer_on_its_way_and_a_bounded_number_of_messages() -> None:
+    with ActorSystem.open("sqlite:///:memory:", OfflineProvider()) as system:
+        feed = Feed(system, lambda: None)
+        agent = system.root.uuid
+        feed.follow(agent)
+        for number in range(1, KEPT + 10):
+            feed.hear(message(number, "mark")._replace(agent_uuid=agent))
+        news = feed.take(agent)
+        assert news is not None
+        assert [each.id for each in news.messages] == list(range(10, KEPT + 10))
+        assert feed.take(agent) is None
+        feed.close()
+
+
+def test_looking_at_an_agent_reads_no_log(tmp_path: Path) -> None:
+    database = str(tmp_path / "a.db")
+    with ActorSystem.open(database, OfflineProvider()) as system:
+        system.root.configure(model="offline:slow-not")
+        system.root.prompt("hello").get(timeout=20)
+        system.root.fork(name="kid").fork(name="grandkid")
+    with ActorSystem.open(database, OfflineProvider()) as system:
+        snapshots = Snapshots(system, Questions(system.approvals), last_active(system).uuid, print, print)
+        snapshot = snapshots._take(system.agent("grandkid").uuid, everybody=True)
+        assert snapshot.model == "offline:slow-not"
+        assert (snapshot.parent, snapshot.previous, snapshot.children) == (system.agent("kid").record, None, 0)
+        assert len(snapshot.everybody) == 3
+        assert system.statistics().read_logs == 0
