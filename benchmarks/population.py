@@ -62,6 +62,11 @@ def tree(database: Database, count: int, each: int, fan_out: int = 10) -> list[s
     return _family(database, count, each, lambda place: (place - 1) // fan_out)
 
 
+def branch(database: Database, count: int, fan_out: int) -> list[str]:
+    """Agent 0, its one child, and below that one so many agents, each with ``fan_out`` children and one message."""
+    return _family(database, count + 2, 1, lambda place: 0 if place == 1 else 1 + (place - 2) // fan_out)
+
+
 def siblings(store: Store, parent: str, count: int, owner: str) -> list[str]:
     """Agents below an empty one, owned by a host in their first epoch: they can append at once."""
     uuids = [new_agent_uuid(os.urandom) for _ in range(count)]
@@ -113,6 +118,7 @@ def _register(store: Store, agents: Iterator[tuple[str, str, int, str | None]]) 
                 fork=fork,
                 turn=0,
                 restart="transient",
+                policy=None,
                 now=now,
                 owner=owner,
                 epoch=FIRST_EPOCH if owner else 0,

@@ -41,13 +41,8 @@ from ikigai_actors.messages import Message
 from ikigai_actors.performer import Performer
 from ikigai_actors.pooled import ActorGone
 from ikigai_actors.runtime import Runtime
-from ikigai_actors.state import (
-    Departure,
-    Phase,
-    State,
-    Step,
-)
-from ikigai_actors.units import Append, Fence, LogUnit, Perform, Performance, Unit
+from ikigai_actors.state import Departure, Phase, State, Step
+from ikigai_actors.units import Append, Fence, LogUnit, Perform, Performance, Performed, Unit
 from supervisors.children import Exit
 from supervisors.signals import Status
 
@@ -199,7 +194,15 @@ class AgentActor(Performer):
         self.tally.submitted()
         if isinstance(step.unit, LogUnit) and step.unit.birth is not None:
             self.runtime.expect(step.unit.birth)
-        self.runtime.journal.submit(self._to_be_committed(step.unit), self.actor_inbox.release)
+        self.runtime.journal.submit(self._to_be_committed(step.unit), self._hear)
+
+    def _hear(self, verdict: Verdict) -> None:
+        """Called by the journal: what happened to others is told in the order of the commits."""
+        try:
+            if isinstance(verdict, Committed) and verdict.value is not None:
+                self.runtime.happened(verdict.value.answer if isinstance(verdict.value, Performed) else verdict.value)
+        finally:
+            self.actor_inbox.release(verdict)
 
     def _to_be_committed(self, unit: LogUnit | Performance | Departure) -> Unit:
         match unit:
@@ -226,7 +229,8 @@ class AgentActor(Performer):
             case Committed():
                 self._committed(step, verdict.value)
             case Refused(error=Fenced() | AgentDead() as error) if error.agent == self.state.uuid:
-                self._abandon(step, error)
+                dead = isinstance(error, Fenced) and error.dead
+                self._abandon(step, ActorGone(str(error), error.agent) if dead else error)
                 self._stop()
             case Refused():
                 self._refused(step, verdict.error)
@@ -234,14 +238,10 @@ class AgentActor(Performer):
                 self._abandon(step, verdict.error)
 
     def _committed(self, step: Step, answer: Any) -> None:
-        match step.unit:
-            case LogUnit():
-                self._grow(step.unit.messages)
-            case Performance():
-                self._grow((answer.message,))
-                self.runtime.happened(answer.answer)
-            case Departure():
-                self.runtime.happened(answer)
+        if isinstance(step.unit, LogUnit):
+            self._grow(step.unit.messages)
+        elif isinstance(answer, Performed):
+            self._grow((answer.message,))
         self._enter(step)
 
     def _refused(self, step: Step, error: IkigaiError) -> None:
@@ -291,7 +291,8 @@ class AgentActor(Performer):
         if self._restarted is not None and isinstance(error, StoreError):
             self._later = [one for one in self._later if not isinstance(one, on.Resume | on.Poisoned)]
             self.actor_inbox.held = True
-            self.runtime.unstarted(self.state.uuid, self._restarted)
+            again = self._restarted._replace(status=self.state.status)
+            self.actor_inbox.held = self.runtime.unstarted(self.state.uuid, again)
             return
         self._answer_waiting(error)
         if isinstance(error, HistoryError):

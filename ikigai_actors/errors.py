@@ -108,6 +108,11 @@ class TurnInterrupted(AgentError):
 class Fenced(AgentError):
     """The write was refused: the agent died or belongs to another host by now. Nothing was written."""
 
+    def __init__(self, message: str, agent: str = "", dead: bool = False) -> None:
+        super().__init__(message, agent)
+        self.dead = dead
+        """Whether it is because the agent died."""
+
 
 class DocumentError(IkigaiError):
     """An error about one document."""

@@ -5,9 +5,12 @@
     lineage            no agent descends from itself
     supervisor         every agent but agent 0 has a supervisor, which exists
     supervisors        the supervisors do not run in a circle
-    living-supervisor  the supervisor of a living agent lives
-    status             status and restart type are words that we know
-    death              a dead agent has a time of death, a reason and no open turn; a living one has no time of death
+    living-supervisor  the supervisor of a living agent lives, unless its policy was to leave its children as orphans
+    status             status, restart type, strategy and orphan policy are words that we know
+    death              a dead agent has no open turn, but a time, cause and reason; a living one has no time or cause
+    deadline           a terminating agent has a deadline, and nobody else
+    signal             an agent's signals are numbered from 1 without holes, and are of an agent or of nobody
+    restart            an agent's restarts are numbered from 1 without holes, and name its supervisor of then
     name               no two living agents have the same name
     epoch              an agent's epoch is 1 or more; the host that has not ended has the highest of the hosts
     host               at most one host has not ended
@@ -42,18 +45,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ikigai_actors import registry
+from ikigai_actors.lifecheck import check_life, check_restarts, check_signals
 from ikigai_actors.logcheck import LogCheck
 from ikigai_actors.mailcheck import check_documents, check_mail
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.store.base import Row, Store, Transaction
-from ikigai_actors.units import FIRST_EPOCH
 from ikigai_actors.violations import Invariant, Violation
+from supervisors.orphans import OrphanPolicy
 
 BATCH = 2_000
 """Messages that are read at once."""
-
-STATUSES = frozenset({"running", "stopped", "terminating", "dead"})
-RESTARTS = frozenset({"permanent", "transient", "temporary"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,9 @@ def _inspect(tx: Transaction, batch: int) -> Report:
         for row in _messages(tx, batch):
             logs.resolve(row)
         logs.report_unresolved()
-    return Report(len(records), logs.messages, [*found, *logs.found, *check_mail(tx, records), *check_documents(tx)])
+    found += [*logs.found, *check_mail(tx, records), *check_documents(tx)]
+    found += [*check_signals(tx, records), *check_restarts(tx, records)]
+    return Report(len(records), logs.messages, found)
 
 
 def _messages(tx: Transaction, batch: int) -> Iterator[Row]:
@@ -151,7 +154,7 @@ def _registry(records: Mapping[str, AgentRecord], circles: list[list[str]]) -> I
     names: dict[str, str] = {}
     for record in records.values():
         yield from _family(record, records)
-        yield from _life(record)
+        yield from check_life(record, records)
         if record.living and record.name is not None:
             other = names.setdefault(record.name, record.uuid)
             if other != record.uuid:
@@ -178,36 +181,17 @@ def _family(record: AgentRecord, records: Mapping[str, AgentRecord]) -> Iterator
     elif above is not None and above not in records:
         text = f"expected its supervisor {above!r} to exist, there is no such agent"
         yield Violation(Invariant.SUPERVISOR, record.uuid, text)
-    elif above is not None and record.living and _is_buried(records[above]):
+    elif above is not None and record.living and _must_live(records[above]):
         text = f"expected the supervisor of a living agent to live, {above} is dead"
         yield Violation(Invariant.LIVING_SUPERVISOR, record.uuid, text)
 
 
-def _is_buried(record: AgentRecord) -> bool:
-    """Whether it is dead, and not agent 0, whose death is a violation of its own."""
-    return not record.living and record.parent_uuid is not None
+def _must_live(record: AgentRecord) -> bool:
+    """Whether the living may not have it as their supervisor: it is dead, and did not leave its children as orphans.
 
-
-def _life(record: AgentRecord) -> Iterator[Violation]:
-    for what, word, known in (("status", record.status, STATUSES), ("restart type", record.restart, RESTARTS)):
-        if word not in known:
-            text = f"expected its {what} to be one of {', '.join(sorted(known))}, got {word!r}"
-            yield Violation(Invariant.STATUS, record.uuid, text)
-    if record.living:
-        if record.ended_at is not None:
-            text = f"expected no time of death, since it lives; got {record.ended_at}"
-            yield Violation(Invariant.DEATH, record.uuid, text)
-    else:
-        if record.ended_at is None:
-            yield Violation(Invariant.DEATH, record.uuid, "expected a dead agent to have a time of death, got none")
-        if not record.exit_reason:
-            yield Violation(Invariant.DEATH, record.uuid, "expected a dead agent to have a reason, got none")
-        if record.turn:
-            text = f"expected a dead agent to have no open turn, got one that began with message {record.turn}"
-            yield Violation(Invariant.DEATH, record.uuid, text)
-    if record.epoch < FIRST_EPOCH:
-        text = f"expected its epoch to be {FIRST_EPOCH} or more, got {record.epoch}"
-        yield Violation(Invariant.EPOCH, record.uuid, text)
+    Not agent 0, whose death is a violation of its own.
+    """
+    return not record.living and record.parent_uuid is not None and record.on_orphan != OrphanPolicy.CONTINUE
 
 
 def _hosts(records: Mapping[str, AgentRecord], hosts: list[HostRow]) -> Iterator[Violation]:

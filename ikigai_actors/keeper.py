@@ -5,9 +5,12 @@ else here. It decides from the registry alone (`supervisors` decides; the actor 
 remembers nothing that a restart of the process would lose:
 
     restarts      rows: how often a supervisor restarted whom within its period, and which turn keeps crashing
-    gave up       status ``stopped`` with that reason: started again with the supervisor, or by CONT
+    gave up       status ``stopped`` with that reason: started again with the supervisor, at a boot, or by CONT
     TERM          status ``terminating`` with a deadline: killed when it is over, also after a boot
     signals       rows that nobody has handled: their statuses stand in the registry already, what is left is the actors
+
+While the store does not answer the keeper waits for it, so an outage neither buries nor forgets anybody. Whoever dies
+before its start has come is left out, and the others are not.
 
 What a crash of the process leaves: an agent that crashed and was not restarted yet is cut off like any other, and comes
 back as interrupted.
@@ -18,17 +21,19 @@ import logging
 import queue
 import threading
 from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
 
 from ikigai_actors import registry
 from ikigai_actors.actor_messages import Restarted
 from ikigai_actors.clock import Clock
-from ikigai_actors.deaths import Aftermath, Bury, Cause, SendSignal
-from ikigai_actors.errors import IkigaiError
-from ikigai_actors.journal import Journal
+from ikigai_actors.deaths import Aftermath, Bury, Cause, End
+from ikigai_actors.errors import AgentDead, IkigaiError, StoreUnavailable
+from ikigai_actors.journal import FIRST_RETRY, LONGEST_RETRY, Journal
 from ikigai_actors.population import Population
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.restarts import GAVE_UP, GiveUp, Recorded, RecordRestart, Revive, restarts_of
+from ikigai_actors.signalling import SendSignal, SignalsHandled
 from ikigai_actors.store.base import Store, Transaction
 from supervisors import supervisor as otp
 from supervisors.children import Child, Exit, RestartType
@@ -37,6 +42,8 @@ from supervisors.signals import Signal, Status
 from supervisors.strategies import Strategy
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 CAUSES = {
     Exit.CRASH: Cause.CRASHED,
@@ -59,29 +66,43 @@ class Keeper:
         self._events: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
-        self._closed = False
+        self._crashes: dict[str, tuple[Exit, str]] = {}  # those that were not decided on yet
+        self._expected: dict[str, int] = {}  # the deadlines of agents that terminate
+        self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ikigai-keeper", daemon=True)
 
     def start(self) -> None:
-        """Begin, with the deadlines that a boot has found."""
+        """Begin, with what a boot has found: deadlines, signals, and a giving up that was cut off."""
         self._thread.start()
+        if any(actor.state.standing.ending == GAVE_UP for actor in self._population):
+            self._events.put(lambda: self._perform(Revive(None)))
         self._events.put(self._watch_deadlines)
         self._events.put(self._handle_signals)
 
     def close(self) -> None:
         """Do nothing any more. Called when the journal is closed, so nothing here waits for it."""
-        self._closed = True
+        self._closing.set()
         self._events.put(None)
         self._thread.join()
 
-    def crashed(self, uuid: str, end: Exit, reason: str) -> None:
-        """An agent has crashed, or is permanent and has exited; its actor was made anew and is held."""
-        self._events.put(lambda: self._decide(uuid, end, reason))
+    def note_crash(self, uuid: str, end: Exit, reason: str) -> None:
+        """An agent has crashed, or is permanent and has exited: told before anybody can see that it is down."""
+        self._crashes[uuid] = (end, reason)
 
-    def unstarted(self, uuid: str, restarted: Restarted) -> None:
-        """A restart could not read the agent's log: it is tried again, the later the more often that was so."""
+    def crashed(self, uuid: str) -> None:
+        """Its actor was made anew and is held."""
+        self._events.put(lambda: self._decide_on_crash(uuid))
+
+    def unstarted(self, uuid: str, restarted: Restarted) -> bool:
+        """A restart could not read the agent's log: it is tried again, the later the more often that was so.
+
+        Returns False when the agent has died meanwhile: it need not wait.
+        """
         again, wait = restarted._replace(attempt=restarted.attempt + 1), backoff(restarted.attempt) / 1000
+        if not self._population.hold(uuid):
+            return False
         self._events.put(lambda: self._at(wait, lambda: self._population.restart(uuid, again)))
+        return True
 
     def signalled(self) -> None:
         """Another process may have sent signals."""
@@ -93,7 +114,7 @@ class Keeper:
             self._events.put(self._watch_deadlines)
 
     def _run(self) -> None:
-        while not self._closed:
+        while not self._closing.is_set():
             wait = max(0.0, self._due[0][0] - self._clock.monotonic()) if self._due else None
             try:
                 event = self._events.get(timeout=wait)
@@ -115,22 +136,34 @@ class Keeper:
         heapq.heappush(self._due, (self._clock.monotonic() + seconds, self._count, action))
 
     def _perform(self, unit: Any) -> Any:
-        answer = self._journal.perform(unit)
-        self._population.happened(answer)
-        return answer
+        return self._journal.perform(unit, then=self._population.happened)
+
+    def _read(self, work: Callable[[Transaction], T]) -> T:
+        """Read; while the store does not answer, wait for it."""
+        pause = FIRST_RETRY
+        while True:
+            try:
+                return self._store.read(work)
+            except StoreUnavailable:
+                if self._closing.wait(pause):
+                    raise
+            pause = min(pause * 2, LONGEST_RETRY)
 
     # What a crash leads to
 
+    def _decide_on_crash(self, uuid: str) -> None:
+        if (crash := self._crashes.pop(uuid, None)) is not None:  # else it was restarted with its siblings meanwhile
+            self._decide(uuid, *crash)
+
     def _decide(self, uuid: str, end: Exit, reason: str) -> None:
-        record = self._store.read(lambda tx: registry.get(tx, uuid))
+        now = self._clock.now_ms()
+        record, supervisor = self._read(lambda tx: with_supervisor(tx, uuid, now))
         above = record.supervisor_uuid
         if not record.living:
             return
         if above is None:  # nobody is above agent 0: only its turn can be given up
             self._start(uuid, uuid, end, reason)
             return
-        now = self._clock.now_ms()
-        supervisor = self._store.read(lambda tx: supervisor_of(tx, above, now))
         _, decisions = otp.exited(supervisor, uuid, end, now)
         for decision in decisions:
             self._carry_out(decision, above, uuid, end, reason)
@@ -141,18 +174,27 @@ class Keeper:
                 self._cut(agent)
             case otp.Start(children=children):
                 for agent in children:
-                    self._start(agent, above, end if agent == failed else None, reason)
+                    with suppress(AgentDead):  # killed meanwhile: the others still wait for their start
+                        self._start(agent, above, end if agent == failed else None, reason)
             case otp.Bury(agent=agent, reason=why):
                 told = reason if agent == failed else f"stopped with its sibling {failed}"
-                cause = CAUSES.get(why, Cause.KILLED)
-                self._perform(Bury(agent, self._host, told, self._clock.now_ms(), cause))
+                with suppress(AgentDead):
+                    self._perform(Bury(agent, self._host, told, self._clock.now_ms(), CAUSES[why]))
             case otp.GiveUp(children=children):
-                self._give_up(above, children, f"{GAVE_UP}: {failed} failed too often: {reason}")
+                self._give_up(above, children, failed, end, reason)
             case otp.Retry():
                 pass  # a start that fails is told by `unstarted`
 
     def _start(self, agent: str, above: str, end: Exit | None, reason: str) -> None:
         """Let an agent go on; the one that failed is counted, and a turn that keeps failing is closed."""
+        self._restart(agent, above, end, reason)
+        if end is not None:
+            self._perform(Revive(agent))
+
+    def _restart(self, agent: str, above: str, end: Exit | None, reason: str) -> None:
+        crash = self._crashes.pop(agent, None)
+        if end is None and crash is not None:  # one that is taken along has crashed itself meanwhile
+            end, reason = crash
         recorded: Recorded = self._perform(
             RecordRestart(agent, above, end.value if end else "", reason, self._clock.now_ms())
         )
@@ -160,18 +202,19 @@ class Keeper:
         if recorded.turn and end is not None and is_poison(recorded.crashes):
             poison = f"This turn crashed its agent {recorded.crashes} times, so it was closed. The latest: {reason}"
         self._population.restart(agent, Restarted(recorded.turn, recorded.status, poison))
-        if end is not None:
-            self._perform(Revive(agent))
 
-    def _give_up(self, supervisor: str, children: tuple[str, ...], reason: str) -> None:
-        """Stop all children, the last one first; then the supervisor has crashed itself."""
-        self._perform(GiveUp(children))
+    def _give_up(self, supervisor: str, children: tuple[str, ...], failed: str, end: Exit, reason: str) -> None:
+        """Stop all children, the last one first; then the supervisor has crashed itself.
+
+        They are back at once, but stopped: what they do next waits until the supervisor is restarted.
+        """
+        self._perform(GiveUp(supervisor))
         for child in children:
             self._cut(child)
-            row = self._store.read(lambda tx, child=child: registry.get(tx, child))  # type: ignore[misc]
-            self._population.restart(child, Restarted(row.turn, Status(row.status)))
+            with suppress(AgentDead):  # killed meanwhile
+                self._restart(child, supervisor, end if child == failed else None, reason)
         self._cut(supervisor)
-        self._decide(supervisor, Exit.CRASH, reason)
+        self._decide(supervisor, Exit.CRASH, f"{GAVE_UP}: {failed} failed too often: {reason}")
 
     def _cut(self, agent: str) -> None:
         if not self._population.cut(agent).wait(PATIENCE):
@@ -181,53 +224,76 @@ class Keeper:
 
     def _watch_deadlines(self) -> None:
         now = self._clock.now_ms()
-        for record in self._store.read(lambda tx: registry.every(tx, Status.TERMINATING.value)):
-            left = max(0, (record.deadline or now) - now) / 1000
-            self._at(left, lambda uuid=record.uuid: self._end(uuid))  # type: ignore[misc]
+        for record in self._read(lambda tx: registry.every(tx, Status.TERMINATING.value)):
+            deadline = now if record.deadline is None else record.deadline
+            if self._expected.get(record.uuid) != deadline:
+                self._expected[record.uuid] = deadline
+                self._at(max(0, deadline - now) / 1000, lambda uuid=record.uuid: self._end(uuid))  # type: ignore[misc]
 
     def _end(self, uuid: str) -> None:
         """The time of an agent that terminates is over."""
-        record = self._store.read(lambda tx: registry.get(tx, uuid))
+        self._expected.pop(uuid, None)
+        record = self._read(lambda tx: registry.get(tx, uuid))
         if record.status == Status.TERMINATING:
             reason = f"{record.exit_reason or 'TERM'}; its turn did not end in time"
             self._perform(SendSignal(uuid, Signal.KILL, self._clock.now_ms(), reason=reason, handled=True))
 
     def _handle_signals(self) -> None:
-        """Carry out what other processes sent: the registry has it already, what is left is the actors."""
-        signals = self._store.read(lambda tx: tx.run("new_signals"))
-        for agent, number, signal, spread, turn in signals:
-            self._carry_out_signal(agent, signal, bool(spread), turn)
-            self._mark_handled(agent, number)
-        if signals:
-            self._watch_deadlines()
+        signals = [Sent._make(row) for row in self._read(lambda tx: tx.run("new_signals"))]
+        if not signals:
+            return
+        since = min(signal.created_at for signal in signals)
+        seen = None
+        while (found := self._read(lambda tx: standings(tx, since))) != seen:  # a signal of ours may come in between
+            self._population.catch_up(*found)
+            seen = found
+        for signal in signals:
+            if signal.signal == Signal.INT:
+                self._population.interrupt(signal.agent, signal.turn)
+                for record in self._below(signal.agent) if signal.spread else ():
+                    self._population.interrupt(record.uuid, record.turn)
+        self._perform(SignalsHandled(tuple((signal.agent, signal.id) for signal in signals)))
+        self._watch_deadlines()
 
-    def _carry_out_signal(self, agent: str, signal: str, spread: bool, turn: int) -> None:
-        hit = self._store.read(lambda tx: whom(tx, agent, spread))
-        self._population.catch_up(hit)
-        if signal == Signal.INT:
-            for record in hit:
-                self._population.interrupt(record.uuid, turn if record.uuid == agent else record.turn)
-
-    def _mark_handled(self, agent: str, number: int) -> None:
-        self._store.write(lambda tx: tx.run("handle_signals", agent=agent, id=number))
+    def _below(self, agent: str) -> list[AgentRecord]:
+        return self._read(lambda tx: registry.descendants(tx, agent))
 
 
-def supervisor_of(tx: Transaction, uuid: str, now: int) -> otp.Supervisor:
-    """A supervisor as the pure decisions know it, from the registry."""
-    row = registry.get(tx, uuid)
+class Sent(NamedTuple):
+    """A signal that another process sent. A row of the query ``new_signals``."""
+
+    agent: str
+    id: int
+    signal: str
+    spread: int
+    turn: int
+    created_at: int
+
+
+def with_supervisor(tx: Transaction, uuid: str, now: int) -> tuple[AgentRecord, otp.Supervisor]:
+    """An agent, and its supervisor as the pure decisions know it, at one moment. Agent 0 is its own."""
+    record = registry.get(tx, uuid)
+    row = registry.get(tx, record.supervisor_uuid or uuid)
     children = tuple(
-        Child(child.uuid, RestartType(child.restart)) for child in registry.children(tx, uuid) if child.living
+        Child(child.uuid, RestartType(child.restart)) for child in registry.children(tx, row.uuid) if child.living
     )
-    return otp.Supervisor(
+    supervisor = otp.Supervisor(
         children=children,
         strategy=Strategy(row.strategy),
         intensity=row.intensity,
         period=row.period,
-        restarts=restarts_of(tx, uuid, now - row.period),
-        protected=row.parent_uuid is None,
+        restarts=restarts_of(tx, row.uuid, now - row.period),
+        protected=row.parent_uuid is None or not row.living,  # nobody's crash ends orphans together
     )
+    return record, supervisor
 
 
-def whom(tx: Transaction, agent: str, spread: bool) -> list[AgentRecord]:
-    """Whom a signal may have hit, the dead too."""
-    return [registry.get(tx, agent), *(registry.descendants(tx, agent) if spread else [])]
+def standings(tx: Transaction, since: int) -> tuple[dict[str, End], dict[str, tuple[Status, str]]]:
+    """Who died since a time, and why; and everybody who lives and does not run, with the reason."""
+    dead, paused = {}, {}
+    for uuid, status, cause, reason, sender in tx.run("standings", since=since):
+        if status == Status.DEAD:
+            dead[uuid] = End(Cause(cause or Cause.KILLED), reason or "", sender)
+        else:
+            paused[uuid] = (Status(status), reason or "")
+    return dead, paused

@@ -7,11 +7,12 @@ from ikigai_actors import events as on
 from ikigai_actors import registry
 from ikigai_actors.agent import AgentActor
 from ikigai_actors.clock import Clock
-from ikigai_actors.deaths import Aftermath, SendSignal
+from ikigai_actors.deaths import Aftermath
 from ikigai_actors.errors import BadInput
 from ikigai_actors.futures import Future
 from ikigai_actors.journal import Committed, Journal, Verdict
 from ikigai_actors.restarts import SetSupervision
+from ikigai_actors.signalling import SendSignal
 from ikigai_actors.store.base import Store
 from ikigai_actors.units import Unit
 from supervisors.orphans import OrphanPolicy
@@ -47,11 +48,10 @@ class Lives:
         *,
         cascade: bool = False,
         reason: str = "",
-        sender: str | None = None,
         grace: float = GRACE,
     ) -> Future[T]:
         """Send a signal; what is made of its `Aftermath` comes after the commit. Raises `BadInput`."""
-        unit = self._unit(uuid, signal, cascade=cascade, reason=reason, sender=sender, grace=grace)
+        unit = self._unit(uuid, signal, cascade=cascade, reason=reason, grace=grace)
         answer: Future[T] = Future(make=make)
 
         def done(verdict: Verdict) -> None:
@@ -78,9 +78,7 @@ class Lives:
         answer: object = self._journal.perform(unit, timeout, self._happened)
         return answer
 
-    def _unit(
-        self, uuid: str, signal: Signal, *, cascade: bool, reason: str, sender: str | None, grace: float
-    ) -> SendSignal:
+    def _unit(self, uuid: str, signal: Signal, *, cascade: bool, reason: str, grace: float) -> SendSignal:
         if not isinstance(signal, Signal):
             raise BadInput(f"Expected a Signal, one of {', '.join(Signal)}; got {signal!r}.")
         if grace < 0:
@@ -90,7 +88,6 @@ class Lives:
             signal,
             self._clock.now_ms(),
             spread=cascade,
-            sender=sender,
             reason=reason,
             grace=int(grace * 1000),
             handled=True,

@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ikigai_actors.calls import EXIT, FORK, KILL, Call, Progress, progress
-from ikigai_actors.deaths import Cause, KillByAgent
+from ikigai_actors.deaths import Cause
 from ikigai_actors.drafts import advance, end_turn
 from ikigai_actors.errors import BadInput
 from ikigai_actors.forks import fork_by_call
 from ikigai_actors.identity import check_name
 from ikigai_actors.messages import Kind, storable
 from ikigai_actors.providers.base import Reply
+from ikigai_actors.signalling import KillByAgent
 from ikigai_actors.state import ComeBack, Departure, State, Step
 from ikigai_actors.units import Performance, Unit
 

@@ -10,7 +10,7 @@ and does nothing, until its supervisor has decided (`ikigai_actors.keeper`).
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ikigai_actors import events as on
 from ikigai_actors.actor_messages import Buried, Cut, Remains, Restarted
@@ -22,7 +22,6 @@ from ikigai_actors.journal import Committed, Verdict
 from ikigai_actors.log import Log
 from ikigai_actors.mailbox import Mail
 from ikigai_actors.publisher import Died, Mailed
-from ikigai_actors.registry import AgentRecord
 from ikigai_actors.runtime import Runtime
 from ikigai_actors.state import WORKING, Phase, Standing
 from ikigai_actors.statistics import SystemStatistics, total
@@ -39,7 +38,8 @@ class Population:
         """Empty; `run` gives it what actors need."""
         self._actors: dict[str, AgentActor] = {}
         self._down: set[str] = set()
-        self._lock = threading.Lock()  # of the two above: deaths come from the journal, crashes from the workers
+        self._told: dict[str, Status] = {}  # those that were told last that they do not run
+        self._lock = threading.RLock()  # of the three above: the journal, the keeper and the workers change them
         self._runtime: Runtime | None = None
 
     def run(self, runtime: Runtime, survivors: list[Survivor], casualties: list[Casualty]) -> None:
@@ -47,6 +47,8 @@ class Population:
         self._runtime = runtime
         for agent in survivors:
             actor = self._actors[agent.uuid] = AgentActor(runtime, agent)
+            if agent.standing.status is not Status.RUNNING:
+                self._told[agent.uuid] = agent.standing.status
             if agent.standing.status is Status.TERMINATING:
                 actor.actor_inbox.put_urgent(on.StatusChanged(agent.standing.status, agent.standing.ending))
         for casualty in casualties:
@@ -105,11 +107,22 @@ class Population:
         if turn and (actor := self._actors.get(uuid)) is not None:
             actor.actor_inbox.put_urgent(on.Interrupt(Future(), turn=turn))
 
-    def catch_up(self, records: list[AgentRecord]) -> None:
-        """Another process may have changed these agents: follow the registry."""
-        dead = {one.uuid: _end_of(one) for one in records if not one.living and one.uuid in self._actors}
-        status = {one.uuid: Status(one.status) for one in records if one.living}
-        self._follow(Aftermath(dead, status))
+    def catch_up(self, dead: Mapping[str, End], paused: Mapping[str, tuple[Status, str]]) -> None:
+        """Another process may have changed lives: follow the registry.
+
+        Args:
+            dead: who died lately, and why.
+            paused: everybody who lives and does not run: the status, and the reason for it.
+        """
+        for uuid, end in dead.items():
+            if uuid in self._actors:
+                self._end(uuid, end)
+        with self._lock:
+            going_on = self._told.keys() - paused.keys()
+        for uuid in going_on:
+            self._tell(uuid, Status.RUNNING, "")
+        for uuid, (status, reason) in paused.items():
+            self._tell(uuid, status, reason)
 
     def crashed(self, old: AgentActor, remains: Remains) -> AgentActor:
         """Make an agent anew whose actor has died; it is held until `restart`."""
@@ -134,12 +147,20 @@ class Population:
             actor.actor_inbox.put_urgent(Cut(done))
         return done
 
-    def restart(self, uuid: str, restarted: Restarted) -> None:
-        """Let an agent go on that is held."""
+    def hold(self, uuid: str) -> bool:
+        """Note that an agent is held until `restart`; False when it is dead, and is not."""
         with self._lock:
+            if known := uuid in self._actors:
+                self._down.add(uuid)
+        return known
+
+    def restart(self, uuid: str, restarted: Restarted) -> None:
+        """Let an agent go on that is held; one that is not (it never heard that it was to be cut) goes on as it is."""
+        with self._lock:
+            down = uuid in self._down
             self._down.discard(uuid)
             actor = self._actors.get(uuid)
-        if actor is not None:
+        if actor is not None and down:
             actor.actor_inbox.release(restarted)
 
     def resume(self) -> list[str]:
@@ -169,22 +190,33 @@ class Population:
 
     def _follow(self, aftermath: Aftermath) -> None:
         for uuid, end in aftermath.dead.items():
-            with self._lock:
-                actor, down = self._actors.pop(uuid, None), uuid in self._down
-                self._down.discard(uuid)
-            buried = Buried(f"Agent {uuid} is dead: {end.cause}: {end.reason}")
-            if actor is not None:
-                (actor.actor_inbox.release if down else actor.actor_inbox.put_urgent)(buried)
-            self._parts.publisher.publish(Died(uuid, end.cause, end.reason))
+            self._end(uuid, end)
         for uuid, status in aftermath.status.items():
-            if (actor := self._actors.get(uuid)) is not None:
-                actor.actor_inbox.put_urgent(on.StatusChanged(status, aftermath.reason))
+            self._tell(uuid, status, aftermath.reason)
+
+    def _end(self, uuid: str, end: End) -> None:
+        with self._lock:
+            actor, down = self._actors.pop(uuid, None), uuid in self._down
+            self._down.discard(uuid)
+            self._told.pop(uuid, None)
+        buried = Buried(f"Agent {uuid} is dead: {end.cause}: {end.reason}")
+        if actor is not None:
+            (actor.actor_inbox.release if down else actor.actor_inbox.put_urgent)(buried)
+        self._parts.publisher.publish(Died(uuid, end.cause, end.reason))
+
+    def _tell(self, uuid: str, status: Status, reason: str) -> None:
+        """Tell an agent its status, unless that was told last. Under the lock: what is said last arrives last."""
+        with self._lock:
+            actor = self._actors.get(uuid)
+            if actor is None or self._told.get(uuid, Status.RUNNING) is status:
+                return
+            if status is Status.RUNNING:
+                del self._told[uuid]
+            else:
+                self._told[uuid] = status
+            actor.actor_inbox.put_urgent(on.StatusChanged(status, reason))
 
     @property
     def _parts(self) -> Runtime:
         assert self._runtime is not None  # `run` comes before anything can happen
         return self._runtime
-
-
-def _end_of(record: AgentRecord) -> End:
-    return End(Cause(record.exit_cause or Cause.KILLED), record.exit_reason or "", record.exit_sender)

@@ -6,6 +6,7 @@ Each restart is a row, so that neither a supervisor's intensity nor a poisonous 
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ikigai_actors import registry
 from ikigai_actors.deaths import Aftermath
 from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput
 from ikigai_actors.locks import Locks
@@ -66,28 +67,7 @@ class RecordRestart:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """A supervisor has given up: these children of its are stopped; answered with the `Aftermath`."""
-
-    children: tuple[str, ...]
-
-    alone = True
-    changes_tree = False
-
-    @property
-    def touches(self) -> tuple[str, ...]:
-        return self.children
-
-    def write(self, tx: Transaction, locked: Locks) -> Aftermath:
-        """See `Unit.write`."""
-        stopped = [uuid for uuid in self.children if uuid in locked and locked[uuid].status == Status.RUNNING]
-        if stopped:
-            tx.run("set_status", uuids=stopped, status=Status.STOPPED.value, deadline=None, reason=GAVE_UP)
-        return Aftermath(status=dict.fromkeys(stopped, Status.STOPPED))
-
-
-@dataclass(frozen=True, slots=True)
-class Revive:
-    """A supervisor was restarted: the children go on that were stopped when it gave up; answered with `Aftermath`."""
+    """A supervisor has given up: its children are stopped, the last one first; answered with the `Aftermath`."""
 
     supervisor: str
 
@@ -97,7 +77,33 @@ class Revive:
 
     def write(self, tx: Transaction, locked: Locks) -> Aftermath:
         """See `Unit.write`."""
-        children = [uuid for (uuid,) in tx.run("those_that_gave_up", supervisor=self.supervisor)]
+        children = reversed(registry.children(tx, self.supervisor))
+        stopped = [child.uuid for child in children if child.status == Status.RUNNING]
+        if stopped:
+            locked.take(tx, stopped)
+            tx.run("set_status", uuids=stopped, status=Status.STOPPED.value, deadline=None, reason=GAVE_UP)
+        return Aftermath(status=dict.fromkeys(stopped, Status.STOPPED))
+
+
+@dataclass(frozen=True, slots=True)
+class Revive:
+    """A supervisor was restarted: whom its giving up had stopped goes on, and so do those below them who had been
+    stopped likewise; answered with the `Aftermath`.
+    """
+
+    supervisor: str | None
+    """None: every living supervisor, at a boot. The process may have ended between the giving up and the restart."""
+
+    alone = True
+    changes_tree = True
+    touches = ()
+
+    def write(self, tx: Transaction, locked: Locks) -> Aftermath:
+        """See `Unit.write`."""
+        rows = (
+            tx.run("all_that_gave_up") if self.supervisor is None else tx.run("those_that_gave_up", top=self.supervisor)
+        )
+        children = [uuid for (uuid,) in rows]
         if children:
             locked.take(tx, children)
             tx.run("set_status", uuids=children, status=Status.RUNNING.value, deadline=None, reason=None)

@@ -77,7 +77,7 @@ class Runtime:
     """Takes the answer of a unit that did something to others than its agent."""
     crashed: Callable[[Any, Remains, "Exit | None", str], Any]
     """Makes an agent anew whose actor has died, and has its supervisor decide; gives the new actor."""
-    unstarted: Callable[[str, Restarted], None]
-    """The log of an agent that was restarted could not be read for the moment."""
+    unstarted: Callable[[str, Restarted], bool]
+    """The log of a restarted agent could not be read for the moment: whether it is held until the next attempt."""
     bury: Callable[[str, str], None]
     """Marks an agent dead that cannot go on, with the reason, and ends its actor; returns before it is done."""

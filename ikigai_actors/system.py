@@ -218,9 +218,12 @@ class ActorSystem:
             self._keeper.expect_end(answer)
 
     def _crashed(self, actor: AgentActor, remains: Remains, end: Exit | None, why: str) -> AgentActor:
+        uuid = actor.origin.uuid
+        if end is None:  # cut by the keeper itself
+            return self._population.crashed(actor, remains)
+        self._keeper.note_crash(uuid, end, why)
         heir = self._population.crashed(actor, remains)
-        if end is not None:
-            self._keeper.crashed(actor.origin.uuid, end, why)
+        self._keeper.crashed(uuid)
         return heir
 
     def _open_toolsets(self, toolsets: list[Toolset]) -> None:

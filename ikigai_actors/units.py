@@ -182,7 +182,7 @@ class Append:
 def check_fence(row: Locked, fence: Fence) -> None:
     """Refuse the write of a dead agent, of another host, or of an earlier epoch. Raises `Fenced`."""
     if row.status == "dead":
-        raise Fenced(f"Agent {row.uuid} is dead; what it still did is dropped.", row.uuid)
+        raise Fenced(f"Agent {row.uuid} is dead; what it still did is dropped.", row.uuid, dead=True)
     if row.owner != fence.host or row.epoch != fence.epoch:
         raise Fenced(f"Agent {row.uuid} belongs to another host by now; what it still did here is dropped.", row.uuid)
 

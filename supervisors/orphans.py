@@ -112,6 +112,20 @@ def decide(tree: Mapping[str, Member], dying: Set[str]) -> list[Decision]:
     return kills[::-1] + others
 
 
+def heirs(tree: Mapping[str, Member], dying: Set[str]) -> dict[str, str]:
+    """Who inherits from each agent when these die: itself while it lives, else the nearest survivor above it.
+
+    Linear in the tree, whatever its depth. Agent 0, which never dies, where damaged rows break the way up.
+    """
+    root = next(agent for agent, member in tree.items() if member.supervisor is None)
+    nearest: dict[str, str] = {}
+    for agent in everybody({agent: member.supervisor for agent, member in tree.items()}):
+        supervisor, status, _ = tree[agent]
+        dead = status is Status.DEAD or agent in dying
+        nearest[agent] = nearest.get(supervisor or root, root) if dead else agent
+    return nearest
+
+
 def _bereaved(agent: str, status: Status, policy: OrphanPolicy, heir: str | None) -> list[Decision]:
     """What becomes of a survivor, by the policy of its dead supervisor. No heir: a part of a tree without agent 0."""
     if policy is OrphanPolicy.CONTINUE or heir is None:

@@ -67,7 +67,8 @@ MESSAGES = sum(len(drafts) for _, drafts in LOGS.values())
 
 def found_family(store: Store) -> None:
     """Agent 0 "root" in a turn, in which it called a tool; "a" is forked after a mark, "b" is dead, "c" is forked by a
-    call and in a turn; "g" is the child of "a", and answers a call of "root". There is mail, and a document.
+    call and in a turn; "g" is the child of "a", and answers a call of "root". There is mail, and a document; "a" was
+    stopped and continued, and restarted twice.
     """
 
     def work(tx: Transaction) -> None:
@@ -83,6 +84,10 @@ def found_family(store: Store) -> None:
         tx.append([*MAIL], "mail")
         tx.run("count_mail", uuids=["a"], mailed=4, unread=1)
         tx.run("count_mail", uuids=["b"], mailed=1, unread=1)
+        for signal in ("STOP", "CONT"):
+            tx.run("add_signal", agent="a", signal=signal, spread=0, turn=0, sender="root", reason="", now=1, handled=1)
+        for reason in ("once", "twice"):
+            tx.run("add_restart", agent="a", supervisor="root", turn=0, reason=reason, now=1)
         tx.run("add_document_version", path="plan.md", version=1, author="a", body="# Plan", now=1)
         tx.run("add_document_version", path="plan.md", version=2, author=None, body=None, now=2)
         for uuid, (fork, drafts) in LOGS.items():

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TypeVar
 
-from ikigai_actors.errors import CommitUnknown, StoreError
+from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable
 from ikigai_actors.store import Store, Transaction
 from ikigai_actors.store.base import Watch
 from tests.databases import DEADLINE
@@ -28,6 +28,8 @@ class FaultyStore:
         """Called before each transaction that writes."""
         self.unreadable: StoreError | None = None
         """What every read fails with, if anything."""
+        self.refused = 0
+        """Reads that failed."""
         self.writes = 0
         """Transactions that were to be written."""
 
@@ -50,6 +52,7 @@ class FaultyStore:
     def read(self, work: Callable[[Transaction], T]) -> T:
         """See `Store.read`."""
         if self.unreadable is not None:
+            self.refused += 1
             raise self.unreadable
         return self._inner.read(work)
 
@@ -90,6 +93,39 @@ class FaultyStore:
             self._inner.write(rolled_back)
         except _RolledBack:
             return
+
+
+class Ending:
+    """A `Store` in which, after so many commits, nothing is committed any more: as at the end of the process."""
+
+    def __init__(self, inner: Store) -> None:
+        self._inner = inner
+        self.location = inner.location
+        self.left = 1_000_000
+        """Commits that are still to come; below 0 when one was refused."""
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """See `Store.read`."""
+        return self._inner.read(work)
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """See `Store.write`."""
+        self.left -= 1
+        if self.left < 0:
+            raise StoreUnavailable("The process has ended, as planned.")
+        return self._inner.write(work)
+
+    def separate(self) -> Store:
+        """See `Store.separate`."""
+        return self._inner.separate()
+
+    def watch(self) -> Watch:
+        """See `Store.watch`."""
+        return self._inner.watch()
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        self._inner.close()
 
 
 class HeldStore:

@@ -238,6 +238,18 @@ def test_an_agent_that_is_gone_leaves_no_shell(tmp_path: Path) -> None:
 
 
 @LINUX
+@pytest.mark.parametrize("trap", ["", "trap '' TERM; "])
+def test_a_kill_ends_all_that_the_agents_tool_runs_also_what_is_deaf_to_term(tmp_path: Path, trap: str) -> None:
+    script = scripted(child=[calling(("bash", {"command": f"{trap}{BUSY}"}))])
+    with ActorSystem.open(":memory:", provider=script, tools=[Workspace(tmp_path)], approvals="allow") as system:
+        child = system.root.fork("go", name="child")
+        session = session_in(tmp_path)
+        assert living(session)
+        child.kill()
+        eventually(lambda: not living(session), "the end of its processes")
+
+
+@LINUX
 def test_a_system_that_closes_leaves_no_process(tmp_path: Path) -> None:
     script = ScriptedProvider([calling(("bash", {"command": f"trap '' TERM; {BUSY}"}))])
     with ActorSystem.open(":memory:", provider=script, tools=[Workspace(tmp_path)], approvals="allow") as system:

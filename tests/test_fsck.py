@@ -27,12 +27,14 @@ SECOND_ROOT = (
     f" VALUES ('second', 0, 'running', 1, '{NOW}', 1)"
 )
 
+BURIED = "ended_at = 5, exit_reason = 'test', exit_cause = 'killed'"
+
 Case = tuple[Invariant, str | None, str | list[str]]
 """What is to be found, at whom, and the damage."""
 
 CASES: list[Case] = [
     (Invariant.AGENT_0, None, SECOND_ROOT),
-    (Invariant.AGENT_0, "root", agent("root", "status = 'dead', turn = 0, ended_at = 5, exit_reason = 'test'")),
+    (Invariant.AGENT_0, "root", agent("root", f"status = 'dead', turn = 0, {BURIED}")),
     (Invariant.PARENT, "a", agent("a", "parent_uuid = 'nobody'")),
     (Invariant.LINEAGE, "a", agent("a", "parent_uuid = 'g'")),
     (Invariant.LINEAGE, "c", agent("c", "parent_uuid = 'c'")),
@@ -44,10 +46,24 @@ CASES: list[Case] = [
     (Invariant.LIVING_SUPERVISOR, "g", agent("g", "supervisor_uuid = 'b'")),
     (Invariant.STATUS, "g", agent("g", "status = 'asleep'")),
     (Invariant.STATUS, "g", agent("g", "restart = 'sometimes'")),
+    (Invariant.STATUS, "g", agent("g", "strategy = 'hope'")),
+    (Invariant.STATUS, "g", agent("g", "on_orphan = 'weep'")),
     (Invariant.DEATH, "b", agent("b", "turn = 10")),
     (Invariant.DEATH, "b", agent("b", "exit_reason = NULL")),
     (Invariant.DEATH, "b", agent("b", "ended_at = NULL")),
     (Invariant.DEATH, "a", agent("a", "ended_at = 5")),
+    (Invariant.DEATH, "a", agent("a", "exit_cause = 'killed'")),
+    (Invariant.DEATH, "b", agent("b", "exit_cause = NULL")),
+    (Invariant.DEATH, "b", agent("b", "exit_sender = 'nobody'")),
+    (Invariant.DEADLINE, "a", agent("a", "deadline = 5")),
+    (Invariant.DEADLINE, "b", agent("b", "deadline = 5")),
+    (Invariant.DEADLINE, "a", agent("a", "status = 'terminating'")),
+    (Invariant.SIGNAL, "nobody", "UPDATE signals SET agent_uuid = 'nobody'"),
+    (Invariant.SIGNAL, "a", "UPDATE signals SET sender = 'nobody' WHERE id = 1"),
+    (Invariant.SIGNAL, "a", "DELETE FROM signals WHERE id = 1"),
+    (Invariant.RESTART, "nobody", "UPDATE restarts SET agent_uuid = 'nobody'"),
+    (Invariant.RESTART, "a", "UPDATE restarts SET supervisor_uuid = 'nobody' WHERE id = 1"),
+    (Invariant.RESTART, "a", "UPDATE restarts SET id = 3 WHERE id = 2"),
     (Invariant.NAME, "g", agent("g", "name = 'name of a'")),
     (Invariant.EPOCH, "g", agent("g", "epoch = 0")),
     (Invariant.EPOCH, None, "UPDATE hosts SET epoch = 9 WHERE id = 'old'"),
@@ -173,6 +189,14 @@ def test_an_agent_0_that_has_a_fork_point_is_a_violation(store: Store) -> None:
 def change_fork_point(tx: Transaction, position: int) -> None:
     """Give agent 0 a fork point."""
     sql(tx, f"UPDATE agents SET fork_message_id = {position}")
+
+
+def test_orphans_whom_a_dead_supervisor_left_are_sound(store: Store) -> None:
+    found_family(store)
+    store.write(lambda tx: tx.run("adopt", by="b", uuids=["g"]))
+    assert [violation.invariant for violation in check(store)] == [Invariant.LIVING_SUPERVISOR]
+    store.write(lambda tx: sql(tx, "UPDATE agents SET on_orphan = 'continue' WHERE uuid = 'b'"))
+    assert check(store) == []
 
 
 def test_a_database_whose_first_boot_was_cut_off_before_agent_0_was_made_is_sound(store: Store) -> None:

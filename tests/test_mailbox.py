@@ -38,7 +38,7 @@ from ikigai_actors.mailbox import (
 from ikigai_actors.store import Store, Transaction
 from ikigai_actors.store.queries import query
 from ikigai_actors.units import Unit, lock, write_alone
-from tests.databases import sql
+from tests.databases import bury, sql
 from tests.faults import FaultyStore
 from tests.journals import Task
 from tests.test_units import Desk
@@ -130,7 +130,7 @@ REFUSED: list[tuple[str, Send, type[IkigaiError], str]] = [
 def test_what_cannot_be_sent_is_a_distinct_error_and_nothing_is_stored(
     desk: Desk, unit: Send, error: type[IkigaiError], told: str
 ) -> None:
-    desk.accepts(Bury("d", HOST, "test", 5))
+    bury(desk.store, "d")
     fill(desk.store, "c", CAPACITY)
     before = [record(desk.store, uuid) for uuid in ("root", "a", "b", "c", "d")]
     assert told in str(desk.refuses(unit, error))

@@ -166,3 +166,12 @@ def test_wide_names_take_two_columns_for_each_sign() -> None:
     assert width("e\u0301") == 1
     assert pad("茶", 4) == "茶  "
     assert pad("long", 2) == "long"
+
+
+def test_an_orphan_is_marked() -> None:
+    root = agent(0)
+    dead = agent(1, root, name="dead", status="dead")
+    orphan = agent(2, dead, name="orphan")
+    records = [root, dead, orphan, agent(3, orphan, name="kid"), agent(4, dead, status="dead")]
+    assert [line.endswith(", orphan") for line in shown(records)] == [False, False, True, False, False]
+    assert [line.text.endswith(", orphan") for line in tree(records, dead_too=True)].count(True) == 1

@@ -2,9 +2,10 @@
 
 from ikigai_actors import registry
 from ikigai_actors.clock import SystemClock
-from ikigai_actors.deaths import Aftermath, SendSignal
+from ikigai_actors.deaths import Aftermath
 from ikigai_actors.mailbox import Mail, Send
 from ikigai_actors.shell.reader import existing
+from ikigai_actors.signalling import SendSignal
 from ikigai_actors.units import write_alone
 from supervisors.signals import Signal
 

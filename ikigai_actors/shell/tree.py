@@ -7,7 +7,8 @@
     4 running, 0 dead
 
 Depth first, children under their supervisor in order of creation, adopted ones last; ``*`` at the current agent. A dead
-agent stands in it when asked for, or when somebody lives below it. The counts are positions: ``inherited`` is the
+agent stands in it when asked for, or when somebody lives below it; whoever has lost its supervisor and got no other one
+is marked as an orphan. The counts are positions: ``inherited`` is the
 agent's fork point, ``own`` what it wrote itself, of any kind; so no log is read, and clears and rewinds do not count.
 """
 
@@ -59,6 +60,7 @@ def tree_lines(
     """
     short = short_uuids(list(records))
     nodes = drawn(records, dead_too)
+    dead = {record.uuid for record in records if not record.living}
     labels = [node.branch + short[node.record.uuid] + _name(node.record) for node in nodes]
     states = [state(node.record) for node in nodes]
     label_width = min(max(map(width, labels), default=0), WIDEST)
@@ -72,7 +74,9 @@ def tree_lines(
         columns = f"{pad(label, label_width)}  {pad(word, state_width)}  {before:>{before_width}} inherited"
         star = "*" if record.uuid == current else " "
         mail = f", {record.unread} unread" if record.unread else ""
-        return Line(f"{star} {columns} + {mine:>{own_width}} own{mail}", record.uuid == current, not record.living)
+        orphan = ", orphan" if record.living and record.supervisor_uuid in dead else ""
+        text = f"{star} {columns} + {mine:>{own_width}} own{mail}{orphan}"
+        return Line(text, record.uuid == current, not record.living)
 
     lines = [line(*each) for each in zip(nodes, labels, states, strict=True)]
     return [*lines, Line(summary(records))]

@@ -208,6 +208,10 @@ WITH RECURSIVE above(uuid) AS (
 SELECT a.uuid, a.supervisor_uuid, a.status, a.on_orphan, a.owner, a.parent_uuid, a.fork_message_id, a.created_at, a.turn
   FROM agents a JOIN above ON a.uuid = above.uuid
 
+-- name: agent_0
+SELECT a.uuid, a.supervisor_uuid, a.status, a.on_orphan, a.owner, a.parent_uuid, a.fork_message_id, a.created_at, a.turn
+  FROM agents a WHERE a.parent_uuid IS NULL
+
 -- name: bury
 -- The epoch grows, so whatever they still do is fenced. Their logs are left as they are.
 UPDATE agents SET status = 'dead', turn = 0, epoch = epoch + 1, deadline = NULL, ended_at = :now, exit_reason = :reason,
@@ -215,7 +219,9 @@ UPDATE agents SET status = 'dead', turn = 0, epoch = epoch + 1, deadline = NULL,
  WHERE uuid = ANY(:uuids)
 
 -- name: adopt
-UPDATE agents SET supervisor_uuid = :by WHERE uuid = ANY(:uuids)
+-- Who was stopped because its supervisor gave up is the new one's business no more: a person lets it go on.
+UPDATE agents SET supervisor_uuid = :by, exit_reason = CASE WHEN status = 'stopped' THEN NULL ELSE exit_reason END
+ WHERE uuid = ANY(:uuids)
 
 -- name: set_status
 -- Of agents that live. The reason tells why one is stopped, where no person did it.
@@ -230,7 +236,12 @@ SELECT CAST(:agent AS TEXT), COALESCE(MAX(id), 0) + 1, CAST(:signal AS TEXT), CA
 
 -- name: new_signals
 -- What other processes sent and nobody has carried out yet.
-SELECT agent_uuid, id, signal, spread, turn FROM signals WHERE handled_at IS NULL ORDER BY created_at, id
+SELECT agent_uuid, id, signal, spread, turn, created_at FROM signals WHERE handled_at IS NULL ORDER BY created_at, id
+
+-- name: standings
+-- Everybody who lives and does not run, and who died since. What signals of other processes led to, orphans and all.
+SELECT uuid, status, exit_cause, exit_reason, exit_sender FROM agents
+ WHERE status IN ('stopped', 'terminating') OR ended_at >= :since
 
 -- name: turn_of
 SELECT turn FROM agents WHERE uuid = :uuid
@@ -253,8 +264,16 @@ SELECT r.created_at FROM restarts r
  ORDER BY r.created_at
 
 -- name: those_that_gave_up
--- The children that their supervisor stopped when it gave up.
-SELECT uuid FROM agents WHERE supervisor_uuid = :supervisor AND status = 'stopped' AND exit_reason = 'gave up'
+-- The children that their supervisor stopped when it gave up, and those that they had stopped likewise before.
+WITH RECURSIVE back(uuid) AS (
+    SELECT CAST(:top AS TEXT)
+    UNION SELECT a.uuid FROM agents a JOIN back ON a.supervisor_uuid = back.uuid
+           WHERE a.status = 'stopped' AND a.exit_reason = 'gave up')
+SELECT a.uuid FROM agents a JOIN back ON a.uuid = back.uuid WHERE a.uuid <> :top ORDER BY a.created_at, a.fork_message_id
+
+-- name: all_that_gave_up
+SELECT a.uuid FROM agents a JOIN agents s ON s.uuid = a.supervisor_uuid
+ WHERE a.status = 'stopped' AND a.exit_reason = 'gave up' AND s.status <> 'dead' ORDER BY a.created_at, a.fork_message_id
 
 -- name: set_supervision
 UPDATE agents SET strategy = COALESCE(:strategy, strategy), intensity = COALESCE(:intensity, intensity),
@@ -394,3 +413,17 @@ SELECT path, COUNT(*), MIN(version), MAX(version) FROM documents GROUP BY path
 -- name: documents_of_strangers
 SELECT d.path, d.version, d.author FROM documents d
  WHERE d.author IS NOT NULL AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.uuid = d.author)
+
+-- name: signal_numbers
+SELECT agent_uuid, COUNT(*), MIN(id), MAX(id) FROM signals GROUP BY agent_uuid
+
+-- name: signals_of_strangers
+SELECT s.agent_uuid, s.id, s.sender FROM signals s
+ WHERE s.sender IS NOT NULL AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.uuid = s.sender)
+
+-- name: restart_numbers
+SELECT agent_uuid, COUNT(*), MIN(id), MAX(id) FROM restarts GROUP BY agent_uuid
+
+-- name: restarts_by_strangers
+SELECT r.agent_uuid, r.id, r.supervisor_uuid FROM restarts r
+ WHERE NOT EXISTS (SELECT 1 FROM agents a WHERE a.uuid = r.supervisor_uuid)

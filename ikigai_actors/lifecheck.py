@@ -1,0 +1,86 @@
+"""The part of fsck that looks at lives: statuses, deaths, signals and restarts; see `ikigai_actors.fsck`."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from ikigai_actors.registry import AgentRecord
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.units import FIRST_EPOCH
+from ikigai_actors.violations import Invariant, Violation
+from supervisors.children import RestartType
+from supervisors.orphans import OrphanPolicy
+from supervisors.signals import Status
+from supervisors.strategies import Strategy
+
+
+def check_life(record: AgentRecord, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
+    """What is wrong with how an agent stands, or how it died."""
+    words: tuple[tuple[str, str, Iterable[str]], ...] = (
+        ("status", record.status, Status),
+        ("restart type", record.restart, RestartType),
+        ("strategy", record.strategy, Strategy),
+        ("orphan policy", record.on_orphan, OrphanPolicy),
+    )
+    for what, word, known in words:
+        if word not in list(known):
+            text = f"expected its {what} to be one of {', '.join(sorted(known))}, got {word!r}"
+            yield Violation(Invariant.STATUS, record.uuid, text)
+    if record.epoch < FIRST_EPOCH:
+        text = f"expected its epoch to be {FIRST_EPOCH} or more, got {record.epoch}"
+        yield Violation(Invariant.EPOCH, record.uuid, text)
+    if (record.status == Status.TERMINATING) != (record.deadline is not None):
+        wanted = "a deadline, since it is terminating" if record.deadline is None else "no deadline"
+        text = f"expected {wanted}; it is {record.status}, and its deadline is {record.deadline}"
+        yield Violation(Invariant.DEADLINE, record.uuid, text)
+    for text in _wrong_with_living(record) if record.living else _wrong_with_dead(record, records):
+        yield Violation(Invariant.DEATH, record.uuid, text)
+
+
+def _wrong_with_living(record: AgentRecord) -> Iterator[str]:
+    if record.ended_at is not None:
+        yield f"expected no time of death, since it lives; got {record.ended_at}"
+    if record.exit_cause is not None or record.exit_sender is not None:
+        yield f"expected no cause of death, since it lives; got {record.exit_cause} by {record.exit_sender}"
+
+
+def _wrong_with_dead(record: AgentRecord, records: Mapping[str, AgentRecord]) -> Iterator[str]:
+    for what, value in (
+        ("time of death", record.ended_at),
+        ("cause", record.exit_cause),
+        ("reason", record.exit_reason),
+    ):
+        if value is None:  # a reason may be empty: of an agent that exited without a result
+            yield f"expected a dead agent to have a {what}, got none"
+    if record.exit_sender is not None and record.exit_sender not in records:
+        yield f"expected it to be ended by an agent or by nobody, got {record.exit_sender!r}; there is no such agent"
+    if record.turn:
+        yield f"expected a dead agent to have no open turn, got one that began with message {record.turn}"
+
+
+def check_signals(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
+    """What is wrong with the signals that were sent."""
+    yield from _numbers(tx, "signal_numbers", Invariant.SIGNAL, records)
+    for agent, number, sender in tx.run("signals_of_strangers"):
+        text = (
+            f"expected signal {number} to be of an agent or of nobody; it is of {sender!r}, and there is no such agent"
+        )
+        yield Violation(Invariant.SIGNAL, agent, text)
+
+
+def check_restarts(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
+    """What is wrong with the restarts that are counted."""
+    yield from _numbers(tx, "restart_numbers", Invariant.RESTART, records)
+    for agent, number, supervisor in tx.run("restarts_by_strangers"):
+        text = f"expected restart {number} to be by an agent; it is by {supervisor!r}, and there is no such agent"
+        yield Violation(Invariant.RESTART, agent, text)
+
+
+def _numbers(
+    tx: Transaction, query: str, invariant: Invariant, records: Mapping[str, AgentRecord]
+) -> Iterator[Violation]:
+    for agent, count, lowest, highest in tx.run(query):
+        if agent not in records:
+            text = f"expected it to exist, since it has a {invariant}; there is no such agent"
+            yield Violation(invariant, agent, text)
+        if (lowest, highest) != (1, count):
+            text = f"expected each {invariant} to be numbered, 1 to {count}; got {count} from {lowest} to {highest}"
+            yield Violation(invariant, agent, text)

@@ -1,0 +1,164 @@
+"""Signals, as units: a row in ``signals``, and in the same transaction what it does to the agents that it hits.
+
+The registry comes first, so this works from any process on the database. The host that runs the agents follows: at once
+when it sent the signal itself (the unit's answer says whom it hit), else when it finds the row that nobody has handled.
+Which locks are taken, and why no descendant escapes a cascade, is written in `ikigai_actors.deaths`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ikigai_actors.deaths import Aftermath, Cause, End, Family, Relative, branch, end, household, refusal_of
+from ikigai_actors.errors import BadInput
+from ikigai_actors.locks import Locks
+from ikigai_actors.registry import find
+from ikigai_actors.store.base import Transaction
+from supervisors.signals import Delivered, Refused, Signal, Status, cascade
+from supervisors.signals import deliver as outcome_of
+
+
+class SendSignal:
+    """A signal; answered with its `Aftermath`.
+
+    Raises:
+        AgentNotFound, AgentDead: there is nobody to hit.
+        AgentStopped: the agent is terminating and cannot be paused.
+        RootProtected: agent 0 cannot be killed or terminated.
+    """
+
+    __slots__ = ("_deadline", "_handled", "_now", "_reason", "_sender", "_signal", "_spread", "_target")
+
+    alone = True
+    changes_tree = True
+    touches: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        target: str,
+        signal: Signal,
+        now: int,
+        *,
+        spread: bool = False,
+        sender: str | None = None,
+        reason: str = "",
+        grace: int = 30_000,
+        handled: bool = False,
+    ) -> None:
+        """Make a signal.
+
+        Args:
+            target: whom it hits, by uuid.
+            signal: what is done to it.
+            now: milliseconds since 1970.
+            spread: it hits all descendants too.
+            sender: the agent that sends it; None is a person.
+            reason: why; it stands in the registry when somebody dies of it.
+            grace: milliseconds after which TERM becomes KILL.
+            handled: the sender is the host itself, and carries it out.
+        """
+        self._target, self._signal, self._now = target, signal, now
+        self._spread, self._sender, self._reason = spread, sender, reason
+        self._deadline = now + grace if signal is Signal.TERM else None
+        self._handled = handled
+
+    def write(self, tx: Transaction, locked: Locks) -> Aftermath:
+        """See `Unit.write`."""
+        family = (branch if self._spread else household)(tx, self._target)
+        top = family[self._target]
+        told = outcome_of(Status(top.status), self._signal, protected=top.parent is None)
+        if isinstance(told, Refused):
+            raise refusal_of(top, told.refusal)
+        hit = self._hit(family)
+        done = self._carry_out(tx, locked, family, hit)
+        self._record(tx, top)
+        if hit:
+            return done
+        return Aftermath(ignored=told.reason if not isinstance(told, Delivered) else "")
+
+    def _hit(self, family: Family) -> dict[str, Status]:
+        """Who is hit, leaves first, and what becomes of each."""
+        if self._spread:
+            above = {uuid: one.supervisor for uuid, one in family.items()}
+            order: Sequence[str] = cascade(self._target, above)
+        else:
+            order = [self._target]
+        hit = {}
+        for uuid in order:
+            one = family[uuid]
+            told = outcome_of(Status(one.status), self._signal, protected=one.parent is None)
+            if isinstance(told, Delivered):
+                hit[uuid] = told.status
+        return hit
+
+    def _carry_out(self, tx: Transaction, locked: Locks, family: Family, hit: Mapping[str, Status]) -> Aftermath:
+        cause = Cause.TERMINATED if self._signal is Signal.TERM else Cause.KILLED
+        why = End(cause, self._reason or f"{self._signal} by {self._sender or 'a person'}", self._sender)
+        dying = {uuid: why for uuid, status in hit.items() if status is Status.DEAD}
+        done = end(tx, locked, family, dying, self._now) if dying else Aftermath()
+        status = {uuid: to for uuid, to in hit.items() if uuid not in done.dead and to != family[uuid].status}
+        if status:
+            locked.take(tx, status)
+            to = next(iter(set(status.values())))  # a signal leads the living to one status
+            reason = why.reason if to is Status.TERMINATING else None
+            tx.run("set_status", uuids=list(status), status=to.value, deadline=self._deadline, reason=reason)
+        return Aftermath(done.dead, {**done.status, **status}, reason=why.reason)
+
+    def _record(self, tx: Transaction, top: Relative) -> None:
+        tx.run(
+            "add_signal",
+            agent=self._target,
+            signal=self._signal.value,
+            spread=int(self._spread),
+            turn=top.turn,
+            sender=self._sender,
+            reason=self._reason,
+            now=self._now,
+            handled=self._now if self._handled else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class KillByAgent:
+    """An agent kills another one, that it names; answered with the `Aftermath`. Raises as `SendSignal` does, and
+
+    BadInput: that is the agent itself, or somebody above it.
+    """
+
+    target: str
+    sender: str
+    now: int
+    reason: str
+    spread: bool
+
+    alone = True
+    changes_tree = True
+    touches = ()
+
+    def write(self, tx: Transaction, locked: Locks) -> Aftermath:
+        """See `Unit.write`."""
+        target = find(tx, self.target).uuid
+        if target == self.sender:
+            raise BadInput("That is you. Use exit to end yourself.")
+        if target in {row[0] for row in tx.run("supervisors_of", uuid=self.sender)}:
+            raise BadInput(f"Agent {target} is above you: only a person ends it. Send it a mail, or exit.")
+        signal = SendSignal(
+            target, Signal.KILL, self.now, spread=self.spread, sender=self.sender, reason=self.reason, handled=True
+        )
+        return signal.write(tx, locked)
+
+
+@dataclass(frozen=True, slots=True)
+class SignalsHandled:
+    """The host has carried out what other processes sent."""
+
+    signals: tuple[tuple[str, int], ...]
+    """The latest of each agent: its uuid, and the number of the signal."""
+
+    alone = False
+    changes_tree = False
+    touches = ()
+
+    def write(self, tx: Transaction, locked: Locks) -> None:
+        """See `Unit.write`."""
+        for agent, number in self.signals:
+            tx.defer("handle_signals", agent=agent, id=number)
