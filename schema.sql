@@ -104,6 +104,8 @@ CREATE TABLE mail (
 -- What waits, oldest first; and all that somebody sent.
 CREATE INDEX mail_unread ON mail (recipient, id) WHERE read_at IS NULL;
 CREATE INDEX mail_sender ON mail (recipient, sender, id);
+-- Prompts that nobody has taken up: looked for whenever another process has committed something.
+CREATE INDEX mail_prompt ON mail (recipient, id) WHERE kind = 'prompt' AND read_at IS NULL;
 
 -- Documents, shared by all agents. Each write makes a version, and so does a deletion; versions stay.
 CREATE TABLE documents (

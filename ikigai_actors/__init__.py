@@ -18,9 +18,10 @@ Layers, top first; each imports itself and those below (a test holds it):
     dispatch, seeded > pooled > inbox                        which actor runs when
     machine > toolsteps > forks > drafts > state             pure: what an agent does next
     mcp_server > mcp_run                                     tools of other programs
-    tools, toolsets > events > calls                         what can be asked of it, and called by it
+    tools, toolsets > events > descriptions > calls          what can be asked of it, and called by it
     futures, assembly, providers > threads                   what goes in and out
-    documents > units, registry, log, mailbox > locks        what is written and read
+    acts > documents, waits                                  what is written and read, and waited for
+        > units, registry, log, mailbox > locks
     store                                                    the database
     history, clock, settings, messages, identity, errors     the words
 """

@@ -30,6 +30,11 @@ class GoOn:
 
 
 @dataclass(frozen=True, slots=True)
+class NewMail:
+    """Mail has come, of which the agent is to be told when it is idle."""
+
+
+@dataclass(frozen=True, slots=True)
 class Buried:
     """The registry says that the agent is dead."""
 

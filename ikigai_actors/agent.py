@@ -18,7 +18,7 @@ from typing import Any
 
 from ikigai_actors import events as on
 from ikigai_actors import machine
-from ikigai_actors.actor_messages import Buried, Crashed, Cut, GoOn, LoadFailed, LogRead, Remains, Restarted
+from ikigai_actors.actor_messages import Buried, Crashed, Cut, GoOn, LoadFailed, LogRead, NewMail, Remains, Restarted
 from ikigai_actors.boot import Survivor
 from ikigai_actors.calls import recover
 from ikigai_actors.deaths import Bury
@@ -93,6 +93,11 @@ class AgentActor(Performer):
                 self._leave_remains(None)
                 self._stop()
                 message.done.set()
+            case NewMail():
+                self._news = True
+            case on.Prompt() if message.mail:
+                if all(message.mail != known.mail for known in self._prompts):
+                    self._prompts.append(message)
             case Crashed():
                 if message.request == self.state.request and self._errands.asking:
                     raise message.error
@@ -173,9 +178,11 @@ class AgentActor(Performer):
         if self.state.status is Status.TERMINATING and not self.state.turn:
             return on.Leave()
         if self.state.phase is Phase.UNLOADED:
-            if self._forks or self._later:
+            if self._forks or self._later or self._prompts:
                 self._load()
             return None
+        if (own := self._between_turns()) is not None:
+            return own
         if self._forks and machine.accepts(self.state, self._forks[0]):
             return self._forks.pop(0)
         if self.state.phase is Phase.RUNNING_TOOLS:
@@ -194,15 +201,7 @@ class AgentActor(Performer):
         self.tally.submitted()
         if isinstance(step.unit, LogUnit) and step.unit.birth is not None:
             self.runtime.expect(step.unit.birth)
-        self.runtime.journal.submit(self._to_be_committed(step.unit), self._hear)
-
-    def _hear(self, verdict: Verdict) -> None:
-        """Called by the journal: what happened to others is told in the order of the commits."""
-        try:
-            if isinstance(verdict, Committed) and verdict.value is not None:
-                self.runtime.happened(verdict.value.answer if isinstance(verdict.value, Performed) else verdict.value)
-        finally:
-            self.actor_inbox.release(verdict)
+        self.runtime.journal.submit(self._to_be_committed(step.unit), self._settled)
 
     def _to_be_committed(self, unit: LogUnit | Performance | Departure) -> Unit:
         match unit:
@@ -280,7 +279,9 @@ class AgentActor(Performer):
         self._log = log
         own = log.messages
         calls = recover(own[self.state.turn - log.base - 1 :]) if self.state.turn else ()
-        self._decide(on.Loaded(log.head, log.view(log.head), calls, machine.outcome_of(own)))
+        view = log.view(log.head)
+        notice = machine.notice_of(own) if view.settings.get("notify") else 0
+        self._decide(on.Loaded(log.head, view, calls, machine.outcome_of(own), notice))
 
     def _lost(self, error: IkigaiError) -> None:
         """Without a log nothing can be done: who waits hears why, and an agent whose rows are wrong is buried.

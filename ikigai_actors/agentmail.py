@@ -3,16 +3,19 @@
     root.send(child, "The schema has changed.")         # returns after the commit
     child.check_mail().unread                           # 1
     [mail.body for mail in child.read_mail(sender=root)]
+    root.wait([child], timeout=30)                      # {child: "idle"}
     await root.ask.send(child, "And the indexes.")      # in an asyncio program
 
 Mail waits until it is read; nobody is prompted by it.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ikigai_actors.futures import Future
+from ikigai_actors.futures import Future, refuse_to_block
 from ikigai_actors.mailbox import Mail, Mailbox
 from ikigai_actors.registry import Handle
+from ikigai_actors.waits import Found
 
 if TYPE_CHECKING:
     from ikigai_actors.ref import AgentRef
@@ -35,6 +38,13 @@ class AgentMailCommands:
         """See `AgentMail.read_mail`."""
         post = self._ref.system.post
         return post.ask_read(post.reading(self._ref.uuid, sender))
+
+    def wait(
+        self, agents: "Sequence[AgentRef | str] | None" = None, timeout: float | None = None
+    ) -> "Future[dict[AgentRef | str, Found]]":
+        """See `AgentMail.wait`."""
+        system = self._ref.system
+        return system.post.waiting(self._ref.uuid, agents, timeout, system.handle)[0]
 
 
 class AgentMail:
@@ -78,6 +88,36 @@ class AgentMail:
         """
         post = self.system.post
         return post.read(post.reading(self.uuid, sender), timeout)
+
+    def wait(
+        self, agents: "Sequence[AgentRef | str] | None" = None, timeout: float | None = None
+    ) -> "dict[AgentRef | str, Found]":
+        """Wait until this agent has unread mail, or until each of some agents has sent it mail that is unread, has
+        nothing to do, or has ended. Returns why, by agent: ``mail``, ``idle``, ``stopped``, ``dead``, ``unknown``; or
+        ``timeout``.
+
+        An agent has nothing to do (``idle``) when no turn is open and no prompt waits; one whose turn was cut off and
+        not resumed is not idle. Whatever an agent was once found to be stays, while others are waited for; ``mail`` is
+        told rather than anything else. No thread polls meanwhile.
+
+        Args:
+            agents: handles, or texts as in `send`; the answer has them as they are given. None waits for mail of
+                anybody, and the answer then has whose mail is unread: handles, ``""`` for a person outside of any
+                agent, and ``dead`` where all that one sent is its exit; nobody when none came in time.
+            timeout: seconds to wait; 0 looks once, None waits for ever.
+
+        Raises:
+            BadInput: an agent or the timeout makes no sense.
+            AmbiguousAgent: a prefix is that of several.
+            AgentDead: this agent is dead, so nobody sends it mail any more.
+            WouldWaitForItself: called by the code of an agent that would wait for its own turn.
+        """
+        refuse_to_block()
+        future, ticket = self.system.post.waiting(self.uuid, agents, timeout, self.system.handle)
+        try:
+            return future.get()
+        finally:
+            ticket.cancel()
 
     def open_mail(self, number: int, timeout: float | None = None) -> Mail:
         """One mail by its number, read before or not; from now on it is read. Raises `MailNotFound`."""

@@ -39,7 +39,7 @@ GO_ON = "Go on."
 INTERRUPTED = "interrupted"
 """The stop reason of a reply that was cut off: only its text is kept."""
 
-_NOT_SETTINGS = frozenset({"system", "model", "tools", "policies"})
+_NOT_SETTINGS = frozenset({"system", "model", "tools", "policies", "notify"})
 _THINKING = frozenset({"thinking", "redacted_thinking"})
 _CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
@@ -60,8 +60,8 @@ def assemble(
 
     Args:
         conversation: The folded history, oldest first; what is not conversation in it is ignored.
-        settings: The settings in force. ``system`` is the system prompt; ``model``, ``tools`` and
-            ``policies`` are not passed on.
+        settings: The settings in force. ``system`` is the system prompt; ``model``, ``tools``,
+            ``policies`` and ``notify`` are not passed on.
         agent: The agent's uuid, for the provider.
         name: The agent's name, if it has one, likewise.
         model: The model that will answer, ``provider:model`` or ``provider``; it gets its own thinking back only.

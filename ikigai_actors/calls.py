@@ -3,8 +3,10 @@
 A call is *waiting* until it is started or refused, *running* from its committed ``tool_call`` on, and *done* when its
 ``tool_result`` is committed. Where the policy says ask, it is *asking* in between, from a committed ``approval`` on
 until somebody decides: *approved* by a second ``approval``, or denied by its result. Ordinary calls run beside one
-another, unless their tool runs alone; process calls (``fork``, ``exit``, ``kill``) are performed by the agent itself,
-in order, once no ordinary call runs. Nothing waits for a call that asks, but the next request to the model.
+another, unless their tool runs alone; process calls (`PROCESS`) are performed by the agent itself, in order, once no
+ordinary call runs. A ``wait`` is one of them, and the only one that takes time: from its ``tool_call`` on it is
+running, holds no thread, and those behind it wait for its end. Nothing waits for a call that asks, but the next request
+to the model.
 
 What a crash leaves of a call, and what resuming makes of it:
 
@@ -14,6 +16,7 @@ What a crash leaves of a call, and what resuming makes of it:
     running, tool not idempotent  perhaps done              an error result says so, and the model decides
     a process call                done with its result,     it is performed
                                   or not at all
+    running, a wait               nothing was done          it goes on until the deadline in its ``tool_call``
     done                          done                      its result stands
 """
 
@@ -26,8 +29,14 @@ from ikigai_actors.assembly import reply_of
 from ikigai_actors.messages import Kind, Message
 
 FORK, EXIT, KILL = "fork", "exit", "kill"
-PROCESS = (FORK, EXIT, KILL)
-"""The calls that the agent performs itself: make a child, end, end another agent."""
+SEND, CHECK_MAIL, READ_MAIL, WAIT = "send", "check_mail", "read_mail", "wait"
+DOCUMENT_WRITE, DOCUMENT_READ = "document_write", "document_read"
+DOCUMENT_LIST, DOCUMENT_DELETE = "document_list", "document_delete"
+PROCESS = (
+    *(FORK, EXIT, KILL, SEND, CHECK_MAIL, READ_MAIL, WAIT),
+    *(DOCUMENT_WRITE, DOCUMENT_READ, DOCUMENT_LIST, DOCUMENT_DELETE),
+)
+"""The calls that the agent performs itself."""
 
 PERHAPS_RUN = (
     "This call was started, and then the process that ran it ended: it may or may not have run. "
@@ -136,7 +145,20 @@ def progress(calls: Calls, ids: Iterable[Any], now: Progress) -> Calls:
 
 def running(calls: Calls) -> bool:
     """Whether an ordinary call is outside."""
-    return any(call.progress is Progress.RUNNING for call in calls)
+    return any(call.progress is Progress.RUNNING and call.name not in PROCESS for call in calls)
+
+
+def waits(calls: Calls) -> Calls:
+    """The ``wait`` that is in progress, if there is one."""
+    return tuple(call for call in calls if call.progress is Progress.RUNNING and call.name == WAIT)
+
+
+def at_rest(calls: Calls) -> bool:
+    """Whether nothing is carried out: all are done, ask, or wait for mail or agents, or behind one that does."""
+    waiting = bool(waits(calls))
+    return all(
+        call.progress in (Progress.DONE, Progress.ASKING) or (waiting and call.name in PROCESS) for call in calls
+    )
 
 
 def pending(agent: str, call: Call) -> PendingCall:
@@ -181,13 +203,14 @@ def startable(calls: Calls, book: Book) -> Calls:
 
 
 def next_process_call(calls: Calls) -> Call | None:
-    """The first process call that waits."""
-    return next((call for call in calls if call.progress is Progress.WAITING), None)
+    """The first process call that may be performed."""
+    may = (Progress.WAITING, Progress.APPROVED)
+    return next((call for call in calls if call.name in PROCESS and call.progress in may), None)
 
 
 def settle_cut_off(calls: Calls, book: Book) -> tuple[Calls, Calls]:
     """What resuming makes of calls that a crash cut off: the calls as they go on, and those that get `PERHAPS_RUN`."""
-    cut = [call for call in calls if call.progress is Progress.RUNNING]
+    cut = [call for call in calls if call.progress is Progress.RUNNING and call.name not in PROCESS]
     again = [call.id for call in cut if call.name in book and book[call.name].idempotent]
     lost = tuple(call for call in cut if call.id not in again)
     going_on = progress(progress(calls, again, Progress.APPROVED), (call.id for call in lost), Progress.DONE)

@@ -81,6 +81,8 @@ class Aftermath:
     """Why a signal did nothing, when it did nothing."""
     reason: str = ""
     """Why the status of those has changed."""
+    told: tuple[tuple[str, str], ...] = ()
+    """Who got a mail of kind ``exit``, and of whom."""
 
 
 Family = Mapping[str, Relative]
@@ -136,7 +138,7 @@ def end(tx: Transaction, locked: Locks, family: Family, ends: Mapping[str, End],
         tx.run("adopt", by=by, uuids=uuids)
     if paused:
         tx.run("set_status", uuids=paused, status=Status.STOPPED.value, deadline=None, reason=None)
-    return Aftermath(dead, dict.fromkeys(paused, Status.STOPPED))
+    return Aftermath(dead, dict.fromkeys(paused, Status.STOPPED), told=tuple((nearest[uuid], uuid) for uuid in dead))
 
 
 @dataclass(frozen=True, slots=True)

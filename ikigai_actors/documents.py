@@ -198,16 +198,11 @@ class Documents:
 
     def read(self, path: str, version: int | None = None) -> Document:
         """A document: its latest version, or an earlier one. Raises `DocumentNotFound`, `BadInput`."""
-        check_path(path)
-        if version is not None:
-            _check_version(version, least=1)
-        return self._store.read(lambda tx: _read(tx, path, version))
+        return self._store.read(lambda tx: read_version(tx, path, version))
 
     def list(self, prefix: str = "") -> Versions:
         """The documents whose paths begin with a text, by path; deleted ones are left out."""
-        check_text(prefix, "prefix")
-        rows = self._store.read(lambda tx: tx.run("documents", prefix=prefix, length=len(prefix)))
-        return sorted(_versions(rows))
+        return self._store.read(lambda tx: listed(tx, prefix))
 
     def log(self, path: str) -> Versions:
         """All versions of a document, oldest first, deletions too. Raises `DocumentNotFound` when there are none."""
@@ -221,13 +216,14 @@ class Documents:
         self, path: str, body: str | None, author: Handle | str | None, expect: int | None, timeout: float | None
     ) -> int:
         if expect is not None:
-            _check_version(expect, least=0)
+            check_version(expect, least=0)
         uuid = None if author is None else registry.uuid_of(self._store, author)
         version: int = self._perform(Change(path, body, uuid, expect, self._now_ms()), timeout)
         return version
 
 
-def _check_version(version: int, least: int) -> None:
+def check_version(version: int, least: int) -> None:
+    """Raise `BadInput` unless it is a number that a version can have."""
     if isinstance(version, bool) or not isinstance(version, int) or not least <= version < 2**63:
         raise BadInput(f"Expected a version, from {least}, got {version!r}.")
 
@@ -249,7 +245,17 @@ def _latest(tx: Transaction, path: str) -> DocumentVersion | None:
     return found[0] if found else None
 
 
-def _read(tx: Transaction, path: str, version: int | None) -> Document:
+def listed(tx: Transaction, prefix: str) -> Versions:
+    """The documents whose paths begin with a text, by path; deleted ones are left out. Raises `BadInput`."""
+    check_text(prefix, "prefix")
+    return sorted(_versions(tx.run("documents", prefix=prefix, length=len(prefix))))
+
+
+def read_version(tx: Transaction, path: str, version: int | None) -> Document:
+    """A document, its latest version or an earlier one. Raises `DocumentNotFound`, `BadInput`."""
+    check_path(path)
+    if version is not None:
+        check_version(version, least=1)
     which = {} if version is None else {"version": version}
     rows = tx.run("document_version" if which else "document", path=path, **which)
     if rows and rows[0][4] is not None:

@@ -4,20 +4,23 @@ from dataclasses import replace
 
 from ikigai_actors import events as on
 from ikigai_actors.actor_messages import Crashed
+from ikigai_actors.acts import OUTSIDE
 from ikigai_actors.assembly import assemble
 from ikigai_actors.calls import Call as ModelsCall
 from ikigai_actors.calls import pending
-from ikigai_actors.errors import ProviderError
+from ikigai_actors.errors import IkigaiError, ProviderError
 from ikigai_actors.futures import Future
 from ikigai_actors.inbox import Inbox
 from ikigai_actors.log import Log
-from ikigai_actors.messages import storable
+from ikigai_actors.messages import Kind, storable
 from ikigai_actors.outside import Call, Crash, ToolRun
+from ikigai_actors.performances import told_waited
 from ikigai_actors.providers.base import Delta, Exit, Reply
 from ikigai_actors.publisher import Streamed
 from ikigai_actors.runtime import Runtime
 from ikigai_actors.state import State
 from ikigai_actors.tools import Result
+from ikigai_actors.waits import Answers, Found, Ticket, Wait
 
 
 class Errands:
@@ -28,7 +31,7 @@ class Errands:
     def __init__(self, runtime: Runtime, inbox: Inbox, uuid: str, name: str | None) -> None:
         self._runtime, self._inbox, self._uuid, self._name = runtime, inbox, uuid, name
         self._call: Call | None = None
-        self._runs: dict[str, ToolRun] | None = None
+        self._runs: dict[str, ToolRun | Ticket] | None = None
 
     @property
     def asking(self) -> bool:
@@ -87,6 +90,31 @@ class Errands:
         run = self._runtime.outside.run_tool(
             self._runtime.toolbox[call.name], call.input, self._runtime.handle(self._uuid), on_result
         )
+        self._keep(call, run)
+
+    def wait(self, request: int, call: ModelsCall, log: Log) -> None:
+        """Have it told when a ``wait`` is over whose ``tool_call`` is committed."""
+        inbox = self._inbox
+        begun = next(
+            one for one in reversed(log.messages) if one.kind == Kind.TOOL_CALL and one.data["tool_use_id"] == call.id
+        )
+        named: list[tuple[str, str | None]] | None = begun.data.get("agents")
+        known = None if named is None else tuple(dict.fromkeys(uuid for _, uuid in named if uuid is not None))
+
+        def over(answers: Answers | IkigaiError) -> None:
+            if isinstance(answers, IkigaiError):
+                inbox.put_urgent(on.ToolFinished(request, call.id, str(answers), True))
+                return
+            told = (
+                {uuid or OUTSIDE: str(found) for uuid, found in answers.items()}
+                if named is None
+                else {called: str(answers[uuid] if uuid is not None else Found.UNKNOWN) for called, uuid in named}
+            )
+            inbox.put_urgent(on.ToolFinished(request, call.id, told_waited(told, named is not None), False))
+
+        self._keep(call, self._runtime.waits.begin(Wait(self._uuid, known, begun.data["deadline"]), over))
+
+    def _keep(self, call: ModelsCall, run: ToolRun | Ticket) -> None:
         if self._runs is None:
             self._runs = {}
         self._runs[call.id] = run

@@ -24,6 +24,8 @@ class Prompt:
 
     text: str
     caller: Caller
+    mail: int = 0
+    """The mail that it came with, from another process; 0 for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,8 @@ class Loaded:
     """The calls of the last reply of an open turn, as far as they had come."""
     last: Any
     """The outcome of the latest turn that was closed, or None."""
+    notice: int = 0
+    """See `State.notice`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +205,14 @@ class CallRefused:
 
 
 @dataclass(frozen=True, slots=True)
+class NoteMail:
+    """The agent is idle: it is told of unread mail, unless it was told and has not looked since."""
+
+    earlier: Mapping[str, Any] | None
+    """What it was told, as the data of that line."""
+
+
+@dataclass(frozen=True, slots=True)
 class GoOn:
     """Nothing happened: is there something to do for the calls of the last reply?"""
 
@@ -210,4 +222,4 @@ class GoOn:
 
 Command = Prompt | Fork | Clear | SetMark | Rewind | Configure | Resume | AskOutcome | Decide | ExitNow
 Completion = Loaded | ReplyReceived | ReplyFailed | Exited | ToolFinished | CallRefused
-Event = Command | Completion | Interrupt | GoOn | StatusChanged | Leave | Poisoned
+Event = Command | Completion | Interrupt | GoOn | NoteMail | StatusChanged | Leave | Poisoned

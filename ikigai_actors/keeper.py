@@ -7,6 +7,7 @@ remembers nothing that a restart of the process would lose:
     restarts      rows: how often a supervisor restarted whom within its period, and which turn keeps crashing
     gave up       status ``stopped`` with that reason: started again with the supervisor, at a boot, or by CONT
     TERM          status ``terminating`` with a deadline: killed when it is over, also after a boot
+    prompts       mail of kind ``prompt`` that no agent has taken up: handed to the actors, which take it up when idle
     signals       rows that nobody has handled: their statuses stand in the registry already, what is left is the actors
 
 While the store does not answer the keeper waits for it, so an outage neither buries nor forgets anybody. Whoever dies
@@ -78,6 +79,7 @@ class Keeper:
             self._events.put(lambda: self._perform(Revive(None)))
         self._events.put(self._watch_deadlines)
         self._events.put(self._handle_signals)
+        self._events.put(self._handle_prompts)
 
     def close(self) -> None:
         """Do nothing any more. Called when the journal is closed, so nothing here waits for it."""
@@ -105,8 +107,10 @@ class Keeper:
         return True
 
     def signalled(self) -> None:
-        """Another process may have sent signals."""
+        """Another process may have sent signals, prompts, or mail."""
         self._events.put(self._handle_signals)
+        self._events.put(self._handle_prompts)
+        self._events.put(self._population.look_for_mail)
 
     def expect_end(self, aftermath: Aftermath) -> None:
         """Agents were told to terminate: kill them when their time is up."""
@@ -202,6 +206,7 @@ class Keeper:
         if recorded.turn and end is not None and is_poison(recorded.crashes):
             poison = f"This turn crashed its agent {recorded.crashes} times, so it was closed. The latest: {reason}"
         self._population.restart(agent, Restarted(recorded.turn, recorded.status, poison))
+        self._handle_prompts()  # the actor that is no more had them
 
     def _give_up(self, supervisor: str, children: tuple[str, ...], failed: str, end: Exit, reason: str) -> None:
         """Stop all children, the last one first; then the supervisor has crashed itself.
@@ -220,7 +225,7 @@ class Keeper:
         if not self._population.cut(agent).wait(PATIENCE):
             logger.error("Agent %s was to be stopped and did not hear of it within %s s", agent, PATIENCE)
 
-    # Deadlines, and signals of other processes
+    # Deadlines, and signals and prompts of other processes
 
     def _watch_deadlines(self) -> None:
         now = self._clock.now_ms()
@@ -257,6 +262,10 @@ class Keeper:
 
     def _below(self, agent: str) -> list[AgentRecord]:
         return self._read(lambda tx: registry.descendants(tx, agent))
+
+    def _handle_prompts(self) -> None:
+        for agent, mail, text in self._read(lambda tx: tx.run("new_prompts")):
+            self._population.prompt(agent, mail, text)
 
 
 class Sent(NamedTuple):

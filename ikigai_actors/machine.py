@@ -30,7 +30,7 @@ from dataclasses import replace
 
 from ikigai_actors import events as on
 from ikigai_actors.assembly import reply_message_data, reply_of
-from ikigai_actors.calls import Book, Progress, asking, calls_of, settle_cut_off
+from ikigai_actors.calls import Book, asking, at_rest, calls_of, settle_cut_off, waits
 from ikigai_actors.deaths import Cause
 from ikigai_actors.drafts import (
     INTERRUPTED,
@@ -46,13 +46,14 @@ from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterr
 from ikigai_actors.events import Event
 from ikigai_actors.forks import fork_by_command
 from ikigai_actors.messages import NO_DATA, Kind, Message, storable
-from ikigai_actors.performances import depart
+from ikigai_actors.performances import LOOKS, depart, note_mail
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.state import (
     BETWEEN_TURNS,
     WORKING,
     Answer,
     AskApproval,
+    BeginWait,
     Departure,
     Effect,
     Outcome,
@@ -74,8 +75,7 @@ def accepts(state: State, command: Event) -> bool:
         case on.Loaded():
             return True
         case on.Fork():
-            at_rest = all(call.progress in (Progress.DONE, Progress.ASKING) for call in state.calls)
-            return state.phase in BETWEEN_TURNS or (state.phase is Phase.RUNNING_TOOLS and at_rest)
+            return state.phase in BETWEEN_TURNS or (state.phase is Phase.RUNNING_TOOLS and at_rest(state.calls))
         case on.Prompt() | on.Resume() if state.status is Status.STOPPED:
             return False
         case on.Prompt() | on.Clear() | on.SetMark() | on.Rewind() | on.Configure() | on.ExitNow():
@@ -132,6 +132,8 @@ def step(state: State, event: Event, now: int, book: Book = NO_TOOLS) -> Step:
             return end_turn(state, now, ProviderError(event.reason), (Kind.ERROR, storable(event.reason), NO_DATA))
         case on.Poisoned():
             return Step(state)
+        case on.NoteMail():
+            return note_mail(state, event, now)
         case on.AskOutcome():
             return _outcome(state, event)
         case on.Fork():
@@ -155,12 +157,14 @@ def _loaded(state: State, event: on.Loaded) -> State:
     if state.turn:
         last = TurnInterrupted(f"The turn of agent {state.uuid} was cut off; resume it.", state.uuid)
     phase = Phase.INTERRUPTED if state.turn else Phase.IDLE
-    return replace(state, phase=phase, head=event.head, view=event.view, calls=event.calls, last=last)
+    known = replace(state, head=event.head, view=event.view, calls=event.calls, last=last, notice=event.notice)
+    return replace(known, phase=phase)
 
 
 def _prompt(state: State, event: on.Prompt, now: int) -> Step:
     cut_off = (INTERRUPTED,) if state.turn else ()
-    messages = messages_of(state.uuid, state.head, now, (*cut_off, (Kind.USER, event.text, NO_DATA)))
+    data = {"mail": event.mail} if event.mail else NO_DATA
+    messages = messages_of(state.uuid, state.head, now, (*cut_off, (Kind.USER, event.text, data)))
     request = state.request + 1
     after = advance(
         state,
@@ -172,7 +176,7 @@ def _prompt(state: State, event: on.Prompt, now: int) -> Step:
         calls=(),
         callers=(event.caller,),
     )
-    unit = LogUnit(state.uuid, messages, turn=messages[-1].id)
+    unit = LogUnit(state.uuid, messages, turn=messages[-1].id, prompt=event.mail)
     return Step(after, unit, (*told_cut_off(state), RequestModel(request)), event.caller)
 
 
@@ -208,7 +212,8 @@ def _resume(state: State, event: on.Resume, now: int, book: Book) -> Step:
         return Step(state, effects=(Answer(event.caller, False),))
     calls, lost = settle_cut_off(state.calls, book)
     questions = (AskApproval(state.request, call.id) for call in asking(calls))
-    told: tuple[Effect, ...] = (Answer(event.caller, True), *questions)
+    waiting = (BeginWait(state.request, call.id) for call in waits(calls))
+    told: tuple[Effect, ...] = (Answer(event.caller, True), *questions, *waiting)
     if not calls:
         asked = request_model(state)
         return replace(asked, effects=(*told, *asked.effects))
@@ -242,7 +247,7 @@ def _clear(state: State, event: on.Clear, now: int) -> Step:
     drafts: list[Draft] = [(Kind.CLEAR, "", NO_DATA)]
     if state.view.settings:
         drafts.append((Kind.CONFIGURE, "", dict(state.view.settings)))
-    return close_and_write(state, now, event.caller, *drafts)
+    return _without_notice(close_and_write(state, now, event.caller, *drafts))
 
 
 def _rewind(state: State, event: on.Rewind, now: int) -> Step:
@@ -254,7 +259,12 @@ def _rewind(state: State, event: on.Rewind, now: int) -> Step:
             f"Expected {wanted} to rewind to; marks in force: {labels}. Set one with mark().", state.uuid
         )
         return Step(state, effects=(Answer(event.caller, error),))
-    return close_and_write(state, now, event.caller, (Kind.REWIND, mark.label, {"mark": mark.id}))
+    return _without_notice(close_and_write(state, now, event.caller, (Kind.REWIND, mark.label, {"mark": mark.id})))
+
+
+def _without_notice(step: Step) -> Step:
+    """The model may see no more that it was told of mail."""
+    return replace(step, state=replace(step.state, notice=0))
 
 
 def outcome_of(messages: list[Message]) -> Outcome | None:
@@ -273,3 +283,15 @@ def outcome_of(messages: list[Message]) -> Outcome | None:
             case Kind.INTERRUPTED:
                 return TurnInterrupted(f"The turn of agent {message.agent_uuid} was interrupted.", message.agent_uuid)
     return None
+
+
+def notice_of(messages: list[Message]) -> int:
+    """See `State.notice`, by an agent's own messages."""
+    for message in reversed(messages):
+        if message.kind == Kind.MAIL:
+            position: int = message.id
+            return position
+        looked = message.kind == Kind.TOOL_RESULT and message.data.get("name") in LOOKS
+        if message.kind in (Kind.CLEAR, Kind.REWIND) or (looked and not message.data.get("is_error")):
+            return 0
+    return 0

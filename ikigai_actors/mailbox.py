@@ -102,14 +102,14 @@ class Taken:
     """Mails of any sender that are still unread."""
 
 
-def check_body(body: str) -> str:
+def check_body(body: str, what: str = "mail") -> str:
     """Return the body, or raise `BadInput`: blank, over 64 KiB, or text that cannot be stored."""
-    check_text(body, "mail")
+    check_text(body, what)
     if not body.strip():
-        raise BadInput("Expected a mail that says something, got blank text.")
+        raise BadInput(f"Expected a {what} that says something, got blank text.")
     if len(body) > BODY_LIMIT // 4 and (size := len(body.encode())) > BODY_LIMIT:
         raise BadInput(
-            f"Expected a mail of at most {BODY_LIMIT:,} bytes, got {size:,}. Write a document and send its path."
+            f"Expected a {what} of at most {BODY_LIMIT:,} bytes, got {size:,}. Write a document and send its path."
         )
     return body
 
@@ -191,22 +191,22 @@ class Send:
     Raises what `deliver` does; `AgentNotFound` and `AgentDead` also for the sender: the dead send nothing.
     """
 
-    __slots__ = ("_body", "_now", "_recipient", "_sender", "touches")
+    __slots__ = ("_body", "_kind", "_now", "_recipient", "_sender", "touches")
 
     alone = False
     changes_tree = False
 
-    def __init__(self, recipient: str, sender: str | None, body: str, now: int) -> None:
+    def __init__(self, recipient: str, sender: str | None, body: str, now: int, kind: str = MAIL) -> None:
         """Raises `BadInput` for a body that cannot be sent."""
-        self._recipient, self._sender, self._now = recipient, sender, now
-        self._body = check_body(body)
+        self._recipient, self._sender, self._now, self._kind = recipient, sender, now, kind
+        self._body = check_body(body, kind)
         self.touches = (recipient,) if sender is None else (recipient, sender)
 
     def write(self, tx: Transaction, locked: Locks) -> Mail:
         sender = self._sender
         if sender is not None and _mailbox(locked, sender).status == "dead":
             raise AgentDead(f"Agent {sender} is dead and sends no mail. Send as one that lives.", sender)
-        return deliver(tx, locked, self._recipient, sender, self._body, self._now)
+        return deliver(tx, locked, self._recipient, sender, self._body, self._now, self._kind)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,52 +2,76 @@
 
 A crash leaves both or neither, so on resume a call without a result is simply performed. What the store refuses (the
 agent to be killed is dead already) is the call's result, as an error.
+
+A ``wait`` is performed in two: the ``tool_call``, which holds who is waited for and until when at most, and the result.
+What lies between holds no thread (`ikigai_actors.waits`).
 """
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from ikigai_actors.calls import EXIT, FORK, KILL, Call, Progress, progress
+from ikigai_actors import events as on
+from ikigai_actors.acts import (
+    Awaited,
+    CheckMail,
+    ListDocuments,
+    NameAwaited,
+    Noted,
+    NoteMail,
+    ReadDocument,
+    ReadMail,
+    SendMail,
+    WriteDocument,
+)
+from ikigai_actors.calls import CHECK_MAIL, FORK, READ_MAIL, WAIT, Call, Progress, progress
 from ikigai_actors.deaths import Cause
+from ikigai_actors.descriptions import DESCRIPTIONS, LONGEST_WAIT, WAIT_TIMEOUT
 from ikigai_actors.drafts import advance, end_turn
 from ikigai_actors.errors import BadInput
 from ikigai_actors.forks import fork_by_call
 from ikigai_actors.identity import check_name
-from ikigai_actors.messages import Kind, storable
+from ikigai_actors.mailbox import Mail
+from ikigai_actors.messages import NO_DATA, Kind, storable
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.signalling import KillByAgent
-from ikigai_actors.state import ComeBack, Departure, State, Step
+from ikigai_actors.state import BeginWait, ComeBack, Departure, State, Step
+from ikigai_actors.tools import LIMIT, cut
 from ikigai_actors.units import Performance, Unit
 
-TAKES: Mapping[str, Mapping[str, type]] = {
-    FORK: {"prompt": str, "name": str},
-    EXIT: {"result": str},
-    KILL: {"agent": str, "reason": str, "cascade": bool},
+LOOKS = (CHECK_MAIL, READ_MAIL)
+"""The calls by which an agent looks at its mailbox."""
+
+_WORDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    "string": (str, "text"),
+    "boolean": (bool, "true or false"),
+    "integer": (int, "a whole number"),
+    "number": ((int, float), "a number"),
+    "array": (list, "a list of texts"),
 }
-"""The arguments of each process call."""
-
-NEEDS: Mapping[str, tuple[str, ...]] = {KILL: ("agent",)}
-"""Those that it cannot do without."""
-
-_WORDS = {str: "text", bool: "true or false"}
+"""What stands for a type of a schema, and how it is called."""
 
 
 def problem_of(call: Call) -> str | None:
     """Why a process call cannot be performed as it is, in words that help the model; None when it can."""
-    takes = TAKES[call.name]
+    schema = DESCRIPTIONS[call.name]["input_schema"]
+    takes = schema["properties"]
     for key, value in call.input.items():
         if key not in takes:
-            return f"{call.name} takes {', '.join(takes)}; it does not know {key!r}."
-        if value is not None and not isinstance(value, takes[key]):
-            return f"{call.name} wants {key} to be {_WORDS[takes[key]]}, got {value!r}."
-    for key in NEEDS.get(call.name, ()):
-        if not call.input.get(key):
+            return f"{call.name} takes {', '.join(takes) or 'no arguments'}; it does not know {key!r}."
+        if value is not None and not _fits(value, takes[key]["type"]):
+            return f"{call.name} wants {key} to be {_WORDS[takes[key]['type']][1]}, got {value!r}."
+    for key in schema.get("required", ()):
+        if not call.input.get(key) and (key != "body" or call.input.get(key) is None):
             return f"{call.name} needs {key}."
     try:
         if call.name == FORK and (name := call.input.get("name")):
             check_name(name)
     except BadInput as error:
         return str(error)
+    if call.name == WAIT and not 0 <= _timeout(call) <= LONGEST_WAIT:
+        return f"wait wants timeout to be 0 to {LONGEST_WAIT:,} seconds, got {call.input['timeout']!r}."
     return None
 
 
@@ -61,14 +85,24 @@ def perform(state: State, call: Call, fresh: str, now: int) -> Step:
         now: milliseconds since 1970.
     """
     match call.name:
-        case "exit":
-            return depart(state, storable(call.input.get("result") or ""), now, call)
-        case "kill":
-            why, spread = storable(call.input.get("reason") or ""), bool(call.input.get("cascade"))
-            act = KillByAgent(storable(call.input["agent"]), state.uuid, now, why, spread)
-            return _perform(state, call, act, _killed, now)
-        case _:
+        case "fork":
             return fork_by_call(state, call, fresh, now)
+        case "exit":
+            return depart(state, _text(call, "result"), now, call)
+        case "wait":
+            return _begin_wait(state, call, now)
+    act, tell = _act(state.uuid, call, now)
+    performance = Performance(state.uuid, state.head + 1, _data(call), now, act, tell)
+    notice = 0 if call.name in LOOKS else state.notice
+    done = progress(state.calls, (call.id,), Progress.DONE)
+    return Step(advance(state, performance.messages, calls=done, notice=notice), performance, call=call.id)
+
+
+def note_mail(state: State, event: on.NoteMail, now: int) -> Step:
+    """Tell an idle agent of its unread mail; refused when there is nothing new to tell."""
+    act = NoteMail(state.uuid, event.earlier)
+    performance = Performance(state.uuid, state.head + 1, NO_DATA, now, act, _noted, Noted._asdict, Kind.MAIL)
+    return Step(advance(state, performance.messages, notice=state.head + 1), performance)
 
 
 def depart(state: State, result: str, now: int, call: Call | None = None) -> Step:
@@ -80,14 +114,86 @@ def depart(state: State, result: str, now: int, call: Call | None = None) -> Ste
     return replace(ended, effects=(*ended.effects, ComeBack()))
 
 
-def _perform(state: State, call: Call, act: Unit, tell: Callable[[object], str], now: int) -> Step:
-    performance = Performance(state.uuid, state.head + 1, _data(call), now, act, tell)
-    after = advance(state, performance.messages, calls=progress(state.calls, (call.id,), Progress.DONE))
-    return Step(after, performance, call=call.id)
+def _act(me: str, call: Call, now: int) -> tuple[Unit, Callable[[Any], str]]:
+    """What a call does, and how its result tells of it."""
+    given = call.input
+    path, expect = _text(call, "path"), given.get("expect")
+    match call.name:
+        case "kill":
+            return KillByAgent(
+                _text(call, "agent"), me, now, _text(call, "reason"), bool(given.get("cascade"))
+            ), _killed
+        case "send":
+            return SendMail(me, _text(call, "to"), _text(call, "body"), now), _sent
+        case "check_mail":
+            return CheckMail(me), str
+        case "read_mail":
+            sender = None if given.get("sender") is None else _text(call, "sender")
+            return ReadMail(me, sender, LIMIT, now), str
+        case "document_write":
+            return WriteDocument(me, path, _text(call, "body"), expect, now), lambda version: f"Version {version}."
+        case "document_delete":
+            return WriteDocument(me, path, None, expect, now), lambda version: f"Deleted: that is version {version}."
+        case "document_read":
+            return ReadDocument(path, given.get("version")), cut
+        case _:
+            return ListDocuments(_text(call, "prefix")), cut
+
+
+def _begin_wait(state: State, call: Call, now: int) -> Step:
+    """The ``tool_call`` of a wait: who is waited for, and until when at most. A crash leaves it, and it goes on."""
+    deadline = now + int(_timeout(call) * 1000)
+    called = tuple(map(storable, call.input.get("agents") or ()))
+    children = bool(call.input.get("children"))
+    named = called or children
+
+    def note(awaited: Sequence[Awaited]) -> Mapping[str, Any]:
+        return {"deadline": deadline, "agents": [[*one] for one in awaited] if named else None}
+
+    act = NameAwaited(state.uuid, called, children)
+    performance = Performance(
+        *(state.uuid, state.head + 1, _data(call), now, act, lambda _: call.name), note, Kind.TOOL_CALL
+    )
+    after = advance(state, performance.messages, calls=progress(state.calls, (call.id,), Progress.RUNNING))
+    return Step(after, performance, (BeginWait(state.request, call.id),), call=call.id)
+
+
+def told_waited(answers: Mapping[str, str], named: bool) -> str:
+    """The result of a ``wait``: by agent, as it was called, what it is waited for no more for."""
+    if answers:
+        return json.dumps(answers, ensure_ascii=False)
+    return "You have no children to wait for." if named else "No mail came in that time."
+
+
+def _timeout(call: Call) -> float:
+    given: float | None = call.input.get("timeout")
+    return WAIT_TIMEOUT if given is None else given
+
+
+def _fits(value: object, kind: str) -> bool:
+    expected = _WORDS[kind][0]
+    if isinstance(value, bool):
+        return expected is bool
+    return isinstance(value, expected) and (
+        not isinstance(value, list) or all(isinstance(one, str) and one for one in value)
+    )
+
+
+def _text(call: Call, key: str) -> str:
+    return storable(call.input.get(key) or "")
 
 
 def _data(call: Call) -> dict[str, str]:
     return {"tool_use_id": call.id, "name": call.name}
+
+
+def _sent(mail: Mail) -> str:
+    return f"Sent: mail {mail.id} in the mailbox of {mail.recipient}."
+
+
+def _noted(noted: Noted) -> str:
+    mails = "mail" if noted.unread == 1 else "mails"
+    return f"You have {noted.unread} unread {mails}: {CHECK_MAIL} looks at the mailbox, {READ_MAIL} reads."
 
 
 def _killed(aftermath: object) -> str:

@@ -10,12 +10,26 @@ from ikigai_actors.actor_messages import GoOn, LoadFailed, LogRead
 from ikigai_actors.calls import Call
 from ikigai_actors.errands import Errands
 from ikigai_actors.errors import IkigaiError
+from ikigai_actors.journal import Committed, Verdict
 from ikigai_actors.log import Log
-from ikigai_actors.pooled import PooledActor
+from ikigai_actors.pooled import QUANTUM, PooledActor
 from ikigai_actors.runtime import Runtime
-from ikigai_actors.state import WORKING, Answer, AskApproval, ComeBack, Effect, RequestModel, RunTool, Spawn, State
+from ikigai_actors.state import (
+    WORKING,
+    Answer,
+    AskApproval,
+    BeginWait,
+    ComeBack,
+    Effect,
+    Phase,
+    RequestModel,
+    RunTool,
+    Spawn,
+    State,
+)
 from ikigai_actors.statistics import AgentStatistics, Tally
-from ikigai_actors.units import Birth
+from ikigai_actors.units import Birth, Performed
+from supervisors.signals import Status
 
 OUTWARD = (RequestModel, RunTool, AskApproval)
 """The effects that leave the process; while the lease may be lost they wait."""
@@ -35,6 +49,9 @@ class Performer(PooledActor):
         self._forks: list[on.Fork] = []
         self._later: list[Any] = []
         self._loading = False
+        self._slices = 0
+        self._prompts: list[on.Prompt] = []
+        self._news = False
         self.tally = Tally(runtime.clock)
 
     def __str__(self) -> str:
@@ -43,6 +60,30 @@ class Performer(PooledActor):
     def statistics(self) -> AgentStatistics:
         """What it does, and has done since the actor was made. Any thread may ask; nothing waits."""
         return self.tally.report(self.state.shown.value, self.waiting)
+
+    @property
+    def rests(self) -> bool:
+        """Whether it has nothing to do, and nothing that it was told waits. Any thread may ask: it is told with
+        certainty, or denied, and then `Waits.rested` follows.
+        """
+        inbox, slices = self.actor_inbox, self._slices
+        if inbox.scheduled:
+            return False
+        busy = inbox.held or not inbox.empty() or self._later or self._effects or self.state.turn
+        return not busy and not inbox.scheduled and slices == self._slices  # nobody was at it meanwhile
+
+    def run_slice(self, quantum: int = QUANTUM) -> bool:
+        """See `PooledActor.run_slice`; tells who waits for it when it is done."""
+        self._slices += 1
+        again = super().run_slice(quantum)
+        if not again:
+            self.runtime.waits.rested(self.state.uuid)
+        return again
+
+    @property
+    def wants_news(self) -> bool:
+        """Whether it is to hear of new mail. Any thread may ask."""
+        return bool(self.state.view.settings.get("notify"))
 
     @property
     def waiting(self) -> int:
@@ -54,14 +95,28 @@ class Performer(PooledActor):
         raise NotImplementedError
 
     def _become(self, state: State) -> None:
+        told = self.state.phase is Phase.IDLE and self.wants_news
+        if state.phase is Phase.IDLE and not told and state.view.settings.get("notify"):
+            self._news = True
         self.tally.became(self.state, state)
         self.state = state
+
+    def _between_turns(self) -> on.Event | None:
+        """What an idle agent does by itself: it is told of mail, and takes up what another process prompted."""
+        if self.state.phase is not Phase.IDLE or self.state.status is not Status.RUNNING:
+            return None
+        if self._news and self.wants_news:
+            self._news = False
+            assert self._log is not None  # an idle agent is loaded
+            notice = self.state.notice
+            return on.NoteMail(self._log.messages[notice - self._log.base - 1].data if notice else None)
+        return self._prompts.pop(0) if self._prompts and not self._later else None
 
     def _drop(self) -> None:
         """End what is outside, and let nothing more leave; what came true is told to those who asked for it."""
         effects, self._effects, self._postponed = self._effects, [], []
         for effect in effects:
-            if not isinstance(effect, (*OUTWARD, ComeBack)):
+            if isinstance(effect, Answer | Spawn):
                 self._perform(effect)
         self._cancel()
         self._log = None
@@ -79,7 +134,7 @@ class Performer(PooledActor):
                 effect.caller.settle(effect.value)
             case Spawn():
                 self._spawn(effect.birth)
-            case RequestModel() | RunTool() | AskApproval() if not self._is_due(effect):
+            case RequestModel() | RunTool() | AskApproval() | BeginWait() if not self._is_due(effect):
                 pass  # the turn was interrupted between the commit and now
             case RequestModel():
                 assert self._log is not None  # an agent in a turn is loaded
@@ -87,12 +142,15 @@ class Performer(PooledActor):
                 self._errands.ask_model(self.state, self._log)
             case RunTool():
                 self._errands.run_tool(effect.request, self._call(effect.call))
+            case BeginWait():
+                assert self._log is not None
+                self._errands.wait(effect.request, self._call(effect.call), self._log)
             case ComeBack():
                 self.exit()
             case AskApproval():
                 self._errands.ask_approval(self._call(effect.call))
 
-    def _is_due(self, effect: RequestModel | RunTool | AskApproval) -> bool:
+    def _is_due(self, effect: RequestModel | RunTool | AskApproval | BeginWait) -> bool:
         return effect.request == self.state.request and self.state.phase in WORKING
 
     def _call(self, call_id: str) -> Call:
@@ -110,6 +168,13 @@ class Performer(PooledActor):
         for message in birth.messages:
             self.runtime.publisher.publish(message)
         self.runtime.spawn(birth, self.runtime.archive.keep(log))
+
+    def _settled(self, verdict: Verdict) -> None:
+        """On the journal's thread: what a unit did to others is carried out even if its agent dies before it hears."""
+        if isinstance(verdict, Committed):
+            value = verdict.value
+            self.runtime.happened(value.answer if isinstance(value, Performed) else value)
+        self.actor_inbox.release(verdict)
 
     def _wake(self) -> None:
         self.actor_inbox.put_urgent(GoOn())

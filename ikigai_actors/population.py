@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterator, Mapping
 
 from ikigai_actors import events as on
-from ikigai_actors.actor_messages import Buried, Cut, Remains, Restarted
+from ikigai_actors.actor_messages import Buried, Cut, NewMail, Remains, Restarted
 from ikigai_actors.agent import AgentActor
 from ikigai_actors.boot import Casualty, Survivor
 from ikigai_actors.deaths import Aftermath, Bury, Cause, End
@@ -64,6 +64,11 @@ class Population:
         """The actor of an agent; None when this host runs it not."""
         return self._actors.get(uuid)
 
+    def rests(self, uuid: str) -> bool:
+        """Whether an agent has nothing to do, as far as memory tells. Of one that is not run here the rows tell."""
+        actor = self._actors.get(uuid)
+        return actor is None or actor.rests
+
     def expect(self, birth: Birth) -> None:
         """Make the actor of a child before its row is committed: whoever finds the row finds the actor, held."""
         standing = Standing(permanent=birth.restart == "permanent")
@@ -101,6 +106,18 @@ class Population:
                 self._follow(answer)
             case Mail():
                 self._parts.publisher.publish(Mailed(answer))
+                self._mailed(answer.recipient, answer.sender)
+
+    def prompt(self, uuid: str, mail: int, text: str) -> None:
+        """A prompt of another process: the agent takes it up when it is idle; once, however often it is told."""
+        if (actor := self._actors.get(uuid)) is not None:
+            actor.actor_inbox.put_urgent(on.Prompt(text, Future(), mail))
+
+    def look_for_mail(self) -> None:
+        """Another process may have sent mail to anybody."""
+        for actor in self:
+            if actor.wants_news:
+                actor.actor_inbox.put_urgent(NewMail())
 
     def interrupt(self, uuid: str, turn: int) -> None:
         """INT from another process: end this turn, if it is still in progress."""
@@ -186,6 +203,7 @@ class Population:
             tokens=total(tallies),
             journal=self._parts.journal.statistics(),
             read_logs=read_logs,
+            waits=len(self._parts.waits),
         )
 
     def _follow(self, aftermath: Aftermath) -> None:
@@ -193,6 +211,14 @@ class Population:
             self._end(uuid, end)
         for uuid, status in aftermath.status.items():
             self._tell(uuid, status, aftermath.reason)
+            self._parts.waits.changed(uuid)
+        for heir, dead in aftermath.told:
+            self._mailed(heir, dead)
+
+    def _mailed(self, recipient: str, sender: str | None) -> None:
+        self._parts.waits.mailed(recipient, sender)
+        if (actor := self._actors.get(recipient)) is not None and actor.wants_news:
+            actor.actor_inbox.put_urgent(NewMail())
 
     def _end(self, uuid: str, end: End) -> None:
         with self._lock:
@@ -203,6 +229,7 @@ class Population:
         if actor is not None:
             (actor.actor_inbox.release if down else actor.actor_inbox.put_urgent)(buried)
         self._parts.publisher.publish(Died(uuid, end.cause, end.reason))
+        self._parts.waits.changed(uuid)
 
     def _tell(self, uuid: str, status: Status, reason: str) -> None:
         """Tell an agent its status, unless that was told last. Under the lock: what is said last arrives last."""

@@ -1,17 +1,21 @@
-"""The post: commits what handles send, read and delete, and tells subscribers of what was sent."""
+"""The post: commits what handles send, read and delete, and tells those whom it concerns; and waits for mail and agents
+for them.
+"""
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from ikigai_actors import mailbox, registry
+from ikigai_actors.acts import await_one
 from ikigai_actors.clock import Clock
-from ikigai_actors.futures import Future
+from ikigai_actors.errors import BadInput, WouldWaitForItself
+from ikigai_actors.futures import Future, acting_agent
 from ikigai_actors.journal import Committed, Journal, Verdict
 from ikigai_actors.mailbox import NOBODY, Delete, Mail, Mailbox, Open, Read, Send, Taken, check_mail_id
-from ikigai_actors.publisher import Mailed, Publisher
 from ikigai_actors.registry import Handle
-from ikigai_actors.store.base import Store
+from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.units import Unit
+from ikigai_actors.waits import Answers, Found, Ticket, Wait, Waits
 
 T = TypeVar("T")
 
@@ -19,9 +23,12 @@ T = TypeVar("T")
 class Post:
     """The post of one system. An agent is given by its handle, uuid, name or prefix; `NOBODY` is a person outside."""
 
-    def __init__(self, store: Store, journal: Journal, publisher: Publisher, clock: Clock) -> None:
-        """Put the parts together."""
-        self._store, self._journal, self._publisher, self._clock = store, journal, publisher, clock
+    def __init__(
+        self, store: Store, journal: Journal, clock: Clock, happened: Callable[[object], None], waits: Waits
+    ) -> None:
+        """Put the parts together; ``happened`` tells those whom it concerns of a mail."""
+        self._store, self._journal, self._clock = store, journal, clock
+        self._happened, self._waits = happened, waits
 
     def letter(self, sender: str | None, recipient: Handle | str, body: str) -> Send:
         """A mail on its way; raises what looking its recipient up does, and `BadInput` for its body."""
@@ -29,12 +36,12 @@ class Post:
 
     def send(self, letter: Send, timeout: float | None = None) -> int:
         """Commit a mail; return its number in the recipient's mailbox."""
-        mail: Mail = self._journal.perform(letter, timeout, self._announce)
+        mail: Mail = self._journal.perform(letter, timeout, self._happened)
         return mail.id
 
     def ask_send(self, letter: Send) -> Future[int]:
         """The same, to be awaited."""
-        return self._submit(letter, lambda mail: mail.id, self._announce)
+        return self._submit(letter, lambda mail: mail.id, self._happened)
 
     def reading(self, recipient: str, sender: Handle | str | None) -> Read:
         """The reading of all unread mail, or of one sender's."""
@@ -67,11 +74,32 @@ class Post:
         known = self._sender(sender)
         return self._store.read(lambda tx: mailbox.latest(tx, recipient, known, most))
 
+    def waiting(
+        self, waiter: str, agents: Sequence[Any] | None, timeout: float | None, handle: Callable[[str], Any]
+    ) -> tuple[Future[dict[Any, Found]], Ticket]:
+        """Wait for mail or agents; what comes of it, by agent as it was given, and what ends the waiting.
+
+        Raises `BadInput`, `AmbiguousAgent`, and `WouldWaitForItself` for code of an agent that is to be waited for.
+        """
+        if timeout is not None and not 0 <= timeout < float("inf"):
+            raise BadInput(f"Expected a timeout in seconds, 0 or more, or None for ever; got {timeout!r}.")
+        known = None if agents is None else self._store.read(lambda tx: {one: _known(tx, one) for one in agents})
+        acting = acting_agent.get(None)
+        if known is not None and acting is not None and acting.uuid in known.values():
+            raise WouldWaitForItself(f"Agent {acting.uuid} would wait for the end of its own turn. Wait for others.")
+
+        def by_agent(answers: Answers) -> dict[Any, Found]:
+            if known is None:
+                return {handle(uuid) if uuid else NOBODY: found for uuid, found in answers.items()}
+            return {one: Found.UNKNOWN if uuid is None else answers[uuid] for one, uuid in known.items()}
+
+        future: Future[dict[Any, Found]] = Future(make=by_agent)
+        uuids = None if known is None else tuple({uuid for uuid in known.values() if uuid is not None})
+        deadline = None if timeout is None else self._clock.now_ms() + int(timeout * 1000)
+        return future, self._waits.begin(Wait(waiter, uuids, deadline), future.settle)
+
     def _sender(self, sender: Handle | str | None) -> str | None:
         return sender if sender is None or sender == NOBODY else registry.uuid_of(self._store, sender)
-
-    def _announce(self, mail: Mail) -> None:
-        self._publisher.publish(Mailed(mail))
 
     def _submit(
         self, unit: Unit, make: Callable[..., T], then: Callable[..., object] = lambda answer: None
@@ -85,3 +113,11 @@ class Post:
 
         self._journal.submit(unit, done)
         return future
+
+
+def _known(tx: Transaction, agent: object) -> str | None:
+    """The uuid of an agent that is given by its handle, uuid, name or prefix; None when there is none."""
+    text = getattr(agent, "uuid", agent)
+    if not isinstance(text, str):
+        raise BadInput(f"Expected an agent, or its uuid, name or prefix; got {agent!r}.")
+    return await_one(tx, text).uuid

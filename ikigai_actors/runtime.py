@@ -19,6 +19,7 @@ from ikigai_actors.publisher import Publisher
 from ikigai_actors.reader import LogReader
 from ikigai_actors.toolbox import Toolbox
 from ikigai_actors.units import Birth
+from ikigai_actors.waits import Waits
 from supervisors.children import Exit
 
 
@@ -62,6 +63,7 @@ class Runtime:
     dispatcher: Dispatcher
     providers: Providers
     toolbox: Toolbox
+    waits: Waits
     approver: Approver | None
     """Decides on calls that ask; None when a person does, in good time."""
     random_bytes: RandomBytes

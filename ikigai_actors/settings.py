@@ -3,6 +3,7 @@
 model       ``provider:model``; without it the system's default answers
 system      the system prompt
 max_tokens  the most tokens of a reply
+notify      whether it is told, in a line, when it is idle and has unread mail; else it looks by itself
 thinking    how much the model thinks, a dict as in the Messages API
 tools       the names of the tools that it has; without it, all
 policies    whether its tools may be used: by name ``allow``, ``ask`` or ``deny``; else each tool's own policy holds
@@ -30,6 +31,7 @@ def _is_policies(value: Any) -> bool:
 SETTINGS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "max_tokens": (lambda value: isinstance(value, int) and not isinstance(value, bool), "a whole number of tokens"),
     "model": (lambda value: isinstance(value, str), "'provider:model'"),
+    "notify": (lambda value: isinstance(value, bool), "True or False"),
     "policies": (_is_policies, "a dict from tools' names to 'allow', 'ask' or 'deny'"),
     "system": (lambda value: isinstance(value, str), "text"),
     "thinking": (lambda value: isinstance(value, dict), "a dict as in the Messages API"),

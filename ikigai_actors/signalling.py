@@ -101,7 +101,7 @@ class SendSignal:
             to = next(iter(set(status.values())))  # a signal leads the living to one status
             reason = why.reason if to is Status.TERMINATING else None
             tx.run("set_status", uuids=list(status), status=to.value, deadline=self._deadline, reason=reason)
-        return Aftermath(done.dead, {**done.status, **status}, reason=why.reason)
+        return Aftermath(done.dead, {**done.status, **status}, reason=why.reason, told=done.told)
 
     def _record(self, tx: Transaction, top: Relative) -> None:
         tx.run(

@@ -78,6 +78,8 @@ class State:
     """How the latest turn ended."""
     standing: Standing = RUNNING
     """How it stands in the registry."""
+    notice: int = 0
+    """Position of the line that told of unread mail, until it has looked at its mailbox; 0 when there is none."""
 
     @property
     def status(self) -> Status:
@@ -122,6 +124,16 @@ class AskApproval:
 
 
 @dataclass(frozen=True, slots=True)
+class BeginWait:
+    """Effect: have somebody tell when a call of ``wait`` is over."""
+
+    request: int
+    """The request whose reply asked for it."""
+    call: str
+    """The call's id."""
+
+
+@dataclass(frozen=True, slots=True)
 class ComeBack:
     """Effect: the agent has exited and is permanent, so its supervisor restarts it."""
 
@@ -141,7 +153,7 @@ class Spawn:
     birth: Birth
 
 
-Effect = RequestModel | RunTool | AskApproval | Answer | Spawn | ComeBack
+Effect = RequestModel | RunTool | AskApproval | BeginWait | Answer | Spawn | ComeBack
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,3 +154,5 @@ class SystemStatistics:
     """The writer."""
     read_logs: int
     """Logs read from the store since open."""
+    waits: int
+    """Waits for mail or agents that are in progress."""

@@ -55,6 +55,7 @@ from ikigai_actors.toolbox import Toolbox
 from ikigai_actors.tools import Tool
 from ikigai_actors.toolsets import Toolset
 from ikigai_actors.units import Touch
+from ikigai_actors.waits import Waits
 from supervisors.children import Exit
 
 logger = logging.getLogger(__name__)
@@ -89,11 +90,12 @@ class ActorSystem:
         self.random_bytes = random_bytes
         self.toolbox = toolbox
         self.archive = Archive(store)
-        self.post = Post(store, journal, publisher, clock)  # what handles send and read
         self.lives = Lives(store, journal, clock, self.actor, self._happened)  # what handles do to lives
         self.documents = Documents(store, journal.perform, clock.now_ms)
         """The documents that all agents share."""
         population = self._population = Population()
+        waits = self._waits = Waits(store, clock, population.rests)
+        self.post = Post(store, journal, clock, self._happened, waits)  # what handles send, read and wait for
         self._keeper = Keeper(store, journal, population, host.id, clock)
         self._runtime = Runtime(
             clock=clock,
@@ -106,6 +108,7 @@ class ActorSystem:
             dispatcher=dispatcher,
             providers=providers,
             toolbox=toolbox,
+            waits=waits,
             approver=approver,
             random_bytes=random_bytes,
             handle=self.handle,
@@ -205,12 +208,14 @@ class ActorSystem:
         runtime.host.keep(self._fail)
         self._population.run(runtime, survivors, casualties)
         self._keeper.start()
+        self._waits.start()
         self._watching.start()
 
     def _follow_others(self) -> None:
         """Look at what other processes did to this database, whenever they may have."""
         while self._watch.wait():
             self._keeper.signalled()
+            self._waits.look_again()
 
     def _happened(self, answer: object) -> None:
         self._population.happened(answer)
@@ -293,6 +298,7 @@ class ActorSystem:
             runtime.outside.close(list(runtime.providers))
             runtime.reader.close()
             runtime.journal.close()
+            self._waits.close()
             self._keeper.close()
             runtime.dispatcher.close()
             for actor in list(self._population):

@@ -4,60 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ikigai_actors.calls import EXIT, FORK, KILL, Book, Facts, Policy
+from ikigai_actors.calls import PROCESS, Book, Facts, Policy
+from ikigai_actors.descriptions import DESCRIPTIONS
 from ikigai_actors.errors import BadInput, ProviderError
 from ikigai_actors.tools import Tool
-
-FORK_DESCRIPTION: Mapping[str, Any] = {
-    "name": FORK,
-    "description": (
-        "Make a copy of yourself that goes on beside you, like fork() in Unix. Both of you return from this call: you "
-        "with the child's id, the child with the news that it is the child. It remembers all that you remember now. "
-        "Give it a prompt that says what it is to do; without one it goes on with what you are doing."
-    ),
-    "input_schema": {
-        "type": "object",
-        "properties": {
-            "prompt": {"type": "string", "description": "What the child is to do."},
-            "name": {"type": "string", "description": "A name for the child, unique among living agents."},
-        },
-        "additionalProperties": False,
-    },
-}
-"""What a model is told of `fork`."""
-
-EXIT_DESCRIPTION: Mapping[str, Any] = {
-    "name": EXIT,
-    "description": (
-        "End yourself: your work is done. Whoever supervises you gets the result by mail. "
-        "Nothing comes after this call."
-    ),
-    "input_schema": {
-        "type": "object",
-        "properties": {"result": {"type": "string", "description": "What you found or did."}},
-        "additionalProperties": False,
-    },
-}
-"""What a model is told of `exit`."""
-
-KILL_DESCRIPTION: Mapping[str, Any] = {
-    "name": KILL,
-    "description": "End another agent at once, whatever it does. Not yourself, and nobody who supervises you.",
-    "input_schema": {
-        "type": "object",
-        "properties": {
-            "agent": {"type": "string", "description": "Its id, the beginning of the id, or its name."},
-            "reason": {"type": "string", "description": "Why."},
-            "cascade": {"type": "boolean", "description": "End all its descendants too."},
-        },
-        "required": ["agent"],
-        "additionalProperties": False,
-    },
-}
-"""What a model is told of `kill`."""
-
-PROCESS: Mapping[str, Mapping[str, Any]] = {FORK: FORK_DESCRIPTION, EXIT: EXIT_DESCRIPTION, KILL: KILL_DESCRIPTION}
-"""The calls that the agent performs itself, by name."""
 
 FORBIDDEN = "The settings of this agent do not allow {name}. Do without it, or ask the person to change the setting."
 
@@ -130,7 +80,7 @@ class Toolbox:
     def describe(self, settings: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
         """An agent's tools for its model, in an order that never changes. Raises `ProviderError` as `names` does."""
         return tuple(
-            PROCESS[name] if name in PROCESS else self._tools[name].describe() for name in self.names(settings)
+            DESCRIPTIONS[name] if name in PROCESS else self._tools[name].describe() for name in self.names(settings)
         )
 
     def _decided(self, name: str, facts: Facts, policy: Policy) -> Facts:

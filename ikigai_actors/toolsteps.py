@@ -21,6 +21,7 @@ from ikigai_actors.calls import (
     startable,
     to_be_asked,
     unknown,
+    waits,
 )
 from ikigai_actors.drafts import Draft, advance, end_turn, messages_of
 from ikigai_actors.errors import ProviderError
@@ -49,7 +50,7 @@ def go_on(state: State, event: on.GoOn, now: int, book: Book) -> Step:
         return _ask(state, to_ask, now)
     if chosen := startable(state.calls, book):
         return _start(state, chosen, now)
-    if running(state.calls):
+    if running(state.calls) or waits(state.calls):
         return Step(state)
     if state.status is Status.STOPPED:
         return Step(state)

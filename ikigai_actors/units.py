@@ -4,13 +4,14 @@ A unit names the agents it touches, which are locked before it runs, and whether
 it writes: a refusal (an `IkigaiError`) leaves nothing behind and is an answer, not a failure. It is safe to run twice.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from ikigai_actors.errors import AgentNotFound, AgentStopped, Fenced, NameTaken, TooManyAgents
+from ikigai_actors.errors import AgentNotFound, AgentStopped, Fenced, MailNotFound, NameTaken, TooManyAgents
 from ikigai_actors.locks import Locked, Locks
-from ikigai_actors.messages import Kind, Message
+from ikigai_actors.messages import NO_DATA, Kind, Message
 from ikigai_actors.store.base import Store, Transaction
 
 
@@ -40,10 +41,23 @@ class Unit(Protocol):
         """Check, then write; return the answer. Raises an `IkigaiError` to refuse."""
 
 
+class Addressed(ABC):
+    """A unit that knows only how somebody is called whose row it touches."""
+
+    @abstractmethod
+    def look_up(self, tx: Transaction) -> None:
+        """Find out, before the rows are locked, what `Unit.touches` gives. Raises nothing but a `StoreError`: whom it
+        does not find it refuses in `Unit.write`.
+        """
+
+
 def lock(tx: Transaction, units: Sequence[Unit]) -> Locks:
     """Take what units need, in the one order in which everybody does: the tree's row, then the agents' rows."""
     if any(unit.changes_tree for unit in units):
         tx.run("tree_change")
+    for unit in units:
+        if isinstance(unit, Addressed):
+            unit.look_up(tx)
     uuids = sorted({uuid for unit in units for uuid in unit.touches})
     return Locks(tx.run("lock_agents", uuids=uuids) if uuids else ())
 
@@ -91,52 +105,72 @@ class LogUnit:
     turn: int | None = None
     """The new value of ``agents.turn``; None leaves it."""
     birth: Birth | None = None
+    prompt: int = 0
+    """The mail of kind ``prompt`` that the turn takes up; 0 for none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Performance:
-    """What an agent does itself for a call of its model: an act, and the result that tells of it, in one unit."""
+    """What an agent does itself, for a call of its model mostly: an act, and the message that tells of it, in one
+    unit.
+    """
 
     agent: str
     id: int
-    """Position of the result."""
+    """Position of the message."""
     data: Mapping[str, Any]
-    """The data of the result: the call's id, the tool's name."""
+    """The data of the message: the call's id, the tool's name."""
     created_at: int
     act: "Unit"
     tell: Callable[[Any], str]
-    """The result, given the act's answer."""
+    """The content of the message, given the act's answer."""
+    note: Callable[[Any], Mapping[str, Any]] = field(default=lambda answer: NO_DATA)
+    """Further data, likewise."""
+    kind: Kind = Kind.TOOL_RESULT
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The result, as far as it is known before the act."""
-        return (self.told(""),)
+        """The message, as far as it is known before the act."""
+        return (self._message("", self.data),)
 
-    def told(self, content: str) -> Message:
-        """The result."""
-        return Message(self.agent, self.id, Kind.TOOL_RESULT.value, content, self.data, self.created_at)
+    def told(self, answer: Any) -> Message:
+        """The message, given the act's answer."""
+        return self._message(self.tell(answer), {**self.data, **self.note(answer)})
+
+    def _message(self, content: str, data: Mapping[str, Any]) -> Message:
+        return Message(self.agent, self.id, self.kind.value, content, data, self.created_at)
 
 
 class Performed(NamedTuple):
     """The answer of a performance."""
 
     message: Message
-    """The result."""
+    """What tells of it."""
     answer: Any
     """Of the act."""
 
 
-class Perform:
+class Perform(Addressed):
     """A `Performance` with its fence; answered with `Performed`, and refused as its act is."""
 
-    __slots__ = ("_fence", "_performance", "alone", "changes_tree", "touches")
+    __slots__ = ("_fence", "_performance", "alone", "changes_tree")
 
     def __init__(self, performance: Performance, fence: Fence) -> None:
         self._performance, self._fence = performance, fence
-        act = performance.act
-        self.alone, self.changes_tree = act.alone, act.changes_tree
-        # With the tree held nobody takes the agent away; and rows are locked in one statement, which is then the act's.
-        self.touches = act.touches if act.changes_tree else (performance.agent, *act.touches)
+        self.alone, self.changes_tree = performance.act.alone, performance.act.changes_tree
+
+    def look_up(self, tx: Transaction) -> None:
+        """See `Addressed.look_up`."""
+        if isinstance(self._performance.act, Addressed):
+            self._performance.act.look_up(tx)
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """Its agent, and what the act touches. With the tree held nobody takes the agent away; and rows are locked in
+        one statement, which is then the act's.
+        """
+        act = self._performance.act
+        return act.touches if act.changes_tree else (self._performance.agent, *act.touches)
 
     def write(self, tx: Transaction, locked: Locks) -> Performed:
         performance = self._performance
@@ -146,7 +180,7 @@ class Perform:
             raise AgentNotFound(f"There is no agent {uuid}.", uuid)
         check_fence(row, self._fence)
         answer = performance.act.write(tx, locked)
-        message = performance.told(performance.tell(answer))
+        message = performance.told(answer)
         tx.append([message.row()])
         return Performed(message, answer)
 
@@ -172,6 +206,8 @@ class Append:
         if row is None:
             raise AgentNotFound(f"There is no agent {unit.agent}.", unit.agent)
         check_fence(row, self._fence)
+        if unit.prompt and not tx.run("take_prompt", recipient=unit.agent, id=unit.prompt):
+            raise MailNotFound(f"Prompt {unit.prompt} of agent {unit.agent} was taken up before.", unit.agent)
         if unit.birth is not None:
             _bear(tx, unit.birth, row, self._fence.host)
         if unit.turn is not None:

@@ -27,7 +27,7 @@ BOOK: Book = {
     "read": Facts(idempotent=True),
     "write": Facts(),
     "shell": Facts(alone=True),
-    "send": Facts(policy=Policy.ASK),
+    "post": Facts(policy=Policy.ASK),
     "drop": Facts(policy=Policy.DENY, denial="not here"),
     "fork": Facts(),
 }

@@ -10,6 +10,7 @@ from ikigai_actors import (
     Stream,
 )
 from ikigai_actors.shell.commands import commands
+from tests.calling import OWN
 from tests.databases import bury
 from tests.sessions import OpenSession, Session
 
@@ -208,9 +209,10 @@ def test_a_prompt_that_calls_tools_shows_their_results_and_so_does_the_history(s
 
 def test_tools_are_listed_and_explained(session: Session) -> None:
     printed = session("/tools", "/tools agents", "/tools nope")
-    assert [line.split()[0] for line in printed[:4]] == ["agents", "exit", "fork", "kill"]
-    assert printed[4].startswith("Tell who you are")
-    assert '"type": "object",' in printed[6]
+    assert [line.split()[0] for line in printed[: len(OWN)]] == OWN
+    explained = printed[len(OWN) :]
+    assert explained[0].startswith("Tell who you are")
+    assert '"type": "object",' in explained[2]
     assert printed[-1] == "error: There is no tool 'nope'. /tools lists them."
 
 

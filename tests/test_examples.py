@@ -1,12 +1,38 @@
-"""The examples run, and do what they say."""
+"""The examples run, without a key."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+from ikigai_actors import ActorSystem
+from tests.databases import ROOT
 from tests.program import PATIENCE, environment
 
-ROOT = Path(__file__).parent.parent
+FAN_OUT = ROOT / "examples" / "fan_out.py"
+
+
+def test_an_agent_forks_three_waits_for_all_and_reads_their_mail(durable: str) -> None:
+    code = "import sys; sys.path.insert(0, sys.argv[1]); from fan_out import ask; print(ask('Tea?', sys.argv[2]))"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, str(FAN_OUT.parent), durable],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        env=environment(),
+        check=False,
+    )
+    assert (done.stderr, done.returncode) == ("", 0)
+    forks, read = [line for line in done.stdout.splitlines() if line.startswith("fork gave")], done.stdout
+    assert len(forks) == 3
+    assert len(re.findall(r"^mail \d of |: mail \d of ", read, re.MULTILINE)) == 3
+    assert "The view of a guest." in read
+    with ActorSystem.open(durable, "offline") as system:
+        chair = system.agent("chair")
+        assert [child.name for child in chair.children()] == ["owner", "guest", "baker"]
+        assert chair.check_mail().unread == 0
+        [waited] = [one for one in chair.history() if one.kind == "tool_result" and one.data["name"] == "wait"]
+        assert waited.content.count('"mail"') == 3
 
 
 def test_an_agent_that_stumbles_is_restarted_with_its_history_intact(tmp_path: Path) -> None:

@@ -290,3 +290,28 @@ def test_names_are_completed_after_send(session: Session) -> None:
     assert "/send buyer" in completions(root, "/send b")  # beside a uuid that begins so
     assert "/switch buyer" in completions(root, "/switch b")
     assert completions(root, "/doc b") == []
+
+
+def test_a_person_waits_for_agents_and_for_mail(session: Session) -> None:
+    root = session.system.root
+    buyer, seller = root.fork(name="buyer"), root.fork(name="seller")
+    seller.send(root, "text")
+    assert session("/wait 5 buyer seller nobody") == ["buyer: idle", "seller: mail", "nobody: unknown"]
+    assert session("/wait 5") == ["seller: mail"]
+    root.read_mail()
+    assert session("/wait 0") == ["No mail came in that time."]
+    assert session("/wait soon") == [
+        "error: Invalid value for 'SECONDS': 'soon' is not a valid float range. Try /wait --help."
+    ]
+    session.system.send(root, "text")
+    buyer.kill()
+    assert sorted(session("/wait 5")) == ["buyer: dead", "nobody: mail"]
+
+
+def test_an_agent_is_told_of_mail_when_a_person_says_so(session: Session) -> None:
+    root = session.system.root
+    assert session("/notify on") == ["notify is on"]
+    session.system.send(root, "text")
+    root.configure(max_tokens=100)
+    assert [one.kind for one in root.history()] == ["configure", "mail", "configure"]
+    assert session("/notify off") == ["notify is off"]

@@ -51,7 +51,7 @@ def test_somebody_elses_table_of_versions_is_refused(durable: str) -> None:
 def test_a_newer_database_is_refused_with_both_versions(store: Store) -> None:
     store.write(lambda tx: tx.run("set_schema_version", version=99))
     for look in (ensure_schema, migrate, require_schema):
-        with pytest.raises(StoreUnusable, match="version 99, this ikigai knows 2: upgrade ikigai"):
+        with pytest.raises(StoreUnusable, match="version 99, this ikigai knows 3: upgrade ikigai"):
             look(store)
 
 
@@ -62,28 +62,28 @@ def test_a_client_refuses_an_empty_and_an_older_database(database: str) -> None:
     with pytest.raises(StoreUnusable, match="empty"):
         migrate(store)
     ensure_schema(store)
-    with pytest.raises(StoreUnusable, match="has version 2, this ikigai needs 4"):
+    with pytest.raises(StoreUnusable, match="has version 3, this ikigai needs 5"):
         require_schema(store, STEPS)
     store.close()
 
 
 STEPS = (
-    Migration(4, "INSERT INTO t (x) VALUES (';') -- after 3; not before\n; INSERT INTO t (x) VALUES ('b')"),
-    Migration(3, "-- a semicolon; in a comment\nCREATE TABLE t (x TEXT);"),
+    Migration(5, "INSERT INTO t (x) VALUES (';') -- after 4; not before\n; INSERT INTO t (x) VALUES ('b')"),
+    Migration(4, "-- a semicolon; in a comment\nCREATE TABLE t (x TEXT);"),
 )
 
 
 def test_migrations_run_in_order_and_once(store: Store) -> None:
-    assert migrate(store, STEPS) == migrate(store, STEPS) == 4
-    assert schema_version(store) == 4
+    assert migrate(store, STEPS) == migrate(store, STEPS) == 5
+    assert schema_version(store) == 5
     assert set(store.read(lambda tx: sql(tx, "SELECT x FROM t"))) == {(";",), ("b",)}
 
 
 def test_a_migration_that_fails_leaves_the_database_as_the_one_before_left_it(store: Store) -> None:
-    bad = Migration(5, "CREATE TABLE u (x TEXT); INSERT INTO t (x) VALUES ('c'); INSERT INTO missing VALUES (1);")
+    bad = Migration(6, "CREATE TABLE u (x TEXT); INSERT INTO t (x) VALUES ('c'); INSERT INTO missing VALUES (1);")
     with pytest.raises(StoreError, match="missing"):
         migrate(store, (*STEPS, bad))
-    assert schema_version(store) == 4
+    assert schema_version(store) == 5
     assert len(store.read(lambda tx: sql(tx, "SELECT x FROM t"))) == 2
     assert "u" not in tables(store)
 
@@ -98,7 +98,7 @@ def test_two_threads_that_migrate_at_once_do_it_once(durable: str) -> None:
         return migrate(store, STEPS)
 
     with ThreadPoolExecutor(2) as threads:
-        assert list(threads.map(run, stores, timeout=DEADLINE)) == [4, 4]
+        assert list(threads.map(run, stores, timeout=DEADLINE)) == [5, 5]
     assert len(stores[0].read(lambda tx: sql(tx, "SELECT x FROM t"))) == 2
     for store in stores:
         store.close()
@@ -119,7 +119,7 @@ def test_processes_that_make_the_schema_at_once_make_it_once(durable: str) -> No
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    assert [printed(process) for process in processes] == ["2 [(0,)]"] * 3
+    assert [printed(process) for process in processes] == ["3 [(0,)]"] * 3
 
 
 def shape(store: Store) -> set[Row]:

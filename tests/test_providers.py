@@ -14,6 +14,7 @@ from ikigai_actors.providers.function import FunctionProvider
 from ikigai_actors.providers.offline import SLOW_PACE, OfflineProvider
 from ikigai_actors.providers.scripted import ScriptedProvider, Stream
 from ikigai_actors.providers.shorthand import as_reply
+from tests.calling import OWN
 
 
 def request(*prompts: str, name: str | None = None, model: str = "") -> Request:
@@ -230,7 +231,7 @@ def test_a_prompt_makes_the_offline_provider_call_tools_and_tell_what_they_gave(
         child = system.agent("counter")
         lines = told.text.splitlines()
         assert lines[0].startswith('agents gave: {"you": {"agent": "')
-        assert lines[1] == "nope failed: There is no such tool. Tools on offer: agents, exit, fork, kill."
+        assert lines[1] == f"nope failed: There is no such tool. Tools on offer: {', '.join(OWN)}."
         assert lines[2] == f"fork gave: Forked: the child is {child.uuid}."
         assert "count the files" in child.reply(timeout=20).text
 

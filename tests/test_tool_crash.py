@@ -11,7 +11,7 @@ from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider
 from ikigai_actors.assembly import NOT_RUN
 from ikigai_actors.calls import PERHAPS_RUN
 from ikigai_actors.tools import FunctionTool, tool
-from tests.calling import calling, prompts, requests_of, results, scripted
+from tests.calling import OWN, calling, prompts, requests_of, results, scripted
 from tests.gate import DEADLINE
 
 
@@ -114,7 +114,7 @@ def test_calls_of_tools_that_are_gone_get_results_that_say_so(durable: str, held
         assert system.root.reply(timeout=DEADLINE).text == "done"
         once, again, alone, *forks = results(requests_of(script, None)[0])
         assert (once.content, again.content) == (PERHAPS_RUN, PERHAPS_RUN)
-        assert alone.content == "There is no such tool. Tools on offer: agents, exit, fork, kill."
+        assert alone.content == f"There is no such tool. Tools on offer: {', '.join(OWN)}."
         assert len(forks) == len(system.root.children()) == 2
         assert held.ran == {"once": 1, "again": 1}
         for child in system.root.children():

@@ -102,7 +102,7 @@ class Turn:
 
 
 @given(
-    st.lists(st.sampled_from(["read", "write", "shell", "send", "drop", "fork", "gone"]), min_size=1, max_size=6),
+    st.lists(st.sampled_from(["read", "write", "shell", "post", "drop", "fork", "gone"]), min_size=1, max_size=6),
     st.lists(st.integers(0, 12), max_size=3),
     st.randoms(use_true_random=False),
 )
@@ -124,8 +124,8 @@ def test_whenever_it_crashes_each_call_is_done_as_often_as_it_should_be(
     assert turn.births == names.count("fork")
     for place, name in enumerate(names):
         times = turn.started[str(place)]
-        assert times >= 1 if name == "read" else times <= (name in ("write", "shell", "send"))
-        if name == "send":
+        assert times >= 1 if name == "read" else times <= (name in ("write", "shell", "post"))
+        if name == "post":
             approved = [one for one in turn.log if one.kind == Kind.APPROVAL and one.data.get("approved")]
             assert times <= len([one for one in approved if one.data["tool_use_id"] == str(place)]) <= 1
     check_prefixes(turn.log)

@@ -140,7 +140,7 @@ def test_a_run_that_was_cancelled_is_forgotten(outside: Outside) -> None:
     began = threading.Event()
 
     @tool
-    async def wait() -> str:
+    async def linger() -> str:
         began.set()
         await asyncio.Event().wait()
         return "never"
@@ -148,7 +148,7 @@ def test_a_run_that_was_cancelled_is_forgotten(outside: Outside) -> None:
     def take(result: Result) -> None:
         raise AssertionError(result)
 
-    cancelled = outside.run_tool(wait, {}, None, take)
+    cancelled = outside.run_tool(linger, {}, None, take)
     assert began.wait(DEADLINE)
     cancelled.cancel()
     kept = weakref.ref(take)

@@ -105,7 +105,7 @@ def test_an_unknown_tool_is_an_error_result_that_names_those_on_offer() -> None:
     done = step(tooling("1:read", "2:gone", "3:lost"), GO_ON, NOW, BOOK)
     assert said(done) == [("tool_result", "2"), ("tool_result", "3")]
     assert isinstance(done.unit, LogUnit)
-    assert "Tools on offer: drop, fork, read, send, shell, write." in done.unit.messages[0].content
+    assert "Tools on offer: drop, fork, post, read, shell, write." in done.unit.messages[0].content
     assert done.unit.messages[0].data["is_error"] is True
     assert done.effects == ()
     assert step(done.state, GO_ON, NOW, BOOK).effects == (RunTool(3, "1"),)
@@ -195,7 +195,7 @@ def test_a_turn_ends_with_an_error_after_its_last_step() -> None:
 
 
 def test_a_question_is_committed_before_somebody_is_asked_and_other_calls_start_meanwhile() -> None:
-    done = step(tooling("1:send", "2:read", "3:send"), GO_ON, NOW, BOOK)
+    done = step(tooling("1:post", "2:read", "3:post"), GO_ON, NOW, BOOK)
     assert said(done) == [("approval", "1"), ("approval", "3")]
     assert done.effects == (AskApproval(3, "1"), AskApproval(3, "3"))
     started = step(done.state, GO_ON, NOW, BOOK)
@@ -207,7 +207,7 @@ def test_a_question_is_committed_before_somebody_is_asked_and_other_calls_start_
 
 
 def test_an_approved_call_starts_and_a_denied_one_has_its_result() -> None:
-    asked = step(tooling("1:send", "2:send"), GO_ON, NOW, BOOK).state
+    asked = step(tooling("1:post", "2:post"), GO_ON, NOW, BOOK).state
     approved = step(asked, on.Decide(0, "1", True, "", False, "person"), NOW, BOOK)
     assert (said(approved), approved.effects) == ([("approval", "1")], (Answer("person", True),))
     denied = step(approved.state, on.Decide(0, "2", False, "no", False, "person"), NOW, BOOK)
@@ -218,21 +218,21 @@ def test_an_approved_call_starts_and_a_denied_one_has_its_result() -> None:
 
 @pytest.mark.parametrize("decision", [(0, "2"), (7, "1")])
 def test_a_decision_on_a_call_that_does_not_ask_changes_nothing(decision: tuple[int, str]) -> None:
-    asked = step(tooling("1:send", "2:read"), GO_ON, NOW, BOOK).state
+    asked = step(tooling("1:post", "2:read"), GO_ON, NOW, BOOK).state
     done = step(asked, on.Decide(*decision, True, "", False, "person"), NOW, BOOK)
     assert done == Step(asked, effects=(Answer("person", False),))
 
 
 def test_a_question_is_settled_when_the_policy_has_changed() -> None:
-    asked = step(tooling("1:send"), GO_ON, NOW, BOOK).state
-    allowed = step(asked, GO_ON, NOW, {**BOOK, "send": Facts()})
+    asked = step(tooling("1:post"), GO_ON, NOW, BOOK).state
+    allowed = step(asked, GO_ON, NOW, {**BOOK, "post": Facts()})
     assert said(allowed) == [("tool_call", "1")]
-    forbidden = step(asked, GO_ON, NOW, {**BOOK, "send": Facts(policy=Policy.DENY, denial="not any more")})
+    forbidden = step(asked, GO_ON, NOW, {**BOOK, "post": Facts(policy=Policy.DENY, denial="not any more")})
     assert only(forbidden).content == "not any more"
 
 
 def test_resuming_asks_again_what_was_not_decided() -> None:
-    asked = step(tooling("1:send", "2:send"), GO_ON, NOW, BOOK).state
+    asked = step(tooling("1:post", "2:post"), GO_ON, NOW, BOOK).state
     cut_off = replace(asked, phase=Phase.INTERRUPTED)
     decided = step(cut_off, on.Decide(0, "1", True, "", False, "person"), NOW, BOOK)
     assert decided.state.phase is Phase.INTERRUPTED

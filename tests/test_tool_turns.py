@@ -18,7 +18,7 @@ from ikigai_actors import (
 )
 from ikigai_actors.assembly import NOT_RUN
 from ikigai_actors.tools import tool
-from tests.calling import calling, faults, prompts, requests_of, results, scripted, trail
+from tests.calling import OWN, calling, faults, prompts, requests_of, results, scripted, trail
 from tests.gate import DEADLINE
 
 
@@ -102,7 +102,7 @@ def test_a_mistake_is_a_result_that_helps_and_the_turn_goes_on(database: str) ->
         assert system.root.prompt("go").get(timeout=DEADLINE).text == "sorry"
         raised, unknown, wrong, fine = results(script.requests[1])
         assert (raised.content, raised.is_error) == ("SystemExit: 3", True)
-        assert unknown.content == "There is no such tool. Tools on offer: agents, exit, fail, fork, kill, say."
+        assert unknown.content == f"There is no such tool. Tools on offer: {', '.join(sorted([*OWN, 'fail', 'say']))}."
         assert "text: Missing required argument" in wrong.content
         assert fine == ("4", "nul \ufffd", False)
 
@@ -117,7 +117,7 @@ def test_int_ends_the_tools_and_a_late_result_is_dropped(database: str) -> None:
         return "late"
 
     @tool
-    async def wait() -> str:
+    async def linger() -> str:
         try:
             await asyncio.to_thread(began.wait)
             await asyncio.Event().wait()
@@ -131,8 +131,8 @@ def test_int_ends_the_tools_and_a_late_result_is_dropped(database: str) -> None:
         return "in time"
 
     # The later call has the id of the one that was dropped.
-    script = ScriptedProvider([calling("hold", "wait", "fork"), calling("again"), "done"])
-    with ActorSystem.open(database, provider=script, tools=[hold, wait, again]) as system:
+    script = ScriptedProvider([calling("hold", "linger", "fork"), calling("again"), "done"])
+    with ActorSystem.open(database, provider=script, tools=[hold, linger, again]) as system:
         turn = system.root.prompt("go")
         began.wait()
         assert system.root.state == "running tools"
@@ -187,7 +187,7 @@ def test_the_tools_setting_restricts_an_agent_and_its_children_to_the_tools_that
         assert refused.content == "There is no such tool. Tools on offer: say."
         assert fine.content == "x"
         system.root.configure(tools=None)
-        assert [one["name"] for one in system.root.tools()] == ["agents", "exit", "fork", "kill", "say", "whole"]
+        assert [one["name"] for one in system.root.tools()] == sorted([*OWN, "say", "whole"])
         system.root.configure(tools=[])
         assert system.root.tools() == []
         assert all(faults(request) == [] for request in script.requests)
@@ -196,7 +196,7 @@ def test_the_tools_setting_restricts_an_agent_and_its_children_to_the_tools_that
 def test_a_setting_that_names_a_tool_that_is_not_registered_fails_the_prompt(database: str) -> None:
     with ActorSystem.open(database, provider=ScriptedProvider(["fine"]), tools=[say]) as system:
         system.root.configure(tools=["say", "gone", "lo\0st"])
-        with pytest.raises(ProviderError, match=r"names gone, .*Registered: agents, exit, fork, kill, say"):
+        with pytest.raises(ProviderError, match=r"names gone, .*Registered: agents, check_mail, "):
             system.root.prompt("go").get(timeout=DEADLINE)
         assert (system.root.state, trail(system.root.history())[-1][0]) == ("idle", "error")
         system.root.configure(tools=["say"])

@@ -6,7 +6,7 @@
     ikigai < questions.txt          the same, by a pipe
     ikigai agents [--all] [--json]  who exists; works beside a running shell
     ikigai send AGENT TEXT          sends a mail; works beside a running shell
-    ikigai send AGENT TEXT          a mail; likewise
+    ikigai prompt AGENT TEXT        a prompt, which the agent answers when it is idle; likewise
     ikigai kill AGENT [--cascade]   the end of an agent, or of a branch; likewise
     ikigai signal NAME AGENT        INT, STOP, CONT, TERM or KILL; likewise
     ikigai fsck [--json]            whether the database holds together; exit status 1 if it does not
@@ -133,6 +133,21 @@ def send(options: Options, recipient: str, text: tuple[str, ...], sender: str | 
     from ikigai_actors.shell import client
 
     click.echo(client.send(options.database, recipient, " ".join(text), sender))
+
+
+@cli.command()
+@click.argument("agent")
+@click.argument("text", nargs=-1, required=True)
+@click.pass_obj
+def prompt(options: Options, agent: str, text: tuple[str, ...]) -> None:
+    """Prompt an agent. Works beside a running shell or without one.
+
+    The prompt is in the database when this returns. The process that runs the agents takes it up when the agent is
+    idle: now, or when it is started.
+    """
+    from ikigai_actors.shell import client
+
+    click.echo(client.prompt(options.database, agent, " ".join(text)))
 
 
 @cli.command()

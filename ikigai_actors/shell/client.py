@@ -3,7 +3,7 @@
 from ikigai_actors import registry
 from ikigai_actors.clock import SystemClock
 from ikigai_actors.deaths import Aftermath
-from ikigai_actors.mailbox import Mail, Send
+from ikigai_actors.mailbox import PROMPT, Mail, Send
 from ikigai_actors.shell.reader import existing
 from ikigai_actors.signalling import SendSignal
 from ikigai_actors.units import write_alone
@@ -22,6 +22,17 @@ def send(database: str | None, recipient: str, text: str, sender: str | None = N
         letter = Send(to.uuid, None if by is None else by.uuid, text, SystemClock().now_ms())
         mail: Mail = write_alone(store, letter)
     return f"mail {mail.id} to {to.short}"
+
+
+def prompt(database: str | None, agent: str, text: str) -> str:
+    """Leave a prompt for an agent; return what is told of it, after the commit. The host takes it up.
+
+    Raises what `existing`, `registry.find` and `Send` do.
+    """
+    with existing(database) as store:
+        to = store.read(lambda tx: registry.find(tx, agent))
+        mail: Mail = write_alone(store, Send(to.uuid, None, text, SystemClock().now_ms(), PROMPT))
+    return f"prompt {mail.id} to {to.short}"
 
 
 def signal(database: str | None, agent: str, name: Signal, *, cascade: bool, reason: str, grace: float) -> str:

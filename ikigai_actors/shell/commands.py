@@ -14,10 +14,9 @@ import click
 
 from ikigai_actors import registry
 from ikigai_actors.registry import AgentRecord
-from ikigai_actors.shell import approval_commands, life_commands
+from ikigai_actors.shell import approval_commands, life_commands, mail_commands
 from ikigai_actors.shell.desk import Desk
 from ikigai_actors.shell.document_commands import doc
-from ikigai_actors.shell.mail_commands import check_mail, delete_mail, filter_mail, read_mail, send
 from ikigai_actors.shell.pages import context_page, history_page
 from ikigai_actors.shell.tree import tree_lines
 
@@ -41,7 +40,7 @@ def commands() -> None:
     """What the shell understands beside text, which prompts the current agent."""
 
 
-for _command in (check_mail, delete_mail, doc, filter_mail, read_mail, send):
+for _command in (doc, *mail_commands.COMMANDS):
     commands.add_command(_command)
 
 

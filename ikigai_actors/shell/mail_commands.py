@@ -110,6 +110,38 @@ def delete_mail(shell: Desk, number: int) -> None:
     shell.screen.line(f"mail {number} deleted")
 
 
+@click.command("/wait")
+@click.argument("seconds", type=click.FloatRange(min=0))
+@click.argument("agents", metavar="[ID…]", nargs=-1)
+@click.pass_obj
+def wait(shell: Desk, seconds: float, agents: tuple[str, ...]) -> None:
+    """Wait until each of these agents has sent mail, has nothing to do, or has ended.
+
+    Without ID: until the current agent has unread mail. SECONDS is how long at most; 0 looks once. Ctrl-C ends it.
+    """
+    agent = shell.current
+    answers = shell.wait_for(lambda: agent.wait(agents or None, seconds))
+    for one, found in answers.items():
+        shell.screen.line(f"{(one if isinstance(one, str) else one.record.short) or OUTSIDE}: {found}")
+    if not answers:
+        shell.screen.line("No mail came in that time.")
+
+
+@click.command("/notify")
+@click.argument("what", type=click.Choice(["on", "off"]))
+@click.pass_obj
+def notify(shell: Desk, what: str) -> None:
+    """Have the agent told, in a line, when it is idle and has unread mail; or not any more.
+
+    The children that it forks from now on inherit it.
+    """
+    ask = shell.current.ask
+    shell.change("the setting", lambda: ask.configure(notify=what == "on"), f"notify is {what}")
+
+
+COMMANDS = (check_mail, delete_mail, filter_mail, notify, read_mail, send, wait)
+
+
 def _sender(shell: Desk, text: str | None) -> str | None:
     """The uuid of a sender; an agent may be called as those are who are none."""
     if text is None:

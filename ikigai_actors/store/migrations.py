@@ -96,7 +96,15 @@ _MAIL_AND_SUPERVISION = Migration(
     """,
 )
 
-MIGRATIONS: tuple[Migration, ...] = (_MAIL_AND_SUPERVISION,)
+_PROMPTS = Migration(
+    3,
+    """
+    -- Prompts from other processes are found at once.
+    CREATE INDEX mail_prompt ON mail (recipient, id) WHERE kind = 'prompt' AND read_at IS NULL;
+    """,
+)
+
+MIGRATIONS: tuple[Migration, ...] = (_MAIL_AND_SUPERVISION, _PROMPTS)
 """All steps since version `FIRST`, in order."""
 
 _ATTEMPTS = 5

@@ -308,6 +308,35 @@ UPDATE mail SET read_at = :now WHERE recipient = :recipient AND id = :id
 -- Counted by the caller: to group them SQLite would go through mail_sender, and with it through all that was ever read.
 SELECT sender FROM mail WHERE recipient = :recipient AND read_at IS NULL AND kind <> 'prompt' ORDER BY id
 
+-- name: unread_up_to
+SELECT COUNT(*) FROM mail WHERE recipient = :recipient AND read_at IS NULL AND kind <> 'prompt' AND id <= :last
+
+-- name: new_prompts
+-- What people prompted from other processes and nobody has taken up. By mail_prompt.
+SELECT m.recipient, m.id, m.body FROM mail m JOIN agents a ON a.uuid = m.recipient
+ WHERE m.kind = 'prompt' AND m.read_at IS NULL AND a.status <> 'dead' ORDER BY m.id
+
+-- name: take_prompt
+-- Under the lock of the recipient's row; no row when it was taken up before.
+UPDATE mail SET read_at = now_ms()
+ WHERE recipient = :recipient AND id = :id AND kind = 'prompt' AND read_at IS NULL RETURNING id
+
+-- name: unread_of_all
+-- Of whom an agent has unread mail, and of which kind.
+SELECT DISTINCT sender, kind FROM mail WHERE recipient = :recipient AND read_at IS NULL AND kind <> 'prompt'
+
+-- name: unread_letters
+-- Which of these agents have sent it mail that it has not read. By mail_unread: what was read may be long.
+SELECT DISTINCT sender FROM mail
+ WHERE recipient = :recipient AND read_at IS NULL AND kind = 'mail' AND sender = ANY(:senders)
+
+-- name: look_at_all
+-- What tells whether agents rest: their status, the turn in progress, what they have not read, prompts that wait for them.
+SELECT a.uuid, a.status, a.turn, a.unread,
+       CASE WHEN EXISTS (SELECT 1 FROM mail m WHERE m.recipient = a.uuid AND m.read_at IS NULL AND m.kind = 'prompt')
+            THEN 1 ELSE 0 END
+  FROM agents a WHERE a.uuid = ANY(:uuids)
+
 -- name: one_mail
 SELECT recipient, id, sender, kind, body, created_at, read_at FROM mail
  WHERE recipient = :recipient AND id = :id AND kind <> 'prompt'

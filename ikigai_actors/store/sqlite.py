@@ -185,7 +185,16 @@ class SQLiteStore:
 
     def watch(self) -> Watch:
         """A watch on what other processes do. Whoever asked for it closes it."""
-        return NoWatch() if self.path is None else FileWatch(self.path)
+        return NoWatch() if self.path is None else FileWatch(self.path, self._commits_of_others)
+
+    def _commits_of_others(self) -> int:
+        """A number that changes when another connection than the one that writes has committed."""
+        with self._writer.lock:
+            self._check()
+            try:
+                return int(self._writer.connection.execute("PRAGMA data_version").fetchone()[0])
+            except sqlite3.Error as error:
+                raise ours(error, self.location) from error
 
     def _check(self) -> None:
         """Refuse a closed store, and a file that is gone: SQLite would go on writing where nobody can read."""

@@ -1,14 +1,18 @@
 """Wake-ups: that another process has committed something. A hint, on which nothing depends for being right.
 
-*SQLite:* a number of the file that changes with every commit, looked at again and again (8 µs each time). *In memory*
-there is no other process. *PostgreSQL* tells by itself: see postgres_watch.py.
+*SQLite:* a number of the file that changes with every commit, looked at again and again (8 µs each time); when it has
+changed, the connection that writes for this process tells whether others have committed. *In memory* there is no other
+process. *PostgreSQL* tells by itself: see postgres_watch.py.
 """
 
 import contextlib
 import sqlite3
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from ikigai_actors.errors import StoreError
 
 INTERVAL = 0.03
 """Seconds between two looks at an SQLite file."""
@@ -33,23 +37,33 @@ class NoWatch:
 class FileWatch:
     """Watches an SQLite file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, others: Callable[[], int]) -> None:
+        """Watch a file; ``others`` gives a number that changes when another process has committed."""
         self._closed = threading.Event()
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._version = self._look()
+        self._others = others
+        self._seen = self._ask()
 
     def wait(self) -> bool:
         """See `Watch.wait`."""
         while not self._closed.wait(INTERVAL):
             if (version := self._look()) != self._version:
                 self._version = version
-                return True
+                if (seen := self._ask()) != self._seen:
+                    self._seen = seen
+                    return True
         self._connection.close()
         return False
 
     def close(self) -> None:
         """See `Watch.close`."""
         self._closed.set()
+
+    def _ask(self) -> int | None:
+        with contextlib.suppress(StoreError):  # closed, or a hint again
+            return self._others()
+        return None
 
     def _look(self) -> Any:
         with contextlib.suppress(sqlite3.Error):  # a hint: the next look tells
