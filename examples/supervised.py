@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from ikigai_actors import ActorSystem, FunctionProvider, Request
-from ikigai_actors.shell.commands import completions
+from ikigai_actors.shell.completion import completions
 from ikigai_actors.shell.interrupts import Interrupts
 from ikigai_actors.shell.keyboard import Pipe, Terminal
 from ikigai_actors.shell.line import LineMode
@@ -48,7 +48,7 @@ def main(database: str) -> int:
     with ActorSystem.open(database, provider=FunctionProvider(Counter(), "counter")) as system:
         interrupts, screen = Interrupts().install(), Screen()
         keyboard = (
-            Terminal(Path(f"{database}.history"), lambda line: completions(system, line), screen.styled)
+            Terminal(Path(f"{database}.history"), lambda line: completions(system.root, line), screen.styled)
             if sys.stdin.isatty()
             else Pipe(sys.stdin.buffer)
         )

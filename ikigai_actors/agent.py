@@ -117,9 +117,8 @@ class AgentActor(Performer):
                     self._errands.finished(message.call)
                 self._decide(message)
             case _ if len(self._forks) + len(self._later) >= CAPACITY:
-                message.caller.settle(
-                    InboxFull(f"Agent {self.state.uuid} has {CAPACITY} commands waiting; wait for some.")
-                )
+                told = f"Agent {self.state.uuid} has {CAPACITY} commands waiting; wait for some."
+                message.caller.settle(InboxFull(told))
             case on.Fork():
                 self._forks.append(message)
             case _:
@@ -261,9 +260,7 @@ class AgentActor(Performer):
 
     def _abandon(self, step: Step | None, error: IkigaiError) -> None:
         """Forget a state that did not come true; the next command reads the log again."""
-        callers = self._callers(step)
-        if step is not None and step.caller is not None:
-            callers.append(step.caller)
+        callers = [*self._callers(step), *([step.caller] if step is not None and step.caller is not None else [])]
         self._drop()
         before = self.state
         self._become(State(before.uuid, before.head, before.turn, request=before.request + 1, standing=before.standing))
