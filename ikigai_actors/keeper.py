@@ -23,6 +23,7 @@ import queue
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from ikigai_actors import registry
@@ -233,7 +234,7 @@ class Keeper:
             deadline = now if record.deadline is None else record.deadline
             if self._expected.get(record.uuid) != deadline:
                 self._expected[record.uuid] = deadline
-                self._at(max(0, deadline - now) / 1000, lambda uuid=record.uuid: self._end(uuid))  # type: ignore[misc]
+                self._at(max(0, deadline - now) / 1000, partial(self._end, record.uuid))
 
     def _end(self, uuid: str) -> None:
         """The time of an agent that terminates is over."""

@@ -257,7 +257,7 @@ class McpTool:
 
     def call(self, arguments: Mapping[str, Any]) -> Result:
         """Not asked for: `is_async` is True."""
-        raise NotImplementedError
+        raise NotImplementedError("the tools of a server run on the event loop")
 
     async def call_async(self, arguments: Mapping[str, Any]) -> Result:
         """Have the server run it; raises nothing but `asyncio.CancelledError`."""
@@ -293,7 +293,7 @@ def readable(block: ContentBlock) -> str:
         case EmbeddedResource(resource=TextResourceContents() as resource):
             return f"[{resource.uri}]\n{resource.text}"
         case EmbeddedResource(resource=resource):
-            return f"[{resource.uri}: {_sized(resource.mime_type, resource.blob)}]"  # type: ignore[union-attr]
+            return f"[{resource.uri}: {_sized(resource.mime_type, resource.blob)}]"  # type: ignore[union-attr]  # no text: the case above
         case ResourceLink():
             return f"[{block.uri}: {' '.join(filter(None, (block.name, block.description)))}]"
     return f"[{block.type}: {_sized(block.mime_type, block.data)}]"

@@ -92,7 +92,7 @@ class Performer(PooledActor):
 
     def exit(self) -> None:
         """The agent has exited and is permanent: die, and be made anew."""
-        raise NotImplementedError
+        raise NotImplementedError("AgentActor, which decides, knows what it leaves to its heir")
 
     def _become(self, state: State) -> None:
         told = self.state.phase is Phase.IDLE and self.wants_news
@@ -171,10 +171,12 @@ class Performer(PooledActor):
 
     def _settled(self, verdict: Verdict) -> None:
         """On the journal's thread: what a unit did to others is carried out even if its agent dies before it hears."""
-        if isinstance(verdict, Committed):
-            value = verdict.value
-            self.runtime.happened(value.answer if isinstance(value, Performed) else value)
-        self.actor_inbox.release(verdict)
+        try:
+            if isinstance(verdict, Committed):
+                value = verdict.value
+                self.runtime.happened(value.answer if isinstance(value, Performed) else value)
+        finally:  # whatever went wrong for others: an actor that is not released is held for ever
+            self.actor_inbox.release(verdict)
 
     def _wake(self) -> None:
         self.actor_inbox.put_urgent(GoOn())

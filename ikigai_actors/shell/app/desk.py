@@ -188,5 +188,5 @@ class Clerk:
                 return
             except IkigaiError as error:  # nobody waits for it
                 logger.warning("%s", error)
-            except Exception:
+            except Exception:  # a defect of ours: the next piece of work is done all the same
                 logger.exception("Work of the application failed")

@@ -44,7 +44,12 @@ class Rows(ScrollView, can_focus=True):
             """The list."""
             return self.rows
 
-    def __init__(self, key: Callable[[Any], str], line: Callable[[Any], Text], id: str | None = None) -> None:  # noqa: A002
+    def __init__(
+        self,
+        key: Callable[[Any], str],
+        line: Callable[[Any], Text],
+        id: str | None = None,  # noqa: A002 - Textual names it so
+    ) -> None:
         """Make an empty list.
 
         Args:
