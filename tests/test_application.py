@@ -186,7 +186,7 @@ def test_the_death_of_the_current_agent_goes_to_the_nearest_living_ancestor() ->
         bury(stage.system, "parent")
         bury(stage.system, "kid")
         await stage.expect(rf"\[{short(stage.system.root)}\]")
-        await stage.expect(r"kid \(\w+.*\) is dead \(of old age\)")
+        await stage.expect(r"kid \([\w-]+.*\) is dead \(of old age\)")
         await stage.say(f"/switch {kid.uuid}")
         await stage.expect(r"─ .*\[kid\].* dead")  # by intent: there one stays
 
@@ -236,7 +236,7 @@ def test_a_question_of_another_agent_is_shown_with_its_name_and_answered_by_comm
     async def play(stage: Stage) -> None:
         await stage.expect(r"\[1\] kid: erase")
         await stage.say("/deny 1 not today")
-        await stage.expect(r"1: kid \(\w+.*\) does not run erase")
+        await stage.expect(r"1: kid \([\w-]+.*\) does not run erase")
         await stage.expect_gone("y run")
 
     with open_memory(ScriptedProvider([CALL, "well"]), tools=[erase], approvals="ask") as system:

@@ -21,14 +21,14 @@ def test_a_person_is_asked_and_approves_denies_and_approves_for_good(tmp_path: P
     with Program.at_terminal(*arguments(tmp_path)) as program:
         program.expect("> ")
         program.say(write("a.txt"))
-        program.expect(r"\[1\] \w+ asks to run write \{.*a\.txt.*/approve 1 or /deny 1")
+        program.expect(r"\[1\] [\w-]+ asks to run write \{.*a\.txt.*/approve 1 or /deny 1")
         program.expect(r"\(1 to approve\)> ")
         assert not (tmp_path / "a.txt").exists()
         program.say("/agents")
         program.expect("waiting for approval")
         program.say("/approve")
         program.expect(r"\[write: ")
-        program.expect(r"\w> ")
+        program.expect(r"[\w-]> ")
         assert (tmp_path / "a.txt").read_text() == "hello\n"
         program.say(write("b.txt"))
         program.expect(r"\[2\] ")
@@ -52,7 +52,7 @@ def test_a_background_agent_that_asks_is_told_and_its_question_survives_kill_9(t
         program.say("/fork --name helper")
         program.expect("helper> ")
         program.say(write("a.txt"))
-        program.expect(r"\[1\] helper \(\w+\) asks to run write")
+        program.expect(r"\[1\] helper \([\w-]+\) asks to run write")
         program.expect(r"\(1 to approve\)> ")
         program.say("/parent")
         program.expect("now with")
@@ -60,14 +60,14 @@ def test_a_background_agent_that_asks_is_told_and_its_question_survives_kill_9(t
         program.process.send_signal(signal.SIGKILL)
         program.process.wait(PATIENCE)
     with Program.at_terminal(*arguments(tmp_path)) as program:
-        program.expect(r"\[1\] helper \(\w+\) asks to run write")
+        program.expect(r"\[1\] helper \([\w-]+\) asks to run write")
         program.expect(r"\(1 to approve\)> ")
         program.say("/approvals")
-        program.expect(r"1  helper \(\w+\): write \{.*a\.txt")
+        program.expect(r"1  helper \([\w-]+\): write \{.*a\.txt")
         program.say("/approve 7")
         program.expect("No call waits under number 7")
         program.say("/approve 1")
-        program.expect(r"helper \(\w+\) runs write")
+        program.expect(r"helper \([\w-]+\) runs write")
         eventually((tmp_path / "a.txt").exists, "the file")
 
 

@@ -104,13 +104,13 @@ def test_wide_characters_keep_their_columns(tmp_path: Path) -> None:
 def test_a_terminal_that_knows_nothing_gets_lines(tmp_path: Path, term: str) -> None:
     with FullScreen(*arguments(tmp_path), TERM=term) as program:
         program.expect("Text prompts the agent that the prompt names")
-        program.expect(r"(?m)\w>$")
+        program.expect(r"(?m)[\w-]>$")
         assert b"\x1b[?1049h" not in program.sent
 
 
 def test_plain_gets_lines(tmp_path: Path) -> None:
     with FullScreen("--plain", *arguments(tmp_path)) as program:
-        program.expect(r"(?m)\w>$")
+        program.expect(r"(?m)[\w-]>$")
         program.say("hello")
         program.expect("You said “hello”")
         assert b"\x1b[?1049h" not in program.sent
@@ -119,7 +119,7 @@ def test_plain_gets_lines(tmp_path: Path) -> None:
 def test_when_standard_error_is_no_terminal_there_are_lines(tmp_path: Path) -> None:
     shell = ["/bin/sh", "-c", 'exec "$@" 2>"$0"', str(tmp_path / "errors"), *COMMAND, *arguments(tmp_path)]
     with FullScreen(command=shell) as program:
-        program.expect(r"(?m)\w>$")
+        program.expect(r"(?m)[\w-]>$")
         program.say("hello")
         program.expect("You said “hello”")
     assert "Text prompts the agent" in (tmp_path / "errors").read_text()
