@@ -41,7 +41,7 @@ class AgentLifeCommands:
         check_text(reason, "reason")
         return lives.signal(uuid, signal, had_effect, cascade=cascade, reason=reason, grace=grace)
 
-    def kill(self, cascade: bool = False, reason: str = "") -> "Future[list[AgentRef]]":
+    def kill(self, *, cascade: bool = False, reason: str = "") -> "Future[list[AgentRef]]":
         """See `AgentLife.kill`."""
         check_text(reason, "reason")
         handle = self._ref.system.handle
@@ -94,13 +94,13 @@ class AgentLife:
         refuse_to_block()
         return self._commands.signal(signal, cascade=cascade, reason=reason, grace=grace).get(timeout=timeout)
 
-    def kill(self, cascade: bool = False, reason: str = "", timeout: float | None = None) -> "list[AgentRef]":
+    def kill(self, *, cascade: bool = False, reason: str = "", timeout: float | None = None) -> "list[AgentRef]":
         """End the agent at once; returns, after the commit, who died, leaves first. Raises as `signal` does.
 
         Its orphan policy decides about the agents that it supervised; with ``cascade`` all its descendants die too.
         """
         refuse_to_block()
-        return self._commands.kill(cascade, reason).get(timeout=timeout)
+        return self._commands.kill(cascade=cascade, reason=reason).get(timeout=timeout)
 
     def exit(self, result: str = "", timeout: float | None = None) -> None:
         """End the agent, after its turn: the normal end. Its supervisor gets the result by mail.

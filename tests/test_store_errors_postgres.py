@@ -10,7 +10,7 @@ import psycopg_pool
 import pytest
 
 from ikigai_actors.errors import CommitUnknown, StoreConflict, StoreError, StoreUnavailable, StoreUnusable
-from ikigai_actors.store import Store, Transaction, open_store, postgres, postgres_errors
+from ikigai_actors.store import Store, Transaction, open_store, postgres_errors, postgres_transaction
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.postgres import PostgresStore
 from ikigai_actors.store.postgres_errors import PostgresErrors
@@ -195,7 +195,7 @@ def test_every_error_of_psycopg_becomes_one_of_ours() -> None:
         if kind is psycopg.Rollback:  # raised by a program, to leave its transaction
             continue
         assert isinstance(errors.ours(kind("text")), StoreError)
-        assert issubclass(kind, postgres.DRIVER_ERRORS), kind
+        assert issubclass(kind, postgres_transaction.DRIVER_ERRORS), kind
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@
     ikigai kill AGENT [--cascade]   the end of an agent, or of a branch; likewise
     ikigai signal NAME AGENT        INT, STOP, CONT, TERM or KILL; likewise
     ikigai fsck [--json]            whether the database holds together; exit status 1 if it does not
+    ikigai copy FROM TO             a whole database to an empty one, of either kind
     ikigai demo                     a tour that plays itself
 
 What a command needs is imported when it runs, so ``ikigai --help`` and ``ikigai agents`` answer at once. An error of
@@ -189,6 +190,23 @@ def fsck(context: click.Context, as_json: bool) -> None:
     report = checkup.examine(context.obj.database)
     click.echo(checkup.as_json(report) if as_json else "\n".join(checkup.as_lines(report)))
     context.exit(1 if report.violations else 0)
+
+
+@cli.command()
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@click.pass_context
+def copy(context: click.Context, source: str, target: str) -> None:
+    """Copy the database FROM to the empty database TO, from SQLite to PostgreSQL or any other way.
+
+    FROM and TO are files or URLs. All that is committed is copied, in one transaction, compared, and checked as by
+    fsck; the exit status is 1 if that finds a violation. FROM is left as it is.
+    """
+    from ikigai_actors.shell import transfer
+
+    done = transfer.transfer(source, target)
+    click.echo("\n".join(done.lines))
+    context.exit(0 if done.sound else 1)
 
 
 def main() -> NoReturn:

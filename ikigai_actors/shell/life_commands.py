@@ -21,7 +21,7 @@ def kill(shell: Desk, agent: str | None, cascade: bool, reason: str) -> None:
     """
     target = _agent(shell, agent)
     name = named(target)
-    dead = shell.wait_for(lambda: target.kill(cascade, reason))
+    dead = shell.wait_for(lambda: target.kill(cascade=cascade, reason=reason))
     others = len(dead) - 1
     shell.screen.line(f"{name} is dead" + (f", and {others} below it" if others else ""))
     shell.leave_the_dead()

@@ -17,7 +17,7 @@ from ikigai_actors.errors import StoreUnusable
 from ikigai_actors.host import Owner
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.shell.tree import Line, tree_lines
-from ikigai_actors.store import Store, open_store
+from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.location import locate
 from ikigai_actors.store.migrations import require_schema
 
@@ -64,10 +64,13 @@ def existing(database: str | None) -> Iterator[Store]:
 def read(database: str | None) -> Registry:
     """Read the registry of a database. Raises what `existing` does."""
     with existing(database) as store:
-        records, counts, owners = store.read(
-            lambda tx: (registry.every(tx), tx.run("counts"), [Owner(*row) for row in tx.run("owners")])
-        )
+        records, counts, owners = store.read(lambda tx: (registry.every(tx), tx.run("counts"), _owners(tx)))
     return Registry(records, dict(counts), any(_lives(owner) for owner in owners))
+
+
+def hosted(store: Store) -> bool:
+    """Whether a process runs the agents of a database."""
+    return any(_lives(owner) for owner in store.read(_owners))
 
 
 def as_tree(found: Registry, dead_too: bool) -> list[Line]:
@@ -82,6 +85,10 @@ def as_json(found: Registry) -> str:
 
 def _row(found: Registry, record: AgentRecord) -> dict[str, Any]:
     return {**record._asdict(), "messages": found.own.get(record.uuid, 0), "state": found.state(record)}
+
+
+def _owners(tx: Transaction) -> list[Owner]:
+    return [Owner(*row) for row in tx.run("owners")]
 
 
 def _lives(owner: Owner) -> bool:

@@ -149,11 +149,23 @@ def ensure_schema(store: Store) -> int:
         if version:
             return _known(version, newest(), store.location)
         try:
-            return store.write(lambda tx: _create(tx, store.location))
+            return store.write(lambda tx: create_schema(tx, store.location))
         except StoreConflict:  # PostgreSQL: the other process made a table of the same name, and has committed
             if attempt == _ATTEMPTS - 1:
                 raise
     raise AssertionError("the last attempt returns or raises")
+
+
+def create_schema(transaction: Transaction, location: str) -> int:
+    """Make the schema in a transaction, when the database is empty; return its version. Raises as `ensure_schema`."""
+    version = _version(transaction, location)
+    if version == 0:
+        version = newest()
+        schema = _schema(transaction)
+        for statement in (*split(schema_script()), *schema.TUNING):
+            schema.execute(statement)
+        transaction.run("set_schema_version", version=version)
+    return _known(version, newest(), location)
 
 
 def require_schema(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -> None:
@@ -221,17 +233,6 @@ def _known(version: int, known: int, location: str) -> int:
     if version > known:
         raise StoreUnusable(f"Database {location} has version {version}, this ikigai knows {known}: upgrade ikigai.")
     return version
-
-
-def _create(transaction: Transaction, location: str) -> int:
-    version = _version(transaction, location)
-    if version == 0:
-        version = newest()
-        schema = _schema(transaction)
-        for statement in (*split(schema_script()), *schema.TUNING):
-            schema.execute(statement)
-        transaction.run("set_schema_version", version=version)
-    return _known(version, newest(), location)
 
 
 def _step(transaction: Transaction, step: Migration) -> int:

@@ -25,18 +25,12 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
 from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, StoreUnusable
-from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.postgres_errors import Again, PostgresErrors, refuse_old
-from ikigai_actors.store.postgres_watch import CHANNEL, ServerWatch
-from ikigai_actors.store.queries import Statement, as_array, for_postgres
-from ikigai_actors.store.transaction import COLUMNS, BaseTransaction, Parameters
+from ikigai_actors.store.postgres_transaction import Connection, PostgresTransaction
+from ikigai_actors.store.postgres_watch import ServerWatch
 
 T = TypeVar("T")
-Connection = psycopg.Connection[Row]
-
-
-DRIVER_ERRORS = (psycopg.Error, psycopg.Warning, UnicodeEncodeError, OverflowError)
-"""What a call of psycopg may raise; the last two are values that PostgreSQL cannot hold."""
 
 _ATTEMPTS = 5
 """How often a transaction runs that deadlocks or cannot be serialized."""
@@ -55,8 +49,6 @@ _SETTINGS: dict[str, Any] = {
 }
 """Used where the URL says nothing."""
 
-_COPY = {name: f"COPY {name} ({', '.join(columns)}) FROM STDIN (FORMAT BINARY)" for name, columns in COLUMNS.items()}
-
 logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())  # else each attempt is printed to stderr
 
 
@@ -72,52 +64,6 @@ class _Server:
             raise self.errors.bad_url(error) from self.errors.cause(error)
         self.settings = {key: value for key, value in _SETTINGS.items() if key not in given}
         self.settings["client_encoding"] = "UTF8"  # a server of another kind would give bytes for text
-
-
-class PostgresTransaction(BaseTransaction):
-    """One transaction on a connection."""
-
-    DRIVER_ERRORS = DRIVER_ERRORS
-    TUNING = ("ALTER TABLE agents SET (fillfactor = 50)",)  # a claim or a turn then leaves the indexes alone
-
-    def __init__(self, connection: Connection, errors: PostgresErrors) -> None:
-        super().__init__()
-        self._connection = connection
-        self._errors = errors
-
-    def ours(self, error: Exception) -> StoreError:
-        """See `PostgresErrors.ours`."""
-        return self._errors.ours(error)
-
-    def cause(self, error: Exception) -> Exception | None:
-        """See `PostgresErrors.cause`."""
-        return self._errors.cause(error)
-
-    def _run(self, query: str, parameters: Parameters) -> list[Row]:
-        statement = for_postgres(query)
-        cursor = self._connection.execute(statement.sql.encode(), _real_lists(statement, parameters))
-        return cursor.fetchall() if cursor.description else []
-
-    def _run_many(self, query: str, parameters: list[Parameters]) -> None:
-        statement = for_postgres(query)
-        with self._connection.cursor() as cursor:
-            cursor.executemany(statement.sql.encode(), [_real_lists(statement, one) for one in parameters])
-
-    def _notify(self) -> None:
-        self._connection.execute(f"NOTIFY {CHANNEL}".encode())
-
-    def _append(self, table: str, rows: list[Row]) -> None:
-        with self._connection.cursor() as cursor, cursor.copy(_COPY[table].encode()) as copy:
-            copy.set_types(list(COLUMNS[table].values()))
-            for row in rows:
-                copy.write_row(row)
-
-    def _execute(self, sql: str) -> list[Row]:
-        cursor = self._connection.execute(sql.encode())
-        return cursor.fetchall() if cursor.description else []
-
-    def _tables(self) -> list[Row]:
-        return self._execute("SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = current_schema()")
 
 
 def _perform(connection: Connection, errors: PostgresErrors, work: Callable[[Transaction], T]) -> T:
@@ -342,9 +288,3 @@ class _Lost(StoreUnavailable): ...  # the connection of a read broke
 def _for_reading(connection: Connection) -> None:
     connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
     connection.read_only = True
-
-
-def _real_lists(statement: Statement, parameters: Parameters) -> Parameters:
-    """Lists as PostgreSQL writes arrays: psycopg would look at the type of each element anew, 3 µs each."""
-    lists = {name: as_array(parameters[name]) for name in statement.lists if parameters.get(name) is not None}
-    return {**parameters, **lists} if lists else parameters

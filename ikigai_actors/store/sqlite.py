@@ -13,7 +13,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from threading import RLock
 from typing import NoReturn, TypeVar
@@ -22,7 +22,7 @@ from ikigai_actors.errors import StoreConflict, StoreError, StoreUnavailable, St
 from ikigai_actors.store.base import Row, Store, Transaction, Watch
 from ikigai_actors.store.location import MEMORY
 from ikigai_actors.store.queries import Statement, for_sqlite
-from ikigai_actors.store.transaction import COLUMNS, BaseTransaction, Parameters
+from ikigai_actors.store.transaction import COLUMNS, BaseTransaction, Cursor, Parameters
 from ikigai_actors.store.watch import FileWatch, NoWatch
 
 T = TypeVar("T")
@@ -96,6 +96,18 @@ class SQLiteTransaction(BaseTransaction):
         return self._execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
         )
+
+    def _columns(self, table: str) -> list[Row]:
+        return self._execute(f"SELECT name FROM pragma_table_info('{table}')")
+
+    def _open(self, sql: str) -> Cursor:
+        return self._connection.execute(sql)
+
+    def _load(self, table: str, columns: Sequence[str], batches: Iterable[Sequence[Row]]) -> None:
+        self._connection.execute("PRAGMA defer_foreign_keys = ON")  # up to the COMMIT
+        into = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+        for rows in batches:
+            self._connection.executemany(into, rows)
 
 
 class _Session:

@@ -7,9 +7,9 @@ next would be committed alone.)
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from ikigai_actors.errors import StoreError
 from ikigai_actors.store.base import Row
@@ -31,6 +31,20 @@ COLUMNS = {
     },
 }  # fmt: skip
 """The tables that take rows in bulk, with the types of their columns. Both begin with their primary key."""
+
+
+SCANNED = 1_000
+"""Rows that `BaseTransaction.scan` reads at a time."""
+
+
+class Cursor(Protocol):
+    """The rows of a statement, as far as they were asked for."""
+
+    def fetchmany(self, size: int, /) -> list[Row]:
+        """The next rows; none at the end."""
+
+    def close(self) -> object:
+        """Give it back."""
 
 
 class BaseTransaction(ABC):
@@ -70,6 +84,23 @@ class BaseTransaction(ABC):
     def tables(self) -> set[str]:
         """The names of all tables that are there."""
         return {name for (name,) in self._guard(self._tables)}
+
+    def columns(self, table: str) -> list[str]:
+        """The names of a table's columns, in alphabetical order."""
+        return sorted(name for (name,) in self._guard(self._columns, table))
+
+    def scan(self, table: str, columns: Sequence[str]) -> Iterator[list[Row]]:
+        """Every row of a table, some at a time, in no order."""
+        cursor = self._guard(self._open, f"SELECT {', '.join(columns)} FROM {table}")
+        try:
+            while rows := self._guard(cursor.fetchmany, SCANNED):
+                yield rows
+        finally:
+            cursor.close()
+
+    def load(self, table: str, columns: Sequence[str], batches: Iterable[Sequence[Row]]) -> None:
+        """Insert rows now. A row may refer to one that comes later in the same table."""
+        self._guard(self._load, table, columns, batches)
 
     def flush(self) -> None:
         """Run what was deferred, then append; raises the error that ended the transaction before, if one did."""
@@ -119,3 +150,12 @@ class BaseTransaction(ABC):
 
     @abstractmethod
     def _tables(self) -> list[Row]: ...
+
+    @abstractmethod
+    def _columns(self, table: str) -> list[Row]: ...
+
+    @abstractmethod
+    def _open(self, sql: str) -> Cursor: ...
+
+    @abstractmethod
+    def _load(self, table: str, columns: Sequence[str], batches: Iterable[Sequence[Row]]) -> None: ...

@@ -1,0 +1,126 @@
+"""The copy of a whole database to an empty one, of the same kind or the other.
+
+Every row of every table is read in one snapshot and written in one transaction, which makes the schema, too: the copy
+is there as a whole, or the other database is as empty as it was. Before it is committed the rows are read back and
+compared with those that were read: as many, and the same (by a sum of hashes, which asks for no order: the two
+databases sort texts differently). A host that runs is not copied as one: it does not own the copy.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from typing import Any, Protocol, runtime_checkable
+
+from ikigai_actors.errors import StoreError, StoreUnusable
+from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.store.migrations import create_schema, require_schema, schema_version
+
+Columns = dict[str, list[str]]
+"""The columns of each table, by its name."""
+
+_FIRST = ("agents",)
+"""Tables that others refer to."""
+_BITS = 128
+
+
+@runtime_checkable
+class BulkTransaction(Protocol):
+    """What the adapters' transactions can do beyond `Transaction`, for this module alone."""
+
+    def tables(self) -> set[str]:
+        """The names of all tables that are there."""
+
+    def columns(self, table: str) -> list[str]:
+        """The names of a table's columns."""
+
+    def scan(self, table: str, columns: Sequence[str]) -> Iterator[list[Row]]:
+        """Every row of a table, some at a time."""
+
+    def load(self, table: str, columns: Sequence[str], batches: Iterable[Sequence[Row]]) -> None:
+        """Insert rows now."""
+
+    def execute(self, sql: str) -> list[Row]:
+        """Run a statement that is written out."""
+
+
+class Tally:
+    """How many rows went by, and a sum of their hashes. Two tallies of the same rows in any order are equal."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._sum = 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tally) and (self.rows, self._sum) == (other.rows, other._sum)
+
+    def counting(self, batches: Iterable[list[Row]]) -> Iterator[list[Row]]:
+        """The same rows, counted as they go by."""
+        for rows in batches:
+            for row in rows:
+                digest = blake2b(repr(row).encode(errors="surrogatepass"), digest_size=_BITS // 8).digest()
+                self._sum = (self._sum + int.from_bytes(digest, "big")) % (1 << _BITS)
+            self.rows += len(rows)
+            yield rows
+
+
+def copy_database(source: Store, target: Store) -> dict[str, int]:
+    """Copy everything that is committed at this moment; a host that runs on the source may go on.
+
+    Args:
+        source: the database that is copied; nothing in it is changed.
+        target: a database without any table.
+
+    Returns:
+        How many rows each table got.
+
+    Raises:
+        StoreUnusable: the source is empty, older or newer than this program, or not ours; or the target is not empty.
+        StoreError: what either database raises. The target is then as empty as before.
+    """
+    require_schema(source)
+    schema_version(target)  # tables of somebody else's have an error of their own
+    return source.read(lambda reading: target.write(lambda writing: _copy(_bulk(reading), writing, target.location)))
+
+
+def _copy(reading: BulkTransaction, transaction: Transaction, location: str) -> dict[str, int]:
+    columns = {table: reading.columns(table) for table in reading.tables()}
+    writing = _bulk(transaction)
+    if writing.tables():
+        raise StoreUnusable(f"Database {location} is not empty: nothing was copied. Name one that is.")
+    create_schema(transaction, location)
+    _refuse_others({table: writing.columns(table) for table in writing.tables()}, columns, location)
+    tallies: dict[str, Tally] = {}
+    for table in sorted(columns, key=lambda name: (name not in _FIRST, name)):
+        writing.execute(f"DELETE FROM {table}")  # what a new schema comes with
+        tallies[table] = Tally()
+        writing.load(table, columns[table], tallies[table].counting(reading.scan(table, columns[table])))
+    for table, tally in tallies.items():
+        if _tally(writing, table, columns[table]) != tally:
+            raise StoreError(f"Database {location} gave back other rows of table {table} than it was given.")
+    for host, *_ in transaction.run("owners"):
+        transaction.run("end_host", id=host)
+    return {table: tally.rows for table, tally in tallies.items()}
+
+
+def _tally(transaction: BulkTransaction, table: str, columns: Sequence[str]) -> Tally:
+    tally = Tally()
+    for _ in tally.counting(transaction.scan(table, columns)):
+        pass
+    return tally
+
+
+def _refuse_others(known: Columns, found: Columns, location: str) -> None:
+    """A table or column that somebody added would be lost."""
+    if others := sorted(set(found) - set(known)):
+        raise StoreUnusable(
+            f"The source has a table {others[0]!r} that is not ikigai's: nothing was copied to {location}. "
+            "Move it elsewhere first."
+        )
+    for table, names in found.items():
+        if names != known[table]:
+            raise StoreUnusable(f"Table {table!r} of the source has other columns than ikigai's: nothing was copied.")
+
+
+def _bulk(transaction: Any) -> BulkTransaction:
+    if not isinstance(transaction, BulkTransaction):
+        raise TypeError(f"{type(transaction).__name__} cannot copy: it needs scan() and load().")
+    return transaction
