@@ -44,7 +44,7 @@ OnReply = Callable[[Reply | ProviderError | Exit | Crash], None]
 class Call:
     """A model call on its way."""
 
-    __slots__ = ("_lock", "_loop", "_on_delta", "_on_reply", "_over", "_own_code", "_task", "_text")
+    __slots__ = ("_lock", "_loop", "_on_delta", "_on_reply", "_over", "_own_code", "_text", "task")
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, on_delta: OnDelta, on_reply: OnReply, own_code: bool = False
@@ -53,7 +53,8 @@ class Call:
         self._lock = threading.Lock()
         self._over = False
         self._text: list[str] = []
-        self._task: asyncio.Task[None] | None = None
+        self.task: asyncio.Task[None] | None = None
+        """Where it runs, once it was begun."""
 
     def cancel(self) -> str:
         """End the call; return the text received so far. Nothing of it is heard of afterwards."""
@@ -65,8 +66,8 @@ class Call:
         return "".join(self._text)
 
     def _cancel_task(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
+        if self.task is not None:
+            self.task.cancel()
 
     def begin(self, coroutine: Coroutine[Any, Any, Reply], done: Callable[[Any], None]) -> None:
         """Start the call, on the loop; ``done`` is called when nothing of it goes on any more."""
@@ -74,8 +75,8 @@ class Call:
             coroutine.close()
             done(None)
             return
-        self._task = self._loop.create_task(self._run(coroutine))
-        self._task.add_done_callback(done)
+        self.task = self._loop.create_task(self._run(coroutine))
+        self.task.add_done_callback(done)
 
     def delta(self, delta: Delta) -> None:
         """Pass a piece of the reply on, unless the call is over."""
@@ -107,13 +108,14 @@ class Call:
 class ToolRun:
     """A tool that runs."""
 
-    __slots__ = ("_lock", "_loop", "_on_result", "_over", "_task")
+    __slots__ = ("_lock", "_loop", "_on_result", "_over", "task")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, on_result: OnResult) -> None:
         self._loop, self._on_result = loop, on_result
         self._lock = threading.Lock()
         self._over = False
-        self._task: asyncio.Task[None] | None = None
+        self.task: asyncio.Task[None] | None = None
+        """Where it runs, once it was begun."""
 
     def cancel(self) -> None:
         """End it: an ``async`` tool is cancelled, a thread is left alone, and its late result is dropped."""
@@ -124,8 +126,8 @@ class ToolRun:
                 self._loop.call_soon_threadsafe(self._cancel_task)
 
     def _cancel_task(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
+        if self.task is not None:
+            self.task.cancel()
 
     def begin(self, running: Coroutine[Any, Any, Result], done: Callable[[Any], None]) -> None:
         """Start it, on the loop; ``done`` is called when nothing of it goes on there any more."""
@@ -133,8 +135,8 @@ class ToolRun:
             running.close()
             done(None)
             return
-        self._task = self._loop.create_task(self._run(running))
-        self._task.add_done_callback(done)
+        self.task = self._loop.create_task(self._run(running))
+        self.task.add_done_callback(done)
 
     async def _run(self, running: Coroutine[Any, Any, Result]) -> None:
         try:
@@ -160,6 +162,7 @@ class Outside:
         self._thread = threading.Thread(target=self._run, name="ikigai-outside", daemon=True)
         self._tool_slots = asyncio.Semaphore(tool_threads)
         self._calls: set[Call | ToolRun] = set()
+        self._async_tools: dict[asyncio.Task[Result], None] = {}
         self._toolsets: list[Toolset] = []
         self._leaving: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -255,7 +258,9 @@ class Outside:
     async def _with_time_limit(self, tool: Tool, arguments: Mapping[str, Any]) -> Result:
         """The time counts from the start of the tool, not from when it began to wait for its thread."""
         if tool.is_async:
-            task = asyncio.ensure_future(tool.call_async(arguments))
+            task = self._loop.create_task(tool.call_async(arguments))
+            self._async_tools[task] = None
+            task.add_done_callback(lambda task: self._async_tools.pop(task))
             try:
                 ended, _ = await asyncio.wait({task}, timeout=tool.timeout)
             finally:
@@ -277,9 +282,31 @@ class Outside:
             self._closed = True
         for call in list(self._calls):
             call.cancel()
-        asyncio.run_coroutine_threadsafe(_close_all([*self._toolsets, *providers], self._unwind), self._loop).result()
+        asyncio.run_coroutine_threadsafe(self._close_all([*self._toolsets, *providers]), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+
+    async def _close_all(self, parts: "list[Toolset | Provider]") -> None:
+        """Give the cancelled calls a moment to unwind, then close each part, whatever another one does, then the rest.
+
+        A part ends its tasks by itself, in its own order: one that is cancelled from here may leave a process behind.
+        """
+        calls = [call.task for call in self._calls if call.task is not None]
+        await self._unwound([*calls, *self._async_tools, *self._leaving])
+        for part in parts:
+            try:
+                await part.close()
+            except Exception:  # other people's code: the next one must be closed all the same
+                logger.exception("%s did not close", part.name)
+        rest = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in rest:
+            task.cancel()
+        await self._unwound(rest)
+
+    async def _unwound(self, tasks: "list[asyncio.Task[Any]]") -> None:
+        """What heeds no cancellation is left where it is: the loop ends with it."""
+        if tasks:
+            await asyncio.wait(tasks, timeout=self._unwind)
 
     def _run(self) -> None:
         forbid_blocking("the runtime's event loop")
@@ -302,17 +329,3 @@ async def _left(toolset: Toolset, agent: str) -> None:
         await toolset.leave(agent)
     except Exception:  # other people's code: the agent is gone all the same
         logger.exception("Toolset %s did not give back what it held for agent %s", toolset.name, agent)
-
-
-async def _close_all(parts: "list[Toolset | Provider]", unwind: float) -> None:
-    """Give the cancelled calls a moment to unwind, then close each part, whatever another one does."""
-    tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-    for task in tasks:
-        task.cancel()
-    if tasks:  # what heeds no cancellation is left where it is: the loop ends with it
-        await asyncio.wait(tasks, timeout=unwind)
-    for part in parts:
-        try:
-            await part.close()
-        except Exception:  # other people's code: the next one must be closed all the same
-            logger.exception("%s did not close", part.name)

@@ -1,5 +1,6 @@
 """Toolsets live as long as the system, know which agents are gone, and fail at open without leaving anything."""
 
+import asyncio
 import threading
 from collections.abc import Sequence
 
@@ -85,3 +86,42 @@ def test_a_toolset_that_cannot_be_opened_leaves_the_database_free_and_the_others
     assert recorder.did == ["open", "close"]
     with ActorSystem.open(durable, provider=ScriptedProvider([])) as system:
         assert system.root.state == "idle"
+
+
+class Keeper(Recorder):
+    """Has a task of its own, and tools whose last deed needs it."""
+
+    async def open(self, tell: Tell) -> Sequence[Tool]:
+        self._task = asyncio.create_task(self._keep())
+        self.called = threading.Event()
+
+        @tool
+        async def held() -> str:
+            self.called.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                await asyncio.sleep(0)
+                self.did.append("tool over, the keeper " + ("gone" if self._task.done() else "there"))
+            return "never"
+
+        return [held]
+
+    async def _keep(self) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.did.append("keeper over")
+
+    async def close(self) -> None:
+        self.did.append("close, the keeper " + ("gone" if self._task.done() else "there"))
+        self._task.cancel()
+        await asyncio.wait({self._task})
+
+
+def test_at_the_end_calls_are_over_before_their_toolset_is_closed_and_it_ends_its_own_tasks() -> None:
+    keeper = Keeper()
+    with ActorSystem.open(":memory:", provider=ScriptedProvider([calling("held"), "done"]), tools=[keeper]) as system:
+        system.root.prompt("go")
+        assert keeper.called.wait(DEADLINE)
+    assert keeper.did == ["tool over, the keeper there", "close, the keeper there", "keeper over"]
