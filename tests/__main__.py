@@ -1,13 +1,20 @@
-"""All checks, fastest first: style, types, tests. ``python -m tests`` from the repository's root."""
+"""All checks, fastest first: style, types, tests. ``python -m tests`` from the repository's root.
 
+What follows goes to pytest: ``python -m tests -n 0 -x tests/test_store.py`` runs in one process and stops at a failure.
+"""
+
+import os
 import subprocess
 import sys
+
+WORKERS = min(8, (os.cpu_count() or 1) + 1)
+"""Processes that run tests. One more than there are processors: many a test waits for a program."""
 
 CHECKS = (
     ("ruff", "check", "."),
     ("ruff", "format", "--check", "."),
     ("mypy",),
-    ("pytest", "-q"),
+    ("pytest", "-q", "-n", str(WORKERS), "--dist", "worksteal"),
 )
 
 
