@@ -143,4 +143,7 @@ class Errands:
         runs, self._runs = self._runs, None
         for run in (runs or {}).values():
             run.cancel()
-        return call.cancel() if call is not None else ""
+        if call is None:
+            return ""
+        call.cancel()
+        return call.text

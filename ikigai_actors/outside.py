@@ -11,7 +11,7 @@ import logging
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.futures import acting_agent, forbid_blocking
@@ -28,6 +28,7 @@ UNWIND = 2.0
 TOOL_THREADS = 32
 """Plain tools that run at once; further ones wait for a thread."""
 
+A = TypeVar("A")
 OnResult = Callable[[Result], None]
 
 
@@ -41,42 +42,63 @@ class Crash:
 OnReply = Callable[[Reply | ProviderError | Exit | Crash], None]
 
 
-class Call:
-    """A model call on its way."""
+class OnLoop(Generic[A]):
+    """A coroutine on the event loop whose end somebody waits for, unless it was cancelled."""
 
-    __slots__ = ("_lock", "_loop", "_on_delta", "_on_reply", "_over", "_own_code", "_text", "task")
+    __slots__ = ("_lock", "_loop", "_over", "task")
 
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, on_delta: OnDelta, on_reply: OnReply, own_code: bool = False
-    ) -> None:
-        self._loop, self._on_delta, self._on_reply, self._own_code = loop, on_delta, on_reply, own_code
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
         self._lock = threading.Lock()
         self._over = False
-        self._text: list[str] = []
         self.task: asyncio.Task[None] | None = None
         """Where it runs, once it was begun."""
 
-    def cancel(self) -> str:
-        """End the call; return the text received so far. Nothing of it is heard of afterwards."""
-        with self._lock:
-            over, self._over = self._over, True
-        if not over:
+    def cancel(self) -> None:
+        """End it; nothing of it is heard of afterwards. A thread that it waits for is left alone."""
+        if self._ends():
             with contextlib.suppress(RuntimeError):  # the loop is closed: all that was on it is cancelled
                 self._loop.call_soon_threadsafe(self._cancel_task)
-        return "".join(self._text)
 
-    def _cancel_task(self) -> None:
-        if self.task is not None:
-            self.task.cancel()
-
-    def begin(self, coroutine: Coroutine[Any, Any, Reply], done: Callable[[Any], None]) -> None:
-        """Start the call, on the loop; ``done`` is called when nothing of it goes on any more."""
+    def begin(self, coroutine: Coroutine[Any, Any, A], done: Callable[[Any], None]) -> None:
+        """Start it, on the loop; ``done`` is called when nothing of it goes on there any more."""
         if self._over:
             coroutine.close()
             done(None)
             return
         self.task = self._loop.create_task(self._run(coroutine))
         self.task.add_done_callback(done)
+
+    def _ends(self) -> bool:
+        """Whether it ends by this, and has not ended before."""
+        with self._lock:
+            over, self._over = self._over, True
+        return not over
+
+    def _cancel_task(self) -> None:
+        if self.task is not None:
+            self.task.cancel()
+
+    async def _run(self, coroutine: Coroutine[Any, Any, A]) -> None:
+        raise NotImplementedError
+
+
+class Call(OnLoop[Reply]):
+    """A model call on its way."""
+
+    __slots__ = ("_on_delta", "_on_reply", "_own_code", "_text")
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, on_delta: OnDelta, on_reply: OnReply, own_code: bool = False
+    ) -> None:
+        super().__init__(loop)
+        self._on_delta, self._on_reply, self._own_code = on_delta, on_reply, own_code
+        self._text: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """The text received so far."""
+        return "".join(self._text)
 
     def delta(self, delta: Delta) -> None:
         """Pass a piece of the reply on, unless the call is over."""
@@ -95,60 +117,31 @@ class Call:
             answer = error
         except asyncio.CancelledError:
             # Ours (the call is over, nobody listens), or the provider's own doing: then the turn must end all the same.
-            answer = ProviderError("The provider cancelled its own request.", "".join(self._text))
+            answer = ProviderError("The provider cancelled its own request.", self.text)
         except Exception as error:
-            answer = Crash(error) if self._own_code else _failure(error, "".join(self._text))
-        with self._lock:
-            if self._over:
-                return
-            self._over = True
-        self._on_reply(answer)
+            answer = Crash(error) if self._own_code else _failure(error, self.text)
+        if self._ends():
+            self._on_reply(answer)
 
 
-class ToolRun:
+class ToolRun(OnLoop[Result]):
     """A tool that runs."""
 
-    __slots__ = ("_lock", "_loop", "_on_result", "_over", "task")
+    __slots__ = ("_on_result",)
 
     def __init__(self, loop: asyncio.AbstractEventLoop, on_result: OnResult) -> None:
-        self._loop, self._on_result = loop, on_result
-        self._lock = threading.Lock()
-        self._over = False
-        self.task: asyncio.Task[None] | None = None
-        """Where it runs, once it was begun."""
+        super().__init__(loop)
+        self._on_result = on_result
 
-    def cancel(self) -> None:
-        """End it: an ``async`` tool is cancelled, a thread is left alone, and its late result is dropped."""
-        with self._lock:
-            over, self._over = self._over, True
-        if not over:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: all that was on it is cancelled
-                self._loop.call_soon_threadsafe(self._cancel_task)
-
-    def _cancel_task(self) -> None:
-        if self.task is not None:
-            self.task.cancel()
-
-    def begin(self, running: Coroutine[Any, Any, Result], done: Callable[[Any], None]) -> None:
-        """Start it, on the loop; ``done`` is called when nothing of it goes on there any more."""
-        if self._over:
-            running.close()
-            done(None)
-            return
-        self.task = self._loop.create_task(self._run(running))
-        self.task.add_done_callback(done)
-
-    async def _run(self, running: Coroutine[Any, Any, Result]) -> None:
+    async def _run(self, coroutine: Coroutine[Any, Any, Result]) -> None:
         try:
-            result = await running
+            result = await coroutine
         except asyncio.CancelledError:
             result = Result("The tool was cancelled.", True)
         except Exception as error:  # against its word: the turn must go on all the same
             logger.exception("A tool failed")
             result = Result(f"The tool failed: {type(error).__name__}.", True)
-        with self._lock:
-            over, self._over = self._over, True
-        if not over:
+        if self._ends():
             self._on_result(result)
 
 

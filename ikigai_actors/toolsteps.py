@@ -110,20 +110,21 @@ def refuse(state: State, call: str, reason: str, now: int) -> Step:
 
 def _ask(state: State, chosen: Calls, now: int) -> Step:
     """The questions whether calls may run; somebody hears of them when they are committed."""
-    drafts = tuple((Kind.APPROVAL, call.name, _of(call)) for call in chosen)
-    messages = messages_of(state.uuid, state.head, now, drafts)
-    ids = [call.id for call in chosen]
-    after = advance(state, messages, calls=progress(state.calls, ids, Progress.ASKING))
-    return Step(after, LogUnit(state.uuid, messages), tuple(AskApproval(state.request, call) for call in ids))
+    return _record(state, chosen, now, Kind.APPROVAL, Progress.ASKING, AskApproval)
 
 
 def _start(state: State, chosen: Calls, now: int) -> Step:
     """The write-ahead records of calls that start together; they start when these are committed."""
-    drafts = tuple((Kind.TOOL_CALL, call.name, _of(call)) for call in chosen)
-    messages = messages_of(state.uuid, state.head, now, drafts)
+    return _record(state, chosen, now, Kind.TOOL_CALL, Progress.RUNNING, RunTool)
+
+
+def _record(
+    state: State, chosen: Calls, now: int, kind: Kind, there: Progress, effect: type[AskApproval] | type[RunTool]
+) -> Step:
+    messages = messages_of(state.uuid, state.head, now, tuple((kind, call.name, _of(call)) for call in chosen))
     ids = [call.id for call in chosen]
-    after = advance(state, messages, calls=progress(state.calls, ids, Progress.RUNNING))
-    return Step(after, LogUnit(state.uuid, messages), tuple(RunTool(state.request, call) for call in ids))
+    after = advance(state, messages, calls=progress(state.calls, ids, there))
+    return Step(after, LogUnit(state.uuid, messages), tuple(effect(state.request, call) for call in ids))
 
 
 def _results(state: State, calls: Calls, text: str, now: int) -> Step:
