@@ -44,3 +44,18 @@ def test_an_agent_that_stumbles_is_restarted_with_its_history_intact(tmp_path: P
     assert "(buyer crashes)\nPrompt 2; the first was “Our shop sells tea.”.\n" in done.stdout
     assert "2 running, 0 dead" in done.stdout
     assert done.stderr == ""
+
+
+def count_words(database: Path, *texts: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-W", "error", "examples/worker.py", str(database), *texts],
+        capture_output=True, text=True, timeout=PATIENCE, env=environment(), check=False, cwd=ROOT,
+    )  # fmt: skip
+
+
+def test_a_worker_comes_back_until_it_crashes_too_often(tmp_path: Path) -> None:
+    first = count_words(tmp_path / "words.db", "tea and milk", "please crash")
+    assert (first.returncode, first.stdout, first.stderr) == (0, "text 1: 3 word(s)\ntext 2: 2 word(s)\n", "")
+    second = count_words(tmp_path / "words.db", "crash once more", "again", "crash three times")
+    assert (second.returncode, second.stdout) == (1, "text 3: 3 word(s)\ntext 4: 1 word(s)\n")
+    assert "is dead: gave up: ConnectionError: text 5 broke the counter" in second.stderr
