@@ -1,10 +1,10 @@
 """What an agent's actor is told beside the machine's events, which are in events.py."""
 
-import threading
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ikigai_actors.errors import IkigaiError
+from ikigai_actors.futures import Future
 from ikigai_actors.log import Log
 from ikigai_actors.state import Standing
 from supervisors.signals import Status
@@ -54,8 +54,8 @@ class Crashed:
 class Cut:
     """A sibling's restart takes the agent along, or its supervisor gave up: forget everything, and be made anew."""
 
-    done: threading.Event
-    """Set when it is."""
+    done: Future[None]
+    """Answered when it is."""
 
 
 class Restarted(NamedTuple):

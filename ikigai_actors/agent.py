@@ -92,7 +92,7 @@ class AgentActor(Performer):
             case Cut():
                 self._leave_remains(None)
                 self._stop()
-                message.done.set()
+                message.done.settle(None)
             case NewMail():
                 self._news = True
             case on.Prompt() if message.mail:
@@ -341,7 +341,7 @@ class AgentActor(Performer):
         message = envelope.message
         caller = getattr(message, "caller", None)
         if isinstance(message, Cut):
-            message.done.set()
+            message.done.settle(None)
         elif isinstance(caller, Future) and self._heir is not None:
             self._heir.actor_ref.tell(message)
         elif isinstance(caller, Future):

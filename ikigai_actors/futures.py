@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import pykka
 
 from ikigai_actors.errors import IkigaiError, WouldDeadlock, WouldWaitForItself
+from ikigai_actors.threads import here
 
 T = TypeVar("T")
 
@@ -89,7 +90,7 @@ class Future(pykka.Future[T]):
         if not self._value.done():
             self.check_wait()
         try:
-            return self._value.result(timeout)
+            return here().result(self._value, timeout)
         except concurrent.futures.TimeoutError as error:
             if self._value.done():  # the value is itself a TimeoutError
                 raise

@@ -29,6 +29,7 @@ from ikigai_actors.clock import Clock
 from ikigai_actors.errors import CommitUnknown, IkigaiError, StoreError, StoreUnavailable, StoreUnusable, SystemClosed
 from ikigai_actors.futures import Future, TimedOut, forbid_blocking, refuse_to_block
 from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.threads import SYSTEM_THREADS, Threads
 from ikigai_actors.units import Unit, lock
 
 logger = logging.getLogger(__name__)
@@ -98,6 +99,7 @@ class Journal:
         host: str,
         clock: Clock,
         *,
+        threads: Threads = SYSTEM_THREADS,
         capacity: int = 10_000,
         batch: int = 1_000,
         patience: float = 60.0,
@@ -110,6 +112,7 @@ class Journal:
             store: where it writes.
             host: id of the host's row, which keeps the batch number.
             clock: measures the patience.
+            threads: whence the writer has its own.
             capacity: from how many queued units on callers outside the runtime wait.
             batch: the most units of one transaction.
             patience: seconds that the store may be down before the journal gives up.
@@ -121,14 +124,14 @@ class Journal:
         self._on_trouble, self._on_failure = on_trouble, on_failure
         self._entries: deque[Entry] = deque()
         self._lock = threading.Lock()
-        self._changed = threading.Condition(self._lock)
+        self._changed = threads.condition(self._lock)
         self._asleep = False
         self._closing = False
         self._failure: StoreError | None = None
         self._number = 0
         self._waiting = self._waits = self._units = self._retries = 0
         self._trouble: str | None = None
-        self._thread = threading.Thread(target=self._run, name="ikigai-journal", daemon=True)
+        self._thread = threads.thread(self._run, "ikigai-journal")
 
     def start(self) -> None:
         """Start the writer's thread."""

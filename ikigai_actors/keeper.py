@@ -20,7 +20,6 @@ back as interrupted.
 import heapq
 import logging
 import queue
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -31,12 +30,14 @@ from ikigai_actors.actor_messages import Restarted
 from ikigai_actors.clock import Clock
 from ikigai_actors.deaths import Aftermath, Bury, Cause, End
 from ikigai_actors.errors import AgentDead, IkigaiError, StoreUnavailable
+from ikigai_actors.futures import TimedOut
 from ikigai_actors.journal import FIRST_RETRY, LONGEST_RETRY, Journal
 from ikigai_actors.population import Population
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.restarts import GAVE_UP, GiveUp, Recorded, RecordRestart, Revive, restarts_of
 from ikigai_actors.signalling import SendSignal, SignalsHandled
 from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.threads import Queue, Threads
 from supervisors import supervisor as otp
 from supervisors.children import Child, Exit, RestartType
 from supervisors.intensity import backoff, is_poison
@@ -62,16 +63,18 @@ PATIENCE = 30.0
 class Keeper:
     """Keeps the agents of one host alive, as far as they are to live."""
 
-    def __init__(self, store: Store, journal: Journal, population: Population, host: str, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, journal: Journal, population: Population, host: str, clock: Clock, threads: Threads
+    ) -> None:
         self._store, self._journal, self._population = store, journal, population
         self._host, self._clock = host, clock
-        self._events: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._events: Queue[Callable[[], None] | None] = threads.queue()
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
         self._crashes: dict[str, tuple[Exit, str]] = {}  # those that were not decided on yet
         self._expected: dict[str, int] = {}  # the deadlines of agents that terminate
-        self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="ikigai-keeper", daemon=True)
+        self._closing, self._closed = threads.condition(), False
+        self._thread = threads.thread(self._run, "ikigai-keeper")
 
     def start(self) -> None:
         """Begin, with what a boot has found: deadlines, signals, and a giving up that was cut off."""
@@ -84,7 +87,9 @@ class Keeper:
 
     def close(self) -> None:
         """Do nothing any more. Called when the journal is closed, so nothing here waits for it."""
-        self._closing.set()
+        with self._closing:
+            self._closed = True
+            self._closing.notify()
         self._events.put(None)
         self._thread.join()
 
@@ -119,7 +124,7 @@ class Keeper:
             self._events.put(self._watch_deadlines)
 
     def _run(self) -> None:
-        while not self._closing.is_set():
+        while not self._closed:
             wait = max(0.0, self._due[0][0] - self._clock.monotonic()) if self._due else None
             try:
                 event = self._events.get(timeout=wait)
@@ -150,8 +155,9 @@ class Keeper:
             try:
                 return self._store.read(work)
             except StoreUnavailable:
-                if self._closing.wait(pause):
-                    raise
+                with self._closing:
+                    if self._closing.wait_for(lambda: self._closed, pause):
+                        raise
             pause = min(pause * 2, LONGEST_RETRY)
 
     # What a crash leads to
@@ -223,7 +229,9 @@ class Keeper:
         self._decide(supervisor, Exit.CRASH, f"{GAVE_UP}: {failed} failed too often: {reason}")
 
     def _cut(self, agent: str) -> None:
-        if not self._population.cut(agent).wait(PATIENCE):
+        try:
+            self._population.cut(agent).get(timeout=PATIENCE)
+        except TimedOut:
             logger.error("Agent %s was to be stopped and did not hear of it within %s s", agent, PATIENCE)
 
     # Deadlines, and signals and prompts of other processes

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.futures import acting_agent, forbid_blocking
 from ikigai_actors.providers.base import Delta, Exit, OnDelta, Provider, Reply, Request
-from ikigai_actors.threads import in_thread
+from ikigai_actors.threads import SYSTEM_THREADS, Threads, here, in_thread
 from ikigai_actors.tools import Result, Tool, timed_out
 from ikigai_actors.toolsets import Tell, Toolset
 
@@ -62,11 +62,8 @@ class OnLoop(Generic[A]):
 
     def begin(self, coroutine: Coroutine[Any, Any, A], done: Callable[[Any], None]) -> None:
         """Start it, on the loop; ``done`` is called when nothing of it goes on there any more."""
-        if self._over:
-            coroutine.close()
-            done(None)
-            return
-        self.task = self._loop.create_task(self._run(coroutine))
+        self.task = self._loop.create_task(self._unless_over(coroutine))
+        self.task.add_done_callback(lambda _: coroutine.close())  # it may never have begun
         self.task.add_done_callback(done)
 
     def _ends(self) -> bool:
@@ -78,6 +75,10 @@ class OnLoop(Generic[A]):
     def _cancel_task(self) -> None:
         if self.task is not None:
             self.task.cancel()
+
+    async def _unless_over(self, coroutine: Coroutine[Any, Any, A]) -> None:
+        if not self._over:  # asked at the last moment: what was cancelled on its way must not reach the world
+            await self._run(coroutine)
 
     async def _run(self, coroutine: Coroutine[Any, Any, A]) -> None:
         raise NotImplementedError
@@ -148,13 +149,15 @@ class ToolRun(OnLoop[Result]):
 class Outside:
     """The threads on which effects wait for the world."""
 
-    def __init__(self, tool_threads: int = TOOL_THREADS, unwind: float = UNWIND) -> None:
+    def __init__(
+        self, tool_threads: int = TOOL_THREADS, unwind: float = UNWIND, threads: Threads = SYSTEM_THREADS
+    ) -> None:
         """Start the event loop; ``unwind`` is how long `close` gives cancelled work to clean up, in seconds."""
         self._unwind = unwind
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name="ikigai-outside", daemon=True)
+        self._loop = threads.new_event_loop()
+        self._thread = threads.thread(self._run, "ikigai-outside")
         self._tool_slots = asyncio.Semaphore(tool_threads)
-        self._calls: set[Call | ToolRun] = set()
+        self._calls: dict[Call | ToolRun, None] = {}  # in order, so that they are cancelled in order
         self._async_tools: dict[asyncio.Task[Result], None] = {}
         self._toolsets: list[Toolset] = []
         self._leaving: set[asyncio.Task[None]] = set()
@@ -177,12 +180,12 @@ class Outside:
 
         def begin() -> None:
             acting_agent.set(agent)  # in the context of this callback, which the call's task copies
-            call.begin(provider.respond(request, call.delta), lambda _: self._calls.discard(call))
+            call.begin(provider.respond(request, call.delta), lambda _: self._calls.pop(call, None))
 
         call = Call(self._loop, on_delta, on_reply, getattr(provider, "own_code", False))
         with self._closing:
             if not self._closed:
-                self._calls.add(call)
+                self._calls[call] = None
                 self._loop.call_soon_threadsafe(begin)
         return call
 
@@ -190,7 +193,7 @@ class Outside:
         """Start a toolset, which is closed with the rest; return its tools. Raises what it raises."""
         opening = asyncio.run_coroutine_threadsafe(toolset.open(tell), self._loop)
         try:
-            tools = opening.result()
+            tools = here().result(opening, None)
         except BaseException:  # Ctrl-C too, while a server takes its time
             opening.cancel()
             raise
@@ -223,12 +226,12 @@ class Outside:
 
         def begin() -> None:
             acting_agent.set(agent)
-            run.begin(self._with_time_limit(tool, arguments), lambda _: self._calls.discard(run))
+            run.begin(self._with_time_limit(tool, arguments), lambda _: self._calls.pop(run, None))
 
         run = ToolRun(self._loop, on_result)
         with self._closing:
             if not self._closed:
-                self._calls.add(run)
+                self._calls[run] = None
                 self._loop.call_soon_threadsafe(begin)
         return run
 
@@ -275,7 +278,8 @@ class Outside:
             self._closed = True
         for call in list(self._calls):
             call.cancel()
-        asyncio.run_coroutine_threadsafe(self._close_all([*self._toolsets, *providers]), self._loop).result()
+        closing = asyncio.run_coroutine_threadsafe(self._close_all([*self._toolsets, *providers]), self._loop)
+        here().result(closing, None)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 

@@ -135,7 +135,7 @@ class Population:
             if uuid in self._actors:
                 self._end(uuid, end)
         with self._lock:
-            going_on = self._told.keys() - paused.keys()
+            going_on = [uuid for uuid in self._told if uuid not in paused]
         for uuid in going_on:
             self._tell(uuid, Status.RUNNING, "")
         for uuid, (status, reason) in paused.items():
@@ -154,12 +154,12 @@ class Population:
             new.close()
         return new
 
-    def cut(self, uuid: str) -> threading.Event:
-        """Throw the state of an agent away, and hold it until `restart`. Returns what is set when that is done."""
-        done = threading.Event()
+    def cut(self, uuid: str) -> Future[None]:
+        """Throw the state of an agent away, and hold it until `restart`; answered when that is done."""
+        done: Future[None] = Future()
         actor = self._actors.get(uuid)
         if actor is None or uuid in self._down:
-            done.set()
+            done.settle(None)
         else:
             actor.actor_inbox.put_urgent(Cut(done))
         return done

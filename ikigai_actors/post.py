@@ -94,7 +94,7 @@ class Post:
             return {one: Found.UNKNOWN if uuid is None else answers[uuid] for one, uuid in known.items()}
 
         future: Future[dict[Any, Found]] = Future(make=by_agent)
-        uuids = None if known is None else tuple({uuid for uuid in known.values() if uuid is not None})
+        uuids = None if known is None else tuple(dict.fromkeys(uuid for uuid in known.values() if uuid is not None))
         deadline = None if timeout is None else self._clock.now_ms() + int(timeout * 1000)
         return future, self._waits.begin(Wait(waiter, uuids, deadline), future.settle)
 

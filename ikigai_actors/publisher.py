@@ -5,13 +5,13 @@ the order in which they happened. When it falls too far behind, deltas are dropp
 """
 
 import logging
-import queue
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from ikigai_actors.mailbox import Mail
 from ikigai_actors.messages import Message
+from ikigai_actors.threads import Queue, Threads
 
 logger = logging.getLogger(__name__)
 
@@ -68,14 +68,16 @@ Callback = Callable[[Event], None]
 class Subscription:
     """One subscriber. Close it to hear no more."""
 
-    def __init__(self, callback: Callback, capacity: int, on_close: Callable[["Subscription"], None]) -> None:
+    def __init__(
+        self, callback: Callback, capacity: int, on_close: Callable[["Subscription"], None], threads: Threads
+    ) -> None:
         self._callback, self._capacity, self._on_close = callback, capacity, on_close
         # The light queue: a delta is one entry, and waking the thread for it is most of what the delta costs.
-        self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        self._events: Queue[Event | None] = threads.queue()
         self._dropping = threading.Lock()
         self.dropped = 0
         """Deltas that were dropped because the callback was too slow."""
-        self._thread = threading.Thread(target=self._run, name="ikigai-subscriber", daemon=True)
+        self._thread = threads.thread(self._run, "ikigai-subscriber")
         self._thread.start()
 
     def add(self, event: Event) -> None:
@@ -104,13 +106,14 @@ class Subscription:
 class Publisher:
     """Hands every event to every subscriber."""
 
-    def __init__(self) -> None:
+    def __init__(self, threads: Threads) -> None:
+        self._threads = threads
         self._subscriptions: tuple[Subscription, ...] = ()
         self._lock = threading.Lock()
 
     def subscribe(self, callback: Callback, capacity: int = 10_000) -> Subscription:
         """Call back for each event from now on; ``capacity`` is how many may be queued before deltas are dropped."""
-        subscription = Subscription(callback, capacity, self._forget)
+        subscription = Subscription(callback, capacity, self._forget, self._threads)
         with self._lock:
             self._subscriptions = (*self._subscriptions, subscription)
         return subscription

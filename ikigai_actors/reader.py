@@ -4,13 +4,13 @@ An agent whose rows are wrong must not keep the others from theirs, so a batch t
 """
 
 import logging
-import threading
 from collections import deque
 from collections.abc import Callable
 
 from ikigai_actors.errors import IkigaiError, StoreError
 from ikigai_actors.futures import forbid_blocking
 from ikigai_actors.log import Archive, Log
+from ikigai_actors.threads import SYSTEM_THREADS, Threads
 
 logger = logging.getLogger(__name__)
 
@@ -24,12 +24,12 @@ Done = Callable[[Log | IkigaiError], None]
 class LogReader:
     """The thread that reads logs."""
 
-    def __init__(self, archive: Archive) -> None:
+    def __init__(self, archive: Archive, threads: Threads = SYSTEM_THREADS) -> None:
         self._archive = archive
         self._wanted: deque[tuple[str, Done]] = deque()
-        self._changed = threading.Condition()
+        self._changed = threads.condition()
         self._closed = False
-        self._thread = threading.Thread(target=self._run, name="ikigai-reader", daemon=True)
+        self._thread = threads.thread(self._run, "ikigai-reader")
         self._thread.start()
 
     def read(self, uuid: str, done: Done) -> None:

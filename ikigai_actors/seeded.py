@@ -15,6 +15,7 @@ goes to the caller, and so does what is no `Exception` in a handler; nothing of 
 are ready stay so.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 from ikigai_actors.errors import IkigaiError
@@ -39,15 +40,19 @@ class StillBusy(IkigaiError):
 class SeededDispatcher:
     """A dispatcher that runs one message at a time when it is told to."""
 
-    def __init__(self, random: Chance, choices: int = CHOICES) -> None:
+    def __init__(
+        self, random: Chance, choices: int = CHOICES, on_run: Callable[[PooledActor], None] = lambda actor: None
+    ) -> None:
         """Make a dispatcher.
 
         Args:
             random: draws the choices; only its ``randrange`` is used.
             choices: how many are drawn; from then on it goes on in order.
+            on_run: told who runs, before each message.
         """
         self._random = random
         self._left = choices
+        self._on_run = on_run
         self._ready: list[PooledActor] = []
         self._used = 0
         self._closed = False
@@ -103,6 +108,7 @@ class SeededDispatcher:
         return choice
 
     def _run(self, actor: PooledActor, quantum: int) -> bool:
+        self._on_run(actor)
         allowed = forbid_blocking("the seeded dispatcher's thread")
         try:
             return actor.run_slice(quantum)

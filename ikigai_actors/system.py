@@ -23,20 +23,18 @@ from ikigai_actors.agent import AgentActor
 from ikigai_actors.approvals import Approvals
 from ikigai_actors.boot import Casualty, Survivor, ensure_root, everything_stays, survey
 from ikigai_actors.calls import Approver
-from ikigai_actors.clock import Clock, SystemClock
 from ikigai_actors.deaths import Aftermath
-from ikigai_actors.dispatch import Workers
 from ikigai_actors.documents import Documents
 from ikigai_actors.errors import AgentDead, IkigaiError, StoreError, SystemClosed
 from ikigai_actors.host import LEASE, Host, take_database
-from ikigai_actors.identity import RandomBytes, new_agent_uuid
+from ikigai_actors.identity import new_agent_uuid
 from ikigai_actors.journal import Journal
 from ikigai_actors.keeper import Keeper
 from ikigai_actors.lives import Lives
 from ikigai_actors.log import Archive
 from ikigai_actors.opening import choose_approver, choose_providers
 from ikigai_actors.outside import Outside
-from ikigai_actors.pooled import Dispatcher
+from ikigai_actors.parts import MACHINE, Parts
 from ikigai_actors.population import Population
 from ikigai_actors.post import Post
 from ikigai_actors.process_tools import ListAgents
@@ -48,7 +46,6 @@ from ikigai_actors.registry import AgentRecord
 from ikigai_actors.runtime import Providers, Runtime
 from ikigai_actors.state import Phase
 from ikigai_actors.statistics import SystemStatistics
-from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.migrations import ensure_schema, migrate
 from ikigai_actors.toolbox import Toolbox
@@ -70,47 +67,48 @@ class ActorSystem:
         host: Host,
         providers: Providers,
         toolbox: Toolbox,
-        clock: Clock,
-        random_bytes: RandomBytes,
-        dispatcher: Dispatcher,
+        parts: Parts,
+        workers: int,
         patience: float,
         approver: Approver | None,
     ) -> None:
         """Put the parts together; use `open`."""
-        publisher = Publisher()
+        threads, clock = parts.threads, parts.clock
+        publisher = Publisher(threads)
         journal = Journal(
             store,
             host.id,
             clock,
+            threads=threads,
             patience=patience,
             on_trouble=lambda trouble: publisher.publish(StoreTrouble(trouble)),
             on_failure=self._fail,
         )
         self.store = store
-        self.random_bytes = random_bytes
+        self.random_bytes = parts.random_bytes
         self.toolbox = toolbox
         self.archive = Archive(store)
         self.lives = Lives(store, journal, clock, self.actor, self._happened)  # what handles do to lives
         self.documents = Documents(store, journal.perform, clock.now_ms)
         """The documents that all agents share."""
         population = self._population = Population()
-        waits = self._waits = Waits(store, clock, population.rests)
+        waits = self._waits = Waits(store, clock, population.rests, threads)
         self.post = Post(store, journal, clock, self._happened, waits)  # what handles send, read and wait for
-        self._keeper = Keeper(store, journal, population, host.id, clock)
+        self._keeper = Keeper(store, journal, population, host.id, clock, threads)
         self._runtime = Runtime(
             clock=clock,
             host=host,
             journal=journal,
             archive=self.archive,
-            reader=LogReader(self.archive),
-            outside=Outside(),
+            reader=LogReader(self.archive, threads),
+            outside=Outside(threads=threads),
             publisher=publisher,
-            dispatcher=dispatcher,
+            dispatcher=parts.dispatcher(workers),
             providers=providers,
             toolbox=toolbox,
             waits=waits,
             approver=approver,
-            random_bytes=random_bytes,
+            random_bytes=parts.random_bytes,
             handle=self.handle,
             expect=population.expect,
             spawn=population.spawn,
@@ -123,7 +121,8 @@ class ActorSystem:
         self.approvals = Approvals(store, self.archive, self.actor)
         """The calls that wait for somebody to decide."""
         self._watch = store.watch()
-        self._watching = threading.Thread(target=self._follow_others, name="ikigai-watch", daemon=True)
+        self._threads = threads
+        self._watching = threads.thread(self._follow_others, "ikigai-watch")
         self._closing = threading.Lock()
         self._closed = False
         self._failure: IkigaiError | None = None
@@ -142,6 +141,7 @@ class ActorSystem:
         workers: int = 2,
         patience: float = 60.0,
         lease: float = LEASE,
+        parts: Parts = MACHINE,
     ) -> Self:
         """Open a database and bring its agents back.
 
@@ -161,6 +161,7 @@ class ActorSystem:
             workers: threads that run agents.
             patience: seconds that the store may be down before the system stops.
             lease: seconds for which this host owns a PostgreSQL database after each renewal.
+            parts: what the system stands on; a simulation gives its own (`ikigai_actors.testing`).
 
         Raises:
             StoreInUse: another process runs this database.
@@ -171,24 +172,23 @@ class ActorSystem:
         given = [*tools, ListAgents()]
         asked, approver = choose_approver(approvals)
         toolbox = Toolbox((one for one in given if not isinstance(one, Toolset)), asked)
-        clock, random_bytes = SystemClock(), os.urandom
-        store = open_store(database)
+        store, random_bytes = parts.open_store(database), parts.random_bytes
         try:
             ensure_schema(store)
-            host = take_database(store, new_agent_uuid(random_bytes), clock, lease)
+            host = take_database(store, new_agent_uuid(random_bytes), parts.clock, lease)
         except BaseException:
             store.close()
             raise
         with everything_stays():
             try:
                 migrate(store)
-                ensure_root(store, host.id, random_bytes, clock.now_ms())
+                ensure_root(store, host.id, random_bytes, parts.clock.now_ms())
                 survivors, casualties = survey(store)
             except BaseException:
                 host.release()
                 store.close()
                 raise
-            system = cls(store, host, chosen, toolbox, clock, random_bytes, Workers(workers), patience, approver)
+            system = cls(store, host, chosen, toolbox, parts, workers, patience, approver)
             system._boot(survivors, casualties)
         try:
             system._open_toolsets([one for one in given if isinstance(one, Toolset)])
@@ -345,4 +345,6 @@ class ActorSystem:
         if isinstance(error, StoreError):
             self._runtime.publisher.publish(StoreTrouble(str(error), final=True))
         self._failure = error
-        threading.Thread(target=self.close, name="ikigai-closing").start()
+        closing = self._threads.thread(self.close, "ikigai-closing")
+        closing.daemon = False  # a process that ends waits for it
+        closing.start()

@@ -1,15 +1,122 @@
-"""Other people's code on threads of its own: it may block, hang or try to end the process, and harms nobody.
+"""Threads, and what they wait with: `Threads` is all that the runtime knows of them.
 
-A thread cannot be killed. So these are daemons: one that never ends does not keep the process from ending, and what it
-returns after its call was cancelled is forgotten.
+`SystemThreads` are the machine's. A simulation has its own, of which one runs at a time, in an order that chance
+decides and in a time that costs nothing (`ikigai_actors.testing`). The parts of a system get theirs at the composition
+root; code that no root reaches, a future that is waited for, asks for those of the calling thread (`here`).
+
+Other people's code has threads of its own (`in_thread`): it may block, hang or try to end the process, and harms
+nobody. A thread cannot be killed. So these are daemons: one that never ends does not keep the process from ending, and
+what it returns after its call was cancelled is forgotten.
 """
 
 import asyncio
+import concurrent.futures
 import contextlib
 import contextvars
+import queue
 import threading
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class Condition(Protocol):
+    """A `threading.Condition`, as far as the runtime uses it."""
+
+    def __enter__(self) -> bool: ...
+
+    def __exit__(self, *error: Any) -> None: ...
+
+    def wait_for(self, predicate: Callable[[], object], timeout: float | None = None) -> object:
+        """Wait until it holds; return what it gave last."""
+
+    def notify(self, n: int = 1) -> None:
+        """Have so many waiters look again."""
+
+    def notify_all(self) -> None:
+        """Have every waiter look again."""
+
+
+class Queue(Protocol[T]):
+    """A `queue.SimpleQueue`, as far as the runtime uses it."""
+
+    def put(self, item: T) -> None:
+        """Append; never waits."""
+
+    def get(self, *, timeout: float | None = None) -> T:
+        """Take the oldest item; raise `queue.Empty` when none came in time."""
+
+    def qsize(self) -> int:
+        """How many there are."""
+
+
+class Threads(Protocol):
+    """Makes threads, and what they wait with."""
+
+    def thread(self, run: Callable[[], object], name: str) -> threading.Thread:
+        """A daemon that is not started yet."""
+
+    def condition(self, lock: "threading.Lock | None" = None) -> Condition:
+        """A condition with this lock, or one of its own."""
+
+    def queue(self) -> Queue[Any]:
+        """An unbounded queue."""
+
+    def new_event_loop(self) -> asyncio.AbstractEventLoop:
+        """An event loop for one of the threads."""
+
+    def result(self, future: "concurrent.futures.Future[T]", timeout: float | None) -> T:
+        """Wait for a future on the calling thread. Raises its exception, and `TimeoutError` when it is not done in
+        time.
+        """
+
+
+class SystemThreads:
+    """The machine's."""
+
+    def thread(self, run: Callable[[], object], name: str) -> threading.Thread:
+        """See `Threads.thread`."""
+        return threading.Thread(target=run, name=name, daemon=True)
+
+    def condition(self, lock: "threading.Lock | None" = None) -> Condition:
+        """See `Threads.condition`."""
+        return threading.Condition(lock)
+
+    def queue(self) -> Queue[Any]:
+        """See `Threads.queue`."""
+        made: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        return made
+
+    def new_event_loop(self) -> asyncio.AbstractEventLoop:
+        """See `Threads.new_event_loop`."""
+        return asyncio.new_event_loop()
+
+    def result(self, future: "concurrent.futures.Future[T]", timeout: float | None) -> T:
+        """See `Threads.result`."""
+        return future.result(timeout)
+
+
+SYSTEM_THREADS = SystemThreads()
+
+_thread = threading.local()
+
+
+def here() -> Threads:
+    """Those that the calling thread is one of."""
+    threads: Threads = getattr(_thread, "threads", SYSTEM_THREADS)
+    return threads
+
+
+@contextlib.contextmanager
+def one_of(threads: Threads) -> Iterator[None]:
+    """Declare that the calling thread is one of these, for as long as the block lasts."""
+    before = here()
+    _thread.threads = threads
+    try:
+        yield
+    finally:
+        _thread.threads = before
 
 
 class _Outcome(NamedTuple):
@@ -30,7 +137,7 @@ async def in_thread(call: Callable[[], Any], thread_name: str) -> Any:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(_settle, future, outcome)
 
-    threading.Thread(target=run, name=thread_name, daemon=True).start()
+    here().thread(run, thread_name).start()
     outcome = await future
     if outcome.error is not None:
         raise outcome.error

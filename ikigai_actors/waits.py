@@ -17,7 +17,6 @@ than anything else. A crash leaves nothing: who waits begins again, with the dea
 
 import heapq
 import logging
-import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -28,6 +27,7 @@ from ikigai_actors.clock import Clock
 from ikigai_actors.errors import AgentDead, AgentNotFound, IkigaiError, StoreUnavailable, SystemClosed
 from ikigai_actors.mailbox import EXIT, NOBODY
 from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.threads import Threads
 from supervisors.signals import Status
 
 logger = logging.getLogger(__name__)
@@ -107,17 +107,17 @@ class Row(NamedTuple):
 class Waits:
     """The waits of one host."""
 
-    def __init__(self, store: Store, clock: Clock, rests: Callable[[str], bool]) -> None:
+    def __init__(self, store: Store, clock: Clock, rests: Callable[[str], bool], threads: Threads) -> None:
         """Make it; ``rests`` tells whether an agent, as far as memory tells, has nothing to do."""
         self._store, self._clock, self._rests = store, clock, rests
-        self._changed = threading.Condition()
-        self._open: set[Ticket] = set()
-        self._tickets: dict[str, set[Ticket]] = defaultdict(set)  # by each agent that they look at, the waiter too
+        self._changed = threads.condition()
+        self._open: dict[Ticket, None] = {}  # here and below in order, so that they are answered in order
+        self._tickets: dict[str, dict[Ticket, None]] = defaultdict(dict)  # by each agent looked at, the waiter too
         self._dirty: dict[Ticket, set[str]] = {}
         self._due: list[tuple[float, int, Ticket]] = []
         self._count = 0
         self._closed = False
-        self._thread = threading.Thread(target=self._run, name="ikigai-waits", daemon=True)
+        self._thread = threads.thread(self._run, "ikigai-waits")
 
     def start(self) -> None:
         """Begin."""
@@ -140,9 +140,9 @@ class Waits:
         with self._changed:
             closed = self._closed
             if not closed:
-                self._open.add(ticket)
+                self._open[ticket] = None
                 for uuid in {wait.waiter, *ticket.pending}:
-                    self._tickets[uuid].add(ticket)
+                    self._tickets[uuid][ticket] = None
                 if wait.deadline is not None:
                     self._at(max(0.0, (wait.deadline - self._clock.now_ms()) / 1000), ticket)
                 self._mark(ticket, ticket.pending)
@@ -200,10 +200,10 @@ class Waits:
         """Whether it was there."""
         if ticket not in self._open:
             return False
-        self._open.remove(ticket)
+        del self._open[ticket]
         self._dirty.pop(ticket, None)
         for uuid in {ticket.wait.waiter, *(ticket.wait.agents or ())}:
-            self._tickets[uuid].remove(ticket)
+            del self._tickets[uuid][ticket]
             if not self._tickets[uuid]:
                 del self._tickets[uuid]
         return True
@@ -236,7 +236,8 @@ class Waits:
                 if self._dirty:
                     dirty, self._dirty = self._dirty, {}
                     return dirty, over
-                self._changed.wait(self._due[0][0] - now if self._due else None)
+                wait = self._due[0][0] - now if self._due else None
+                self._changed.wait_for(lambda: self._closed or self._dirty, wait)
         return None
 
     def _repeat(self, dirty: Mapping[Ticket, set[str]], over: set[Ticket]) -> None:

@@ -7,7 +7,7 @@ from ikigai_actors import Reply, Request, ScriptedProvider, ToolCall
 from ikigai_actors.calls import PROCESS
 from ikigai_actors.messages import Message
 from ikigai_actors.providers.scripted import Script
-from tests.messages_server.strict import violations
+from ikigai_actors.testing.strict import violations
 from tests.test_assembly import wire
 
 OWN = sorted(["agents", *PROCESS])

@@ -11,9 +11,9 @@ from typing import Any
 
 from ikigai_actors import McpServer
 from ikigai_actors.outside import Outside, ToolRun
+from ikigai_actors.testing import ManualClock
 from ikigai_actors.tools import Result, Tool
 from tests.gate import DEADLINE
-from tests.manual_clock import ManualClock
 from tests.program import PATIENCE
 
 SERVER = [sys.executable, str(Path(__file__).with_name("mcp_server.py"))]

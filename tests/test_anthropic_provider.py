@@ -15,9 +15,9 @@ from ikigai_actors.errors import ProviderError
 from ikigai_actors.messages import Kind, Message
 from ikigai_actors.providers.anthropic import DEFAULT_MODEL, AnthropicProvider
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, ToolCall, Usage
+from ikigai_actors.testing.strict import redacted_thinking, sign
 from tests.messages_server.cache import tokens
 from tests.messages_server.server import OUTPUT_TOKENS, Ending, MessagesServer, Refuses, Says, Waits
-from tests.messages_server.strict import redacted_thinking, sign
 
 KEY = "sk-ant-secret-0123456789"
 HELLO: tuple[dict[str, Any], ...] = ({"role": "user", "content": [{"type": "text", "text": "Hello"}]},)

@@ -16,7 +16,7 @@ from ikigai_actors.assembly import (
 )
 from ikigai_actors.messages import CONVERSATION, Kind, Message
 from ikigai_actors.providers.base import Request
-from tests.messages_server.strict import redacted_thinking, thinking, violations
+from ikigai_actors.testing.strict import redacted_thinking, thinking, violations
 
 MODEL = "anthropic:model-a"
 OTHER = "anthropic:model-b"

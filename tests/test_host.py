@@ -14,10 +14,10 @@ from ikigai_actors.boot import ensure_root
 from ikigai_actors.errors import StoreInUse, StoreUnusable
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema
+from ikigai_actors.testing import ManualClock
 from tests.conftest import NewDatabase
 from tests.databases import DEADLINE, printed, python, sql
 from tests.hosts import Hosts, owners, plant
-from tests.manual_clock import ManualClock
 from tests.trees import add_host, record
 
 OWN = """

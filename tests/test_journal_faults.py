@@ -9,11 +9,11 @@ from ikigai_actors.errors import StoreConflict, StoreError, StoreUnavailable, St
 from ikigai_actors.journal import Committed, Failed, Journal
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema
+from ikigai_actors.testing import ManualClock
 from tests.conftest import NewDatabase
 from tests.databases import DEADLINE, Admin, eventually, sql
 from tests.faults import FaultyStore
 from tests.journals import Answers, Gate, Task, note
-from tests.manual_clock import ManualClock
 from tests.trees import HOST, append, batch, ids, plant
 from tests.wire import Wire
 

@@ -11,12 +11,12 @@ from ikigai_actors.errors import Fenced, StoreInUse, StoreUnavailable
 from ikigai_actors.host import Host
 from ikigai_actors.journal import Committed, Journal
 from ikigai_actors.store import Transaction, open_store
+from ikigai_actors.testing import ManualClock
 from tests.conftest import NewDatabase
 from tests.databases import DEADLINE, Admin, eventually, sql
 from tests.faults import FaultyStore
 from tests.hosts import Hosts, owners, plant
 from tests.journals import Answers
-from tests.manual_clock import ManualClock
 from tests.races import somebody_waits
 from tests.trees import append, ids
 

@@ -1,8 +1,9 @@
 """Deaths and restarts where something else happens at the same time: other processes, outages, ends of the process."""
 
-import os
 import threading
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -19,21 +20,13 @@ from ikigai_actors import (
     fsck,
     tool,
 )
-from ikigai_actors.boot import ensure_root, survey
-from ikigai_actors.clock import SystemClock
 from ikigai_actors.deaths import Bury
-from ikigai_actors.dispatch import Workers
 from ikigai_actors.errors import StoreUnavailable
-from ikigai_actors.host import take_database
-from ikigai_actors.identity import new_agent_uuid
 from ikigai_actors.mailbox import latest
-from ikigai_actors.opening import choose_providers
-from ikigai_actors.providers.base import Provider
+from ikigai_actors.parts import MACHINE
 from ikigai_actors.restarts import GiveUp
 from ikigai_actors.shell import client
 from ikigai_actors.store import Store, open_store
-from ikigai_actors.store.migrations import ensure_schema
-from ikigai_actors.toolbox import Toolbox
 from ikigai_actors.units import write_alone
 from supervisors.signals import Status
 from tests.calling import calling
@@ -173,24 +166,9 @@ def test_an_end_without_a_result_leaves_a_sound_database(database: str) -> None:
         assert fsck.check(system.store) == []
 
 
-class Trial:
+def open_on(store: Store, code: Callable[[Request], str]) -> ActorSystem:
     """A system on a store that a test may break or hold."""
-
-    def __init__(self, provider: Provider, store: Store) -> None:
-        """As `ActorSystem.open` does it, with a store of the test's own."""
-        ensure_schema(store)
-        clock = SystemClock()
-        host = take_database(store, new_agent_uuid(os.urandom), clock, 10.0)
-        ensure_root(store, host.id, os.urandom, clock.now_ms())
-        chosen, toolbox = choose_providers(provider, {}), Toolbox(())
-        self.system = ActorSystem(store, host, chosen, toolbox, clock, os.urandom, Workers(2), 60.0, None)
-        self.system._boot(*survey(store))
-
-    def __enter__(self) -> ActorSystem:
-        return self.system
-
-    def __exit__(self, *error: object) -> None:
-        self.system.close()
+    return ActorSystem.open(provider=FunctionProvider(code, "code"), parts=replace(MACHINE, open_store=lambda _: store))
 
 
 def test_an_agent_that_crashes_while_the_store_is_down_is_restarted_when_it_is_back(durable: str) -> None:
@@ -204,7 +182,7 @@ def test_an_agent_that_crashes_while_the_store_is_down_is_restarted_when_it_is_b
         return "done"
 
     store = FaultyStore(open_store(durable))
-    with Trial(FunctionProvider(work, "code"), store) as system:
+    with open_on(store, work) as system:
         child = system.root.fork()
         answer = child.prompt("go")
         assert failing.wait(DEADLINE)
@@ -237,7 +215,7 @@ def test_who_is_killed_while_a_sibling_is_restarted_holds_nobody_up(durable: str
         return f"{name} is done"
 
     store = HeldStore(open_store(durable))
-    with Trial(FunctionProvider(work, "code"), store) as system:
+    with open_on(store, work) as system:
         boss = system.root.fork()
         boss.supervise(strategy="one_for_all")
         a, b, c = (boss.fork(name=name) for name in "abc")
@@ -350,8 +328,7 @@ def free(database: str) -> bool:
 def test_a_process_that_ends_at_any_commit_of_a_restart_leaves_all_as_it_must_be(durable: str, commit: int) -> None:
     """The leaf fails once, and its supervisor gives up at once; then no commit comes any more."""
     worker, store = Worker(leaf=1), Ending(open_store(durable))
-    trial = Trial(FunctionProvider(worker, "code"), store)
-    system = trial.system
+    system = open_on(store, worker)
     top = system.root.fork(name="top")
     leaf = top.fork(name="leaf")
     top.supervise(intensity=0)
@@ -381,7 +358,7 @@ def test_an_agent_is_killed_while_its_restart_waits_for_the_store(durable: str) 
         store.before = lambda: setattr(store, "unreadable", StoreUnavailable("down for reading, as planned"))
         raise LookupError("once")
 
-    with Trial(FunctionProvider(work, "code"), store) as system:
+    with open_on(store, work) as system:
         child = system.root.fork()
         answer = child.prompt("go")
         eventually(lambda: store.refused, "the log that could not be read")

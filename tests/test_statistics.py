@@ -5,8 +5,8 @@ import pytest
 from ikigai_actors import ActorSystem, AgentStatistics, ProviderError, Reply, Request, ScriptedProvider, Usage
 from ikigai_actors.state import Phase, State
 from ikigai_actors.statistics import Tally
+from ikigai_actors.testing import ManualClock
 from tests.gate import DEADLINE, Gate
-from tests.manual_clock import ManualClock
 
 USAGE = Usage(input_tokens=10, output_tokens=3, cache_creation_input_tokens=2, cache_read_input_tokens=1)
 

@@ -159,6 +159,32 @@ def test_a_run_that_was_cancelled_is_forgotten(outside: Outside) -> None:
     assert kept() is None
 
 
+def test_a_run_that_is_cancelled_at_the_last_moment_does_not_begin(outside: Outside) -> None:
+    loops: list[asyncio.AbstractEventLoop] = []
+    held, release = threading.Event(), threading.Event()
+    began: list[str] = []
+
+    @tool
+    async def hold() -> str:
+        loops.append(asyncio.get_running_loop())
+        held.set()
+        assert release.wait(DEADLINE)
+        return "held"
+
+    @tool
+    async def act() -> str:
+        began.append("act")
+        return "acted"
+
+    outside.run_tool(hold, {}, None, lambda result: None)
+    assert held.wait(DEADLINE)
+    cancelled = outside.run_tool(act, {}, None, lambda result: began.append(result.content))
+    loops[0].call_soon_threadsafe(cancelled.cancel)  # it has its task by then, which has not run
+    release.set()
+    assert run(outside, count_async, {"text": "x"}) == Result("1")
+    assert began == []
+
+
 def test_no_more_plain_tools_run_at_once_than_there_are_threads() -> None:
     few = Outside(tool_threads=2)
     try:

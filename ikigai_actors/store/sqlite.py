@@ -9,20 +9,18 @@ Limits: one process writes at a time; the others wait up to ``patience`` seconds
 """
 
 import errno
-import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from threading import RLock
 from typing import NoReturn, TypeVar
 
-from ikigai_actors.errors import StoreConflict, StoreError, StoreUnavailable, StoreUnusable
-from ikigai_actors.store.base import Row, Store, Transaction, Watch
+from ikigai_actors.errors import StoreError, StoreUnavailable, StoreUnusable
+from ikigai_actors.store.base import Store, Transaction, Watch
 from ikigai_actors.store.location import MEMORY
-from ikigai_actors.store.queries import Statement, for_sqlite
-from ikigai_actors.store.transaction import COLUMNS, BaseTransaction, Cursor, Parameters
+from ikigai_actors.store.sqlite_transaction import SQLiteTransaction, ours
 from ikigai_actors.store.watch import FileWatch, NoWatch
 
 T = TypeVar("T")
@@ -30,84 +28,9 @@ T = TypeVar("T")
 PATIENCE = 5.0
 """Seconds that a transaction waits for another process's."""
 
-DRIVER_ERRORS = (sqlite3.Error, sqlite3.Warning, UnicodeEncodeError, OverflowError)
-"""What a call of sqlite3 may raise; the last two are values that SQLite cannot hold."""
 
-_APPEND = {
-    table: f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
-    for table, columns in COLUMNS.items()
-}
-
-_ERRORS: tuple[tuple[tuple[str, ...], type[StoreError], str], ...] = (
-    (("SQLITE_BUSY", "SQLITE_LOCKED"), StoreUnavailable, "another process is writing. Try again, or end that process"),
-    (("SQLITE_FULL",), StoreUnavailable, "the disk is full. Free some space"),
-    (("SQLITE_IOERR",), StoreUnavailable, "reading or writing the file failed. Check the disk and its free space"),
-    (("SQLITE_NOMEM",), StoreUnavailable, "there is not enough memory"),
-    (("SQLITE_CONSTRAINT",), StoreConflict, "a constraint refused the rows"),
-    (("SQLITE_NOTADB",), StoreUnusable, "the file is no SQLite database. Name another file, or move this one away"),
-    (("SQLITE_CORRUPT",), StoreUnusable, "the file is damaged. Restore a copy, or try the sqlite3 shell's .recover"),
-    (("SQLITE_READONLY",), StoreUnusable, "it is read-only. Make the file and its directory writable"),
-    (("SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH", "SQLITE_NOLFS"), StoreUnusable,
-     "the file cannot be opened. Check that it is a file, and that you may write to it and its directory"),
-)  # fmt: skip
-
-
-def ours(error: Exception, location: str) -> StoreError:
-    """Our error for one of sqlite3's: the only place where these are told apart."""
-    name = getattr(error, "sqlite_errorname", "")  # extended, like SQLITE_IOERR_WRITE; sqlite3's own errors have none
-    for codes, kind, meaning in _ERRORS:
-        if any(name == code or name.startswith(code + "_") for code in codes):
-            return kind(f"Database {location}: {meaning}. ({name}: {error})")
-    return StoreError(f"Database {location}: {error} ({name or type(error).__name__}).")
-
-
-class SQLiteTransaction(BaseTransaction):
-    """One transaction on a connection."""
-
-    DRIVER_ERRORS = DRIVER_ERRORS
-
-    def __init__(self, connection: sqlite3.Connection, location: str) -> None:
-        super().__init__()
-        self._connection = connection
-        self._location = location
-
-    def ours(self, error: Exception) -> StoreError:
-        """See `ours`."""
-        return ours(error, self._location)
-
-    def _run(self, query: str, parameters: Parameters) -> list[Row]:
-        statement = for_sqlite(query)
-        return self._connection.execute(statement.sql, _lists_as_json(statement, parameters)).fetchall()
-
-    def _run_many(self, query: str, parameters: list[Parameters]) -> None:
-        statement = for_sqlite(query)
-        self._connection.executemany(statement.sql, [_lists_as_json(statement, one) for one in parameters])
-
-    def _notify(self) -> None:
-        """Nothing to do: every commit changes a number of the file, which others look at."""
-
-    def _append(self, table: str, rows: list[Row]) -> None:
-        self._connection.executemany(_APPEND[table], rows)
-
-    def _execute(self, sql: str) -> list[Row]:
-        return self._connection.execute(sql).fetchall()
-
-    def _tables(self) -> list[Row]:
-        return self._execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
-        )
-
-    def _columns(self, table: str) -> list[Row]:
-        return self._execute(f"SELECT name FROM pragma_table_info('{table}')")
-
-    def _open(self, sql: str) -> Cursor:
-        return self._connection.execute(sql)
-
-    def _load(self, table: str, columns: Sequence[str], batches: Iterable[Sequence[Row]]) -> None:
-        self._connection.execute("PRAGMA defer_foreign_keys = ON")  # up to the COMMIT
-        into = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
-        for rows in batches:
-            self._connection.executemany(into, rows)
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 class _Session:
@@ -148,12 +71,21 @@ class _Session:
 class SQLiteStore:
     """A `Store` in an SQLite file, or in memory."""
 
-    def __init__(self, path: str | os.PathLike[str] | None = None, *, patience: float = PATIENCE) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        patience: float = PATIENCE,
+        now_ms: Callable[[], int] = _now_ms,
+        image: bytes = b"",
+    ) -> None:
         """Open the file, or make an empty one that only the user may read.
 
         Args:
             path: the file, in a directory that exists; None: a database in memory.
             patience: seconds that a transaction waits for another process's.
+            now_ms: what the statements' own clock tells, in milliseconds since 1970.
+            image: what a database in memory begins with, as `image` gave it; nothing when empty.
 
         Raises:
             StoreUnavailable, StoreUnusable: see errors.py; the message says what to do.
@@ -162,11 +94,14 @@ class SQLiteStore:
         """The file; None for a database in memory."""
         self.location = MEMORY if self.path is None else str(self.path)
         self._closed = False
+        self._now_ms = now_ms
         self._inode: tuple[int, int] | None = None
         if self.path is not None:
             _make_file(self.path)
         self._writer = _Session(self._connect(patience), self.location)
         try:
+            if image:
+                self._writer.connection.deserialize(image)
             self._prepare(patience)
         except BaseException:
             self._writer.connection.close()
@@ -183,6 +118,11 @@ class SQLiteStore:
         with self._writer.lock:
             self._check()
             return self._writer.transact(work, writes=True)
+
+    def image(self) -> bytes:
+        """All that is committed to a database in memory, for another one to begin with."""
+        with self._reader.lock:
+            return self._reader.connection.serialize()
 
     def close(self) -> None:
         """See `Store.close`. Waits for the transactions in progress."""
@@ -220,7 +160,7 @@ class SQLiteStore:
             connection = sqlite3.connect(
                 self.location, timeout=patience, isolation_level=None, check_same_thread=False, cached_statements=256
             )
-            connection.create_function("now_ms", 0, _now_ms)
+            connection.create_function("now_ms", 0, self._now_ms)
         except sqlite3.Error as error:
             raise ours(error, self.location) from error
         return connection
@@ -291,17 +231,6 @@ def _is_foreign(connection: sqlite3.Connection) -> bool:
     """Whether a file has tables that are not ours."""
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     return bool(tables) and "schema_version" not in tables
-
-
-def _lists_as_json(statement: Statement, parameters: Parameters) -> Parameters:
-    if not statement.lists:
-        return parameters
-    lists = {name: json.dumps(list(parameters[name])) for name in statement.lists if parameters.get(name) is not None}
-    return {**parameters, **lists}
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def _inode(path: Path) -> tuple[int, int] | None:

@@ -20,8 +20,8 @@ from typing import Any
 
 from aiohttp import web
 
+from ikigai_actors.testing.strict import sign, violations
 from tests.messages_server.cache import PromptCache, Served
-from tests.messages_server.strict import sign, violations
 
 REQUEST_SIZE = 32 * 1024 * 1024
 """Bytes of a request at most."""

@@ -1,0 +1,29 @@
+"""What a system stands on, and a simulation swaps as one: threads, time, randomness, the database, the dispatcher."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ikigai_actors.clock import Clock, SystemClock
+from ikigai_actors.dispatch import Workers
+from ikigai_actors.identity import RandomBytes
+from ikigai_actors.pooled import Dispatcher
+from ikigai_actors.store import open_store
+from ikigai_actors.store.base import Store
+from ikigai_actors.threads import SYSTEM_THREADS, Threads
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The ground of a system."""
+
+    threads: Threads
+    clock: Clock
+    random_bytes: RandomBytes
+    open_store: Callable[[str | os.PathLike[str] | None], Store]
+    dispatcher: Callable[[int], Dispatcher]
+    """Makes the dispatcher, given how many workers are wanted."""
+
+
+MACHINE = Parts(SYSTEM_THREADS, SystemClock(), os.urandom, open_store, Workers)
+"""The machine's own."""

@@ -1,0 +1,96 @@
+"""A transaction on SQLite, and what sqlite3's errors become."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from ikigai_actors.errors import StoreConflict, StoreError, StoreUnavailable, StoreUnusable
+from ikigai_actors.store.base import Row
+from ikigai_actors.store.queries import Statement, for_sqlite
+from ikigai_actors.store.transaction import COLUMNS, BaseTransaction, Cursor, Parameters
+
+DRIVER_ERRORS = (sqlite3.Error, sqlite3.Warning, UnicodeEncodeError, OverflowError)
+"""What a call of sqlite3 may raise; the last two are values that SQLite cannot hold."""
+
+_APPEND = {
+    table: f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+    for table, columns in COLUMNS.items()
+}
+
+_ERRORS: tuple[tuple[tuple[str, ...], type[StoreError], str], ...] = (
+    (("SQLITE_BUSY", "SQLITE_LOCKED"), StoreUnavailable, "another process is writing. Try again, or end that process"),
+    (("SQLITE_FULL",), StoreUnavailable, "the disk is full. Free some space"),
+    (("SQLITE_IOERR",), StoreUnavailable, "reading or writing the file failed. Check the disk and its free space"),
+    (("SQLITE_NOMEM",), StoreUnavailable, "there is not enough memory"),
+    (("SQLITE_CONSTRAINT",), StoreConflict, "a constraint refused the rows"),
+    (("SQLITE_NOTADB",), StoreUnusable, "the file is no SQLite database. Name another file, or move this one away"),
+    (("SQLITE_CORRUPT",), StoreUnusable, "the file is damaged. Restore a copy, or try the sqlite3 shell's .recover"),
+    (("SQLITE_READONLY",), StoreUnusable, "it is read-only. Make the file and its directory writable"),
+    (("SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH", "SQLITE_NOLFS"), StoreUnusable,
+     "the file cannot be opened. Check that it is a file, and that you may write to it and its directory"),
+)  # fmt: skip
+
+
+def ours(error: Exception, location: str) -> StoreError:
+    """Our error for one of sqlite3's: the only place where these are told apart."""
+    name = getattr(error, "sqlite_errorname", "")  # extended, like SQLITE_IOERR_WRITE; sqlite3's own errors have none
+    for codes, kind, meaning in _ERRORS:
+        if any(name == code or name.startswith(code + "_") for code in codes):
+            return kind(f"Database {location}: {meaning}. ({name}: {error})")
+    return StoreError(f"Database {location}: {error} ({name or type(error).__name__}).")
+
+
+class SQLiteTransaction(BaseTransaction):
+    """One transaction on a connection."""
+
+    DRIVER_ERRORS = DRIVER_ERRORS
+
+    def __init__(self, connection: sqlite3.Connection, location: str) -> None:
+        super().__init__()
+        self._connection = connection
+        self._location = location
+
+    def ours(self, error: Exception) -> StoreError:
+        """See `ours`."""
+        return ours(error, self._location)
+
+    def _run(self, query: str, parameters: Parameters) -> list[Row]:
+        statement = for_sqlite(query)
+        return self._connection.execute(statement.sql, _lists_as_json(statement, parameters)).fetchall()
+
+    def _run_many(self, query: str, parameters: list[Parameters]) -> None:
+        statement = for_sqlite(query)
+        self._connection.executemany(statement.sql, [_lists_as_json(statement, one) for one in parameters])
+
+    def _notify(self) -> None:
+        """Nothing to do: every commit changes a number of the file, which others look at."""
+
+    def _append(self, table: str, rows: list[Row]) -> None:
+        self._connection.executemany(_APPEND[table], rows)
+
+    def _execute(self, sql: str) -> list[Row]:
+        return self._connection.execute(sql).fetchall()
+
+    def _tables(self) -> list[Row]:
+        return self._execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+        )
+
+    def _columns(self, table: str) -> list[Row]:
+        return self._execute(f"SELECT name FROM pragma_table_info('{table}')")
+
+    def _open(self, sql: str) -> Cursor:
+        return self._connection.execute(sql)
+
+    def _load(self, table: str, columns: Sequence[str], batches: Iterable[Sequence[Row]]) -> None:
+        self._connection.execute("PRAGMA defer_foreign_keys = ON")  # up to the COMMIT
+        into = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+        for rows in batches:
+            self._connection.executemany(into, rows)
+
+
+def _lists_as_json(statement: Statement, parameters: Parameters) -> Parameters:
+    if not statement.lists:
+        return parameters
+    lists = {name: json.dumps(list(parameters[name])) for name in statement.lists if parameters.get(name) is not None}
+    return {**parameters, **lists}

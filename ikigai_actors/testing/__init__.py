@@ -1,0 +1,114 @@
+"""The simulation kit: run a team of agents under schedules, crashes and stubborn models that chance makes up.
+
+The smallest example. A test is a function of a world; `simulate` runs it under a hundred schedules, and when one of
+them makes it fail it prints the simplest that does, as a story, with the line that runs it again:
+
+    from ikigai_actors import ScriptedProvider
+    from ikigai_actors.testing import simulate
+
+    def test_both_answer():
+        def team(world):
+            system = world.open(ScriptedProvider(lambda request: "done"))
+            children = [system.root.fork(f"part {number}") for number in range(2)]
+            assert [child.reply().text for child in children] == ["done", "done"]
+
+        simulate(team)
+
+What runs is the real runtime: the same actors, supervisors, mailboxes and SQL. Only the ground is another one: threads
+of which one runs at a time, a clock that leaps when nobody can go on, a database in memory, and a network on which
+replies overtake one another. So a test neither sleeps nor waits, a thousand schedules take a minute, and **the same
+choices give the same run, byte for byte**.
+
+Crashes. ``faults`` says what may go wrong, `Faults` lists it. After a crash the program is gone, as after ``kill -9``;
+the system is opened again and goes on, and ``after`` says what must be true in the end:
+
+    simulate(team, faults=Faults(crashes=2), after=lambda world: ...)
+
+By hand: ``world.crash()``, ``world.crash_at_commit(3)``, ``world.reopen()``; ``world.settle()`` lets everything happen
+that can, ``world.sleep(60)`` lets time pass. `ProcessCrashed` is raised by whatever call blocks when the process ends.
+
+Schedules. What goes on next is chosen step by step, plainly in order; a `Schedule` lists the choices that are not
+plain, by number: ``"17:1 23:2"``. Each of them holds up what would have come next. A failure ends with such a line:
+``Replay: '17:1'``. Run it again with ``simulate(team, replay="17:1")``, and keep that as a test of its own, or under
+``@given`` as ``@example(Schedule.parse("17:1"))``. How many schedules `simulate` tries is ``examples``, else what the
+profile of Hypothesis says (``max_examples``).
+
+Without `simulate`: ``with simulated() as world`` runs in plain order, ``simulated(7)`` under a schedule that the number
+stands for, ``simulated(schedule)`` under one that the strategy `schedules` has drawn for a ``@given``. The fixture
+``simulated_system`` opens a system in plain order.
+
+A program made up as well: `AgentTreeMachine` is a state machine of Hypothesis with rules for all that can be done to a
+tree of agents, and invariants with names; subclass it to add rules, tools and invariants of your own. Strategies for
+your own properties: `agent_trees`, `prompts`, `replies`, `signals`, `schedules`, `faults`.
+
+What is checked in every run, whatever the test says: the database is sound after each commit (``fsck``), each request
+is one that the Messages API takes, and no request leaves before what asks for it is committed.
+
+Limits. Tools and providers may block in calls of this package; what waits for something else (a socket, ``time.sleep``,
+a lock of your own between threads of your own) is not simulated, and a step that takes a minute of real time is
+reported as `Stuck`. Code that reads the machine's clock or its randomness is not reproducible. Hypothesis is needed for
+`simulate`, the strategies and the machine: install ``ikigai-actors[testing]``.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ikigai_actors.testing.agenda import Endless, Stuck
+    from ikigai_actors.testing.clock import ManualClock
+    from ikigai_actors.testing.faults import Faults
+    from ikigai_actors.testing.machine import AgentTreeMachine
+    from ikigai_actors.testing.process import Broken, ProcessCrashed
+    from ikigai_actors.testing.schedule import Schedule
+    from ikigai_actors.testing.simulate import simulate
+    from ikigai_actors.testing.simulation import Simulation, simulated
+    from ikigai_actors.testing.strategies import agent_trees, faults, prompts, replies, schedules, signals
+
+_HOMES = {
+    "AgentTreeMachine": "machine",
+    "Broken": "process",
+    "Endless": "agenda",
+    "Faults": "faults",
+    "ManualClock": "clock",
+    "ProcessCrashed": "process",
+    "Schedule": "schedule",
+    "Simulation": "simulation",
+    "Stuck": "agenda",
+    "agent_trees": "strategies",
+    "faults": "strategies",
+    "prompts": "strategies",
+    "replies": "strategies",
+    "schedules": "strategies",
+    "signals": "strategies",
+    "simulate": "simulate",
+    "simulated": "simulation",
+}
+
+__all__ = [
+    "AgentTreeMachine",
+    "Broken",
+    "Endless",
+    "Faults",
+    "ManualClock",
+    "ProcessCrashed",
+    "Schedule",
+    "Simulation",
+    "Stuck",
+    "agent_trees",
+    "faults",
+    "prompts",
+    "replies",
+    "schedules",
+    "signals",
+    "simulate",
+    "simulated",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name from its home when it is first used: Hypothesis only by those that need it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value  # a submodule of the same name (faults, simulate) must not hide it
+    return value

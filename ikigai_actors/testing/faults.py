@@ -1,0 +1,59 @@
+"""What may go wrong in a simulation, and how often. Chance decides when; choice 0 is always: nothing goes wrong."""
+
+from dataclasses import dataclass
+from typing import Any
+
+RARITY = 2
+"""Where a fault is possible, one choice in so many that are not plain is one."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Faults:
+    """How many of each kind a run may have at most."""
+
+    crashes: int = 0
+    """The process ends at a commit: before it, and what was to be written is lost, or after it, and nobody was told."""
+    busy: int = 0
+    """The store does not answer for a moment: another process writes, or the disk is full."""
+    errors: int = 0
+    """A provider answers with an error instead."""
+    cuts: int = 0
+    """A reply breaks off in the middle."""
+    deaf: int = 0
+    """A provider heeds no cancellation, and answers late: after the interrupt, or after the death."""
+    slow_tools: int = 0
+    """A tool takes longer than its time-out."""
+
+    def __repr__(self) -> str:
+        some = {name: getattr(self, name) for name in self.__slots__ if getattr(self, name)}
+        return f"Faults({', '.join(f'{name}={most}' for name, most in some.items())})"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self))  # Hypothesis would print all fields
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            if (value := getattr(self, name)) < 0:
+                raise ValueError(f"Expected {name} to be how many at most, 0 or more; got {value!r}.")
+
+
+NONE = Faults()
+"""Nothing goes wrong."""
+
+ALL = Faults(crashes=2, busy=2, errors=3, cuts=2, deaf=2, slow_tools=1)
+"""A bad day."""
+
+
+class Luck:
+    """Spends the faults of one run."""
+
+    def __init__(self, faults: Faults) -> None:
+        self._left = {name: getattr(faults, name) for name in faults.__slots__}
+
+    def possible(self, *names: str) -> list[str]:
+        """Those of these kinds that may still happen."""
+        return [name for name in names if self._left[name] > 0]
+
+    def spend(self, name: str) -> None:
+        """One has happened."""
+        self._left[name] -= 1

@@ -1,0 +1,158 @@
+"""What was acknowledged in a run, and whether it is still so: the invariants of `AgentTreeMachine`."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ikigai_actors import registry
+from ikigai_actors.futures import Future
+from ikigai_actors.log import Archive
+from ikigai_actors.mailbox import EXIT, Mail, latest, one
+from ikigai_actors.messages import Message
+from ikigai_actors.providers.base import Reply
+from ikigai_actors.ref import AgentRef
+from ikigai_actors.registry import AgentRecord
+from ikigai_actors.state import WORKING
+from ikigai_actors.system import ActorSystem
+from ikigai_actors.testing.oracle import Copy, CopyingOracle
+from ikigai_actors.testing.process import Broken, Process
+from ikigai_actors.testing.simulation import Simulation
+from ikigai_actors.waits import Found
+
+SLACK = 2_000
+"""Milliseconds that a commit may take while the store is busy."""
+
+
+class Ledger:
+    """What was said to be so. It survives every crash of the process, as a person's memory does."""
+
+    def __init__(self) -> None:
+        self.oracle = CopyingOracle()
+        self.known: dict[str, None] = {}
+        """Every agent of which was heard, in that order."""
+        self.ended: set[str] = set()
+        """Every agent whose death was acknowledged."""
+        self.sent: dict[tuple[str, int], str] = {}
+        """Mails whose sending was acknowledged, by recipient and number."""
+        self.read: dict[str, list[int]] = {}
+        """Mails that were read, by reader."""
+        self.documents: dict[str, int] = {}
+        """Versions that were acknowledged, by path."""
+        self.marks: dict[tuple[str, int], str] = {}
+        """Marks that were acknowledged, by agent and position."""
+        self.open: list[Future[Reply]] = []
+        """Prompts that have no answer yet, of the process that runs."""
+        self._looked_at: dict[str, tuple[Process, int]] = {}
+
+    def reads(self, agent: str, mails: Sequence[Mail]) -> None:
+        """Mails were read: each once, in order, and what was sent."""
+        before, numbers = self.read.setdefault(agent, []), [mail.id for mail in mails]
+        if any(later <= earlier for earlier, later in zip(before + numbers, (before + numbers)[1:], strict=False)):
+            raise Broken(f"mail: agent {agent} read {numbers} after {before}")
+        for mail in mails:
+            if self.oracle.mails.get((agent, mail.id)) != mail.body:
+                raise Broken(f"mail: agent {agent} read {mail.body!r} as mail {mail.id}, which is not what was sent")
+        before += numbers
+
+    def died(self, system: ActorSystem, top: AgentRef, victims: Iterable[AgentRef], *, spread: bool) -> None:
+        """Agents were killed."""
+        self.ended.update(victim.uuid for victim in victims)
+        below = system.store.read(lambda tx: registry.descendants(tx, top.uuid)) if spread else []
+        if living := [record.uuid for record in below if record.living]:
+            raise Broken(f"cascade: {', '.join(living)} live below {top.uuid}")
+
+    def check_histories(self, world: Simulation) -> None:
+        """``history``: in memory, and read anew where it has grown or the process is another one."""
+        memory, fresh = world.system.archive, Archive(world.system.store)
+        for uuid in self.known:
+            copy = self.oracle.histories.get(uuid) or Copy()
+            log = memory.load(uuid)
+            if log.head >= copy.head or world.agenda.quiet:  # else its actor has not heard of the commit yet
+                _compare(uuid, "in memory", copy.visible, log.visible())
+            if self._looked_at.get(uuid) == (world.process, copy.head):
+                continue
+            self._looked_at[uuid] = (world.process, copy.head)
+            _compare(uuid, "in the database", copy.visible, fresh.load(uuid).visible())
+            stored = [
+                position
+                for start, end in ((one.start_id, one.end_id) for one in world.system.handle(uuid).ranges())
+                for position in range(start + 1, (end or copy.head) + 1)
+            ]
+            if stored != copy.stored:
+                raise Broken(f"history: expected {copy.stored} in the ranges of agent {uuid}, got {stored}")
+
+    def check_acknowledged(self, system: ActorSystem) -> None:
+        """``acknowledged``, ``supervised``."""
+        records = {record.uuid: record for record in system.agents()}
+        for uuid in self.known:
+            if uuid not in records:
+                raise Broken(f"acknowledged: agent {uuid} is not in the registry")
+        for uuid in self.ended:
+            if records[uuid].living:
+                raise Broken(f"acknowledged: agent {uuid} lives, and was said to be dead")
+        for (recipient, number), body in self.sent.items():
+            if system.store.read(lambda tx, to=recipient, n=number: one(tx, to, n)).body != body:  # type: ignore[misc]
+                raise Broken(f"acknowledged: mail {number} of agent {recipient} is not what was sent")
+        for path, version in self.documents.items():
+            if system.documents.read(path).version < version:
+                raise Broken(f"acknowledged: version {version} of document {path} is lost")
+        for (agent, position), label in self.marks.items():
+            if self.oracle.labels.get((agent, position)) != label:
+                raise Broken(f"acknowledged: mark {label!r} of agent {agent} is not at {position}")
+        for record in records.values():
+            self.known.setdefault(record.uuid)
+            above = record.supervisor_uuid
+            if record.living and above is not None and not records[above].living:
+                raise Broken(f"supervised: the supervisor of agent {record.uuid} is dead")
+
+    def check_rest(self, world: Simulation) -> None:
+        """``quiescence``: called when nothing can happen any more."""
+        system = world.system
+        living = [record for record in system.agents() if record.living]
+        stopped = any(record.status == "stopped" for record in living)
+        for record in living:
+            state = system.actor(record.uuid).state
+            if state.phase in WORKING and record.status != "stopped":
+                raise Broken(f"quiescence: agent {record.uuid} is {state.shown.value}, and nothing can happen")
+        self.open = [future for future in self.open if not future.done]
+        if self.open and not stopped:
+            raise Broken(f"quiescence: {len(self.open)} prompts have no answer, and nothing can happen")
+
+
+def _compare(uuid: str, where: str, expected: Sequence[int], messages: Iterable[Message]) -> None:
+    got = [message.id for message in messages]
+    if got != expected:
+        raise Broken(f"history: expected {expected} for agent {uuid} {where}, got {got}")
+
+
+def check_wait(
+    system: ActorSystem,
+    waiter: AgentRef,
+    agents: Sequence[AgentRef] | None,
+    answers: Mapping[AgentRef | str, Found],
+    deadline: int | None,
+) -> None:
+    """``wait``: an answer is true, and nobody was waited for in vain until the deadline, in milliseconds since 1970."""
+    if agents is not None and set(answers) != set(agents):
+        raise Broken(f"wait: expected answers for {agents}, got {answers}")
+    for agent, found in answers.items():
+        if not isinstance(agent, AgentRef):
+            continue
+        record = agent.record
+        letters = system.store.read(lambda tx, of=agent: latest(tx, waiter.uuid, of.uuid))  # type: ignore[misc]
+        if found is Found.MAIL and not letters:
+            raise Broken(f"wait: agent {agent.uuid} has sent no mail to {waiter.uuid}")
+        if found is Found.UNKNOWN or (found is Found.DEAD and record.living):
+            raise Broken(f"wait: agent {agent.uuid} is {record.status}, and not {found}")
+        if found is Found.TIMEOUT and deadline is not None:
+            before = deadline - SLACK
+            unread = any(mail.created_at < before and mail.read_at is None and mail.kind != EXIT for mail in letters)
+            ended = record.ended_at is not None and record.ended_at < before
+            if unread or ended or _idle(system, record, before):
+                raise Broken(f"wait: agent {waiter.uuid} waited in vain for {agent.uuid}, which is {record.status}")
+
+
+def _idle(system: ActorSystem, record: AgentRecord, before: int) -> bool:
+    """Whether an agent has nothing to do now, and had nothing to do before a time."""
+    if record.status != "running" or record.turn or not system.actor(record.uuid).rests:
+        return False
+    own = system.archive.load(record.uuid).messages
+    return not own or own[-1].created_at < before

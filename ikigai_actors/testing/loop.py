@@ -1,0 +1,79 @@
+"""The event loop of a simulation: asyncio's own, with the agenda in the place of the operating system."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from ikigai_actors.testing.agenda import Abandoned
+
+if TYPE_CHECKING:
+    from ikigai_actors.testing.threads import SimulatedThreads, Waiter
+
+BEGINNING = 3
+"""Rounds in which every task of a crashed process has begun: one that has not cannot clean up."""
+
+UNWINDING = 100
+"""Rounds that the tasks of a crashed process have to unwind."""
+
+
+class SimulatedLoop(asyncio.BaseEventLoop):
+    """An event loop that waits on an agenda; sockets and processes it has none.
+
+    Before each round of callbacks it hands over, so chance may let anything happen between two of them.
+    """
+
+    _selector: Any
+
+    def __init__(self, threads: "SimulatedThreads") -> None:
+        super().__init__()
+        self._selector = self
+        self._threads = threads
+        self._waiter: Waiter | None = None
+        self._called = False
+        self._rounds = 0
+
+    def time(self) -> float:
+        """Seconds of the simulation's clock."""
+        return self._threads.agenda.clock.monotonic()
+
+    def select(self, timeout: float | None) -> list[Any]:
+        """Wait for a callback, in the place of a selector."""
+        if self._threads.abandoned:
+            self._unwind()
+            return []
+        self._called = False
+        try:
+            if timeout is not None and timeout <= 0:
+                self._threads.pause("outside")
+                return []
+            from ikigai_actors.testing.threads import Waiter
+
+            self._waiter = Waiter(self._threads)
+            self._waiter.wait(lambda: self._called, timeout, "the event loop")
+        except Abandoned:
+            self._unwind()
+        finally:
+            self._waiter = None
+        return []
+
+    def _unwind(self) -> None:
+        """The process has crashed: nothing counts any more, so let every task end."""
+        if self._rounds > UNWINDING:
+            return
+        self._rounds += 1
+        if self._rounds <= BEGINNING:
+            return
+        tasks = asyncio.all_tasks(self)
+        if not tasks or self._rounds > UNWINDING:
+            self._rounds = UNWINDING + 1
+            self.stop()
+        for task in tasks:
+            task.cancel()
+
+    def _process_events(self, event_list: list[Any]) -> None:
+        """Nothing comes from the operating system."""
+
+    def _write_to_self(self) -> None:
+        """Another thread has called: look again."""
+        self._called = True
+        if self._waiter is not None:
+            self._waiter.wake()

@@ -1,0 +1,328 @@
+"""`AgentTreeMachine`: Hypothesis makes up a program for a tree of agents, a schedule and faults, and looks.
+
+    class MyMachine(AgentTreeMachine):
+        def tools(self) -> list[Tool]:
+            return [*super().tools(), publish]
+
+        @invariant()
+        def nothing_is_published_twice(self) -> None: ...
+
+    TestMyMachine = MyMachine.TestCase
+
+The invariants, by the names with which their failures begin:
+
+    fsck                  a database is sound after every commit (fsck.py names what that is)
+    requests-valid        what leaves for a provider is a request that the Messages API takes
+    commit-before-effect  a request or a tool leaves when what asks for it is committed
+    history               every agent's history is what copying at each fork gives, in memory and read anew
+    acknowledged          what was acknowledged is there: agents, mails, documents, marks, deaths
+    once                  a tool that is not idempotent runs once for each call
+    mail                  every mail that was sent is read once at most, in order
+    wait                  what ends a wait has happened, and what has happened ends it
+    cascade               nobody lives below whom a cascade has hit
+    supervised            every living agent has a living supervisor
+    quiescence            with nothing left to happen nobody is in the midst of a turn, and every prompt has its answer
+"""
+
+import sys
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from ikigai_actors.errors import IkigaiError, StoreError, SystemClosed
+from ikigai_actors.futures import TimedOut
+from ikigai_actors.providers.base import Provider, Reply, Request, ToolCall
+from ikigai_actors.providers.scripted import ScriptedReply
+from ikigai_actors.ref import AgentRef
+from ikigai_actors.registry import AgentRecord
+from ikigai_actors.system import ActorSystem
+from ikigai_actors.testing.agenda import Endless, Stuck
+from ikigai_actors.testing.cast import CALLS, WORK, OwnCode, Work
+from ikigai_actors.testing.faults import ALL, Faults
+from ikigai_actors.testing.ledger import Ledger, check_wait
+from ikigai_actors.testing.process import Broken, ProcessCrashed
+from ikigai_actors.testing.schedule import Schedule
+from ikigai_actors.testing.simulation import Simulation, simulated
+from ikigai_actors.testing.strategies import faults, prompts, replies, schedules, signals
+from ikigai_actors.tools import Tool
+from supervisors.signals import Signal
+
+PATIENCE = 300.0
+"""Seconds after which what was asked for waits for a stopped agent, or for ever."""
+
+AGENTS = st.integers(0, 7)
+"""Which agent, counted from agent 0; beyond the last one it begins again."""
+
+LABELS = st.sampled_from(("here", "there"))
+
+
+class AgentTreeMachine(RuleBasedStateMachine):
+    """Drives a tree of agents; subclass it to add rules, tools and invariants."""
+
+    MOST_FAULTS: Faults = ALL
+    """How much may go wrong in one run."""
+
+    LIMIT = 12
+    """Agents that live at most: runs stay short."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.work = Work()
+        self.ledger = Ledger()
+        self.answers: dict[str, deque[ScriptedReply]] = {}
+        """What models answer next, by agent."""
+        self.tokens = 0
+
+    # What subclasses may replace
+
+    def provider(self) -> Provider:
+        """Who answers: a script of drawn replies, and ``ok`` when it is used up."""
+        return OwnCode(self._answer)
+
+    def providers(self) -> Mapping[str, Provider]:
+        """Further providers."""
+        return {}
+
+    def tools(self) -> list[Tool]:
+        """What models may call."""
+        return [self.work]
+
+    # The world
+
+    @initialize(schedule=schedules(), misfortunes=st.runner().flatmap(lambda machine: faults(machine.MOST_FAULTS)))
+    def begin(self, schedule: Schedule, misfortunes: Faults) -> None:
+        """Open a system in a new world."""
+        self._context = simulated(schedule, faults=misfortunes)
+        self.world: Simulation = self._context.__enter__()
+        self.world.watchers.append(self.ledger.oracle.committed)
+        self.world.open(self.provider(), self.providers(), self.tools())
+        self.ledger.known[self.system.root.uuid] = None
+
+    def teardown(self) -> None:
+        """Let it come to rest, look at everything once more, and close it. A run that has failed is left as it is."""
+        if not hasattr(self, "world"):
+            return
+        ended = sys.exc_info()[1]  # a failure, or an example that is full: Hypothesis gives no choices any more
+        try:
+            if ended is None:
+                self.comes_to_rest()
+        except BaseException as error:
+            ended = error
+            raise
+        finally:
+            self._context.__exit__(type(ended) if ended else None, ended, ended.__traceback__ if ended else None)
+
+    @property
+    def system(self) -> ActorSystem:
+        """The system that runs."""
+        return self.world.system
+
+    def agent(self, number: int) -> AgentRef:
+        """The agent of a number, the dead too."""
+        known = list(self.ledger.known)
+        return self.system.handle(known[number % len(known)])
+
+    def attempt(self, act: Callable[[], Any], then: Callable[[Any], None] = lambda answer: None) -> None:
+        """Do something that may be refused, and that a crash may cut off; ``then`` is told what was acknowledged."""
+        try:
+            answer = act()
+        except ProcessCrashed:
+            self.ledger.open.clear()
+            self.world.recover()
+        except (StoreError, SystemClosed, Stuck, Endless):
+            raise
+        except TimedOut as late:
+            if not any(record.status == "stopped" for record in self.living()):
+                raise Broken(f"quiescence: nobody is stopped, and {late}") from late
+        except IkigaiError as refusal:
+            self.world.note("refused", f"{type(refusal).__name__}: {refusal}")
+        else:
+            then(answer)
+
+    # Rules
+
+    @rule(who=AGENTS, prompt=st.none() | prompts(), reply=replies(CALLS))
+    def fork(self, who: int, prompt: str | None, reply: ScriptedReply) -> None:
+        """An agent makes a child."""
+        if len(self.living()) >= self.LIMIT:
+            return
+        parent = self.agent(who)
+        self.script(parent, reply)  # the child begins with its own; this one is for the parent's next turn
+        self.attempt(
+            lambda: parent.fork(prompt, timeout=PATIENCE), lambda child: self.ledger.known.setdefault(child.uuid)
+        )
+
+    @rule(who=AGENTS, text=prompts(), answers=st.lists(replies(CALLS), max_size=2))
+    def prompt(self, who: int, text: str, answers: list[ScriptedReply]) -> None:
+        """An agent is prompted, and nobody waits for it."""
+        agent = self.agent(who)
+        self.script(agent, *answers)
+        self.attempt(lambda: agent.prompt(text), self.ledger.open.append)
+
+    @rule(sender=AGENTS, recipient=AGENTS, body=prompts())
+    def send(self, sender: int, recipient: int, body: str) -> None:
+        """An agent sends a mail."""
+        to = self.agent(recipient)
+
+        def sent(number: int) -> None:
+            self.ledger.sent[to.uuid, number] = body
+
+        self.attempt(lambda: self.agent(sender).send(to, body, timeout=PATIENCE), sent)
+
+    @rule(who=AGENTS)
+    def read_mail(self, who: int) -> None:
+        """An agent reads its mail."""
+        agent = self.agent(who)
+
+        self.attempt(lambda: agent.read_mail(timeout=PATIENCE), lambda mails: self.ledger.reads(agent.uuid, mails))
+
+    @rule(who=AGENTS, others=st.none() | st.lists(AGENTS, min_size=1, max_size=3), seconds=st.sampled_from((0, 5, 600)))
+    def wait(self, who: int, others: list[int] | None, seconds: int) -> None:
+        """An agent waits for others, or for mail."""
+        waiter, agents = self.agent(who), None if others is None else [self.agent(other) for other in others]
+        deadline = self.world.clock.now_ms() + seconds * 1000
+
+        self.attempt(
+            lambda: waiter.wait(agents, timeout=seconds),
+            lambda answers: check_wait(self.system, waiter, agents, answers, deadline if seconds else None),
+        )
+
+    @rule(who=AGENTS, label=LABELS)
+    def mark(self, who: int, label: str) -> None:
+        """An agent sets a mark."""
+        agent = self.agent(who)
+
+        def marked(position: int) -> None:
+            self.ledger.marks[agent.uuid, position] = label
+
+        self.attempt(lambda: agent.mark(label, timeout=PATIENCE), marked)
+
+    @rule(who=AGENTS, label=st.none() | LABELS)
+    def rewind(self, who: int, label: str | None) -> None:
+        """An agent goes back to a mark."""
+        self.attempt(lambda: self.agent(who).rewind(label, timeout=PATIENCE))
+
+    @rule(who=AGENTS)
+    def clear(self, who: int) -> None:
+        """An agent begins anew."""
+        self.attempt(lambda: self.agent(who).clear(timeout=PATIENCE))
+
+    @rule(who=AGENTS, signal=signals(), spread=st.booleans())
+    def signal(self, who: int, signal: Signal, spread: bool) -> None:
+        """Somebody sends a signal."""
+        self.attempt(lambda: self.agent(who).signal(signal, timeout=PATIENCE, cascade=spread))
+
+    @rule(who=AGENTS, times=st.integers(1, 4))
+    def crash_agent(self, who: int, times: int) -> None:
+        """An agent's own code fails, perhaps again after each restart."""
+        agent = self.agent(who)
+        self.script(agent, *[LookupError("a defect of its own") for _ in range(times)])
+        self.attempt(lambda: agent.prompt("go"), self.ledger.open.append)
+
+    @rule(who=AGENTS, spread=st.booleans())
+    def kill(self, who: int, spread: bool) -> None:
+        """An agent is killed, with all below it or without."""
+        agent = self.agent(who)
+
+        self.attempt(
+            lambda: agent.kill(cascade=spread, timeout=PATIENCE),
+            lambda victims: self.ledger.died(self.system, agent, victims, spread=spread),
+        )
+
+    @rule(who=AGENTS, child=AGENTS)
+    def adopt(self, who: int, child: int) -> None:
+        """An agent adopts another one."""
+        self.attempt(lambda: self.agent(who).adopt(self.agent(child), timeout=PATIENCE))
+
+    @rule(path=st.sampled_from(("plan.md", "log/day.md")), author=AGENTS, careful=st.booleans())
+    def write_document(self, path: str, author: int, careful: bool) -> None:
+        """An agent writes a document."""
+        expect = self.ledger.documents.get(path, 0) if careful else None
+
+        def written(version: int) -> None:
+            self.ledger.documents[path] = version
+
+        self.attempt(
+            lambda: self.system.documents.write(path, "text", author=self.agent(author), expect=expect), written
+        )
+
+    @rule(schedule=schedules(8))
+    def follow(self, schedule: Schedule) -> None:
+        """What comes next is chosen so."""
+        self.world.follow(schedule)
+
+    @rule(steps=st.integers(1, 40))
+    def goes_on(self, steps: int) -> None:
+        """Time for whatever is going on."""
+
+        def run() -> None:
+            for _ in range(steps):
+                if self.world.agenda.quiet:
+                    return
+                self.world.agenda.step()
+
+        self.attempt(run)
+
+    @rule()
+    def crash(self) -> None:
+        """The process is killed, and begins anew."""
+        self.ledger.open.clear()
+        self.world.crash()
+        self.world.recover()
+
+    @rule()
+    def restart(self) -> None:
+        """The system is closed, and opened anew."""
+        self.ledger.open.clear()
+        self.attempt(lambda: self.world.reopen(resume=True))
+
+    @precondition(lambda self: self.ledger.open)
+    @rule()
+    def comes_to_rest(self) -> None:
+        """Everything happens that can; then nobody may be left waiting."""
+        self.attempt(self.world.settle)
+        self.attempt(lambda: self.world.sleep(60))
+        self.attempt(self.world.settle)
+        self.ledger.check_rest(self.world)
+
+    # Invariants
+
+    @invariant()
+    def history_is_what_copying_gives(self) -> None:
+        """History: in memory, and read anew."""
+        self.ledger.check_histories(self.world)
+
+    @invariant()
+    def what_was_acknowledged_is_there(self) -> None:
+        """Agents live or are dead as was said; mails and documents are there."""
+        self.ledger.check_acknowledged(self.system)
+        self.look_at_work()
+
+    def look_at_work(self) -> None:
+        """No call was carried out twice."""
+        self.work.check()
+
+    def living(self) -> list[AgentRecord]:
+        """Who lives."""
+        return [record for record in self.system.agents() if record.living]
+
+    def script(self, agent: AgentRef, *answers: ScriptedReply) -> None:
+        """What an agent's model answers next."""
+        self.answers.setdefault(agent.uuid, deque()).extend(map(self._filled_in, answers))
+
+    def _answer(self, request: Request) -> ScriptedReply:
+        left = self.answers.get(request.agent)
+        return left.popleft() if left else "ok"
+
+    def _filled_in(self, reply: ScriptedReply) -> ScriptedReply:
+        if not isinstance(reply, Reply):
+            return reply
+        calls = []
+        for call in reply.tool_calls:
+            self.tokens += 1
+            added = {WORK: {"token": str(self.tokens)}, "send": {"to": self.system.root.uuid}}.get(call.name, {})
+            calls.append(ToolCall(call.name, {**call.input, **added}))
+        return Reply(reply.text, tuple(calls), reply.stop_reason)

@@ -1,0 +1,74 @@
+"""Oracles: what must be so, found out in the simplest way that there is, from the commits alone.
+
+`CopyingOracle` gives each child a copy of its parent's history at the fork, and applies clears and rewinds as they are
+written. That is slow, uses much memory, and has nothing in common with ranges, folds and shared views.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ikigai_actors.messages import Kind
+from ikigai_actors.testing.store import Change, Ran, Written
+
+
+@dataclass(slots=True)
+class Copy:
+    """The whole history of one agent."""
+
+    visible: list[int] = field(default_factory=list)
+    """The positions that count, clears and rewinds applied."""
+    stored: list[int] = field(default_factory=list)
+    """The positions since the latest clear, rewound or not."""
+    marks: dict[int, int] = field(default_factory=dict)
+    """Of each mark in force, how many positions counted when it was set, itself included."""
+
+    head: int = 0
+    """Position of the latest message."""
+
+    def copy(self) -> "Copy":
+        """Another one that is the same."""
+        return Copy(list(self.visible), list(self.stored), dict(self.marks), self.head)
+
+    def write(self, position: int, kind: str, data: str) -> None:
+        """A message is committed."""
+        self.head = position
+        match kind:
+            case Kind.CLEAR:
+                self.visible.clear()
+                self.stored.clear()
+                self.marks.clear()
+                return
+            case Kind.REWIND:
+                mark = json.loads(data)["mark"]
+                del self.visible[self.marks[mark] :]
+                self.marks = {known: count for known, count in self.marks.items() if known <= mark}
+        self.visible.append(position)
+        self.stored.append(position)
+        if kind == Kind.MARK:
+            self.marks[position] = len(self.visible)
+
+
+class CopyingOracle:
+    """Every agent's history, copied at each fork."""
+
+    def __init__(self) -> None:
+        self.histories: dict[str, Copy] = {}
+        self.mails: dict[tuple[str, int], str] = {}
+        """Body of every mail that was ever sent, by recipient and number."""
+        self.labels: dict[tuple[str, int], str] = {}
+        """Label of every mark that was ever set, by agent and position."""
+
+    def committed(self, changes: Sequence[Change]) -> None:
+        """Follow a transaction."""
+        for change in changes:
+            match change:
+                case Written("messages", row):
+                    self.histories.setdefault(row[0], Copy()).write(row[1], row[2], row[4])
+                    if row[2] == Kind.MARK:
+                        self.labels[row[0], row[1]] = row[3]
+                case Written("mail", row):
+                    self.mails[row[0], row[1]] = row[4]
+                case Ran("register", parameters):
+                    parent = self.histories.setdefault(parameters["parent"], Copy())
+                    self.histories[parameters["uuid"]] = parent.copy()

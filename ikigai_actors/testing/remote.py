@@ -1,0 +1,130 @@
+"""What is outside in a simulation: providers and tools as they are given, on a way that takes its time and has faults.
+
+A request and its reply, a call and its result arrive when the agenda chooses them, so they overtake one another and
+whatever the runtime does. Nothing is drawn inside other people's code: a fault is drawn when something arrives.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ikigai_actors.calls import Facts
+from ikigai_actors.errors import ProviderError
+from ikigai_actors.providers.base import Delta, OnDelta, Provider, Reply, Request
+from ikigai_actors.testing.agenda import Entry
+from ikigai_actors.tools import Result, Tool
+
+if TYPE_CHECKING:
+    from ikigai_actors.testing.process import Process
+
+
+class RemoteProvider:
+    """A provider on the other end of a network."""
+
+    def __init__(self, inner: Provider, process: "Process") -> None:
+        self._inner, self._process = inner, process
+        self.name = inner.name
+        self.own_code = getattr(inner, "own_code", False)
+
+    async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
+        """See `Provider.respond`."""
+        process = self._process
+        process.asked(request)
+        fault = await self._arrives(f"the request of {request.agent} arrives", "errors", "cuts", "deaf")
+        if fault == "errors":
+            raise ProviderError("The provider is overloaded, as the simulation will have it.")
+        said: list[str] = []
+
+        def passed_on(delta: Delta) -> None:
+            said.append(delta.text)
+            if fault != "cuts":
+                on_delta(delta)
+
+        try:
+            reply = await self._inner.respond(request, passed_on)
+            if fault == "cuts":
+                half = "".join(said)[: len("".join(said)) // 2]
+                on_delta(Delta(half))
+                raise ProviderError("The reply broke off, as the simulation will have it.", half)
+            await self._arrives(f"the reply to {request.agent} arrives")
+        except asyncio.CancelledError:
+            if fault != "deaf":
+                raise
+            await self._arrives(f"the reply to {request.agent} arrives late")
+            process.note("reply", f"to {request.agent} comes late")
+            return Reply("This reply comes too late.")
+        process.note("reply", f"to {request.agent}: {reply.text!r}{_calls(reply)}")
+        return reply
+
+    async def close(self) -> None:
+        """See `Provider.close`."""
+        await self._inner.close()
+
+    async def _arrives(self, what: str, *faults: str) -> str:
+        """Wait until the agenda chooses it; give the fault that was drawn then, or nothing."""
+        loop = asyncio.get_running_loop()
+        arrived: asyncio.Future[str] = loop.create_future()
+        process = self._process
+
+        def arrive(fault: str) -> None:
+            if not arrived.done():  # cancelled meanwhile
+                arrived.set_result(fault)
+
+        def choose() -> None:
+            if not arrived.done() and not loop.is_closed():
+                loop.call_soon_threadsafe(arrive, process.misfortune(*faults))
+
+        process.agenda.add(Entry(what, choose))
+        return await arrived
+
+
+class RemoteTool:
+    """A tool that begins and ends when the agenda chooses."""
+
+    def __init__(self, inner: Tool, process: "Process") -> None:
+        self._inner, self._process = inner, process
+
+    @property
+    def name(self) -> str:
+        """See `Tool.name`."""
+        return self._inner.name
+
+    @property
+    def timeout(self) -> float:
+        """See `Tool.timeout`."""
+        return self._inner.timeout
+
+    @property
+    def facts(self) -> Facts:
+        """See `Tool.facts`."""
+        return self._inner.facts
+
+    @property
+    def is_async(self) -> bool:
+        """See `Tool.is_async`."""
+        return self._inner.is_async
+
+    def describe(self) -> Mapping[str, Any]:
+        """See `Tool.describe`."""
+        return self._inner.describe()
+
+    def call(self, arguments: Mapping[str, Any]) -> Result:
+        """See `Tool.call`."""
+        drawn: list[str] = []
+        self._process.threads.pause(f"{self.name} begins", lambda: drawn.append(self._process.misfortune("slow_tools")))
+        self._process.note("tool", f"{self.name} {dict(arguments)}")
+        result = self._inner.call(arguments)
+        if drawn[0]:
+            self._process.threads.sleep(self.timeout + 1)
+        self._process.threads.pause(f"{self.name} ends")
+        self._process.note("result", f"{self.name}: {result.content!r}")
+        return result
+
+    async def call_async(self, arguments: Mapping[str, Any]) -> Result:
+        """See `Tool.call_async`."""
+        self._process.note("tool", f"{self.name} {dict(arguments)}")
+        return await self._inner.call_async(arguments)
+
+
+def _calls(reply: Reply) -> str:
+    return "".join(f" +{call.name}{dict(call.input)}" for call in reply.tool_calls)

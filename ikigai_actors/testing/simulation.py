@@ -1,0 +1,272 @@
+"""A simulation: the real system on one agenda, with a clock, a database and an outside that belong to the test."""
+
+import asyncio
+import concurrent.futures
+import hashlib
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Self, TypeVar
+
+from ikigai_actors import registry
+from ikigai_actors.providers.base import Provider, Request
+from ikigai_actors.providers.offline import OfflineProvider
+from ikigai_actors.seeded import CHOICES, Chance
+from ikigai_actors.system import ActorSystem
+from ikigai_actors.testing.agenda import Agenda
+from ikigai_actors.testing.clock import ManualClock
+from ikigai_actors.testing.faults import NONE, Faults, Luck
+from ikigai_actors.testing.process import Process, ProcessCrashed
+from ikigai_actors.testing.remote import RemoteProvider, RemoteTool
+from ikigai_actors.testing.schedule import PLAIN, Schedule
+from ikigai_actors.testing.store import Change, empty_image
+from ikigai_actors.testing.trace import Trace, names_of, story, tree
+from ikigai_actors.threads import Condition, Queue, one_of
+from ikigai_actors.tools import Tool
+from ikigai_actors.toolsets import Toolset
+
+T = TypeVar("T")
+
+
+class Simulation:
+    """The world of one run: what the process knows ends with it, the database and the clock go on."""
+
+    def __init__(
+        self,
+        schedule: Schedule | Chance | int = PLAIN,
+        *,
+        faults: Faults = NONE,
+        choices: int = CHOICES,
+        steps: int = 100_000,
+    ) -> None:
+        """Make a world in which no system runs yet; use it as a context manager.
+
+        Args:
+            schedule: decides who goes on: in plain order, when not given; a number stands for a schedule; a `Random`,
+                or one of Hypothesis's, is asked at every choice.
+            faults: what may go wrong, and how often.
+            choices: how many are drawn before everything goes on in order.
+            steps: how many a run may take before it counts as endless.
+        """
+        self.clock = ManualClock()
+        given = Schedule.seeded(schedule) if isinstance(schedule, int) else schedule
+        self.agenda = Agenda(given.begin() if isinstance(given, Schedule) else given, self.clock, choices, steps)
+        self.trace = Trace()
+        self.requests: list[Request] = []
+        """Every request that was sent to a provider, by any process so far."""
+        self.commits = 0
+        """Transactions committed."""
+        self.luck = Luck(faults)
+        self.checks = True
+        """Whether `fsck` looks at the database after every commit, and every request is looked at before it leaves."""
+        self._process: Process | None = None
+        self.watchers: list[Callable[[Sequence[Change]], None]] = []
+        """Told of each commit what it changed, before anybody else knows."""
+        self._image = empty_image()
+        self._system: ActorSystem | None = None
+        self._again: Callable[[], ActorSystem] | None = None
+        self._drawn_bytes = 0
+        self._crash_at: tuple[int, bool] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        """Close the system, unless something was raised: then it is left as it stands."""
+        try:
+            if error is None:
+                self.close()
+        finally:
+            self.ended()
+
+    @property
+    def system(self) -> ActorSystem:
+        """The system that runs."""
+        if self._system is None:
+            raise AssertionError("No system runs: call open(), or reopen() after a crash.")
+        return self._system
+
+    @property
+    def process(self) -> "Process":
+        """The process in which it runs."""
+        if self._process is None:
+            raise AssertionError("No process runs: call open(), or reopen() after a crash.")
+        return self._process
+
+    def open(
+        self,
+        provider: Provider | None = None,
+        providers: Mapping[str, Provider] | None = None,
+        tools: Iterable[Tool | Toolset] = (),
+        **options: Any,
+    ) -> ActorSystem:
+        """Open the system; see `ActorSystem.open` for the arguments. None as provider means the offline one."""
+        given = list(tools)
+        chosen = OfflineProvider() if provider is None else provider
+
+        def again(**more: Any) -> ActorSystem:
+            process = self._process = Process(self, self._image)
+            self.note("open", "")
+            remote = {name: RemoteProvider(one, process) for name, one in (providers or {}).items()}
+            with one_of(process.threads):
+                self._system = ActorSystem.open(
+                    None,
+                    RemoteProvider(chosen, process),
+                    remote,
+                    [one if isinstance(one, Toolset) else RemoteTool(one, process) for one in given],
+                    parts=process.parts,
+                    **{**options, **more},
+                )
+            return self._system
+
+        self._again = again
+        return again()
+
+    def reopen(self, *, resume: bool = False) -> ActorSystem:
+        """Open it again, after a crash or in the place of the running one, with the same arguments."""
+        if self._again is None:
+            raise AssertionError("Nothing was opened yet: call open().")
+        self.close()
+        self.ended()
+        return self._again(resume=resume)  # type: ignore[call-arg]
+
+    def close(self) -> None:
+        """Close the system, if one runs; nothing goes wrong meanwhile."""
+        system, self._system, self._crash_at = self._system, None, None
+        if system is not None:
+            with one_of(self.process.threads):
+                system.close()
+
+    def recover(self) -> ActorSystem:
+        """After a crash: open it again and go on with every turn that was cut off, as often as it crashes, until all is
+        at rest.
+        """
+        while True:
+            try:
+                self.reopen(resume=True)
+                self.settle()
+                return self.system
+            except ProcessCrashed:
+                continue
+
+    def settle(self) -> None:
+        """Let everything happen that can happen without time passing."""
+        while not self.agenda.quiet:
+            self.agenda.step()
+
+    def sleep(self, seconds: float) -> None:
+        """Let so much time pass, with all that falls due."""
+        self.agenda.pump(lambda: False, seconds, "time")
+
+    def crash(self) -> None:
+        """End the process where it stands, as ``kill -9`` does. What is committed stays."""
+        self.note("crash", "")
+        self.ended()
+
+    def crash_at_commit(self, number: int = 1, *, told: bool = False) -> None:
+        """End the process at the so-manieth commit from now: before it, or after it and before anybody was told.
+
+        Whatever blocks then raises `ProcessCrashed`.
+        """
+        self._crash_at = (self.commits + number, told)
+
+    def note(self, kind: str, text: str) -> None:
+        """Something happened; also for what a test wants to see in the story."""
+        self.trace.note(kind, text)
+
+    def story(self) -> str:
+        """What happened, for a person: the story, the tree, and the choices that lead there again."""
+        store = self._process.store if self._process is not None else None
+        records = store.read(registry.every) if store is not None else []
+        told = story(self.trace.lines, names_of(records))
+        return f"{told}\n\n{tree(records)}\n\nReplay: {str(self.schedule)!r}"
+
+    @property
+    def schedule(self) -> Schedule:
+        """The schedule of the run so far, which leads there again."""
+        return Schedule(dict(self.agenda.drawn))
+
+    def follow(self, schedule: Schedule) -> None:
+        """Choose by another schedule from now on."""
+        self.agenda.follow(schedule.begin())
+
+    def random_bytes(self, count: int) -> bytes:
+        """Bytes that nobody has seen, and the same in every run."""
+        self._drawn_bytes += 1
+        return hashlib.sha256(str(self._drawn_bytes).encode()).digest()[:count]
+
+    def is_to_crash(self, *, committed: bool) -> bool:
+        """Whether the process ends at this commit."""
+        if self._crash_at is None:
+            return False
+        number, told = self._crash_at
+        here = self.commits + (0 if committed else 1)
+        if here < number or told is not committed:
+            return False
+        self._crash_at = None
+        return True
+
+    @property
+    def runs(self) -> bool:
+        """Whether a system runs, that was opened."""
+        return self._system is not None
+
+    def ended(self) -> None:
+        """Nothing of the process goes on."""
+        process, self._process, self._system = self._process, None, None
+        if process is not None:
+            self._image = process.end()
+
+
+class _TestThreads:
+    """What the thread of the test waits with: the threads of the process that runs."""
+
+    def __init__(self, world: Simulation) -> None:
+        self._world = world
+
+    def thread(self, run: Callable[[], object], name: str) -> threading.Thread:
+        return self._world.process.threads.thread(run, name)
+
+    def condition(self, lock: "threading.Lock | None" = None) -> Condition:
+        return self._world.process.threads.condition(lock)
+
+    def queue(self) -> Queue[Any]:
+        return self._world.process.threads.queue()
+
+    def new_event_loop(self) -> asyncio.AbstractEventLoop:
+        return self._world.process.threads.new_event_loop()
+
+    def result(self, future: "concurrent.futures.Future[T]", timeout: float | None) -> T:
+        return self._world.process.threads.result(future, timeout)
+
+
+@contextmanager
+def simulated(schedule: Schedule | Chance | int = PLAIN, **options: Any) -> Iterator[Simulation]:
+    """A `Simulation` for the time of a block, in which calls that block let it go on. See `Simulation`.
+
+    What is raised in the block gets the story of the run as a note.
+    """
+    with Simulation(schedule, **options) as world, one_of(_TestThreads(world)):
+        try:
+            yield world
+        except Exception as error:
+            error.add_note(world.story())
+            raise
+
+
+class OpenSimulated:
+    """Opens the system of a world: what the fixture ``simulated_system`` gives."""
+
+    def __init__(self, world: Simulation) -> None:
+        self.world = world
+        """The world, to crash it, to let time pass, to look at its trace."""
+
+    def __call__(
+        self,
+        provider: Provider | None = None,
+        providers: Mapping[str, Provider] | None = None,
+        tools: Iterable[Tool | Toolset] = (),
+        **options: Any,
+    ) -> ActorSystem:
+        """See `Simulation.open`."""
+        return self.world.open(provider, providers, tools, **options)

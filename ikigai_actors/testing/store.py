@@ -1,0 +1,170 @@
+"""The database of a simulation: SQLite in memory, the same SQL, with a crash or a fault where a transaction commits.
+
+A crash before COMMIT loses the transaction; one after it keeps what nobody was told of. What is committed can be taken
+as an image, with which the next process begins.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from ikigai_actors.store.base import Row, Transaction, Watch
+from ikigai_actors.store.migrations import ensure_schema, migrate
+from ikigai_actors.store.queries import query
+from ikigai_actors.store.sqlite import SQLiteStore
+from ikigai_actors.threads import Threads
+
+T = TypeVar("T")
+
+BOOKKEEPING = frozenset({"tree_change", "lock_agents", "set_batch", "lock_living", "lock_schema_version"})
+"""Statements that change nothing that anybody would want to read about."""
+
+
+class SimulatedStore(SQLiteStore):
+    """A store in memory that tells of its transactions."""
+
+    def __init__(self, now_ms: Callable[[], int], image: bytes, commits: "Commits", threads: Threads) -> None:
+        super().__init__(None, now_ms=now_ms, image=image)
+        self._commits, self._threads = commits, threads
+        self.final = b""
+        """What it had at the end."""
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """See `Store.write`."""
+        observed: Observed | None = None
+
+        def observe(tx: Transaction) -> T:
+            nonlocal observed
+            observed = Observed(tx)
+            return work(observed)
+
+        self._commits.before()
+        result = super().write(observe)
+        assert observed is not None  # a transaction that committed has begun
+        self._commits.after(observed.changes)
+        return result
+
+    def watch(self) -> Watch:
+        """See `Store.watch`."""
+        return QuietWatch(self._threads)
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        if not self._closed:
+            self.final = self.image()
+        super().close()
+
+
+class QuietWatch:
+    """A `Watch` on a database that nobody else can change."""
+
+    def __init__(self, threads: Threads) -> None:
+        self._changed = threads.condition()
+        self._closed = False
+
+    def wait(self) -> bool:
+        """See `Watch.wait`."""
+        self._changed.wait_for(lambda: self._closed)
+        return False
+
+    def close(self) -> None:
+        """See `Watch.close`."""
+        self._closed = True
+        self._changed.notify_all()
+
+
+class Commits(Protocol):
+    """Hears of the transactions of a store."""
+
+    def before(self) -> None:
+        """A transaction is to begin; what is raised here keeps it from doing so."""
+
+    def after(self, changes: "Sequence[Change]") -> None:
+        """A transaction is committed that did this; what is raised here comes before anybody knows."""
+
+
+class Written(NamedTuple):
+    """A row that was appended."""
+
+    table: str
+    """``messages`` or ``mail``."""
+    row: Row
+
+    def __str__(self) -> str:
+        row = self.row
+        if self.table == "messages":
+            return f"{row[0]} [{row[1]}] {row[2]} {row[3]!r}"
+        return f"mail {row[1]} to {row[0]} from {row[2] or 'a person'}: {row[3]} {row[4]!r}"
+
+
+class Ran(NamedTuple):
+    """A statement that changed rows."""
+
+    query: str
+    parameters: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        given = (f"{key}={value}" for key, value in self.parameters.items() if value is not None and key not in _UNTOLD)
+        return f"{self.query} {', '.join(given)}".rstrip()
+
+
+Change = Written | Ran
+
+
+class Observed:
+    """A `Transaction` that remembers what it changes."""
+
+    def __init__(self, inner: Transaction) -> None:
+        self._inner = inner
+        self.changes: list[Change] = []
+        """What it changes, in the order in which it was told to."""
+
+    def run(self, query: str, **parameters: Any) -> list[Row]:
+        """See `Transaction.run`."""
+        self._remember(query, parameters)
+        return self._inner.run(query, **parameters)
+
+    def defer(self, query: str, **parameters: Any) -> None:
+        """See `Transaction.defer`."""
+        self._remember(query, parameters)
+        self._inner.defer(query, **parameters)
+
+    def append(self, rows: Sequence[Row], table: str = "messages") -> None:
+        """See `Transaction.append`."""
+        self.changes.extend(Written(table, tuple(row)) for row in rows)
+        self._inner.append(rows, table)
+
+    def notify(self) -> None:
+        """See `Transaction.notify`."""
+        self._inner.notify()
+
+    def __getattr__(self, name: str) -> Any:
+        """What only migrations ask of a transaction."""
+        return getattr(self._inner, name)
+
+    def _remember(self, name: str, parameters: Mapping[str, Any]) -> None:
+        if name not in BOOKKEEPING and changes_rows(name):
+            self.changes.append(Ran(name, parameters))
+
+
+_UNTOLD = ("pid", "now", "hostname")
+"""Parameters that differ from machine to machine, or say nothing."""
+
+_CHANGING = ("INSERT", "UPDATE", "DELETE")
+
+
+def changes_rows(name: str) -> bool:
+    """Whether a statement changes rows; a common table expression comes before the verb."""
+    sql = query(name).lstrip()
+    return sql.startswith(_CHANGING) or (sql.startswith("WITH") and any(f"\n{verb}" in sql for verb in _CHANGING))
+
+
+@cache
+def empty_image() -> bytes:
+    """A database with the schema and nothing in it: making one anew takes longer than a short run."""
+    store = SQLiteStore(None, now_ms=lambda: 0)
+    ensure_schema(store)
+    migrate(store)
+    image = store.image()
+    store.close()
+    return image

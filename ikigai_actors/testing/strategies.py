@@ -1,0 +1,87 @@
+"""Strategies for Hypothesis: what agents are told, what models answer, who gets which signal, what goes wrong.
+
+Each shrinks towards what is plain: a short prompt, a reply of text, no fault, a schedule in order.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+from ikigai_actors.errors import ProviderError
+from ikigai_actors.providers.base import Reply, ToolCall
+from ikigai_actors.providers.scripted import ScriptedReply, Stream
+from ikigai_actors.ref import AgentRef
+from ikigai_actors.testing.faults import ALL, Faults
+from ikigai_actors.testing.schedule import HORIZONS, MOST, VARIETY, Schedule
+from supervisors.signals import Signal
+
+WORDS = ("go", "look", "wait", "ja", "naïve 💡", "two\nlines")
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The shape of a tree of agents."""
+
+    parents: tuple[int, ...]
+    """Of each agent but the first its parent, by number: 0 is agent 0, 1 the first that is forked."""
+
+    def grow(self, root: AgentRef) -> list[AgentRef]:
+        """Fork such a tree under an agent; returns it and its descendants by number."""
+        agents = [root]
+        for parent in self.parents:
+            agents.append(agents[parent].fork())
+        return agents
+
+
+def agent_trees(most: int = 8) -> st.SearchStrategy[Tree]:
+    """Trees of at most so many agents below the first."""
+
+    def shape(choices: Sequence[int]) -> Tree:
+        return Tree(tuple(choice % (number + 1) for number, choice in enumerate(choices)))
+
+    return st.lists(st.integers(0, max(0, most - 1)), max_size=most).map(shape)
+
+
+def prompts() -> st.SearchStrategy[str]:
+    """What an agent may be prompted with, or mailed."""
+    text = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20)
+    return st.sampled_from(WORDS) | text.filter(lambda said: bool(said.strip()))
+
+
+def tool_calls(tools: Sequence[str | ToolCall] = ()) -> st.SearchStrategy[ToolCall]:
+    """Calls that a model may ask for: these, a name alone without arguments; of ``fork``, of one that is not there."""
+    calls = [ToolCall(one) if isinstance(one, str) else one for one in tools]
+    return st.sampled_from([*calls, ToolCall("fork", {"prompt": "go on"}), ToolCall("fork"), ToolCall("nowhere")])
+
+
+def replies(tools: Sequence[str | ToolCall] = ()) -> st.SearchStrategy[ScriptedReply]:
+    """What a model may answer: text, calls, a stream, an error, a stream that breaks off."""
+    text: st.SearchStrategy[Any] = st.sampled_from(("yes", "no", "Ja. 💡"))
+    calls = st.lists(tool_calls(tools), min_size=1, max_size=3)
+    return (
+        text
+        | st.builds(lambda said, asked: Reply(said, tuple(asked)), st.sampled_from(("", "I look.")), calls)
+        | st.just(Stream(("Hel", "lo")))
+        | st.builds(lambda: ProviderError("overloaded"))
+        | st.builds(lambda: Stream(("Hel",), then=ProviderError("the connection broke")))
+    )
+
+
+def signals() -> st.SearchStrategy[Signal]:
+    """What an agent may be sent."""
+    return st.sampled_from([Signal.CONT, Signal.STOP, Signal.INT, Signal.TERM, Signal.KILL])
+
+
+@st.composite
+def schedules(draw: st.DrawFn, most: int = MOST) -> Schedule:
+    """Who goes on when, with at most so many choices that are not plain; shrinks to the fewest of them."""
+    horizon, count = draw(st.sampled_from(HORIZONS)), draw(st.integers(0, most))
+    drawn = draw(st.lists(st.integers(0, horizon * VARIETY - 1), min_size=count, max_size=count))
+    return Schedule({one // VARIETY: 1 + one % VARIETY for one in drawn})
+
+
+def faults(most: Faults = ALL) -> st.SearchStrategy[Faults]:
+    """What goes wrong, at most so much."""
+    return st.builds(Faults, **{name: st.integers(0, getattr(most, name)) for name in most.__slots__})

@@ -1,0 +1,281 @@
+"""Threads of a simulation: real ones, of which one runs at a time, and waiting that costs no time.
+
+    block   the thread hands the baton to the thread of the test, and stands on the agenda again once it can go on
+    wait    on the thread of the test itself: the agenda goes on until what is waited for is there
+
+So the code of the runtime, of tools and of providers may block as it does in a real process, and chance decides who
+goes on. A thread-local or context variable is what it is elsewhere, since the threads are real.
+"""
+
+import asyncio
+import concurrent.futures
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ikigai_actors.testing.agenda import Abandoned, Agenda, Baton, Entry
+from ikigai_actors.testing.loop import SimulatedLoop
+from ikigai_actors.threads import Condition, Queue, one_of
+
+T = TypeVar("T")
+
+
+class SimulatedThreads:
+    """The threads of one process in a simulation: `Threads` that stand on an agenda."""
+
+    def __init__(self, agenda: Agenda) -> None:
+        """Make none yet."""
+        self.agenda = agenda
+        self.abandoned = False
+        """Whether the process has crashed."""
+        self.test = Baton()
+        """Of the thread of the test."""
+        self._running: list[SimulatedThread] = []
+        self._loops: list[SimulatedLoop] = []
+        self._failure: BaseException | None = None
+
+    def thread(self, run: Callable[[], object], name: str) -> threading.Thread:
+        """See `Threads.thread`."""
+        return SimulatedThread(self, run, name)
+
+    def condition(self, lock: "threading.Lock | None" = None) -> Condition:
+        """See `Threads.condition`. One thread runs at a time, so the lock is never needed."""
+        return SimulatedCondition(self)
+
+    def queue(self) -> Queue[Any]:
+        """See `Threads.queue`."""
+        return SimulatedQueue(self)
+
+    def new_event_loop(self) -> asyncio.AbstractEventLoop:
+        """See `Threads.new_event_loop`."""
+        self._loops.append(SimulatedLoop(self))
+        return self._loops[-1]
+
+    def result(self, future: "concurrent.futures.Future[T]", timeout: float | None) -> T:
+        """See `Threads.result`."""
+        if not future.done():
+            waiter = Waiter(self)
+            future.add_done_callback(lambda _: waiter.wake())
+            waiter.wait(future.done, timeout, "the answer to a blocking call")
+        return future.result(0)
+
+    def pause(self, name: str, then: Callable[[], object] = lambda: None) -> None:
+        """Stand on the agenda until chosen; ``then`` is called on the thread of the test."""
+        self._stand(self.agenda.add, name, then)
+
+    def on_test(self, call: Callable[[], T]) -> T:
+        """Have the thread of the test call this, at once: choices are drawn there."""
+        if self.current() is None:
+            return call()
+        answer: list[T] = []
+        self._stand(self.agenda.first, "", lambda: answer.append(call()))
+        return answer[0]
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass for the calling thread."""
+        Waiter(self).wait(lambda: False, seconds, "time")
+
+    def _stand(self, add: Callable[[Entry], object], name: str, then: Callable[[], object]) -> None:
+        thread, chosen = self.current(), list[bool]()
+
+        def choose() -> None:
+            then()
+            chosen.append(True)
+            if thread is not None:
+                self.run(thread)
+
+        add(Entry(name, choose))
+        if thread is None:
+            self.agenda.pump(lambda: chosen, None, name)
+        else:
+            thread.stand_by(lambda: chosen)
+
+    def abandon(self) -> None:
+        """The process has crashed: end every thread where it stands."""
+        self.abandoned = True
+        for thread in list(self._running):
+            self.run(thread)
+        for loop in self._loops:
+            if not loop.is_closed():  # its thread had not begun yet
+                loop.run_forever()
+                loop.close()
+
+    # Between the thread of the test and the others
+
+    def current(self) -> "SimulatedThread | None":
+        """The thread that calls; None when it is the one of the test."""
+        thread = threading.current_thread()
+        return thread if isinstance(thread, SimulatedThread) else None
+
+    def run(self, thread: "SimulatedThread") -> None:
+        """Let a thread run until it waits or ends; what it raises goes to the test."""
+        if thread.over:
+            return
+        thread.baton.give()
+        self.test.take_soon()
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    def started(self, thread: "SimulatedThread") -> None:
+        """A thread is there, and will run when it is chosen."""
+        self._running.append(thread)
+        self.agenda.add(Entry(thread.name, lambda: self.run(thread)))
+
+    def ended(self, thread: "SimulatedThread", failure: BaseException | None) -> None:
+        """A thread has ended."""
+        self._running.remove(thread)
+        self._failure = failure
+        self.test.give()
+
+
+class SimulatedThread(threading.Thread):
+    """A thread that runs when the agenda chooses it."""
+
+    def __init__(self, threads: SimulatedThreads, run: Callable[[], object], name: str) -> None:
+        super().__init__(name=name, daemon=True)
+        self._threads, self._call = threads, run
+        self._ended: list[Waiter] = []
+        self.baton = Baton()
+        self.over = False
+        """Whether it has ended."""
+
+    def start(self) -> None:
+        """See `threading.Thread.start`. Its first step comes when it is chosen; in a crashed process, never."""
+        if self._threads.abandoned:
+            return
+        super().start()
+        self._threads.started(self)
+
+    def run(self) -> None:
+        """See `threading.Thread.run`."""
+        self.baton.take()
+        failure: BaseException | None = None
+        try:
+            if not self._threads.abandoned:
+                with one_of(self._threads):
+                    self._call()
+        except Abandoned:
+            pass
+        except BaseException as error:
+            failure = error
+        self.over = True
+        for waiter in self._ended:
+            waiter.wake()
+        self._threads.ended(self, failure)
+
+    def join(self, timeout: float | None = None) -> None:
+        """See `threading.Thread.join`."""
+        if not self.over and self.ident is not None:
+            waiter = Waiter(self._threads)
+            self._ended.append(waiter)
+            waiter.wait(lambda: self.over, timeout, f"the end of {self.name}")
+
+    def stand_by(self, done: Callable[[], object]) -> None:
+        """Hand over until it is done."""
+        while not done():
+            self.block()
+
+    def block(self) -> None:
+        """Hand over, and go on when chosen. Raises `Abandoned` when the process has crashed."""
+        if not self._threads.abandoned:
+            self._threads.test.give()
+            self.baton.take()
+        if self._threads.abandoned:
+            raise Abandoned
+
+
+class Waiter:
+    """One wait of one thread."""
+
+    __slots__ = ("_thread", "_threads", "_woken")
+
+    def __init__(self, threads: SimulatedThreads) -> None:
+        self._threads = threads
+        self._thread = threads.current()
+        self._woken = False
+
+    def wake(self) -> None:
+        """Let the thread look again, when it is chosen."""
+        thread = self._thread
+        if thread is not None and not self._woken:
+            self._woken = True
+            self._threads.agenda.add(Entry(thread.name, lambda: self._threads.run(thread)))
+
+    def wait(self, done: Callable[[], object], timeout: float | None, what: str) -> bool:
+        """Return once it is done, or so many seconds have passed; whether it is done."""
+        if self._threads.abandoned:
+            raise Abandoned
+        if self._thread is None:
+            return self._threads.agenda.pump(done, timeout, what)
+        agenda = self._threads.agenda
+        due = None if timeout is None else agenda.clock.monotonic() + timeout
+        timer = None if due is None else agenda.at(due, self.wake)
+        while not done():
+            if due is not None and agenda.clock.monotonic() >= due:
+                return False
+            self._woken = False
+            self._thread.block()
+        if timer is not None:
+            timer.cancelled = True
+        return True
+
+
+class SimulatedCondition:
+    """A `Condition` of a simulation."""
+
+    def __init__(self, threads: SimulatedThreads) -> None:
+        self._threads = threads
+        self._waiters: deque[Waiter] = deque()
+
+    def __enter__(self) -> bool:
+        return True
+
+    def __exit__(self, *error: Any) -> None:
+        pass
+
+    def wait_for(self, predicate: Callable[[], object], timeout: float | None = None) -> object:
+        """See `Condition.wait_for`."""
+        if not (holds := predicate()):
+            waiter = Waiter(self._threads)
+            self._waiters.append(waiter)
+            try:
+                waiter.wait(predicate, timeout, "a condition")
+            finally:
+                self._waiters.remove(waiter)
+            holds = predicate()
+        return holds
+
+    def notify(self, n: int = 1) -> None:
+        """See `Condition.notify`."""
+        for waiter in list(self._waiters)[:n]:
+            waiter.wake()
+
+    def notify_all(self) -> None:
+        """See `Condition.notify_all`."""
+        self.notify(len(self._waiters))
+
+
+class SimulatedQueue:
+    """A `Queue` of a simulation."""
+
+    def __init__(self, threads: SimulatedThreads) -> None:
+        self._items: deque[Any] = deque()
+        self._changed = SimulatedCondition(threads)
+
+    def put(self, item: Any) -> None:
+        """See `Queue.put`."""
+        self._items.append(item)
+        self._changed.notify()
+
+    def get(self, *, timeout: float | None = None) -> Any:
+        """See `Queue.get`."""
+        if not self._changed.wait_for(lambda: bool(self._items), timeout):
+            raise queue.Empty
+        return self._items.popleft()
+
+    def qsize(self) -> int:
+        """See `Queue.qsize`."""
+        return len(self._items)

@@ -1,0 +1,76 @@
+"""The trace: what happened in a simulation, step by step, and the story that it makes for a person.
+
+    run      an actor handles a message
+    commit   a transaction: the messages and mails that were written, and every other statement that changed rows
+    ask      a request leaves for a provider; `reply`, `tool`, `result` likewise what comes and goes outside
+    crash    the process ends where it stands; `open` begins the next one
+    time     the clock is turned
+
+Same choices, same trace, byte for byte: it holds no address, no time of the machine and no name of a thread that could
+differ. uuids stand in it as they are, and in the story as names.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ikigai_actors.registry import AgentRecord
+
+LENGTH = 80
+"""Lines of a story; what was before is counted."""
+
+_UUID = re.compile(r"(?<![\w-])[A-Za-z0-9][\w-]{21}(?![\w-])")
+
+
+class Line(NamedTuple):
+    """One thing that happened."""
+
+    kind: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.kind:<7} {self.text}"
+
+
+class Trace:
+    """What happened so far."""
+
+    def __init__(self) -> None:
+        self.lines: list[Line] = []
+
+    def note(self, kind: str, text: str) -> None:
+        """Something happened."""
+        self.lines.append(Line(kind, text))
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.lines))
+
+
+def story(lines: Sequence[Line], names: Mapping[str, str]) -> str:
+    """What happened, for a person: without the actors' single messages, and with names for uuids."""
+    told = [str(line) for line in lines if line.kind != "run"]
+    before = [] if len(told) <= LENGTH else [f"… {len(told) - LENGTH} lines before"]
+    return _UUID.sub(lambda found: names.get(found[0], found[0][:6]), "\n".join([*before, *told[-LENGTH:]]))
+
+
+def names_of(records: Sequence[AgentRecord]) -> dict[str, str]:
+    """How a story calls agents: by name, or by the beginning of the uuid; agent 0 is ``root``."""
+    return {record.uuid: "root" if record.parent_uuid is None else record.name or record.uuid[:6] for record in records}
+
+
+def tree(records: Sequence[AgentRecord]) -> str:
+    """The tree of agents, children under their supervisors, the dead too."""
+    names, below = names_of(records), dict[str | None, list[AgentRecord]]()
+    for record in records:
+        below.setdefault(record.supervisor_uuid, []).append(record)
+
+    def lines(above: str | None, indent: str) -> list[str]:
+        drawn = []
+        for record in below.get(above, ()):
+            turn = ", in a turn" if record.turn else ""
+            why = f": {record.exit_reason}" if record.exit_reason else ""
+            drawn.append(f"{indent}{names[record.uuid]} ({record.status}{turn}{why})")
+            drawn += lines(record.uuid, indent + "  ")
+        return drawn
+
+    return "\n".join(lines(None, ""))

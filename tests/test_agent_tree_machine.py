@@ -1,0 +1,107 @@
+"""The machine of the kit over our own runtime: programs that Hypothesis makes up, and the invariants it must keep."""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from ikigai_actors.testing import AgentTreeMachine, Broken
+from ikigai_actors.testing.faults import NONE
+from ikigai_actors.testing.ledger import check_wait
+from ikigai_actors.testing.oracle import CopyingOracle
+from ikigai_actors.testing.schedule import PLAIN
+from ikigai_actors.testing.store import Ran, Written
+from ikigai_actors.waits import Found
+
+FAST = settings(
+    max_examples=40,
+    stateful_step_count=20,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)
+"""The same programs each time: the suite is no place to meet a new one."""
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Faults are planned here: nobody wants to read of each."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def test_made_up_programs_keep_every_invariant() -> None:
+    run_state_machine_as_test(AgentTreeMachine, settings=FAST)
+
+
+@pytest.fixture
+def machine() -> Iterator[AgentTreeMachine]:
+    """One that has begun, to take rules by hand."""
+    made = AgentTreeMachine()
+    made.begin(schedule=PLAIN, misfortunes=NONE)
+    yield made
+    made.teardown()
+
+
+def test_the_crash_of_an_agent_leads_to_a_restart_and_the_prompt_is_answered(machine: AgentTreeMachine) -> None:
+    machine.fork(who=0, prompt=None, reply="ok")
+    machine.crash_agent(who=1, times=1)
+    [answer] = machine.ledger.open
+    machine.comes_to_rest()
+    assert answer.get().text == "ok"
+    assert [line.text for line in machine.world.trace.lines if "add_restart" in line.text]
+
+
+def test_an_agent_that_crashes_again_and_again_leaves_a_tree_that_keeps_every_invariant(
+    machine: AgentTreeMachine,
+) -> None:
+    machine.fork(who=0, prompt=None, reply="ok")
+    machine.fork(who=1, prompt=None, reply="ok")
+    for _ in range(3):
+        machine.crash_agent(who=2, times=4)
+        machine.comes_to_rest()
+        machine.what_was_acknowledged_is_there()
+    assert sum("add_restart" in line.text for line in machine.world.trace.lines) > 3
+
+
+def test_a_wait_ends_with_what_has_happened(machine: AgentTreeMachine) -> None:
+    machine.fork(who=0, prompt="go", reply="ok")
+    machine.send(sender=1, recipient=0, body="done")
+    machine.kill(who=1, spread=False)
+    began = machine.world.clock.monotonic()
+    machine.wait(who=0, others=[1], seconds=600)
+    machine.wait(who=0, others=None, seconds=5)
+    assert machine.world.clock.monotonic() == began
+
+
+@pytest.mark.parametrize("found", [Found.MAIL, Found.DEAD, Found.UNKNOWN, Found.TIMEOUT])
+def test_a_false_end_of_a_wait_is_found(machine: AgentTreeMachine, found: Found) -> None:
+    machine.fork(who=0, prompt=None, reply="ok")
+    machine.comes_to_rest()
+    machine.world.sleep(60)
+    root, child = machine.agent(0), machine.agent(1)
+    with pytest.raises(Broken, match="wait: "):
+        check_wait(machine.system, root, [child], {child: found}, machine.world.clock.now_ms())
+
+
+def message(agent: str, position: int, kind: str = "user", data: str = "{}") -> Written:
+    return Written("messages", (agent, position, kind, "x", data, 1))
+
+
+def test_the_copying_oracle_copies_at_a_fork_and_applies_clears_and_rewinds_as_they_come() -> None:
+    oracle = CopyingOracle()
+    oracle.committed([message("a", 1), message("a", 2, "mark"), message("a", 3)])
+    oracle.committed([Ran("register", {"uuid": "b", "parent": "a"}), message("b", 4, "fork"), message("a", 4, "fork")])
+    oracle.committed([message("b", 5, "rewind", '{"mark": 2}'), message("a", 5, "clear"), message("a", 6)])
+    assert oracle.histories["a"].visible == [6]
+    assert oracle.histories["b"].visible == [1, 2, 5]
+
+
+def test_an_invariant_that_does_not_hold_is_named(machine: AgentTreeMachine) -> None:
+    machine.work.runs["7"] = 2
+    with pytest.raises(Broken, match="once: work ran again for call 7"):
+        machine.look_at_work()
