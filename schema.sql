@@ -71,6 +71,10 @@ CREATE UNIQUE INDEX agents_name ON agents (name) WHERE name IS NOT NULL AND stat
 -- Children, descendants and orphans are found by supervisor; the lineage is walked by primary key.
 CREATE INDEX agents_supervisor ON agents (supervisor_uuid);
 
+-- Those that live and do not run, and who died since some time: looked for whenever another process has sent a signal.
+CREATE INDEX agents_paused ON agents (status) WHERE status = 'stopped' OR status = 'terminating';
+CREATE INDEX agents_ended ON agents (ended_at) WHERE ended_at IS NOT NULL;
+
 -- Logs. Only its owner appends to an agent's log. A child's first id is its fork_message_id + 1, without holes, so the
 -- primary key refuses a second writer. An ordinary table: clustered by its key, SQLite appends three times slower.
 CREATE TABLE messages (

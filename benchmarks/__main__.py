@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from benchmarks import actors, cache, cascade, fork, journal, keyboard, machine, mail, replay, streams
+from benchmarks import actors, cache, cascade, fork, journal, keyboard, machine, mail, replay, signals, streams
 from benchmarks.places import Place, open_places
 from benchmarks.table import Table
 
@@ -20,6 +20,7 @@ BENCHMARKS: dict[str, Callable[[list[Place], bool], Iterator[Table]]] = {
     "mail": mail.run,
     "keyboard": keyboard.run,
     "cascade": cascade.run,
+    "signals": signals.run,
 }
 
 

@@ -90,7 +90,7 @@ class AgentActor(Performer):
                 self._epitaph = message.epitaph
                 self._stop()
             case Cut():
-                self._leave_remains(None)
+                self._leave_remains(self._errands.crash(self.state.request))
                 self._stop()
                 message.done.settle(None)
             case NewMail():
@@ -160,7 +160,7 @@ class AgentActor(Performer):
 
     def exit(self) -> None:
         """See `Performer.exit`."""
-        self._leave_remains(Exit.NORMAL)
+        self._leave_remains(end=Exit.NORMAL)
         self._stop()
 
     def _go_on(self) -> None:
@@ -306,15 +306,16 @@ class AgentActor(Performer):
     def on_death(self, reason: BaseException | None) -> None:
         """Nobody is left waiting for an agent that acts no more; one that crashed is the business of its supervisor."""
         if reason is not None:
-            self._leave_remains(Exit.CRASH, f"{type(reason).__name__}: {reason}")
+            self._leave_remains(reason)
         self._end(self._gone())
 
     def _gone(self) -> ActorGone:
         uuid = self.state.uuid
         return ActorGone(self._epitaph or f"Agent {uuid} acts no more on this host.", uuid)
 
-    def _leave_remains(self, end: Exit | None, why: str = "") -> None:
+    def _leave_remains(self, error: BaseException | None = None, end: Exit | None = None) -> None:
         """Have the agent made anew, with all who wait. Whether a unit in flight came true is not known here."""
+        end, why = (Exit.CRASH, f"{type(error).__name__}: {error}") if error is not None else (end, "")
         callers = tuple(self._callers(self._step))
         state, waiting = self.state, (*self._forks, *self._later)
         self._become(replace(state, callers=()))

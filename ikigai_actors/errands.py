@@ -26,11 +26,12 @@ from ikigai_actors.waits import Answers, Found, Ticket, Wait
 class Errands:
     """The errands of one agent."""
 
-    __slots__ = ("_call", "_inbox", "_name", "_runs", "_runtime", "_uuid")
+    __slots__ = ("_call", "_crash", "_inbox", "_name", "_runs", "_runtime", "_uuid")
 
     def __init__(self, runtime: Runtime, inbox: Inbox, uuid: str, name: str | None) -> None:
         self._runtime, self._inbox, self._uuid, self._name = runtime, inbox, uuid, name
         self._call: Call | None = None
+        self._crash: Crashed | None = None
         self._runs: dict[str, ToolRun | Ticket] | None = None
 
     @property
@@ -72,9 +73,15 @@ class Errands:
                 case Exit():
                     inbox.put_urgent(on.Exited(request, storable(answer.result)))
                 case Crash():
-                    inbox.put_urgent(Crashed(request, answer.error))
+                    self._crash = Crashed(request, answer.error)
+                    inbox.put_urgent(self._crash)
 
         self._call = self._runtime.outside.ask_model(provider, question, self._runtime.handle(uuid), on_delta, on_reply)
+
+    def crash(self, request: int) -> Exception | None:
+        """What the agent's own code failed with as it answered this request, though nobody has looked at it yet."""
+        crash = self._crash
+        return crash.error if crash is not None and crash.request == request and self.asking else None
 
     def answered(self) -> None:
         """The model request is over."""

@@ -238,11 +238,11 @@ class Keeper:
 
     def _watch_deadlines(self) -> None:
         now = self._clock.now_ms()
-        for record in self._read(lambda tx: registry.every(tx, Status.TERMINATING.value)):
-            deadline = now if record.deadline is None else record.deadline
-            if self._expected.get(record.uuid) != deadline:
-                self._expected[record.uuid] = deadline
-                self._at(max(0, deadline - now) / 1000, partial(self._end, record.uuid))
+        for uuid, until in self._read(lambda tx: tx.run("deadlines")):
+            deadline = now if until is None else until
+            if self._expected.get(uuid) != deadline:
+                self._expected[uuid] = deadline
+                self._at(max(0, deadline - now) / 1000, partial(self._end, uuid))
 
     def _end(self, uuid: str) -> None:
         """The time of an agent that terminates is over."""

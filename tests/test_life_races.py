@@ -4,19 +4,17 @@ Nobody escapes, nobody acts after its death, and whoever asked learns who won.
 """
 
 import threading
-from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 
 import pytest
 
 from ikigai_actors import (
     ActorSystem,
     AgentDead,
-    AgentRef,
     BadInput,
     FunctionProvider,
-    Reply,
     Request,
     Signal,
     TurnInterrupted,
@@ -27,92 +25,17 @@ from ikigai_actors.journal import Committed, Verdict
 from ikigai_actors.mailbox import Send
 from ikigai_actors.registry import every
 from ikigai_actors.restarts import AdoptChild
-from ikigai_actors.shell import client
 from ikigai_actors.signalling import SendSignal
-from tests.calling import calling
-from tests.databases import eventually, printed, python
 from tests.gate import DEADLINE
 from tests.races import meet
+from tests.test_cascades import Kill, by_another_connection, by_handle
 from tests.test_races import ROUNDS, Arena, arena  # noqa: F401  # a fixture
-from tests.trees import append, fork, ids, record
-
-STORMS = 5
-"""Cascades into a tree that grows."""
-
-KILL_ELSEWHERE = """
-    import sys
-    from ikigai_actors import Signal
-    from ikigai_actors.shell import client
-    print(client.signal(*sys.argv[1:], Signal.KILL, cascade=True, reason="", grace=1))
-"""
-
-
-def multiply(request: Request) -> Reply:
-    """Every agent forks two children at each step, which do the same."""
-    return calling(*[("fork", {"prompt": "go"})] * 2)
-
-
-def by_handle(database: str, top: AgentRef) -> None:
-    top.kill(cascade=True)
-
-
-def by_another_connection(database: str, top: AgentRef) -> None:
-    client.signal(database, top.uuid, Signal.KILL, cascade=True, reason="", grace=1)
-
-
-def by_another_process(database: str, top: AgentRef) -> None:
-    assert "dead" in printed(python(KILL_ELSEWHERE, database, top.uuid))
-
-
-@pytest.mark.parametrize("kill", [by_handle, by_another_connection, by_another_process])
-def test_no_descendant_escapes_a_cascade_while_all_of_them_fork(
-    durable: str, kill: Callable[[str, AgentRef], None]
-) -> None:
-    with ActorSystem.open(durable, provider=FunctionProvider(multiply, "brood")) as system:
-        for number in range(STORMS):
-            top = system.root.fork("go")
-            eventually(lambda most=20 + 10 * number: len(system.agents("running")) > most, "the brood")  # type: ignore[misc]
-            kill(durable, top)
-            left = system.store.read(lambda tx: (every(tx), tx.run("counts")))
-            assert [agent.uuid for agent in left[0] if agent.living] == [system.root.uuid]
-            eventually(lambda: (one := system.statistics()).agents == 1 and one.working == 0, "the end of all actors")
-            assert system.store.read(lambda tx: (every(tx), tx.run("counts"))) == left
-        dead = {agent.uuid for agent in system.agents("dead")}
-        reported = Counter(mail.sender for mail in system.root.read_mail())
-        assert reported == Counter(dead)
-        assert system.root.fork(name="later").record.living  # nobody holds a lock
-        assert fsck.check(system.store) == []
+from tests.trees import append, ids, record
 
 
 def refusal(verdict: Verdict) -> type[Exception] | None:
     """The type of a unit's refusal, or None when it was committed."""
     return None if isinstance(verdict, Committed) else type(verdict.error)
-
-
-def test_no_child_escapes_a_cascade_from_another_writer(arena: Arena) -> None:  # noqa: F811
-    trees = [(f"top {number}", f"middle {number}", f"leaf {number}") for number in range(ROUNDS)]
-    for top, middle, _ in trees:
-        arena.add((top, "root"), (middle, top))
-    arena.start()
-    outcomes = set()
-    for number, (top, middle, leaf) in enumerate(trees):
-        birth, kill = fork(middle, leaf), SendSignal(top, Signal.KILL, 9, spread=True)
-        if number % 3 == 0:
-            born, killed = meet(arena.one, birth, arena.other, kill, arena.waits)
-        elif number % 3 == 1:
-            killed, born = meet(arena.other, kill, arena.one, birth, arena.waits)
-        else:
-            answers = (arena.one.submit(birth), arena.other.submit(kill))
-            born, killed = (answer() for answer in answers)
-        assert isinstance(killed, Committed)
-        outcomes.add(isinstance(born, Committed))
-        family = {middle, top, leaf} if isinstance(born, Committed) else {middle, top}
-        assert set(killed.value.dead) == family
-        assert {one.uuid for one in arena.store.read(every) if one.uuid.endswith(f" {number}")} == family
-        assert all(record(arena.store, uuid).status == "dead" for uuid in family)
-    assert outcomes == {True, False}
-    assert arena.one.store.runs == arena.one.journal.statistics().batches  # nothing had to run again: no deadlock
-    assert arena.other.store.runs == arena.other.journal.statistics().batches
 
 
 def test_of_two_crossed_adoptions_one_is_refused(arena: Arena) -> None:  # noqa: F811
@@ -204,17 +127,17 @@ def race(first: Callable[[], object], second: Callable[[], object], swap: bool) 
 
 @pytest.mark.parametrize("kill", [by_handle, by_another_connection])
 def test_of_a_kill_and_a_reply_one_wins_and_the_caller_learns_which(
-    durable: str, kill: Callable[[str, AgentRef], None]
+    durable: str, kill: Callable[[str], AbstractContextManager[Kill]]
 ) -> None:
     finish = Finish()
-    with ActorSystem.open(durable, provider=FunctionProvider(finish, "finish")) as system:
+    with ActorSystem.open(durable, provider=FunctionProvider(finish, "finish")) as system, kill(durable) as end:
         for number in range(ROUNDS):
             finish.asked.clear()
             finish.go.clear()
             child = system.root.fork()
             answer = child.prompt("go")
             assert finish.asked.wait(DEADLINE)
-            race(finish.go.set, lambda child=child: kill(durable, child), swap=number % 2 == 0)  # type: ignore[misc]
+            race(finish.go.set, lambda child=child: end(child), swap=number % 2 == 0)  # type: ignore[misc]
             said = [message.content for message in child.history() if message.kind == "assistant"]
             assert child.record.turn == 0
             try:

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from ikigai_actors import ActorSystem
+from ikigai_actors import ActorSystem, Signal
+from ikigai_actors.shell import client
 from tests.databases import eventually
 from tests.gate import DEADLINE, Gate
 from tests.program import Program, run
@@ -37,6 +38,48 @@ def test_the_commands_of_the_shell_stop_continue_kill_and_finish(session: Sessio
     assert "agent 0" in protected
     assert "'fly' is not one of" in flying
     assert "No agent is named 'nobody'" in nobody
+
+
+def test_kill_and_signal_alone_mean_the_current_agent(session: Session) -> None:
+    printed = session("/fork --name a", "/fork --name b", "/signal stop", "/signal cont", "/kill", "/signal stop")
+    _, a, b = (record.uuid[:6] for record in session.system.agents())
+    assert printed[2:7] == [
+        f"STOP sent to b ({b}): stopped",
+        f"CONT sent to b ({b}): idle",
+        f"b ({b}) is dead",
+        "b is dead (KILL by a person): now with a",
+        f"STOP sent to a ({a}): stopped",
+    ]
+
+
+def test_who_dies_while_a_person_is_with_it_is_left_for_the_nearest_living_one_above(session: Session) -> None:
+    def kill_both() -> None:
+        system = session.system
+        client.signal(system.store.location, "a", Signal.KILL, cascade=True, reason="from outside", grace=0)
+        eventually(lambda: system.statistics().agents == 1, "the end of both")
+
+    printed = session("/fork --name a", "/fork --name b", kill_both, "who is there?", "/agents")
+    root = session.system.root.uuid[:6]
+    assert printed[2:4] == [
+        "error: Agent b is dead: from outside.",  # what was typed for one agent is not given to another
+        f"b is dead (from outside): now with {root}",
+    ]
+    assert printed[-2:] == [f"* {root}  idle  0 inherited + 1 own, 2 unread", "1 running, 2 dead"]
+
+
+def test_an_orphan_is_marked_until_somebody_adopts_it(session: Session) -> None:
+    root = session.system.root.uuid
+    dying = ["/fork --name a", "/orphans continue", "/fork --name kid", "/kill a"]
+    printed = session(*dying, "/agents", f"/switch {root}", "/adopt kid", "/agents")
+    shown = [line for line in printed if " kid " in line and "own" in line]
+    assert [line.endswith(", orphan") for line in shown] == [True, False]
+
+
+def test_supervise_alone_shows_the_settings(session: Session) -> None:
+    printed = session("/supervise", "/supervise --intensity 9", "/supervise")
+    assert [line.split(": ")[1] for line in printed] == [
+        "one_for_one, 3 restarts in 600 s", *["one_for_one, 9 restarts in 600 s"] * 2,
+    ]  # fmt: skip
 
 
 def test_finish_adopt_orphans_and_supervise(session: Session) -> None:

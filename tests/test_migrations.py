@@ -11,7 +11,7 @@ import pytest
 from ikigai_actors import registry
 from ikigai_actors.errors import StoreError, StoreUnusable
 from ikigai_actors.store import Row, Store, Transaction, open_store
-from ikigai_actors.store.migrations import Migration, ensure_schema, migrate, require_schema, schema_version
+from ikigai_actors.store.migrations import Migration, ensure_schema, migrate, newest, require_schema, schema_version
 from ikigai_actors.store.queries import split
 from tests.databases import DEADLINE, printed, python, sql, tables
 
@@ -51,7 +51,7 @@ def test_somebody_elses_table_of_versions_is_refused(durable: str) -> None:
 def test_a_newer_database_is_refused_with_both_versions(store: Store) -> None:
     store.write(lambda tx: tx.run("set_schema_version", version=99))
     for look in (ensure_schema, migrate, require_schema):
-        with pytest.raises(StoreUnusable, match="version 99, this ikigai knows 3: upgrade ikigai"):
+        with pytest.raises(StoreUnusable, match=f"version 99, this ikigai knows {newest()}: upgrade ikigai"):
             look(store)
 
 
@@ -62,28 +62,32 @@ def test_a_client_refuses_an_empty_and_an_older_database(database: str) -> None:
     with pytest.raises(StoreUnusable, match="empty"):
         migrate(store)
     ensure_schema(store)
-    with pytest.raises(StoreUnusable, match="has version 3, this ikigai needs 5"):
+    with pytest.raises(StoreUnusable, match=f"has version {newest()}, this ikigai needs {LAST}"):
         require_schema(store, STEPS)
     store.close()
 
 
+LAST = newest() + 2
+
 STEPS = (
-    Migration(5, "INSERT INTO t (x) VALUES (';') -- after 4; not before\n; INSERT INTO t (x) VALUES ('b')"),
-    Migration(4, "-- a semicolon; in a comment\nCREATE TABLE t (x TEXT);"),
+    Migration(LAST, "INSERT INTO t (x) VALUES (';') -- after the other; not before\n; INSERT INTO t (x) VALUES ('b')"),
+    Migration(LAST - 1, "-- a semicolon; in a comment\nCREATE TABLE t (x TEXT);"),
 )
 
 
 def test_migrations_run_in_order_and_once(store: Store) -> None:
-    assert migrate(store, STEPS) == migrate(store, STEPS) == 5
-    assert schema_version(store) == 5
+    assert migrate(store, STEPS) == migrate(store, STEPS) == LAST
+    assert schema_version(store) == LAST
     assert set(store.read(lambda tx: sql(tx, "SELECT x FROM t"))) == {(";",), ("b",)}
 
 
 def test_a_migration_that_fails_leaves_the_database_as_the_one_before_left_it(store: Store) -> None:
-    bad = Migration(6, "CREATE TABLE u (x TEXT); INSERT INTO t (x) VALUES ('c'); INSERT INTO missing VALUES (1);")
+    bad = Migration(
+        LAST + 1, "CREATE TABLE u (x TEXT); INSERT INTO t (x) VALUES ('c'); INSERT INTO missing VALUES (1);"
+    )
     with pytest.raises(StoreError, match="missing"):
         migrate(store, (*STEPS, bad))
-    assert schema_version(store) == 5
+    assert schema_version(store) == LAST
     assert len(store.read(lambda tx: sql(tx, "SELECT x FROM t"))) == 2
     assert "u" not in tables(store)
 
@@ -98,7 +102,7 @@ def test_two_threads_that_migrate_at_once_do_it_once(durable: str) -> None:
         return migrate(store, STEPS)
 
     with ThreadPoolExecutor(2) as threads:
-        assert list(threads.map(run, stores, timeout=DEADLINE)) == [5, 5]
+        assert list(threads.map(run, stores, timeout=DEADLINE)) == [LAST, LAST]
     assert len(stores[0].read(lambda tx: sql(tx, "SELECT x FROM t"))) == 2
     for store in stores:
         store.close()
@@ -119,7 +123,7 @@ def test_processes_that_make_the_schema_at_once_make_it_once(durable: str) -> No
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    assert [printed(process) for process in processes] == ["3 [(0,)]"] * 3
+    assert [printed(process) for process in processes] == [f"{newest()} [(0,)]"] * 3
 
 
 def shape(store: Store) -> set[Row]:

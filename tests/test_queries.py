@@ -11,6 +11,7 @@ from ikigai_actors.store import Store, open_store, queries
 from ikigai_actors.store.migrations import ensure_schema, schema_script
 from ikigai_actors.store.queries import parse, split, to_postgres, to_sqlite
 from tests.conftest import NewDatabase
+from tests.databases import sql
 
 
 def test_parameters_are_written_as_each_driver_wants_them() -> None:
@@ -122,3 +123,21 @@ def test_postgresql_understands_every_statement(new_postgres: NewDatabase) -> No
             return connection.execute(f"EXPLAIN {statement}".encode(), nothing(statement, r"%\((\w+)\)s")).fetchall()
 
         assert complaints(explain, psycopg.Error) == {}
+
+
+FOUND_AT_ONCE = ("new_signals", "standings", "deadlines", "new_prompts")
+"""What is looked for whenever another process has committed something: however many agents there are."""
+
+
+@pytest.mark.parametrize("name", FOUND_AT_ONCE)
+def test_what_other_processes_did_is_found_by_indexes(durable: str, name: str) -> None:
+    store: Store = open_store(made(durable))
+    statement = queries.query(name).replace(":since", "5")
+    if store.location.startswith("postgres"):
+        # Of empty tables the planner likes to read all; if an index did not apply it would do so even now.
+        plan = store.read(lambda tx: (sql(tx, "SET LOCAL enable_seqscan = off"), sql(tx, f"EXPLAIN {statement}"))[1])
+        assert [line for (line,) in plan if "Seq Scan" in line] == []
+    else:
+        steps = [row[3] for row in store.read(lambda tx: sql(tx, f"EXPLAIN QUERY PLAN {statement}"))]
+        assert [step for step in steps if step.startswith("SCAN") and "USING INDEX" not in step] == []
+    store.close()

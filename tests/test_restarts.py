@@ -6,10 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from ikigai_actors import ActorSystem, AgentDead, AgentRef, FunctionProvider, ProviderError, Request
+from ikigai_actors import ActorSystem, AgentDead, AgentRef, FunctionProvider, ProviderError, Reply, Request, tool
 from ikigai_actors.messages import Kind
+from ikigai_actors.store import open_store
+from tests.calling import calling
 from tests.databases import eventually
 from tests.gate import DEADLINE
+from tests.trial import Withholding, open_on
 
 
 class Worker:
@@ -201,6 +204,31 @@ def test_what_waited_for_the_end_of_the_turn_is_done_after_a_restart(database: s
         assert isinstance(mark.get(timeout=DEADLINE), int)
 
 
+@tool
+def double(number: int) -> int:
+    """Double a number."""
+    return 2 * number
+
+
+def test_a_code_driven_agent_with_tools_goes_on_with_its_calls_after_a_crash(database: str) -> None:
+    crashes = Counter[str]()
+
+    def work(request: Request) -> Reply | str:
+        given = [block for block in request.messages[-1]["content"] if block["type"] == "tool_result"]
+        if not given:
+            return calling(("double", {"number": 21}))
+        crashes["now"] += 1
+        if crashes["now"] == 1:
+            raise LookupError("with the result in hand")
+        return f"it is {given[0]['content']}"
+
+    with ActorSystem.open(database, provider=FunctionProvider(work, "code"), tools=[double]) as system:
+        child = system.root.fork()
+        assert child.prompt("go").get(timeout=DEADLINE).text == "it is 42"
+        kinds = [message.kind for message in child.history()]
+        assert kinds == ["fork", "user", "assistant", "tool_call", "tool_result", "assistant"]
+
+
 SETTINGS: list[tuple[dict[str, object], str]] = [
     ({}, "got none"),
     ({"strategy": "all_for_one"}, "strategy"),
@@ -216,3 +244,37 @@ def test_settings_of_supervision_that_make_no_sense_are_refused(settings: dict[s
         supervise: Callable[..., None] = system.root.supervise
         with pytest.raises(ValueError, match=told):
             supervise(**settings)
+
+
+def test_a_crash_whose_report_is_overtaken_by_a_siblings_restart_counts_for_its_turn(durable: str) -> None:
+    """a fails just as it is to be cut: it has its second attempt, and no third one."""
+    runs, stumble, fail = Counter[str](), threading.Event(), threading.Event()
+
+    def work(request: Request) -> str:
+        name = str(request.name)
+        runs[name] += 1
+        if (name, runs[name]) == ("b", 1):
+            assert stumble.wait(DEADLINE)
+            raise LookupError("b stumbles")
+        if name == "a":
+            assert fail.wait(DEADLINE)
+            raise LookupError("a fails")
+        return "done"
+
+    dispatcher = Withholding()
+    with open_on(open_store(durable), work, lambda _: dispatcher) as system:
+        boss = system.root.fork()
+        boss.supervise(strategy="one_for_all")
+        a, b = (boss.fork(name=name) for name in "ab")
+        answers = [agent.prompt("go") for agent in (a, b)]
+        eventually(lambda: runs["a"] and runs["b"] and not system.actor(a.uuid).actor_inbox.scheduled, "both at work")
+        actor = system.actor(a.uuid)
+        dispatcher.withhold(actor)
+        stumble.set()
+        eventually(lambda: len(actor.actor_inbox) == 1, "the cut")
+        fail.set()
+        eventually(lambda: len(actor.actor_inbox) == 2, "the report")
+        dispatcher.let_go()
+        with pytest.raises(ProviderError, match="crashed its agent 2 times"):
+            answers[0].get(timeout=DEADLINE)
+        assert (runs["a"], answers[1].get(timeout=DEADLINE).text) == (2, "done")

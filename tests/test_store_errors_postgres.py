@@ -10,12 +10,12 @@ import psycopg_pool
 import pytest
 
 from ikigai_actors.errors import CommitUnknown, StoreConflict, StoreError, StoreUnavailable, StoreUnusable
-from ikigai_actors.store import Store, Transaction, open_store, postgres_errors, postgres_transaction
+from ikigai_actors.store import Row, Store, Transaction, open_store, postgres_errors, postgres_transaction
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.postgres import PostgresStore
 from ikigai_actors.store.postgres_errors import PostgresErrors
 from tests.conftest import NewDatabase
-from tests.databases import Admin, backend, eventually, sql, tree_change, tree_version
+from tests.databases import Admin, add_agents, backend, eventually, sql, tree_change, tree_version
 from tests.wire import Wire, with_settings
 
 
@@ -146,6 +146,22 @@ def test_a_read_whose_connection_breaks_runs_again_once(server_store: Store, pos
 def test_a_writer_that_stands_still_in_a_transaction_is_thrown_out(server_store: Store) -> None:
     [(patience,)] = server_store.write(lambda tx: sql(tx, "SHOW idle_in_transaction_session_timeout"))
     assert patience == "5s"
+
+
+def test_a_writer_that_got_many_rows_may_think_about_them_for_longer(server_store: Store) -> None:
+    """The death of 100,000 agents is thought about for seconds, and for more where the machine is busy."""
+    ensure_schema(server_store)
+
+    def work(tx: Transaction) -> list[Row]:
+        add_agents(tx, root=None)
+        columns = "uuid, parent_uuid, supervisor_uuid, fork_message_id, status, created_at"
+        children = "SELECT 'a' || n, 'root', 'root', 0, 'running', 1 FROM generate_series(1, 6999) n"
+        sql(tx, f"INSERT INTO agents ({columns}) {children}")
+        assert len(tx.run("living")) == 7000
+        return sql(tx, "SHOW idle_in_transaction_session_timeout")
+
+    assert server_store.write(work) == [("7s",)]
+    assert server_store.write(lambda tx: sql(tx, "SHOW idle_in_transaction_session_timeout")) == [("5s",)]
 
 
 @pytest.mark.parametrize("heard", [False, True])

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from ikigai_actors import Message
+from ikigai_actors import AgentRecord, Message, Signal
 from ikigai_actors.calls import FORK, PERHAPS_RUN
 from ikigai_actors.messages import Kind
 from tests.conftest import NewDatabase
@@ -18,7 +18,7 @@ from tests.torture.campaign import torture
 from tests.torture.kill import Aim, aim, fork_server, kill
 from tests.torture.script import IDEMPOTENT, ONCE, World, open_when_free
 from tests.torture.snapshot import NOTHING, Snapshot, take
-from tests.torture.victim import PATIENCE, Complaint, Forked, Heard, Report, Wrote, outcome
+from tests.torture.victim import PATIENCE, Bereft, Complaint, Died, Doomed, Forked, Heard, Report, Wrote, outcome
 
 KILLS = 6
 
@@ -58,6 +58,7 @@ class Life(NamedTuple):
     def faults(self) -> list[str]:
         """What the judge says, each violation as its first word."""
         found = [*judge.lost(self.reports, self.now), *judge.doubled(self.now), *judge.untrue(self.now, self.ran)]
+        found += judge.undead(NOTHING, self.reports, self.now)
         return sorted({fault.split(":")[0] for fault in found})
 
     def change(self, message: Message, instead: Message | None) -> "Life":
@@ -91,6 +92,15 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
             reports.append(outcome(0, root, prompt, partial(root.prompt(prompt).get, timeout=PATIENCE)))
         reports.append(Wrote(0, root.uuid, root.mark("here"), Kind.MARK, "here"))
         reports.append(Forked(0, root.uuid, root.fork("prompt 8").uuid, "prompt 8"))
+        top = root.fork()
+        kid = top.fork(on_orphan="continue")
+        grandchild = kid.fork()
+        heads = tuple((one.uuid, one.history(all=True)[-1].id) for one in (kid, top))
+        kid.kill(reason="first")
+        top.kill(reason="second")
+        reports += [Died(0, heads[:1], "first"), Died(0, heads[1:], "second"), Bereft(0, kid.uuid)]
+        grandchild.signal(Signal.TERM)
+        reports.append(Doomed(0, grandchild.uuid))
         while working := [system.handle(record.uuid) for record in system.agents() if record.turn]:
             reports += [outcome(0, agent, None, partial(agent.reply, PATIENCE)) for agent in working]
         now = take(system.store)
@@ -179,6 +189,54 @@ def heard_of_what_is_not_there(life: Life) -> Life:
     return life._replace(reports=[*life.reports, Heard(life.first(Kind.USER)._replace(id=10_000))])
 
 
+def dead_of(life: Life, reason: str) -> AgentRecord:
+    """Who died so."""
+    return next(record for record in life.now.records.values() if record.exit_reason == reason)
+
+
+def with_record(life: Life, record: AgentRecord) -> Life:
+    return life._replace(now=life.now._replace(records={**life.now.records, record.uuid: record}))
+
+
+def came_back(life: Life) -> Life:
+    return with_record(life, dead_of(life, "second")._replace(status="running"))
+
+
+def died_of_something_else(life: Life) -> Life:
+    return with_record(life, dead_of(life, "second")._replace(exit_reason="old age"))
+
+
+def wrote_after_its_death(life: Life) -> Life:
+    victim = dead_of(life, "second").uuid
+    late = Message(victim, 10_000, Kind.ASSISTANT, "I still live.", {}, 1)
+    return life._replace(now=life.now._replace(logs={**life.now.logs, victim: {**life.now.logs[victim], 10_000: late}}))
+
+
+def survived_a_term(life: Life) -> Life:
+    [uuid] = [report.agent for report in life.reports if isinstance(report, Doomed)]
+    return with_record(life, life.now.records[uuid]._replace(status="running"))
+
+
+def nobody_told(life: Life) -> Life:
+    return life._replace(now=life.now._replace(obituaries=life.now.obituaries[1:]))
+
+
+def told_twice(life: Life) -> Life:
+    return life._replace(now=life.now._replace(obituaries=life.now.obituaries + life.now.obituaries[:1]))
+
+
+def told_to_a_stranger(life: Life) -> Life:
+    stranger = next(report.child for report in life.reports if isinstance(report, Forked))
+    obituaries = tuple((stranger, uuid) for _, uuid in life.now.obituaries)
+    return life._replace(now=life.now._replace(obituaries=obituaries))
+
+
+def left_alone(life: Life) -> Life:
+    """The policy of the dead supervisor is another one than that which leaves orphans."""
+    lonely = next(report.child for report in life.reports if isinstance(report, Forked))
+    return with_record(life, life.now.records[lonely]._replace(supervisor_uuid=dead_of(life, "second").uuid))
+
+
 def complained(life: Life) -> Life:
     return life._replace(reports=[*life.reports, Complaint("something broke")])
 
@@ -200,6 +258,14 @@ def complained(life: Life) -> Life:
         (child_lost, "lost"),
         (childs_prompt_lost, "lost"),
         (heard_of_what_is_not_there, "lost"),
+        (came_back, "undead"),
+        (died_of_something_else, "undead"),
+        (wrote_after_its_death, "undead"),
+        (survived_a_term, "undead"),
+        (nobody_told, "undead"),
+        (told_twice, "undead"),
+        (told_to_a_stranger, "undead"),
+        (left_alone, "undead"),
         (complained, "complaint"),
     ],
 )
@@ -212,5 +278,9 @@ def test_the_judge_sees_logs_that_do_not_only_grow(life: Life) -> None:
     edited = life.change(message, message._replace(content="I never said that."))
     assert len(list(judge.altered(life.now, edited.now))) == 1
     assert len(list(judge.altered(life.now, life.change(message, None).now))) == 1
+    dead = dead_of(life, "second")
+    assert list(judge.undead(life.now, [], life.now)) == []
+    assert len(list(judge.undead(life.now, [], with_record(life, dead._replace(mailed=9)).now))) == 1
+    assert len(list(judge.undead(life.now, [], wrote_after_its_death(life).now))) == 1
     gone = list(judge.altered(life.now, NOTHING))
     assert len(gone) == len(life.now.records) + len(list(life.now.messages))

@@ -104,7 +104,16 @@ _PROMPTS = Migration(
     """,
 )
 
-MIGRATIONS: tuple[Migration, ...] = (_MAIL_AND_SUPERVISION, _PROMPTS)
+_STANDINGS = Migration(
+    4,
+    """
+    -- What a signal of another process has led to is found at once.
+    CREATE INDEX agents_paused ON agents (status) WHERE status = 'stopped' OR status = 'terminating';
+    CREATE INDEX agents_ended ON agents (ended_at) WHERE ended_at IS NOT NULL;
+    """,
+)
+
+MIGRATIONS: tuple[Migration, ...] = (_MAIL_AND_SUPERVISION, _PROMPTS, _STANDINGS)
 """All steps since version `FIRST`, in order."""
 
 _ATTEMPTS = 5

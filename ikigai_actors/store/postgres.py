@@ -27,7 +27,7 @@ from psycopg.pq import TransactionStatus
 from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.postgres_errors import Again, PostgresErrors, refuse_old
-from ikigai_actors.store.postgres_transaction import Connection, PostgresTransaction
+from ikigai_actors.store.postgres_transaction import IDLE_IN_TRANSACTION, Connection, PostgresTransaction
 from ikigai_actors.store.postgres_watch import ServerWatch
 
 T = TypeVar("T")
@@ -39,8 +39,6 @@ PATIENCE = 5.0
 """Seconds that a read waits for a connection."""
 
 _POOL_SIZE = 4
-_IDLE_IN_TRANSACTION = "5s"
-"""A writer that stands still in a transaction is thrown out by the server: its locks would stop every other host."""
 
 _SETTINGS: dict[str, Any] = {
     "fallback_application_name": "ikigai",
@@ -147,7 +145,7 @@ class _Session:
             raise self._errors.ours(error) from self._errors.cause(error)
         try:
             refuse_old(connection.info.server_version, self._errors.shown)
-            connection.execute(f"SET idle_in_transaction_session_timeout = '{_IDLE_IN_TRANSACTION}'".encode())
+            connection.execute(f"SET idle_in_transaction_session_timeout = {IDLE_IN_TRANSACTION}".encode())
             connection.autocommit = False
         except (StoreUnusable, psycopg.Error) as error:
             connection.close()

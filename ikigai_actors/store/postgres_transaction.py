@@ -8,7 +8,7 @@ from ikigai_actors.errors import StoreError
 from ikigai_actors.store.base import Row
 from ikigai_actors.store.postgres_errors import PostgresErrors
 from ikigai_actors.store.postgres_watch import CHANNEL
-from ikigai_actors.store.queries import Statement, as_array, for_postgres
+from ikigai_actors.store.queries import as_arrays, for_postgres
 from ikigai_actors.store.transaction import COLUMNS, BaseTransaction, Cursor, Parameters
 
 Connection = psycopg.Connection[Row]
@@ -16,6 +16,11 @@ Connection = psycopg.Connection[Row]
 
 DRIVER_ERRORS = (psycopg.Error, psycopg.Warning, UnicodeEncodeError, OverflowError)
 """What a call of psycopg may raise; the last two are values that PostgreSQL cannot hold."""
+
+IDLE_IN_TRANSACTION = 5_000
+"""A writer that stands still in a transaction is thrown out by the server: its locks would stop every other host.
+Milliseconds; and one for each row that it has to think about, when they are so many.
+"""
 
 _COPY = {name: f"COPY {name} ({', '.join(columns)}) FROM STDIN (FORMAT BINARY)" for name, columns in COLUMNS.items()}
 
@@ -41,13 +46,16 @@ class PostgresTransaction(BaseTransaction):
 
     def _run(self, query: str, parameters: Parameters) -> list[Row]:
         statement = for_postgres(query)
-        cursor = self._connection.execute(statement.sql.encode(), _real_lists(statement, parameters))
-        return cursor.fetchall() if cursor.description else []
+        cursor = self._connection.execute(statement.sql.encode(), as_arrays(statement, parameters))
+        rows = cursor.fetchall() if cursor.description else []
+        if len(rows) > IDLE_IN_TRANSACTION and not self._connection.read_only:
+            self._connection.execute(f"SET LOCAL idle_in_transaction_session_timeout = {len(rows)}".encode())
+        return rows
 
     def _run_many(self, query: str, parameters: list[Parameters]) -> None:
         statement = for_postgres(query)
         with self._connection.cursor() as cursor:
-            cursor.executemany(statement.sql.encode(), [_real_lists(statement, one) for one in parameters])
+            cursor.executemany(statement.sql.encode(), [as_arrays(statement, one) for one in parameters])
 
     def _notify(self) -> None:
         self._connection.execute(f"NOTIFY {CHANNEL}".encode())
@@ -82,9 +90,3 @@ class PostgresTransaction(BaseTransaction):
             for rows in batches:
                 for row in rows:
                     copy.write_row(row)
-
-
-def _real_lists(statement: Statement, parameters: Parameters) -> Parameters:
-    """Lists as PostgreSQL writes arrays: psycopg would look at the type of each element anew, 3 µs each."""
-    lists = {name: as_array(parameters[name]) for name in statement.lists if parameters.get(name) is not None}
-    return {**parameters, **lists} if lists else parameters

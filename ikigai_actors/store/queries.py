@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _NAME = re.compile(r"^-- name:[ \t]*(\w+)[ \t]*$", re.MULTILINE)
 
@@ -109,8 +109,13 @@ def to_postgres(sql: str) -> Statement:
     return _translate(sql, token, _double_percent)
 
 
-def as_array(texts: Iterable[str]) -> str:
-    """The literal of a PostgreSQL array of texts."""
+def as_arrays(statement: Statement, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Lists as PostgreSQL writes arrays: psycopg would look at the type of each element anew, 3 µs each."""
+    lists = {name: _as_array(parameters[name]) for name in statement.lists if parameters.get(name) is not None}
+    return {**parameters, **lists} if lists else parameters
+
+
+def _as_array(texts: Iterable[str]) -> str:
     return "{" + ",".join('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts) + "}"
 
 

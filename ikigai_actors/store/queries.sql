@@ -239,9 +239,16 @@ SELECT CAST(:agent AS TEXT), COALESCE(MAX(id), 0) + 1, CAST(:signal AS TEXT), CA
 SELECT agent_uuid, id, signal, spread, turn, created_at FROM signals WHERE handled_at IS NULL ORDER BY created_at, id
 
 -- name: standings
--- Everybody who lives and does not run, and who died since. What signals of other processes led to, orphans and all.
+-- Everybody who lives and does not run, and who died since. What signals of other processes led to, orphans and all. By
+-- agents_paused and agents_ended, whose conditions stand here word for word: else SQLite would not know that they apply.
 SELECT uuid, status, exit_cause, exit_reason, exit_sender FROM agents
- WHERE status IN ('stopped', 'terminating') OR ended_at >= :since
+ WHERE status = 'stopped' OR status = 'terminating'
+UNION ALL
+SELECT uuid, status, exit_cause, exit_reason, exit_sender FROM agents WHERE ended_at >= :since
+
+-- name: deadlines
+-- Who is to be killed when, if its turn has not ended by then. By agents_paused.
+SELECT uuid, deadline FROM agents WHERE status = 'terminating'
 
 -- name: turn_of
 SELECT turn FROM agents WHERE uuid = :uuid

@@ -13,17 +13,20 @@ from functools import partial
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
-from ikigai_actors import ActorSystem, AgentRef, IkigaiError
+from ikigai_actors import ActorSystem, AgentDead, AgentRef, IkigaiError
 from ikigai_actors.errors import StoreUnusable
 from ikigai_actors.fsck import check
 from ikigai_actors.shell.reader import existing
 from ikigai_actors.store import Store
 from tests.torture import judge
 from tests.torture.kill import aim, fork_server, kill
-from tests.torture.script import World, open_when_free
+from tests.torture.script import World, continue_all, open_when_free
 from tests.torture.snapshot import NOTHING, Snapshot, take
 from tests.torture.tally import Tally
-from tests.torture.victim import PATIENCE, Report, outcome
+from tests.torture.victim import PATIENCE, Bereft, Report, outcome
+
+CUT_OFF = ("interrupted", "stopped", "terminating", "dead")
+"""What an agent may be that had an open turn when its process ended; the time of one that terminates may be over."""
 
 KILLS_OF_A_TREE = 12
 """After so many a tree has grown enough, and the next one begins."""
@@ -95,8 +98,9 @@ class _Tree:
         with open_when_free(self._url, self._world, complaints.append) as system:
             self._judge_running(system, [])
             cut_off = [system.handle(record.uuid) for record in self._known.records.values() if record.turn]
-            self._complain(f"{one.uuid} is {one.state}" for one in cut_off if one.state != "interrupted")
+            self._complain(f"{one.uuid} is {one.state}" for one in cut_off if one.state not in CUT_OFF)
             if cut_off and how != "leave":
+                continue_all(system)
                 self._tally.counts["turns"] += len(cut_off)
                 self._judge_running(system, self._deal_with(system, cut_off, how))
                 self._complain(f"{uuid} is in a turn" for uuid, record in self._known.records.items() if record.turn)
@@ -108,11 +112,14 @@ class _Tree:
         if how == "resume":
             system.resume()
         for number, agent in enumerate(cut_off if how == "choose" else ()):
-            if self._chance.random() < 0.5:
-                agent.resume(timeout=PATIENCE)
-            else:
-                token = f"{self._seed} over {number}"
-                reports.append(outcome(0, agent, token, partial(agent.prompt(token).get, timeout=PATIENCE)))
+            token = f"{self._seed} over {number}"
+            try:
+                if self._chance.random() < 0.5:
+                    agent.resume(timeout=PATIENCE)
+                else:
+                    reports.append(outcome(0, agent, token, partial(agent.prompt(token).get, timeout=PATIENCE)))
+            except AgentDead:
+                reports.append(Bereft(0, agent.uuid))
         while working := [system.handle(record.uuid) for record in system.agents() if record.turn]:
             reports += [outcome(0, agent, None, partial(agent.reply, PATIENCE)) for agent in working]
         return reports
@@ -132,6 +139,7 @@ class _Tree:
     def _judge(self, now: Snapshot, reports: list[Report]) -> None:
         self._complain(judge.altered(self._known, now))
         self._complain(judge.lost(reports, now))
+        self._complain(judge.undead(self._known, reports, now))
         self._complain(judge.doubled(now))
         self._complain(judge.untrue(now, self._world.runs()))
         self._known = now

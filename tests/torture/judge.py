@@ -7,10 +7,11 @@ from ikigai_actors import Message
 from ikigai_actors.assembly import assemble
 from ikigai_actors.calls import FORK, PERHAPS_RUN
 from ikigai_actors.messages import Kind
+from supervisors.orphans import OrphanPolicy
 from tests.calling import faults
 from tests.torture.script import IDEMPOTENT, ONCE, did
 from tests.torture.snapshot import CallStory, Snapshot, closing, stories
-from tests.torture.victim import Complaint, Ended, Forked, Heard, Report, Wrote
+from tests.torture.victim import Bereft, Complaint, Died, Doomed, Ended, Forked, Heard, Report, Wrote
 
 
 def lost(reports: Iterable[Report], now: Snapshot) -> Iterator[str]:
@@ -50,6 +51,58 @@ def altered(before: Snapshot, now: Snapshot) -> Iterator[str]:
         found = now.logs.get(message.agent_uuid, {}).get(message.id)
         if found != message:
             yield f"altered: {message} is now {found}"
+
+
+def undead(before: Snapshot, reports: Iterable[Report], now: Snapshot) -> Iterator[str]:
+    """Who has died stays dead and writes nothing more; one that is above it hears of it, once; nobody is left alone."""
+    stands = {uuid: record.status for uuid, record in now.records.items()}
+    dead = {uuid for uuid, status in stands.items() if status == "dead"}
+    for report in reports:
+        match report:
+            case Died(heads=heads, reason=reason):
+                for uuid, head in heads:
+                    if uuid not in dead or now.records[uuid].exit_reason not in (reason, _taken_along(now, uuid)):
+                        yield f"undead: {uuid} was ended with {reason!r}; there is {now.records.get(uuid)}"
+                    elif (last := max(now.logs[uuid], default=0)) != head:
+                        yield f"undead: {uuid} ended with message {head}, and its log goes to {last}"
+            case Doomed(agent=uuid) if stands.get(uuid) not in ("terminating", "dead"):
+                yield f"undead: {uuid} was terminated; there is {now.records.get(uuid)}"
+            case Bereft(agent=uuid) if uuid not in dead:
+                yield f"undead: {uuid} was said to be dead; there is {now.records.get(uuid)}"
+    for uuid, record in before.records.items():
+        if not record.living and (now.records.get(uuid), now.logs.get(uuid)) != (record, before.logs[uuid]):
+            yield f"undead: {record} is now {now.records.get(uuid)}, or has written something"
+    yield from _obituaries(now, dead)
+    for uuid, record in now.records.items():
+        above = now.records.get(record.supervisor_uuid or uuid, record)
+        if record.living and not above.living and above.on_orphan != OrphanPolicy.CONTINUE:
+            yield f"undead: {uuid} is looked after by {above.uuid}, which is dead"
+
+
+def _obituaries(now: Snapshot, dead: set[str]) -> Iterator[str]:
+    """One for each of the dead, to the first above it that survived it."""
+    told = Counter(sender for _, sender in now.obituaries)
+    for uuid in dead | told.keys():
+        if told[uuid] != (uuid in dead):
+            yield f"undead: {told[uuid]} mails tell that {uuid} is dead; there is {now.records.get(uuid)}"
+    for recipient, uuid in now.obituaries:
+        chain = [*_above(now, uuid)]
+        if recipient not in chain or not dead.issuperset(chain[: chain.index(recipient)]):
+            yield f"undead: {recipient} was told of the death of {uuid}, and is not the first survivor of {chain}"
+
+
+def _taken_along(now: Snapshot, uuid: str) -> str:
+    """The reason of an agent that died of its supervisor's orphan policy."""
+    return f"its supervisor {now.records[uuid].supervisor_uuid} died, and takes those with it that it looks after"
+
+
+def _above(now: Snapshot, uuid: str) -> Iterator[str]:
+    """Its supervisor, that one's supervisor, and so on to agent 0."""
+    seen = {uuid}
+    while (above := now.records[uuid].supervisor_uuid) is not None and above not in seen:
+        yield above
+        seen.add(above)
+        uuid = above
 
 
 def doubled(now: Snapshot) -> Iterator[str]:

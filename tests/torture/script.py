@@ -12,9 +12,23 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
-from ikigai_actors import ActorSystem, ProviderError, Reply, Request, ScriptedProvider, StoreInUse, ToolCall
+from ikigai_actors import (
+    ActorSystem,
+    AgentDead,
+    AgentStopped,
+    ProviderError,
+    Reply,
+    Request,
+    ScriptedProvider,
+    Signal,
+    StoreError,
+    StoreInUse,
+    SystemClosed,
+    ToolCall,
+)
 from ikigai_actors.calls import FORK
 from ikigai_actors.providers.scripted import ScriptedReply, Stream
 from ikigai_actors.tools import FunctionTool, tool
@@ -165,3 +179,17 @@ def open_when_free(url: str, world: World, complain: Callable[[str], None]) -> A
             return ActorSystem.open(url, provider=strict(complain), tools=tools_of(world), lease=LEASE)
         except StoreInUse:
             pause.wait(0.02)
+
+
+def continue_all(system: ActorSystem) -> None:
+    """From now on whoever is stopped goes on a moment later, as long as the system is open."""
+
+    def run() -> None:
+        pause = threading.Event()
+        with suppress(SystemClosed, StoreError):
+            while not pause.wait(0.02):
+                for record in system.agents("stopped"):
+                    with suppress(AgentDead, AgentStopped):
+                        system.handle(record.uuid).signal(Signal.CONT)
+
+    threading.Thread(target=run, daemon=True).start()

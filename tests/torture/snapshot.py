@@ -18,6 +18,8 @@ class Snapshot(NamedTuple):
     records: Mapping[str, AgentRecord]
     logs: Mapping[str, Mapping[int, Message]]
     """By agent and position, in order."""
+    obituaries: tuple[tuple[str, str], ...] = ()
+    """Every mail of kind ``exit``: who got it, and who had died."""
 
     @property
     def messages(self) -> Iterator[Message]:
@@ -41,7 +43,8 @@ def _take(tx: Transaction) -> Snapshot:
     for row in sql(tx, "SELECT agent_uuid, id, kind, content, data, created_at FROM messages ORDER BY agent_uuid, id"):
         message = Message.from_row(row)
         logs[message.agent_uuid][message.id] = message
-    return Snapshot(records, logs)
+    mails = sql(tx, "SELECT recipient, sender FROM mail WHERE kind = 'exit'")
+    return Snapshot(records, logs, tuple((str(recipient), str(sender)) for recipient, sender in mails))
 
 
 @dataclass(slots=True)

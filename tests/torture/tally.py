@@ -7,7 +7,21 @@ from ikigai_actors.calls import PERHAPS_RUN, Progress
 from ikigai_actors.messages import Kind
 from tests.torture.script import IDEMPOTENT
 from tests.torture.snapshot import Snapshot, open_calls, open_turns
-from tests.torture.victim import Delta, Ended, Forked, Heard, Idle, Report, Stage, Trying, Wrote, name_of
+from tests.torture.victim import (
+    Bereft,
+    Delta,
+    Died,
+    Doomed,
+    Ended,
+    Forked,
+    Heard,
+    Idle,
+    Report,
+    Stage,
+    Trying,
+    Wrote,
+    name_of,
+)
 
 
 class Tally:
@@ -34,8 +48,11 @@ class Tally:
                     speaking.discard(message.agent_uuid)
                 case Trying(hand=hand):
                     under_way[hand] = report
-                case Wrote(hand=hand) | Forked(hand=hand) | Ended(hand=hand) | Idle(hand=hand):
-                    counts["commands"] += not isinstance(report, Idle)
+                case (
+                    Wrote(hand=hand) | Forked(hand=hand) | Ended(hand=hand) | Died(hand=hand) | Doomed(hand=hand)
+                    | Bereft(hand=hand) | Idle(hand=hand)
+                ):  # fmt: skip
+                    counts["commands"] += not isinstance(report, Idle | Bereft)
                     under_way.pop(hand, None)
         counts["kills"] += 1
         counts[stage] += 1
@@ -53,6 +70,10 @@ class Tally:
         """Count a tree that is given up, every turn at its end."""
         self.counts["trees"] += 1
         self.counts["agents"] += len(last.records)
+        for record in last.records.values():
+            if not record.living:
+                self.counts["dead"] += 1
+                self.counts[str(record.exit_cause)] += 1
         self.counts["calls ran"] += len(ran)
         self.counts["ran again"] += sum(times > 1 for times in ran.values())
         self.counts["may have run"] += sum(
@@ -71,6 +92,8 @@ model asked {seen["model asked"]}, of which in mid-stream {seen["mid-stream"]}; 
   commands     {seen["commands"]:,} acknowledged; cut off: {seen["prompts cut off"]:,} prompts and \
 {seen["other commands cut off"]:,} others, of which {seen["committed"]:,} were committed
   messages     {seen["messages"]:,} acknowledged
+  deaths       {seen["dead"]:,}: {seen["killed"]:,} killed, {seen["terminated"]:,} terminated, \
+{seen["exited"]:,} exited, {seen["orphaned"]:,} orphaned
   calls        {seen["calls ran"]:,} ran; {seen["calls cut off"]:,} cut off, \
 of which {seen["calls cut off, idempotent"]:,} idempotent; {seen["ran again"]:,} ran again, \
 {seen["may have run"]:,} told that they may have run
@@ -80,7 +103,8 @@ of which {seen["calls cut off, idempotent"]:,} idempotent; {seen["ran again"]:,}
 
 
 def _is_written(token: str, now: Snapshot) -> bool:
-    """Whether a fork, mark or configure is committed; a clear or rewind leaves no token."""
-    return any(record.name == name_of(token) for record in now.records.values()) or any(
-        token in (one.content, one.data.get("system")) for one in now.messages
-    )
+    """Whether a fork, mark, configure or death is committed; a clear or rewind leaves no token."""
+    return any(
+        record.name == name_of(token) or (record.exit_reason or "").partition(";")[0] == token
+        for record in now.records.values()
+    ) or any(token in (one.content, one.data.get("system")) for one in now.messages)

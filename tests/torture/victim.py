@@ -15,7 +15,9 @@ from typing import NamedTuple
 
 from ikigai_actors import (
     ActorSystem,
+    AgentDead,
     AgentRef,
+    AgentStopped,
     MarkNotFound,
     Message,
     ProviderError,
@@ -25,7 +27,9 @@ from ikigai_actors import (
 )
 from ikigai_actors.messages import Kind
 from ikigai_actors.publisher import Event, Streamed
-from tests.torture.script import World, open_when_free
+from ikigai_actors.shell import client
+from supervisors.orphans import OrphanPolicy
+from tests.torture.script import World, continue_all, open_when_free
 
 HANDS = 3
 PATIENCE = 60.0
@@ -87,6 +91,29 @@ class Ended(NamedTuple):
     text: str
 
 
+class Died(NamedTuple):
+    """A command that ends agents returned."""
+
+    hand: int
+    heads: tuple[tuple[str, int], ...]
+    """Who, and how far its log goes."""
+    reason: str
+
+
+class Doomed(NamedTuple):
+    """TERM was sent: the agent finishes its turn, and dies."""
+
+    hand: int
+    agent: str
+
+
+class Bereft(NamedTuple):
+    """A command found its agent dead."""
+
+    hand: int
+    agent: str
+
+
 class Idle(NamedTuple):
     """A hand's command had nothing to do or was refused."""
 
@@ -99,7 +126,7 @@ class Complaint(NamedTuple):
     text: str
 
 
-Report = Stage | Heard | Delta | Trying | Wrote | Forked | Ended | Idle | Complaint
+Report = Stage | Heard | Delta | Trying | Wrote | Forked | Ended | Died | Doomed | Bereft | Idle | Complaint
 
 
 def live(url: str, world: Path, seed: str, resume: bool, pipe: Connection) -> None:
@@ -122,7 +149,7 @@ def live(url: str, world: Path, seed: str, resume: bool, pipe: Connection) -> No
 
     def work(hand: int) -> None:
         try:
-            _Hand(system, hand, random.Random(f"{seed} {hand}"), seed, report).work()
+            _Hand(system, url, hand, random.Random(f"{seed} {hand}"), seed, report).work()
         except BaseException as error:
             complain(f"hand {hand} failed: {error!r}")
         os._exit(1)
@@ -130,6 +157,7 @@ def live(url: str, world: Path, seed: str, resume: bool, pipe: Connection) -> No
     report(Stage("boot"))
     system = open_when_free(url, World(world), complain)
     system.subscribe(hear)
+    continue_all(system)
     if resume:
         report(Stage("resume"))
         for agent in system.resume():
@@ -142,7 +170,7 @@ def live(url: str, world: Path, seed: str, resume: bool, pipe: Connection) -> No
         thread.join()
 
 
-def outcome(hand: int, agent: AgentRef, prompt: str | None, wait: Callable[[], Reply]) -> Ended:
+def outcome(hand: int, agent: AgentRef, prompt: str | None, wait: Callable[[], Reply]) -> Ended | Bereft:
     """How a turn ended, when it has."""
     try:
         return Ended(hand, agent.uuid, prompt, Kind.ASSISTANT, wait().text)
@@ -150,6 +178,8 @@ def outcome(hand: int, agent: AgentRef, prompt: str | None, wait: Callable[[], R
         return Ended(hand, agent.uuid, prompt, Kind.ERROR, str(error))
     except TurnInterrupted:
         return Ended(hand, agent.uuid, prompt, Kind.INTERRUPTED, "")
+    except AgentDead:
+        return Bereft(hand, agent.uuid)
 
 
 def name_of(token: str) -> str:
@@ -161,28 +191,45 @@ class _Hand:
     """Gives one command after the other to agents that it picks."""
 
     def __init__(
-        self, system: ActorSystem, number: int, chance: random.Random, seed: str, report: Callable[[Report], None]
+        self,
+        system: ActorSystem,
+        url: str,
+        number: int,
+        chance: random.Random,
+        seed: str,
+        report: Callable[[Report], None],
     ) -> None:
         self._system, self._number, self._chance, self._report = system, number, chance, report
+        self._url = url
         self._seed = seed
         self._commands = 0
 
     def work(self) -> None:
-        commands = (self._prompt, self._fork, self._mark, self._rewind, self._clear, self._configure, self._interrupt)
+        commands = {
+            self._prompt: 12, self._fork: 5, self._mark: 2, self._rewind: 2, self._clear: 1, self._configure: 1,
+            self._interrupt: 1, self._pause: 1, self._kill: 2, self._terminate: 1, self._exit: 1,
+        }  # fmt: skip
         while True:
             self._commands += 1
-            agent = self._system.agent(self._chance.choice(self._system.agents("running")).uuid)
-            [command] = self._chance.choices(commands, (12, 3, 2, 2, 1, 1, 1))
+            records = self._system.agents("running") or [self._system.root.record]
+            agent = self._system.handle(self._chance.choice(records).uuid)
+            [command] = self._chance.choices(list(commands), list(commands.values()))
             token = f"{self._seed} {self._number} {self._commands}"
             self._report(Trying(self._number, command.__name__.strip("_"), token))
-            self._report(command(agent, token))
+            try:
+                self._report(command(agent, token))
+            except AgentDead:
+                self._report(Bereft(self._number, agent.uuid))
+            except AgentStopped:
+                self._report(Idle(self._number))
 
     def _prompt(self, agent: AgentRef, token: str) -> Report:
         return outcome(self._number, agent, token, lambda: agent.prompt(token).get(timeout=PATIENCE))
 
     def _fork(self, agent: AgentRef, token: str) -> Report:
         prompt = token if self._chance.random() < 0.5 else None
-        child = agent.fork(prompt, name=name_of(token), timeout=PATIENCE)
+        [policy] = self._chance.choices((None, *OrphanPolicy), (4, 1, 4, 1, 1))
+        child = agent.fork(prompt, name=name_of(token), on_orphan=policy, timeout=PATIENCE)
         return Forked(self._number, agent.uuid, child.uuid, prompt)
 
     def _mark(self, agent: AgentRef, token: str) -> Report:
@@ -204,3 +251,35 @@ class _Hand:
     def _interrupt(self, agent: AgentRef, token: str) -> Report:
         agent.signal(Signal.INT, timeout=PATIENCE)
         return Idle(self._number)
+
+    def _pause(self, agent: AgentRef, token: str) -> Report:
+        """It goes on by itself: see `continue_all`."""
+        agent.signal(Signal.STOP, timeout=PATIENCE)
+        return Idle(self._number)
+
+    def _kill(self, agent: AgentRef, token: str) -> Report:
+        """At times as another process does."""
+        if agent.parent is None:
+            return Idle(self._number)
+        cascade = self._chance.random() < 0.5
+        if self._chance.random() < 0.3:
+            client.signal(self._url, agent.uuid, Signal.KILL, cascade=cascade, reason=token, grace=0)
+            return self._died([agent], token)
+        return self._died(agent.kill(cascade=cascade, reason=token, timeout=PATIENCE), token)
+
+    def _terminate(self, agent: AgentRef, token: str) -> Report:
+        if agent.parent is None:
+            return Idle(self._number)
+        cascade, grace = self._chance.random() < 0.5, self._chance.choice((0.01, 0.1, 2))
+        agent.signal(Signal.TERM, PATIENCE, cascade=cascade, reason=token, grace=grace)
+        return Doomed(self._number, agent.uuid)
+
+    def _exit(self, agent: AgentRef, token: str) -> Report:
+        if agent.parent is None:
+            return Idle(self._number)
+        agent.exit(token, timeout=PATIENCE)
+        return self._died([agent], token)
+
+    def _died(self, dead: list[AgentRef], reason: str) -> Died:
+        heads = self._system.store.read(lambda tx: [tx.run("log_head", uuid=one.uuid)[0][0] for one in dead])
+        return Died(self._number, tuple((one.uuid, head or 0) for one, head in zip(dead, heads, strict=True)), reason)

@@ -1,0 +1,80 @@
+"""Signals from another process: the time until the host that runs the agent has carried them out.
+
+The other process sends KILL as ``ikigai kill`` does, to agents whose model is thinking; who waits for their replies
+here hears that they are dead. Both processes read the same clock.
+"""
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+from benchmarks.places import Place
+from benchmarks.table import Table, duration, number
+from ikigai_actors import ActorSystem, AgentDead, FunctionProvider, Request
+
+PATIENCE = 60.0
+
+SENDER = """
+import sys, time
+from ikigai_actors import Signal
+from ikigai_actors.shell import client
+for agent in sys.stdin:
+    begun = time.monotonic()
+    client.signal(sys.argv[1], agent.strip(), Signal.KILL, cascade=False, reason="", grace=0)
+    print(begun, time.monotonic(), flush=True)
+"""
+
+
+def run(places: list[Place], quick: bool) -> Iterator[Table]:
+    """Kill agents, one after the other."""
+    count = 20 if quick else 100
+    table = Table(
+        "KILL from another process, beside a running host",
+        ("database", "from", "kills", "p50", "p90", "max"),
+        notes=["Until the one who waits here for the agent's reply hears that it is dead."],
+    )
+    for place in places:
+        from_call, from_commit = _measure(place, count)
+        for name, taken in (("the call", from_call), ("the commit", from_commit)):
+            late = sorted(max(0.0, one) for one in taken)
+            figures = (duration(late[count // 2]), duration(late[count * 9 // 10]), duration(late[-1]))
+            table.add(place.name, name, number(count), *figures)
+    yield table
+
+
+def _measure(place: Place, count: int) -> tuple[list[float], list[float]]:
+    """Seconds from the call, and from the return of the commit, to the effect."""
+    over = threading.Event()
+
+    def think(request: Request) -> str:
+        over.wait(PATIENCE)
+        return "done"
+
+    database = place.fresh()
+    sender = subprocess.Popen(
+        [sys.executable, "-c", SENDER, database.url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert sender.stdin is not None
+    assert sender.stdout is not None
+    from_call, from_commit = [], []
+    try:
+        with ActorSystem.open(database.url, provider=FunctionProvider(think, "thinker")) as system:
+            for _ in range(count):
+                child = system.root.fork("think")
+                reply = child.ask.reply()
+                print(child.uuid, file=sender.stdin, flush=True)
+                try:
+                    reply.get(timeout=PATIENCE)
+                except AgentDead:
+                    heard = time.monotonic()
+                begun, committed = map(float, sender.stdout.readline().split())
+                from_call.append(heard - begun)
+                from_commit.append(heard - committed)
+            over.set()
+    finally:
+        sender.stdin.close()
+        sender.wait(PATIENCE)
+        database.drop()
+    return from_call, from_commit

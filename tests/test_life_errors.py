@@ -1,0 +1,88 @@
+"""Signals to those who cannot be hit: who is unknown, ambiguous, dead, or agent 0 is told apart on every level."""
+
+from collections.abc import Callable
+
+import pytest
+
+from ikigai_actors import ActorSystem, AgentDead, AgentNotFound, AmbiguousAgent, IkigaiError, RootProtected, Signal
+from ikigai_actors.providers.base import Request
+from ikigai_actors.providers.scripted import ScriptedProvider, ScriptedReply
+from tests.calling import calling
+from tests.conftest import NewDatabase
+from tests.gate import DEADLINE
+from tests.program import run
+from tests.sessions import OpenSession
+from tests.trees import add
+
+TWIN = "twin" + 17 * "x"
+TARGETS = {
+    "unknown": ("nobody", AgentNotFound, "nobody"),
+    "ambiguous": ("twin", AmbiguousAgent, "several agents"),
+    "dead": ("GONE", AgentDead, "dead already"),
+    "agent 0": ("ROOT", RootProtected, "agent 0"),
+}
+"""How each is called, the error in a program, and what a person or a model reads of it."""
+
+
+def kill(request: Request) -> ScriptedReply:
+    """An agent calls ``kill`` with the text of its prompt, then is done."""
+    [*_, last] = request.messages[-1]["content"]
+    return calling(("kill", {"agent": last["text"]})) if last["type"] == "text" else "done"
+
+
+def plant(system: ActorSystem) -> dict[str, str]:
+    """Two agents whose uuids begin alike, and a dead one; returns the uuids that stand for names."""
+    root, gone = system.root, system.root.fork()
+    for uuid in (f"{TWIN}1", f"{TWIN}2"):
+        system.store.write(lambda tx, uuid=uuid: add(tx, uuid, root.uuid))  # type: ignore[misc]
+    gone.kill()
+    return {"GONE": gone.uuid, "ROOT": root.uuid}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_program_gets_an_error_of_its_own_for_each(database: str, target: str) -> None:
+    text, error, _ = TARGETS[target]
+    with ActorSystem.open(database, provider=ScriptedProvider([])) as system:
+        called = plant(system).get(text, text)
+        ways: list[Callable[[], object]] = [
+            lambda: system.agent(called).kill(),
+            lambda: system.agent(called).kill(cascade=True),
+            lambda: system.agent(called).signal(Signal.TERM),
+        ]
+        before = system.agents()
+        for way in ways:
+            with pytest.raises(IkigaiError) as raised:
+                way()
+            assert isinstance(raised.value, error)
+        assert system.agents() == before
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_model_reads_of_each_what_is_wrong(target: str) -> None:
+    text, _, told = TARGETS[target]
+    with ActorSystem.open(":memory:", provider=ScriptedProvider(kill)) as system:
+        called = plant(system).get(text, text)
+        agent = system.root.fork()
+        assert agent.prompt(called).get(timeout=DEADLINE).text == "done"
+        assert ("above you" if target == "agent 0" else told) in agent.history()[-2].content
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_person_reads_of_each_what_is_wrong_in_the_shell(open_session: OpenSession, target: str) -> None:
+    text, _, told = TARGETS[target]
+    session = open_session(ScriptedProvider([]))
+    called = plant(session.system).get(text, text)
+    printed = session(f"/kill {called}", f"/kill {called} --cascade", f"/signal term {called}")
+    assert len(printed) == 3
+    assert all(told in line for line in printed)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_person_reads_of_each_what_is_wrong_at_the_command_line(new_sqlite: NewDatabase, target: str) -> None:
+    text, _, told = TARGETS[target]
+    url = new_sqlite()
+    with ActorSystem.open(url, provider=ScriptedProvider([])) as system:
+        called = plant(system).get(text, text)
+        done = run("--database", url, "kill", called)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert told in done.stderr

@@ -1,0 +1,53 @@
+"""Systems on parts that a test may break or hold."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ikigai_actors import ActorSystem, FunctionProvider, Reply, Request
+from ikigai_actors.dispatch import Workers
+from ikigai_actors.parts import MACHINE
+from ikigai_actors.pooled import Dispatcher, PooledActor
+from ikigai_actors.store import Store
+
+
+def open_on(
+    store: Store, code: Callable[[Request], str | Reply], dispatcher: Callable[[int], Dispatcher] = Workers
+) -> ActorSystem:
+    """Open a system on a store of the test's own; the agents run this code."""
+    parts = replace(MACHINE, open_store=lambda _: store, dispatcher=dispatcher)
+    return ActorSystem.open(provider=FunctionProvider(code, "code"), parts=parts)
+
+
+class Withholding:
+    """Workers that leave one actor alone while a test says so: what it is told waits."""
+
+    def __init__(self) -> None:
+        self._workers = Workers(2)
+        self._withheld: PooledActor | None = None
+        self._waits = False
+
+    def withhold(self, actor: PooledActor) -> None:
+        """Let this actor, which has nothing to do now, wait."""
+        self._withheld = actor
+
+    def let_go(self) -> None:
+        """Let it run."""
+        actor, self._withheld = self._withheld, None
+        if actor is not None and self._waits:
+            self._workers.schedule(actor)
+
+    def schedule(self, actor: PooledActor) -> None:
+        """See `Dispatcher.schedule`."""
+        if actor is self._withheld:
+            self._waits = True
+        else:
+            self._workers.schedule(actor)
+
+    @property
+    def ready(self) -> int:
+        """See `Dispatcher.ready`."""
+        return self._workers.ready
+
+    def close(self) -> None:
+        """See `Dispatcher.close`."""
+        self._workers.close()
