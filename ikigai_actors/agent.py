@@ -234,6 +234,8 @@ class AgentActor(Performer):
                 self._refused(step, verdict.error)
             case Failed():
                 self._abandon(step, verdict.error)
+                if isinstance(unit, LogUnit) and unit.prompt:
+                    self._leave_prompts(verdict.error)
 
     def _committed(self, step: Step, answer: Any) -> None:
         if isinstance(step.unit, LogUnit):
@@ -293,15 +295,9 @@ class AgentActor(Performer):
             self.actor_inbox.held = self.runtime.unstarted(self.state.uuid, again)
             return
         self._answer_waiting(error)
+        self._leave_prompts(error)
         if isinstance(error, HistoryError):
             self.runtime.bury(self.state.uuid, str(error))
-
-    def _answer_waiting(self, error: IkigaiError) -> None:
-        waiting = [*self._forks, *self._later]
-        self._forks, self._later = [], []
-        for command in waiting:
-            if (caller := getattr(command, "caller", None)) is not None:
-                caller.settle(error)
 
     def on_death(self, reason: BaseException | None) -> None:
         """Nobody is left waiting for an agent that acts no more; one that crashed is the business of its supervisor."""

@@ -42,7 +42,7 @@ class AgentMailCommands:
     def wait(
         self, agents: "Sequence[AgentRef | str] | None" = None, timeout: float | None = None
     ) -> "Future[dict[AgentRef | str, Found]]":
-        """See `AgentMail.wait`."""
+        """See `AgentMail.wait`. Cancelling an `await` of it ends the waiting."""
         system = self._ref.system
         return system.post.waiting(self._ref.uuid, agents, timeout, system.handle)[0]
 

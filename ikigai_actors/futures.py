@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import pykka
 
 from ikigai_actors.errors import IkigaiError, WouldDeadlock, WouldWaitForItself
+from ikigai_actors.slots import lent
 from ikigai_actors.threads import here
 
 T = TypeVar("T")
@@ -56,18 +57,27 @@ def refuse_to_block() -> None:
 class Future(pykka.Future[T]):
     """A value that is available now or later. See `pykka.Future` for ``map``, ``filter``, ``join`` and ``reduce``."""
 
-    def __init__(self, waits_for: str | None = None, make: Callable[[Any], T] | None = None) -> None:
+    def __init__(
+        self,
+        waits_for: str | None = None,
+        make: Callable[[Any], T] | None = None,
+        cancel: Callable[[], object] | None = None,
+    ) -> None:
         """Make an open future.
 
         Args:
             waits_for: uuid of an agent whose turn must end before the value can come; that agent's own provider may not
                 wait.
             make: turns what `settle` is given into the value.
+            cancel: ends what the value would come of, when an `await` of it is cancelled; None for a command, which is
+                on its way.
         """
         super().__init__()
         self._value: concurrent.futures.Future[T] = concurrent.futures.Future()
-        # Running: so that cancelling one `await` does not cancel the command, which is on its way.
-        self._value.set_running_or_notify_cancel()
+        if cancel is None:
+            self._value.set_running_or_notify_cancel()  # a future that runs is not cancelled
+        else:
+            self._value.add_done_callback(lambda value: cancel() if value.cancelled() else None)
         self._waits_for = waits_for
         self._make = make
 
@@ -90,7 +100,8 @@ class Future(pykka.Future[T]):
         if not self._value.done():
             self.check_wait()
         try:
-            return here().result(self._value, timeout)
+            with lent():
+                return here().result(self._value, timeout)
         except concurrent.futures.TimeoutError as error:
             if self._value.done():  # the value is itself a TimeoutError
                 raise

@@ -28,6 +28,7 @@ from typing import Any, TypeVar
 from ikigai_actors.clock import Clock
 from ikigai_actors.errors import CommitUnknown, IkigaiError, StoreError, StoreUnavailable, StoreUnusable, SystemClosed
 from ikigai_actors.futures import Future, TimedOut, forbid_blocking, refuse_to_block
+from ikigai_actors.slots import lent
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.threads import SYSTEM_THREADS, Threads
 from ikigai_actors.units import Unit, lock
@@ -210,7 +211,10 @@ class Journal:
             self._waits += 1
             self._waiting += 1
             try:
-                roomy = self._changed.wait_for(lambda: len(self._entries) < self._capacity or self._closing, timeout)
+                with lent():
+                    roomy = self._changed.wait_for(
+                        lambda: len(self._entries) < self._capacity or self._closing, timeout
+                    )
             finally:
                 self._waiting -= 1
         if not roomy:

@@ -56,6 +56,9 @@ CAUSES = {
 }
 """How an agent died that its supervisor buries."""
 
+AGAIN = 0.5
+"""Seconds after which prompts are handed over again that were not taken up since the store failed."""
+
 PATIENCE = 30.0
 """Seconds in which an actor that is cut must have heard of it."""
 
@@ -73,6 +76,7 @@ class Keeper:
         self._count = 0
         self._crashes: dict[str, tuple[Exit, str]] = {}  # those that were not decided on yet
         self._expected: dict[str, int] = {}  # the deadlines of agents that terminate
+        self._again = False  # whether prompts will be handed over again
         self._closing, self._closed = threads.condition(), False
         self._thread = threads.thread(self._run, "ikigai-keeper")
 
@@ -111,6 +115,10 @@ class Keeper:
             return False
         self._events.put(lambda: self._at(wait, lambda: self._population.restart(uuid, again)))
         return True
+
+    def untaken(self) -> None:
+        """An agent could not take up what other processes prompted, since the store failed: hand it over again."""
+        self._events.put(self._hand_over_later)
 
     def signalled(self) -> None:
         """Another process may have sent signals, prompts, or mail."""
@@ -272,7 +280,14 @@ class Keeper:
     def _below(self, agent: str) -> list[AgentRecord]:
         return self._read(lambda tx: registry.descendants(tx, agent))
 
+    def _hand_over_later(self) -> None:
+        """Once for all agents that could not."""
+        if not self._again:
+            self._again = True
+            self._at(AGAIN, self._handle_prompts)
+
     def _handle_prompts(self) -> None:
+        self._again = False
         for agent, mail, text in self._read(lambda tx: tx.run("new_prompts")):
             self._population.prompt(agent, mail, text)
 

@@ -5,6 +5,7 @@ An agent's row counts its mail, so the counts are known when the row is locked. 
 one agent, or one mail to each of a thousand, are one update.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ class Locks(dict[str, Locked]):
     """Locked rows by uuid. An agent that does not exist is not among them."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
-        super().__init__((row[0], Locked(*row)) for row in rows)
+        super().__init__({row[0]: Locked._make(row) for row in rows})
         self._before: dict[str, Locked] = {}
 
     def take(self, tx: Transaction, uuids: Iterable[str]) -> None:
@@ -37,15 +38,17 @@ class Locks(dict[str, Locked]):
     def count(self, uuid: str, *, mailed: int = 0, unread: int = 0) -> Locked:
         """Add to the counts of an agent's mailbox; return its row as it is then."""
         row = self[uuid]
-        self._before.setdefault(uuid, row)
-        row = self[uuid] = Locked(*row[:4], row.mailed + mailed, row.unread + unread)
+        if uuid not in self._before:
+            self._before[uuid] = row
+        _, status, owner, epoch, had, waited = row
+        row = self[uuid] = Locked(uuid, status, owner, epoch, had + mailed, waited + unread)
         return row
 
     def settle(self, tx: Transaction) -> None:
         """Write what was counted, before COMMIT."""
-        alike: dict[tuple[int, int], list[str]] = {}
+        alike = defaultdict[tuple[int, int], list[str]](list)
         for uuid, before in self._before.items():
             row = self[uuid]
-            alike.setdefault((row.mailed - before.mailed, row.unread - before.unread), []).append(uuid)
+            alike[row.mailed - before.mailed, row.unread - before.unread].append(uuid)
         for (mailed, unread), uuids in alike.items():
             tx.defer("count_mail", uuids=uuids, mailed=mailed, unread=unread)

@@ -11,11 +11,13 @@ import logging
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.futures import acting_agent, forbid_blocking
 from ikigai_actors.providers.base import Delta, Exit, OnDelta, Provider, Reply, Request
+from ikigai_actors.slots import Slots
 from ikigai_actors.threads import SYSTEM_THREADS, Threads, here, in_thread
 from ikigai_actors.tools import Result, Tool, timed_out
 from ikigai_actors.toolsets import Tell, Toolset
@@ -26,7 +28,7 @@ UNWIND = 2.0
 """Seconds that cancelled calls and tools have to clean up when the system closes."""
 
 TOOL_THREADS = 32
-"""Plain tools that run at once; further ones wait for a thread."""
+"""Plain tools that run at once, besides those that wait for agents; further ones wait for a slot."""
 
 A = TypeVar("A")
 OnResult = Callable[[Result], None]
@@ -156,7 +158,7 @@ class Outside:
         self._unwind = unwind
         self._loop = threads.new_event_loop()
         self._thread = threads.thread(self._run, "ikigai-outside")
-        self._tool_slots = asyncio.Semaphore(tool_threads)
+        self._slots = Slots(self._loop, tool_threads)
         self._calls: dict[Call | ToolRun, None] = {}  # in order, so that they are cancelled in order
         self._async_tools: dict[asyncio.Task[Result], None] = {}
         self._toolsets: list[Toolset] = []
@@ -262,10 +264,11 @@ class Outside:
             finally:
                 task.cancel()  # not waited for: a tool may be deaf to it
             return task.result() if ended else timed_out(tool)
-        await self._tool_slots.acquire()
-        running = asyncio.ensure_future(in_thread(lambda: tool.call(arguments), f"ikigai-tool {tool.name}"))
+        await self._slots.take()
+        call = partial(self._slots.run, lambda: tool.call(arguments))
+        running = asyncio.ensure_future(in_thread(call, f"ikigai-tool {tool.name}"))
         # The slot is the thread's: one that goes on past its time keeps it.
-        running.add_done_callback(lambda _: self._tool_slots.release())
+        running.add_done_callback(lambda _: self._slots.give_back())
         done, _ = await asyncio.wait({running}, timeout=tool.timeout)
         if not done:
             return timed_out(tool)

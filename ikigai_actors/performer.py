@@ -9,7 +9,7 @@ from ikigai_actors import events as on
 from ikigai_actors.actor_messages import GoOn, LoadFailed, LogRead
 from ikigai_actors.calls import Call
 from ikigai_actors.errands import Errands
-from ikigai_actors.errors import IkigaiError
+from ikigai_actors.errors import IkigaiError, StoreError
 from ikigai_actors.journal import Committed, Verdict
 from ikigai_actors.log import Log
 from ikigai_actors.pooled import QUANTUM, PooledActor
@@ -111,6 +111,19 @@ class Performer(PooledActor):
             notice = self.state.notice
             return on.NoteMail(self._log.messages[notice - self._log.base - 1].data if notice else None)
         return self._prompts.pop(0) if self._prompts and not self._later else None
+
+    def _answer_waiting(self, error: IkigaiError) -> None:
+        waiting = [*self._forks, *self._later]
+        self._forks, self._later = [], []
+        for command in waiting:
+            if (caller := getattr(command, "caller", None)) is not None:
+                caller.settle(error)
+
+    def _leave_prompts(self, error: IkigaiError) -> None:
+        """What other processes prompted cannot be taken up now; it stays in the mailbox, and comes again."""
+        if isinstance(error, StoreError):
+            self.runtime.untaken()
+        self._prompts = []
 
     def _drop(self) -> None:
         """End what is outside, and let nothing more leave; what came true is told to those who asked for it."""

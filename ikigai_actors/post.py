@@ -93,10 +93,11 @@ class Post:
                 return {handle(uuid) if uuid else NOBODY: found for uuid, found in answers.items()}
             return {one: Found.UNKNOWN if uuid is None else answers[uuid] for one, uuid in known.items()}
 
-        future: Future[dict[Any, Found]] = Future(make=by_agent)
+        future: Future[dict[Any, Found]] = Future(make=by_agent, cancel=lambda: ticket.cancel())
         uuids = None if known is None else tuple(dict.fromkeys(uuid for uuid in known.values() if uuid is not None))
         deadline = None if timeout is None else self._clock.now_ms() + int(timeout * 1000)
-        return future, self._waits.begin(Wait(waiter, uuids, deadline), future.settle)
+        ticket = self._waits.begin(Wait(waiter, uuids, deadline), future.settle)
+        return future, ticket
 
     def _sender(self, sender: Handle | str | None) -> str | None:
         return sender if sender is None or sender == NOBODY else registry.uuid_of(self._store, sender)

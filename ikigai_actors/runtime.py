@@ -81,5 +81,7 @@ class Runtime:
     """Makes an agent anew whose actor has died, and has its supervisor decide; gives the new actor."""
     unstarted: Callable[[str, Restarted], bool]
     """The log of a restarted agent could not be read for the moment: whether it is held until the next attempt."""
+    untaken: Callable[[], None]
+    """Prompts of other processes were not taken up since the store failed: has them handed over again, later."""
     bury: Callable[[str, str], None]
     """Marks an agent dead that cannot go on, with the reason, and ends its actor; returns before it is done."""

@@ -14,6 +14,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
@@ -116,6 +117,7 @@ class ActorSystem:
             happened=self._happened,
             crashed=self._crashed,
             unstarted=self._keeper.unstarted,
+            untaken=self._keeper.untaken,
             bury=population.bury,
         )
         self.approvals = Approvals(store, self.archive, self.actor)
@@ -172,24 +174,19 @@ class ActorSystem:
         given = [*tools, ListAgents()]
         asked, approver = choose_approver(approvals)
         toolbox = Toolbox((one for one in given if not isinstance(one, Toolset)), asked)
-        store, random_bytes = parts.open_store(database), parts.random_bytes
-        try:
+        with ExitStack() as undone:
+            store = parts.open_store(database)
+            undone.callback(store.close)
             ensure_schema(store)
-            host = take_database(store, new_agent_uuid(random_bytes), parts.clock, lease)
-        except BaseException:
-            store.close()
-            raise
-        with everything_stays():
-            try:
+            host = take_database(store, new_agent_uuid(parts.random_bytes), parts.clock, lease)
+            undone.callback(host.release)
+            with everything_stays():
                 migrate(store)
-                ensure_root(store, host.id, random_bytes, parts.clock.now_ms())
+                ensure_root(store, host.id, parts.random_bytes, parts.clock.now_ms())
                 survivors, casualties = survey(store)
-            except BaseException:
-                host.release()
-                store.close()
-                raise
-            system = cls(store, host, chosen, toolbox, parts, workers, patience, approver)
-            system._boot(survivors, casualties)
+                system = cls(store, host, chosen, toolbox, parts, workers, patience, approver)
+                undone.pop_all()
+                system._boot(survivors, casualties)
         try:
             system._open_toolsets([one for one in given if isinstance(one, Toolset)])
         except BaseException:

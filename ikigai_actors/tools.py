@@ -15,8 +15,9 @@
     ActorSystem.open(tools=[count_lines, weather])
 
 The signature gives the schema and the docstring the texts (anthropic's function-tool decorators do that). A plain
-function runs on a tool thread, an ``async`` one on the runtime's event loop, where it must not block. What a function
-returns is what the model reads: text as it is, anything else as JSON.
+function runs on a tool thread, an ``async`` one on the runtime's event loop, where it must not block. So many plain
+tools run at once, besides those that wait for agents (``ref.wait``, ``ref.prompt(...).get()``). What a function returns
+is what the model reads: text as it is, anything else as JSON.
 
 Whatever goes wrong is a result that helps the model to correct itself: arguments that do not fit, an exception, a
 time-out, output over the limit. Nothing of it crashes the agent. A tool says deliberately that it failed by raising

@@ -28,6 +28,8 @@ class FaultyStore:
         """Called before each transaction that writes."""
         self.unreadable: StoreError | None = None
         """What every read fails with, if anything."""
+        self.unreadable_by = ""
+        """The name of the one thread whose reads fail with it; empty when those of all do."""
         self.refused = 0
         """Reads that failed."""
         self.writes = 0
@@ -51,7 +53,7 @@ class FaultyStore:
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         """See `Store.read`."""
-        if self.unreadable is not None:
+        if self.unreadable is not None and self.unreadable_by in ("", threading.current_thread().name):
             self.refused += 1
             raise self.unreadable
         return self._inner.read(work)

@@ -3,36 +3,86 @@
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from ikigai_actors import ActorSystem
 from tests.databases import ROOT
+from tests.messages_server.server import MessagesServer, Says
 from tests.program import PATIENCE, environment
 
 FAN_OUT = ROOT / "examples" / "fan_out.py"
 
 
-def test_an_agent_forks_three_waits_for_all_and_reads_their_mail(durable: str) -> None:
+def fan_out(database: str, **variables: str) -> str:
+    """Run the example's function in a process of its own; return what it prints."""
     code = "import sys; sys.path.insert(0, sys.argv[1]); from fan_out import ask; print(ask('Tea?', sys.argv[2]))"
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code, str(FAN_OUT.parent), durable],
+        [sys.executable, "-W", "error", "-c", code, str(FAN_OUT.parent), database],
         capture_output=True,
         text=True,
         timeout=PATIENCE,
-        env=environment(),
+        env={**environment(), **variables},
         check=False,
     )
     assert (done.stderr, done.returncode) == ("", 0)
-    forks, read = [line for line in done.stdout.splitlines() if line.startswith("fork gave")], done.stdout
-    assert len(forks) == 3
-    assert len(re.findall(r"^mail \d of |: mail \d of ", read, re.MULTILINE)) == 3
-    assert "The view of a guest." in read
-    with ActorSystem.open(durable, "offline") as system:
+    return done.stdout
+
+
+def all_was_read(database: str) -> bool:
+    """Whether the chair has three children, and waited for their mail, and read it."""
+    with ActorSystem.open(database, "offline") as system:
         chair = system.agent("chair")
         assert [child.name for child in chair.children()] == ["owner", "guest", "baker"]
-        assert chair.check_mail().unread == 0
         [waited] = [one for one in chair.history() if one.kind == "tool_result" and one.data["name"] == "wait"]
         assert waited.content.count('"mail"') == 3
+        return chair.check_mail().unread == 0
+
+
+def test_an_agent_forks_three_waits_for_all_and_reads_their_mail(durable: str) -> None:
+    printed = fan_out(durable)
+    assert len([line for line in printed.splitlines() if line.startswith("fork gave")]) == 3
+    assert len(re.findall(r"^mail \d of |: mail \d of ", printed, re.MULTILINE)) == 3
+    assert "The view of a guest." in printed
+    assert all_was_read(durable)
+
+
+def panel(body: Mapping[str, Any]) -> Says:
+    """A model that does as the prompts of the example say, reply by reply."""
+    content, place = body["messages"][-1]["content"], len(body["messages"])
+    texts = [block["text"] for block in content if block["type"] == "text"]
+    gave = [block["content"] for block in content if block["type"] == "tool_result"]
+
+    def call(*calls: tuple[str, dict[str, Any]]) -> Says:
+        blocks = ({"type": "tool_use", "id": f"toolu_{place}_{number}", "name": name, "input": given}
+                  for number, (name, given) in enumerate(calls))  # fmt: skip
+        return Says(tuple(blocks), "tool_use")
+
+    if texts and texts[-1].startswith("You are "):
+        return call(("send", {"to": "chair", "body": f"{texts[-1]} I say yes."}))
+    if texts:
+        names = re.findall(r"(\w+) \(([^)]*)\)", texts[-1])
+        return call(*(("fork", {"name": name, "prompt": f"You are {who}."}) for name, who in names))
+    match body["messages"][-2]["content"][-1]["name"]:
+        case "fork":
+            return call(("wait", {"children": True}))
+        case "wait":
+            return call(("read_mail", {}))
+        case "read_mail":
+            return Says.text(f"They wrote: {gave[0]}")
+    return Says.text("Sent.")
+
+
+def test_with_a_key_a_model_does_it_over_the_api(new_sqlite: Callable[[], str]) -> None:
+    database = new_sqlite()
+    with MessagesServer() as server:
+        server.model = panel
+        printed = fan_out(database, ANTHROPIC_API_KEY="key", ANTHROPIC_BASE_URL=server.url)
+        assert len(server.requests) == 4 + 3 * 2
+    assert printed.startswith("They wrote: mail 1 of ")
+    assert printed.count("I say yes.") == 3
+    assert all_was_read(database)
 
 
 def test_an_agent_that_stumbles_is_restarted_with_its_history_intact(tmp_path: Path) -> None:

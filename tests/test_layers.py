@@ -46,7 +46,7 @@ LAYERS = (
     {"units", "registry", "log", "mailbox"},
     {"locks"},
     {"store"},
-    {"history", "clock", "settings", "providers.base", "threads"},
+    {"history", "clock", "settings", "providers.base", "slots", "threads"},
     {"messages", "identity", "violations"},
     {"errors"},
 )

@@ -1,5 +1,6 @@
 """Models that use mail and documents: what they read of it, and that a crash neither loses nor repeats."""
 
+import re
 import signal
 from collections.abc import Callable
 
@@ -8,15 +9,16 @@ import pytest
 from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider
 from ikigai_actors.acts import ReadMail, SendMail, WriteDocument
 from ikigai_actors.clock import SystemClock
+from ikigai_actors.documents import BODY_LIMIT as DOCUMENT_LIMIT
 from ikigai_actors.documents import Change
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.journal import Committed, Failed, Journal
-from ikigai_actors.mailbox import BODY_LIMIT, CAPACITY, Send
+from ikigai_actors.mailbox import BODY_LIMIT, Send
 from ikigai_actors.messages import Kind
 from ikigai_actors.store import Store
 from ikigai_actors.tools import LIMIT
 from ikigai_actors.units import Fence, Perform, Performance, Unit, write_alone
-from tests.calling import calling, prompts, requests_of, results, scripted
+from tests.calling import calling, requests_of, results, scripted
 from tests.databases import python, sql
 from tests.faults import FaultyStore
 from tests.gate import DEADLINE
@@ -83,6 +85,7 @@ def test_a_mistake_in_a_call_is_a_result_that_helps(database: str) -> None:
         ("document_write", {"path": "a.md", "body": "text", "expect": True}),
         ("document_write", {"path": "a.md", "body": "text", "expect": 3}),
         ("document_write", {"path": "a.md"}),
+        ("document_write", {"path": "a.md", "body": "é" * DOCUMENT_LIMIT}),
         ("document_delete", {"path": "a.md"}),
     ]
     read = told(database, *wrong)
@@ -101,6 +104,7 @@ def test_a_mistake_in_a_call_is_a_result_that_helps(database: str) -> None:
         "expect to be a whole number",
         "nothing was ever written there",
         "document_write needs body.",
+        "at most 1,048,576 bytes, got 2,097,152",
         "There is no document 'a.md'",
     ]
     for (text, _), part in zip(read, expected, strict=True):
@@ -122,24 +126,6 @@ def test_a_read_gives_as_many_whole_mails_as_fit_and_says_how_many_remain(databa
         assert first.endswith("\n\n(2 more unread)")
         assert second == f"mail 3 of a person outside:\n{'c' * size}\n\n(1 more unread)"
         assert third.endswith("d" * BODY_LIMIT)
-
-
-def test_a_full_mailbox_and_a_dead_recipient_are_results(database: str) -> None:
-    with ActorSystem.open(database, ScriptedProvider(send_both)) as system:
-        kid, dead = system.root.fork(name="kid"), system.root.fork()
-        dead.kill()
-        system.store.write(lambda tx: sql(tx, f"UPDATE agents SET unread = {CAPACITY} WHERE uuid = '{kid.uuid}'"))
-        text = system.root.prompt(dead.uuid).get(timeout=DEADLINE).text
-        assert "is full" in text
-        assert "is dead and takes no mail" in text
-
-
-def send_both(request: Request) -> str | Reply:
-    """Send to two who take no mail, the prompt being one of them; tell what came of it."""
-    read = results(request)
-    if read:
-        return " ".join(one.content for one in read)
-    return calling(("send", {"to": "kid", "body": "x"}), ("send", {"to": prompts(request)[-1], "body": "x"}))
 
 
 def test_documents_are_written_read_listed_and_deleted_in_order(database: str) -> None:
@@ -164,6 +150,35 @@ def test_documents_are_written_read_listed_and_deleted_in_order(database: str) -
     assert "at version 1; there is version 2" in texts[5]
     assert texts[6].startswith("plan/a.md: version 2, written by boss (")
     assert texts[7:] == ["Deleted: that is version 3.", "No documents.", "Version 1."]
+
+
+def test_agents_share_documents_by_mailing_their_paths(database: str) -> None:
+    script = scripted(
+        writer=[
+            calling(
+                ("document_write", {"path": "plan/tea.md", "body": "# Tea"}),
+                ("send", {"to": "reader", "body": "plan/tea.md"}),
+            ),
+            "sent",
+        ],
+        reader=follow_a_path,
+    )
+    with ActorSystem.open(database, script) as system:
+        writer, reader = system.root.fork(name="writer"), system.root.fork(name="reader")
+        turn = reader.prompt("go")
+        writer.prompt("go")
+        text = turn.get(timeout=DEADLINE).text
+        assert text.startswith(f"plan/tea.md: version 1, written by writer ({writer.uuid})")
+        assert text.endswith("\n\n# Tea")
+
+
+def follow_a_path(request: Request) -> str | Reply:
+    """Wait for mail, read the document whose path it says, and tell it."""
+    gave = results(request)
+    if not gave:
+        return calling("wait", "read_mail")
+    path = re.search(r"^plan/\S+$", gave[-1].content, re.MULTILINE)
+    return calling(("document_read", {"path": path[0]})) if path else gave[-1].content
 
 
 # What a crash leaves

@@ -1,7 +1,10 @@
 """The commands about mail and documents, in a session and as the real program, also beside a running shell."""
 
+import os
 import re
+import signal
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,7 @@ import pytest
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.mailbox import PREVIEWS
 from ikigai_actors.shell.completion import completions
+from tests.databases import eventually
 from tests.program import Program, run
 from tests.sessions import Session
 
@@ -235,24 +239,6 @@ def test_mail_is_sent_from_another_process_beside_a_running_shell(durable: str) 
     assert run("--database", durable, "fsck").stdout.endswith("no violation\n")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["nobody", "text"], "ikigai: No agent is named 'nobody'"),
-        (["buyer", " "], "ikigai: Expected a mail that says something"),
-        (["buyer", "text", "--as", "nobody"], "ikigai: No agent is named 'nobody'"),
-        (["buyer", "x" * 70_000], "ikigai: Expected a mail of at most 65,536 bytes, got 70,000."),
-    ],
-)
-def test_what_cannot_be_sent_is_one_line_and_exit_status_one(file: str, arguments: list[str], told: str) -> None:
-    done = run("--database", file, "send", *arguments)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith(told)
-    assert done.stderr.count("\n") == 1
-    with ActorSystem.open(file, OfflineProvider()) as system:
-        assert system.agent("buyer").mails() == []
-
-
 def test_sending_makes_no_database(tmp_path: Path) -> None:
     done = run("--database", str(tmp_path / "none.db"), "send", "buyer", "text")
     assert done.returncode == 1
@@ -306,6 +292,21 @@ def test_a_person_waits_for_agents_and_for_mail(session: Session) -> None:
     session.system.send(root, "text")
     buyer.kill()
     assert sorted(session("/wait 5")) == ["buyer: dead", "nobody: mail"]
+
+
+def test_ctrl_c_ends_a_wait_and_nothing_else(session: Session) -> None:
+    def press() -> None:
+        eventually(lambda: session.system.statistics().waits, "the wait")
+        os.kill(os.getpid(), signal.SIGINT)
+
+    pressing = threading.Thread(target=press)
+    pressing.start()
+    assert session("/wait 600", "/wait 0") == [
+        "error: Waited for no longer; what was asked for may still happen.",
+        "No mail came in that time.",
+    ]
+    pressing.join()
+    assert session.system.statistics().waits == 0
 
 
 def test_an_agent_is_told_of_mail_when_a_person_says_so(session: Session) -> None:

@@ -1,13 +1,17 @@
 """Prompts from other processes: durable before they are told of, taken up once, when the agent is idle."""
 
-from ikigai_actors import ActorSystem, Request, ScriptedProvider, Signal
+from ikigai_actors import ActorSystem, Request, ScriptedProvider, Signal, StoreError
+from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.mailbox import PROMPT, Send
 from ikigai_actors.store import open_store
 from ikigai_actors.units import write_alone
 from tests.databases import eventually
 from tests.echo import echo
+from tests.faults import FaultyStore
 from tests.gate import DEADLINE, Gate
 from tests.program import run
+from tests.test_outage import damage
+from tests.trial import open_on
 
 
 def leave(url: str, agent: str, *texts: str) -> None:
@@ -97,3 +101,38 @@ def test_the_program_leaves_a_prompt_and_tells_what_is_wrong_with_one(durable: s
             done = run("--database", durable, "prompt", *arguments)
             assert (done.stdout, done.returncode) == ("", 1)
             assert problem in done.stderr or "No agent is named" in done.stderr
+
+
+def test_prompts_whose_unit_failed_are_taken_up_in_order_when_the_store_takes_them(durable: str) -> None:
+    store = FaultyStore(open_store(durable))
+    with open_on(store, ScriptedProvider(prompted)) as system:
+        kid = system.root.fork()
+        store.fails(StoreError("failed, as planned"))
+        leave(durable, kid.uuid, "one", "two")
+        eventually(lambda: [one.content for one in kid.history()][-1:] == ["heard two"], "the second answer")
+        assert [one.content for one in kid.history() if one.kind == "user"] == ["one", "two"]
+
+
+def test_a_prompt_whose_agent_could_not_be_read_is_taken_up_when_the_store_is_back(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
+        kid = system.root.fork(name="kid").uuid
+    store = FaultyStore(open_store(durable))
+    store.unreadable, store.unreadable_by = StoreUnavailable("down, as planned"), "ikigai-reader"
+    with open_on(store, ScriptedProvider(prompted)) as system:
+        leave(durable, kid, "one")
+        eventually(lambda: store.refused, "an attempt to read the log")
+        store.unreadable = None
+        eventually(lambda: [one.content for one in system.handle(kid).history()][-1:] == ["heard one"], "the answer")
+        assert store.refused < 10  # it does not try again and again at once
+
+
+def test_a_prompt_for_an_agent_0_with_wrong_rows_is_tried_once(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
+        system.root.prompt("x").get(timeout=DEADLINE)
+        damage(system, system.root.uuid)
+    with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
+        leave(durable, system.root.uuid, "one")
+        eventually(lambda: system.statistics().read_logs, "the attempt")
+        for _ in range(200):
+            system.agents()
+        assert system.statistics().read_logs < 5

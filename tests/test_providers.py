@@ -245,10 +245,21 @@ def test_one_line_may_ask_for_several_calls() -> None:
         assert [text[:23] for text in said] == ["You said “find growers”", "You said “find cafes”. "]
 
 
+def test_what_stands_behind_then_is_asked_for_when_the_calls_before_it_have_their_results() -> None:
+    with ActorSystem.open(":memory:", provider=OfflineProvider()) as system:
+        turn = system.root.prompt('@fork {"name": "a"}\n@check_mail @then @then @nope @then\n@check_mail {}')
+        assert turn.get(timeout=20).text == "check_mail gave: No unread mail."
+        replies = [one for one in system.root.history() if one.kind == "assistant"]
+        called = [[call["name"] for call in one.data.get("tool_calls", ())] for one in replies]
+        assert called == [["fork", "check_mail"], ["nope"], ["check_mail"], []]
+        assert "You said “and now?”." in system.root.prompt("and now?").get(timeout=20).text
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [
         ("@fork {oops", "as JSON"),
+        ("@check_mail @then @fork {oops", "as JSON"),
         ("@fork [1]", "must be a JSON object"),
         ("@fork {} please", "what follows the arguments of @fork"),
         ("mail me@home {}", "You said"),

@@ -1,11 +1,11 @@
-"""Models that wait: for mail, for children that they fork in the same reply, over a crash, and ten thousand at once."""
+"""Models that wait: for mail, for children that they fork in the same reply, over a crash, and very many at once."""
 
 import asyncio
 import json
+import os
 import signal
 import threading
 from collections.abc import Callable, Mapping
-from itertools import count
 from typing import Any
 
 import pytest
@@ -13,7 +13,6 @@ import pytest
 from ikigai_actors import (
     ActorSystem,
     AgentRef,
-    Message,
     Reply,
     Request,
     ScriptedProvider,
@@ -28,6 +27,9 @@ from tests.calling import calling, requests_of, results, scripted, trail
 from tests.databases import eventually, python
 from tests.gate import DEADLINE
 from tests.trees import plant
+
+MANY = int(os.environ.get("IKIGAI_TEST_WAITING", "1000"))
+"""Models that wait at once."""
 
 
 def waits(agent: AgentRef) -> bool:
@@ -253,32 +255,47 @@ def test_after_kill_9_a_wait_whose_time_is_over_ends_at_once(durable: str) -> No
         assert json.loads(results(requests_of(script, None)[0])[0].content) == {"kid": "timeout"}
 
 
-def test_ten_thousand_agents_wait_at_once_and_hold_no_thread(new_sqlite: Callable[[], str]) -> None:
-    """On SQLite alone: it is the threads that are counted."""
-    url, uuids = new_sqlite(), [f"{number:022}" for number in range(10_000)]
+def children_of_root(url: str, count: int) -> list[str]:
+    """So many agents in a new database; their uuids."""
+    uuids = [f"{number:022}" for number in range(count)]
     store = open_store(url)
     ensure_schema(store)
     plant(store, **dict.fromkeys(uuids, "root"))
     store.close()
-    begun, all_begun = count(1), threading.Event()
+    return uuids
 
-    def heard(event: object) -> None:
-        if isinstance(event, Message) and event.kind == "tool_call" and next(begun) == len(uuids):
-            all_begun.set()
+
+def test_many_agents_wait_at_once_and_hold_no_thread(new_sqlite: Callable[[], str]) -> None:
+    """On SQLite alone: it is the threads that are counted. `MANY` says how many: 10,000 take a while."""
+    url = new_sqlite()
+    uuids = children_of_root(url, MANY)
 
     def answer(request: Request) -> str | Reply:
         return "done" if results(request) else calling(("wait", {"timeout": 6000}))
 
     with ActorSystem.open(url, ScriptedProvider(answer)) as system:
-        system.subscribe(heard)
         children = [system.handle(uuid) for uuid in uuids]
         before = threading.active_count()
         turns = [child.prompt("go") for child in children]
-        assert all_begun.wait(3 * DEADLINE)
-        eventually(lambda: system.statistics().waits == len(uuids), "ten thousand waits")
+        eventually(lambda: system.statistics().waits == len(uuids), "all the waits")
         assert threading.active_count() == before
         assert {child.state for child in children[:100]} == {"running tools"}
         for child in children:
             system.root.ask.send(child, "text")
         assert {turn.get(timeout=3 * DEADLINE).text for turn in turns} == {"done"}
+        assert system.statistics().waits == 0
+
+
+def test_ten_thousand_waits_of_programs_hold_no_thread(new_sqlite: Callable[[], str]) -> None:
+    url = new_sqlite()
+    uuids = children_of_root(url, 10_000)
+    with ActorSystem.open(url, ScriptedProvider(lambda request: "done")) as system:
+        children = [system.handle(uuid) for uuid in uuids]
+        before = threading.active_count()
+        waiting = [child.ask.wait(timeout=6000) for child in children]
+        assert (system.statistics().waits, threading.active_count()) == (len(uuids), before)
+        for child in children:
+            system.root.ask.send(child, "text")
+        answers = [one.get(timeout=DEADLINE) for one in waiting]
+        assert answers == [{system.root: "mail"}] * len(uuids)
         assert system.statistics().waits == 0

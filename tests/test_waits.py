@@ -1,5 +1,6 @@
 """Waiting for mail and agents through the library: on every database, and against agents that are busy."""
 
+import asyncio
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -278,9 +279,27 @@ def test_code_of_an_agent_does_not_wait_for_its_own_turn(database: str) -> None:
         assert system.root.fork().prompt("go").get(timeout=DEADLINE).text == "idle"
 
 
-def test_a_wait_is_awaited_too_and_ends_with_the_system(database: str) -> None:
-    import asyncio
+def test_an_await_that_is_cancelled_ends_its_wait_and_no_other(database: str) -> None:
+    with open_system(database) as system:
+        root = system.root
 
+        async def interrupted() -> object:
+            cancelled, other = (asyncio.ensure_future(root.ask.wait(timeout=LONG)) for _ in range(2))
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(root.ask.wait(timeout=LONG), 0.001)
+            assert system.statistics().waits == 2
+            cancelled.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await cancelled
+            assert system.statistics().waits == 1
+            await root.ask.send(root, "text")
+            return await asyncio.wait_for(other, DEADLINE)
+
+        assert asyncio.run(interrupted()) == {root: "mail"}
+        assert system.statistics().waits == 0
+
+
+def test_a_wait_is_awaited_too_and_ends_with_the_system(database: str) -> None:
     system = open_system(database)
     root = system.root
 

@@ -1,8 +1,11 @@
 """The file tools of a workspace work in its directory, never outside of it, and freeze nothing."""
 
 import asyncio
+import os
+import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -69,6 +72,32 @@ def test_no_path_leads_out_of_the_directory(use: Use, directory: Path, name: str
     assert told.is_error
     assert "outside" in told.content
     assert (directory.parent / "secret.txt").read_text() == "the secret\n"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "link", "directory"])
+@pytest.mark.parametrize("name", ["read", "write", "edit"])
+def test_what_is_no_regular_file_is_refused_and_holds_no_thread(
+    use: Use, directory: Path, name: str, kind: str
+) -> None:
+    place = directory / "odd"
+    match kind:
+        case "pipe":
+            os.mkfifo(place)
+        case "socket":
+            os.mknod(place, stat.S_IFSOCK | 0o600)
+        case "link":
+            os.mkfifo(directory / "pipe")
+            place.symlink_to("pipe")
+        case "directory":
+            place.mkdir()
+    others = {"read": {}, "write": {"content": "x"}, "edit": {"old_string": "x", "new_string": "y"}}
+    told: list[Result] = []
+    thread = threading.Thread(
+        target=lambda: told.append(use(name, file_path="odd", **others[name])), name="tool", daemon=True
+    )
+    thread.start()
+    thread.join(DEADLINE)
+    assert told == [Result(f"{name}: odd: not a regular file", True)]
 
 
 def test_looking_for_files_does_not_follow_links_out_of_the_directory(use: Use, directory: Path) -> None:

@@ -7,15 +7,19 @@ from ikigai_actors import ActorSystem, FunctionProvider, Reply, Request
 from ikigai_actors.dispatch import Workers
 from ikigai_actors.parts import MACHINE
 from ikigai_actors.pooled import Dispatcher, PooledActor
+from ikigai_actors.providers.base import Provider
 from ikigai_actors.store import Store
 
 
 def open_on(
-    store: Store, code: Callable[[Request], str | Reply], dispatcher: Callable[[int], Dispatcher] = Workers
+    store: Store,
+    provider: Provider | Callable[[Request], str | Reply],
+    dispatcher: Callable[[int], Dispatcher] = Workers,
 ) -> ActorSystem:
-    """Open a system on a store of the test's own; the agents run this code."""
+    """Open a system on a store of the test's own; the agents ask the provider, or run the code."""
     parts = replace(MACHINE, open_store=lambda _: store, dispatcher=dispatcher)
-    return ActorSystem.open(provider=FunctionProvider(code, "code"), parts=parts)
+    asked = FunctionProvider(provider, "code") if callable(provider) else provider
+    return ActorSystem.open(provider=asked, parts=parts)
 
 
 class Withholding:

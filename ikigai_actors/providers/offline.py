@@ -12,6 +12,11 @@ what they gave:
 
     @fork {"prompt": "count the files", "name": "counter"} @fork {"prompt": "read them"}
     @agents
+
+All of them are one reply. What stands behind ``@then`` is asked for in a further reply of the same turn, when these
+calls have given their results:
+
+    @fork {"name": "kid", "prompt": "look"} @then @wait {"agents": ["kid"]} @then @read_mail
 """
 
 import asyncio
@@ -25,6 +30,9 @@ from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, ToolCal
 
 SLOW_PACE = 0.05
 """Seconds between the words of the model ``slow``."""
+
+THEN = "then"
+"""What divides the calls of one reply from those of the next."""
 
 _WORD = re.compile(r"\S+\s*")
 _CALL = re.compile(r"@(?P<name>[A-Za-z0-9_-]+)(?:\s+|(?=[{\[])|$)")
@@ -50,12 +58,12 @@ class OfflineProvider:
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
         """Call what the prompt says; else tell what the calls gave, or recall what was said before."""
         pace = self.pace_of(request)
-        last = request.messages[-1]["content"] if request.messages else ()
-        said = [block["text"] for block in last if block["type"] == "text"]
-        calls = _commands(said[-1], len(request.messages)) if said else None
-        if isinstance(calls, tuple):
-            return Reply(tool_calls=calls, stop_reason="tool_use", usage=_usage(request, ""), model=self.name)
-        text = calls or (_told(request) if last and not said else recall(list(_prompts(request))))
+        prompt, replies = _latest_prompt(request)
+        steps = _steps(prompt, len(request.messages))
+        if isinstance(steps, list) and replies < len(steps):
+            return Reply(tool_calls=steps[replies], stop_reason="tool_use", usage=_usage(request, ""), model=self.name)
+        wrong = steps if isinstance(steps, str) else None
+        text = wrong or (_told(request) if replies else recall(list(_prompts(request))))
         for word in _WORD.findall(text):
             await asyncio.sleep(pace)  # also at pace 0: here it can be cancelled, and other agents get their turn
             on_delta(Delta(word))
@@ -90,16 +98,28 @@ def recall(prompts: list[str]) -> str:
     return f"You said {_quoted(prompts[-1])}. I remember {len(prompts)} prompts; before it came {', '.join(shown)}."
 
 
-def _commands(prompt: str, position: int) -> tuple[ToolCall, ...] | str | None:
-    """The calls that a prompt's lines ask for; a text that says what is wrong with one; None when there are none."""
-    calls: list[ToolCall] = []
+def _latest_prompt(request: Request) -> tuple[str, int]:
+    """The prompt that is to be answered, and how many replies it has had."""
+    for back, message in enumerate(reversed(request.messages)):
+        texts = [block["text"] for block in message["content"] if block["type"] == "text"]
+        if texts and message["role"] == "user":
+            return texts[-1], back // 2
+    return "", 0
+
+
+def _steps(prompt: str, position: int) -> list[tuple[ToolCall, ...]] | str:
+    """The calls that a prompt's lines ask for, reply by reply; or a text that says what is wrong with one."""
+    steps: list[list[ToolCall]] = [[]]
     try:
         for line in prompt.splitlines():
             for name, arguments in _calls(line.strip()):
-                calls.append(ToolCall(name, arguments, f"offline_{position}_{len(calls)}"))
+                if name == THEN:
+                    steps.append([])
+                else:
+                    steps[-1].append(ToolCall(name, arguments, f"offline_{position}_{len(steps[-1])}"))
     except ValueError as error:
         return str(error)
-    return tuple(calls) or None
+    return [tuple(calls) for calls in steps if calls]
 
 
 def _calls(line: str) -> list[tuple[str, dict[str, Any]]]:

@@ -59,10 +59,12 @@ class LineMode:
                 self._shell.say(line)
             else:
                 self._shell.follow()
-        except (SystemClosed, OSError):
+        except SystemClosed:
             raise
         except IkigaiError as error:
             self._shell.screen.error(str(error))
+        except OSError:  # behind ours: a `TimedOut` is one as well
+            raise
         except Exception as error:  # a defect of ours: the agents and the session go on
             logger.exception("A line could not be done")
             self._shell.screen.error(f"{type(error).__name__}: {error}")

@@ -5,14 +5,15 @@
         AnthropicProvider(base_url=server.url, api_key="key")
 
 Each request is recorded and judged: one that `strict.violations` finds fault with gets a 400 that lists the faults. A
-good one gets the next answer of the script, or, past its end, a friendly "ok". What a request has in common with
-earlier ones is served from a cache (`cache`), and the usage says so; its entries can be read as soon as a reply begins.
+good one gets the next answer of the script, or, past its end, the model's (a friendly "ok"). What a request has in
+common with earlier ones is served from a cache (`cache`), and the usage says so; its entries can be read as soon as a
+reply begins.
 """
 
 import asyncio
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from types import TracebackType
@@ -92,6 +93,8 @@ class MessagesServer:
         """Its base URL."""
         self.script: list[Says | Refuses | Waits] = []
         """Answers still to give."""
+        self.model: Callable[[Mapping[str, Any]], Says] = lambda body: Says.text("ok")
+        """Answers a request, past the end of the script."""
         self.requests: list[dict[str, Any]] = []
         """The bodies of all requests so far."""
         self.keys: list[str] = []
@@ -135,7 +138,7 @@ class MessagesServer:
         self.keys.append(request.headers.get("authorization", "").removeprefix("Bearer "))
         if faults := violations(body):
             return _error(Refuses(400, "invalid_request_error", "; ".join(faults)))
-        answer = self.script.pop(0) if self.script else Says.text("ok")
+        answer = self.script.pop(0) if self.script else self.model(body)
         if isinstance(answer, Waits):
             await self._released.wait()
             answer = Says.text("at last")
