@@ -1,7 +1,10 @@
-"""The benchmarks of ikigai-actors: what a fork, a replay, an append and an actor cost, beside what else there is.
+"""The benchmarks of ikigai-actors: what a fork, a replay, an append, an actor, a mail and a death cost, beside others.
 
-    python -m benchmarks [fork] [replay] [journal] [actors] [cache] [--json FILE] [--quick]
+    python -m benchmarks [NAME...] [--results FILE] [--quick] [--only DATABASE]
+    python -m benchmarks.report
 
-Every figure of ours stands beside a peer's or the database's own limit, measured in the same run: trust the ratios,
-not the milliseconds. Nothing here fails because something was slow.
+The first measures: all of it, or what is named. Every figure of ours stands beside a peer's or the database's own
+limit, measured in the same run: trust the ratios, not the milliseconds. Peers that are not installed are named as such.
+The second puts the committed results into the README and docs/figures.md, and draws their plots. Nothing here fails
+because something was slow.
 """

@@ -2,17 +2,19 @@
 one UPDATE of as many rows, and a bulk insert of as many mails, by the driver alone.
 
 The kill is what the journal commits: who is hit, the rows, an exit mail for each death, one transaction. In a *tree*
-every agent has ten children; in a *chain* each has one, so the branch is as deep as it is large.
+every agent has ten children; in a *chain* each has one, so the branch is as deep as it is large. Medians; of 100,000
+one run. The raw UPDATE writes the rows of the dead; the kill also finds and locks them, and mails each death. Erlang's
+are linked processes, in memory alone.
 """
 
 from collections.abc import Iterator
-from math import log
 from statistics import median
 
 from benchmarks import population
 from benchmarks.measure import timed
+from benchmarks.peers import erlang
 from benchmarks.places import Place, prepared
-from benchmarks.table import Table, duration, number, times
+from benchmarks.results import Row
 from ikigai_actors.signalling import SendSignal
 from ikigai_actors.units import write_alone
 from supervisors.signals import Signal
@@ -29,30 +31,22 @@ SHAPES = {"tree": 10, "chain": 1}
 """How many children each agent has."""
 
 
-def run(places: list[Place], quick: bool) -> Iterator[Table]:
+def run(places: list[Place], quick: bool) -> Iterator[Row]:
     """Kill branches of each size and shape."""
-    table = Table(
-        "Kill an agent and all its descendants",
-        ("database", "shape", "descendants", "kill", "for each", "raw", "kill / raw", "exponent"),
-        notes=[
-            "Medians; of 100,000 one run. The exponent is that of the time from one size to the next; 1 is linear.",
-            "Raw: an UPDATE of the dead and a bulk insert of as many mails. The kill also finds and locks them.",
-        ],
-    )
     for place in places:
         for shape, fan_out in SHAPES.items():
-            before: tuple[int, float] | None = None
             for size in SIZES[:2] if quick else SIZES:
                 repetitions = 1 if quick or size == SIZES[-1] else 3
                 runs = [(_kill(place, fan_out, size), _write(place, fan_out, size)) for _ in range(repetitions)]
                 ours, raw = (median(values) for values in zip(*runs, strict=True))
-                exponent = "" if before is None else number(log(ours / before[1]) / log(size / before[0]))
-                table.add(
-                    place.name, shape, number(size), duration(ours), duration(ours / size), duration(raw),
-                    times(ours / raw), exponent,
-                )  # fmt: skip
-                before = (size, ours)
-    yield table
+                yield Row(f"kill of a {shape}", "ikigai", place.name, size, "descendants", ours, "s", "raw UPDATE", raw)
+    release = erlang.otp_release()
+    who = f"Erlang {release or ''}".strip()
+    for shape in SHAPES:
+        for size in SIZES[:2] if quick else SIZES:
+            taken = median(erlang.kill(shape, size) for _ in range(3)) if release else None
+            why = "" if release else "not installed"
+            yield Row(f"kill of a {shape}", who, "", size, "descendants", taken, "s", why=why)
 
 
 def _kill(place: Place, fan_out: int, size: int) -> float:

@@ -1,8 +1,11 @@
-"""Durable appends per second through the journal, beside the database's own bulk insert into the same table.
+"""Durable appends: how many in a second through the journal, by agents that write at once; one, by length of history.
 
-Each agent has one unit of one message in flight, as in the runtime: its callback submits the next. The bulk insert
-writes the same rows, with the same keys, in transactions of as many rows as there are agents. Units and rows are made
-beforehand.
+Each agent has one unit of one message in flight, as in the runtime: its callback submits the next. Beside it stands the
+database's own bulk insert (SQLite `executemany`, PostgreSQL binary `COPY`, by the driver alone) of the same rows with
+the same keys, in transactions of as many rows as there are agents; medians, units and rows made beforehand.
+
+One append: `ref.mark()` of a running system, a message that is committed before the next; peers add a message to a
+conversation of that length, each durable before the next. DBOS: a step of a new workflow, whatever came before.
 """
 
 import os
@@ -14,21 +17,27 @@ from statistics import median
 from typing import NamedTuple
 
 from benchmarks import population
-from benchmarks.measure import timed
+from benchmarks.measure import each_time, timed
+from benchmarks.peers.sessions import PEERS, Peer, Unavailable
 from benchmarks.places import Database, Place, prepared, stored
-from benchmarks.table import Table, number, percent, rate
+from benchmarks.results import Row
+from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.clock import SystemClock
 from ikigai_actors.host import Host, take_database
 from ikigai_actors.identity import new_agent_uuid
 from ikigai_actors.journal import Committed, Journal, Verdict
-from ikigai_actors.store.base import Row, Store
+from ikigai_actors.store.base import Row as Values
+from ikigai_actors.store.base import Store
 from ikigai_actors.units import FIRST_EPOCH, Append, Fence, LogUnit, Unit
 
-APPENDS = {1: 2_000, 10: 10_000, 1_000: 100_000}
+APPENDS = {1: 2_000, 10: 10_000, 100: 50_000, 1_000: 100_000}
 """Appends that are measured, by the number of agents that write."""
 
 BULK = 1_000
-"""Rows of one transaction of the bulk insert that the target is about."""
+"""Rows of one transaction of the larger bulk insert."""
+
+HISTORIES = (1_000, 10_000, 100_000)
+"""Messages of the history that one more is appended to."""
 
 
 class Rates(NamedTuple):
@@ -36,32 +45,58 @@ class Rates(NamedTuple):
 
     ours: float
     batch: float
+    """Units of one of our transactions."""
     raw: float
     """In transactions of a row for each agent."""
     bulk: float
     """In transactions of `BULK` rows."""
 
 
-def run(places: list[Place], quick: bool) -> Iterator[Table]:
-    """Measure every place with every number of agents."""
-    table = Table(
-        "Durable appends per second",
-        ("database", "agents", "journal", "units a transaction", "bulk insert, as many rows a transaction",
-         "journal / that", f"bulk insert, {BULK:,} rows a transaction", "journal / that one"),
-        notes=[
-            "Medians. Bulk insert: SQLite `executemany`, PostgreSQL binary `COPY`, by the driver alone.",
-            "Both write the same rows into the same table, keys and all, in the same run.",
-        ],
-    )  # fmt: skip
+def run(places: list[Place], quick: bool) -> Iterator[Row]:
+    """Measure every place with every number of agents, then with every history; then the peers."""
     for place in places:
         for agents, appends in APPENDS.items():
             runs = [_measure(place, agents, appends // (10 if quick else 1)) for _ in range(1 if quick else 3)]
             ours, batch, raw, bulk = (median(values) for values in zip(*runs, strict=True))
-            table.add(
-                place.name, number(agents), rate(ours), number(round(batch)), rate(raw), percent(ours / raw),
-                rate(bulk), percent(ours / bulk),
-            )  # fmt: skip
-    yield table
+            head = ("ikigai", place.name, agents, "agents")
+            yield Row("durable appends", *head, ours, "/s", "bulk insert", raw)
+            yield Row("durable appends, beside large transactions", *head, ours, "/s", f"bulk insert by {BULK:,}", bulk)
+            yield Row("durable appends: units a transaction", *head, round(batch, 1), "units")
+    histories = HISTORIES[:1] if quick else HISTORIES
+    for place in places:
+        for size in histories:
+            yield Row("one append", "ikigai", place.name, size, "messages before", _one(place, size), "s")
+    for peer in PEERS:
+        for size in histories:
+            yield _by_peer(places, peer, size)
+
+
+def _one(place: Place, size: int) -> float:
+    database = place.fresh()
+    try:
+        population.alone(database, size)
+        with ActorSystem.open(database.url, provider=OfflineProvider()) as system:
+            system.root.mark()
+            return median(each_time(system.root.mark, 200))
+    finally:
+        database.drop()
+
+
+def _by_peer(places: list[Place], peer: Peer, size: int) -> Row:
+    head = ("one append", peer.who, peer.backend, size, "messages before")
+    try:
+        with peer.session(places, size) as session:
+            session.append(1)
+            taken: list[float] = []
+            while len(taken) < 2 or (sum(taken) < 2 and len(taken) < 10):
+                taken.append(timed(lambda: session.append(5))[0] / 5)
+                if taken[-1] > 0.4:
+                    break
+            return Row(*head, median(taken), "s")
+    except Unavailable as why:
+        return Row(*head, None, "s", why=str(why))
+    except NotImplementedError:
+        return Row(*head, None, "s", why="not offered")
 
 
 def _measure(place: Place, agents: int, appends: int) -> Rates:
@@ -145,7 +180,7 @@ def _by_bulk_insert(place: Place, agents: int, count: int, at_once: int) -> floa
         database, _, _, uuids = writable(stack, place, agents)
         logs = [population.conversation(uuid, 0, -(-count // agents)) for uuid in uuids]
         rows = iter([message.row() for together in zip(*logs, strict=True) for message in together][:count])
-        batches: list[list[Row]] = []
+        batches: list[list[Values]] = []
         while batch := list(islice(rows, at_once)):
             batches.append(batch)
         connection = database.connect()

@@ -1,26 +1,40 @@
-"""What the figures were measured on."""
+"""What the figures are measured on. No name of a host, no path."""
 
 import os
 import platform
-import sqlite3
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
+from benchmarks.peers.erlang import otp_release
 from benchmarks.places import Place
 
-PACKAGES = ("ikigai-actors", "psycopg", "openai-agents", "claude-agent-sdk", "langgraph", "langgraph-checkpoint-sqlite")
+PACKAGES = (
+    "ikigai-actors", "anthropic", "psycopg", "pykka", "xoscar", "autogen-core", "openai-agents", "claude-agent-sdk",
+    "langgraph", "langgraph-checkpoint-sqlite", "langgraph-checkpoint-postgres", "dbos",
+)  # fmt: skip
+"""Ours, what it stands on, and the peers."""
 
 
-def describe(places: list[Place]) -> str:
-    """Machine and versions, as a list in Markdown."""
-    lines = [
-        f"- {datetime.now(UTC):%Y-%m-%d}, {platform.system()} {platform.release()}, {_hardware()}",
-        f"- Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}",
-        *(f"- {place.name}: {place.description}" for place in places),
-        "- " + ", ".join(f"{name} {installed(name) or 'not installed'}" for name in PACKAGES),
-    ]
-    return "\n".join(lines)
+def machine() -> dict[str, Any]:
+    """Processor, cores, bytes of memory, kind of system."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count() or 1,
+        "memory": _memory(),
+        "system": platform.system(),
+    }
+
+
+def versions(places: Sequence[Place]) -> dict[str, str]:
+    """Of Python, the databases (with the settings that matter) and all packages; the ones missing, too."""
+    return {
+        "Python": platform.python_version(),
+        **{place.name: place.description for place in places},
+        "Erlang": otp_release() or "not installed",
+        **{name: installed(name) or "not installed" for name in PACKAGES},
+    }
 
 
 def installed(package: str) -> str | None:
@@ -31,8 +45,12 @@ def installed(package: str) -> str | None:
         return None
 
 
-def _hardware() -> str:
-    return f"{_processor()}, {os.cpu_count()} cores, {_memory()}; load before the run {_load()}"
+def load() -> float:
+    """The load average of one minute; 0 where the system does not tell."""
+    try:
+        return round(os.getloadavg()[0], 2)
+    except OSError:
+        return 0.0
 
 
 def _processor() -> str:
@@ -45,15 +63,8 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def _memory() -> str:
+def _memory() -> int:
     try:
-        return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 1e9:.0f} GB"
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError):
-        return "memory unknown"
-
-
-def _load() -> str:
-    try:
-        return f"{os.getloadavg()[0]:.1f}"
-    except OSError:
-        return "unknown"
+        return 0

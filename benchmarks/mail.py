@@ -2,22 +2,25 @@
 sender.
 
 Each sender has one mail in flight: its commit sends the next. The bulk insert writes as many rows of the same mails,
-ids and all, in transactions of as many rows as there are senders; it counts nothing in the recipients' rows.
+ids and all, in transactions of as many rows as there are senders; it counts nothing in the recipients' rows. Reading:
+one call, all that is unread, marked in the same durable commit. One send: see `benchmarks.sends`.
 """
 
 from collections.abc import Iterator
 from contextlib import ExitStack
 from statistics import median
 
+from benchmarks import sends
 from benchmarks.journal import Writers, writable
 from benchmarks.measure import each_time, timed
 from benchmarks.places import Place
-from benchmarks.table import Table, duration, number, percent, rate
+from benchmarks.results import Row
 from ikigai_actors import mailbox
 from ikigai_actors.clock import SystemClock
 from ikigai_actors.journal import Journal
 from ikigai_actors.mailbox import MAIL, Mail, Read, Send
-from ikigai_actors.store.base import Row, Store
+from ikigai_actors.store.base import Row as Values
+from ikigai_actors.store.base import Store
 from ikigai_actors.units import write_alone
 
 SENDERS = 1_000
@@ -33,19 +36,15 @@ LATEST = 20
 """Mails that a list shows."""
 
 
-def run(places: list[Place], quick: bool) -> Iterator[Table]:
+def run(places: list[Place], quick: bool) -> Iterator[Row]:
     """Measure sending, reading and looking for a sender."""
-    yield _sending(places, quick)
-    yield _reading(places, quick)
-    yield _filtering(places, quick)
+    yield from sends.run(places, quick)
+    yield from _sending(places, quick)
+    yield from _reading(places, quick)
+    yield from _filtering(places, quick)
 
 
-def _sending(places: list[Place], quick: bool) -> Table:
-    table = Table(
-        f"Durable sends per second, {SENDERS:,} senders",
-        ("database", "recipients", "mails", "sends", "bulk insert", "sends / that"),
-        notes=["Medians. Bulk insert: SQLite `executemany`, PostgreSQL binary `COPY`, by the driver alone."],
-    )
+def _sending(places: list[Place], quick: bool) -> Iterator[Row]:
     for place in places:
         # One mailbox takes 10,000 unread mails.
         for recipients, each in ((1, 10), (SENDERS, 10 if quick else 100)):
@@ -54,10 +53,7 @@ def _sending(places: list[Place], quick: bool) -> Table:
                 for _ in range(1 if quick else 3)
             ]
             ours, raw = (median(values) for values in zip(*runs, strict=True))
-            table.add(
-                place.name, number(recipients), number(SENDERS * each), rate(ours), rate(raw), percent(ours / raw)
-            )
-    return table
+            yield Row("durable sends", "ikigai", place.name, recipients, "recipients", ours, "/s", "bulk insert", raw)
 
 
 def _through_journal(place: Place, recipients: int, each: int) -> float:
@@ -82,10 +78,10 @@ def _through_journal(place: Place, recipients: int, each: int) -> float:
 def _by_bulk_insert(place: Place, recipients: int, each: int) -> float:
     with ExitStack() as stack:
         database, _, _, uuids = writable(stack, place, SENDERS)
-        batches: list[list[Row]] = []
+        batches: list[list[Values]] = []
         sent = dict.fromkeys(uuids, 0)
         for count in range(each):
-            batch: list[Row] = []
+            batch: list[Values] = []
             for place_in_row, uuid in enumerate(uuids):
                 to = uuids[(place_in_row + 1) % recipients]
                 sent[to] += 1
@@ -101,21 +97,16 @@ def _by_bulk_insert(place: Place, recipients: int, each: int) -> float:
         return SENDERS * each / timed(insert)[0]
 
 
-def _reading(places: list[Place], quick: bool) -> Table:
-    table = Table(
-        "Reading unread mail in one call",
-        ("database", "unread", "beside read ones", "read", "for each", "check"),
-        notes=["Read: all that is unread, marked in the same durable commit."],
-    )
+def _reading(places: list[Place], quick: bool) -> Iterator[Row]:
     beside = 10_000 if quick else 1_000_000
     for place in places:
-        for unread, read in ((1_000, 0), (10_000, 0), (100_000, 0), (10_000, beside)):
-            reading, checking = _read(place, unread, read)
-            table.add(
-                place.name, number(unread), number(read), duration(reading), duration(reading / unread),
-                duration(checking),
-            )  # fmt: skip
-    return table
+        for unread in (1_000, 10_000, 100_000):
+            reading, checking = _read(place, unread, 0)
+            yield Row("read all unread mail", "ikigai", place.name, unread, "unread", reading, "s")
+            yield Row("check mail", "ikigai", place.name, unread, "unread", checking, "s")
+        reading, checking = _read(place, 10_000, beside)
+        yield Row("read 10,000 unread mails beside read ones", "ikigai", place.name, beside, "read", reading, "s")
+        yield Row("check mail beside read ones", "ikigai", place.name, beside, "read", checking, "s")
 
 
 def _read(place: Place, unread: int, read: int) -> tuple[float, float]:
@@ -131,18 +122,13 @@ def _read(place: Place, unread: int, read: int) -> tuple[float, float]:
         return reading, checking
 
 
-def _filtering(places: list[Place], quick: bool) -> Table:
-    table = Table(
-        f"Mail of one of {SENDERS:,} senders",
-        ("database", "mails in the mailbox", "of the sender", "all of them", "for each", f"the latest {LATEST}"),
-    )
+def _filtering(places: list[Place], quick: bool) -> Iterator[Row]:
     for place in places:
         for count in (10_000, 100_000) if quick else (10_000, 100_000, 1_000_000):
-            found, every, some = _filter(place, count)
-            table.add(
-                place.name, number(count), number(found), duration(every), duration(every / found), duration(some)
-            )
-    return table
+            _, every, some = _filter(place, count)
+            head = ("ikigai", place.name, count, "mails in the mailbox")
+            yield Row(f"find all mails of one of {SENDERS:,} senders", *head, every, "s")
+            yield Row(f"find the latest {LATEST} of one of {SENDERS:,} senders", *head, some, "s")
 
 
 def _filter(place: Place, count: int) -> tuple[int, float, float]:

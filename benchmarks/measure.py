@@ -53,6 +53,17 @@ def kept_bytes(work: Callable[[], object], repetitions: int) -> float:
         tracemalloc.stop()
 
 
+def grown(make: Callable[[], Any]) -> int:
+    """Resident bytes by which the process grew for what was made."""
+    gc.collect()
+    before = process_memory()
+    made = make()
+    gc.collect()
+    size = process_memory() - before
+    del made
+    return size
+
+
 def in_new_process(work: Callable[..., T], *arguments: Any) -> T:
     """What the work returns, done in a process that has done nothing before."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:

@@ -107,7 +107,7 @@ class SQLitePlace:
     """Files in a temporary directory."""
 
     name = "SQLite"
-    description = "file, write-ahead log, synchronous=FULL, foreign keys"
+    description = f"{sqlite3.sqlite_version}, file, write-ahead log, synchronous=FULL, foreign keys"
 
     def __init__(self, stack: ExitStack) -> None:
         self._directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ikigai-benchmarks-")))

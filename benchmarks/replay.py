@@ -1,18 +1,22 @@
 """What it costs to come back: logs from the store into memory, and all agents of a database at boot.
 
-Replay reads logs through the library's `Archive`, and folds them. Beside it the raw read: one SELECT of the same rows
-by the driver alone, into the same `Message` objects.
+Replay: `Archive.load` of the log and its ancestors (of many agents 1,000 at a time), and the view of its head. Beside
+it the raw read: one SELECT of the same rows by the driver alone, each through `Message.from_row`. Boot: `ActorSystem
+.open` until it returns, of a tree in which each agent has ten children and ten messages, logs unread. A chain: each
+agent has one child. Peers read the whole conversation from where it is stored, by their own call for that.
+
+Siblings: many children of one parent, each prompted once, 1,000 under way at a time; the time for each.
 """
 
-import gc
 from collections.abc import Callable, Iterator
 from functools import partial
 from statistics import median
 
 from benchmarks import population, siblings
-from benchmarks.measure import process_memory, timed
+from benchmarks.measure import timed
+from benchmarks.peers.sessions import PEERS, Peer, Unavailable
 from benchmarks.places import COLUMNS, Database, Place, prepared
-from benchmarks.table import Figure, Table, duration, number, percent, rate, size
+from benchmarks.results import Row
 from ikigai_actors import ActorSystem, Message, OfflineProvider
 from ikigai_actors.log import Archive, Log
 
@@ -22,39 +26,45 @@ EACH = 10
 AT_ONCE = 1_000
 """Logs that are loaded together."""
 
-DEPTH = 1_000
-"""Agents of the chain, each with 100 messages."""
+ALONE = (10_000, 100_000, 1_000_000)
+"""Messages of one agent."""
+
+DEEP = (10, 100, 1_000)
+"""Agents of a chain, each with 100 messages."""
+
+AGENTS = (1_000, 10_000, 100_000)
+"""Agents that boot."""
+
+RAW = "raw SELECT"
 
 
-def run(places: list[Place], quick: bool) -> Iterator[Table]:
+def run(places: list[Place], quick: bool) -> Iterator[Row]:
     """Single logs, whole databases, and siblings that are prompted."""
-    yield _logs(places, quick)
-    yield _boots(places, quick)
-    yield siblings.run(places, quick)
-
-
-def _logs(places: list[Place], quick: bool) -> Table:
-    table = Table(
-        "Replay of one history",
-        ("database", "history", "messages", "replay", "raw SELECT", "replay / raw SELECT"),
-        notes=[
-            "Messages per second, medians. Replay: `Archive.load` of the log and its ancestors, the view of its head.",
-            "Raw SELECT: the same rows by the driver alone, each through `Message.from_row`.",
-        ],
-    )  # fmt: skip
     for place in places:
-        for count in (10_000,) if quick else (100_000, 1_000_000):
-            _log(table, place, "one agent", count, partial(population.alone, count=count))
-        deep = DEPTH // 10 if quick else DEPTH
-        _log(table, place, f"chain of {deep:,} agents", deep * 100, partial(_leaf, deep))
-    return table
+        for count in ALONE[:1] if quick else ALONE:
+            yield from _log("replay of one agent", place, count, count, "messages", partial(_alone, count))
+        for deep in DEEP[:2] if quick else DEEP:
+            yield from _log("replay of a chain", place, deep, deep * 100, "agents", partial(_leaf, deep))
+    for peer in PEERS:
+        for count in ALONE[:1] if quick else ALONE[:2]:
+            yield _by_peer(places, peer, count)
+    for place in places:
+        for count in AGENTS[:1] if quick else AGENTS:
+            yield from _boot(place, count)
+    yield from siblings.run(places, quick)
+
+
+def _alone(count: int, database: Database) -> str:
+    return population.alone(database, count)
 
 
 def _leaf(deep: int, database: Database) -> str:
     return population.chain(database, deep, 100)[-1]
 
 
-def _log(table: Table, place: Place, what: str, count: int, build: Callable[[Database], str]) -> None:
+def _log(
+    name: str, place: Place, size: int, messages: int, counted: str, build: Callable[[Database], str]
+) -> Iterator[Row]:
     database = place.fresh()
     try:
         uuid = build(database)
@@ -64,55 +74,44 @@ def _log(table: Table, place: Place, what: str, count: int, build: Callable[[Dat
             raw: list[float] = []
             for _ in range(3):  # in turn: what disturbs one disturbs the other
                 ours.append(timed(lambda: replay(Archive(store), [uuid]))[0])
-                raw.append(timed(lambda: select(database, count))[0])
+                raw.append(timed(lambda: select(database, messages))[0])
         finally:
             store.close()
     finally:
         database.drop()
-    table.add(place.name, what, *_rates(count, median(ours), median(raw)))
+    yield Row(name, "ikigai", place.name, size, counted, median(ours), "s", RAW, median(raw))
 
 
-def _boots(places: list[Place], quick: bool) -> Table:
-    table = Table(
-        f"Boot of agents with {EACH} messages each",
-        ("database", "agents", "open", "an agent", "process grows by", "then all logs: messages", "replay",
-         "raw SELECT", "replay / raw SELECT"),
-        notes=[
-            "Open: `ActorSystem.open` until it returns, logs unread; a tree in which each agent has ten children.",
-            "Replay: each log (`Archive.load_many`, 1,000 at a time) and its view. Raw SELECT: all rows at once.",
-        ],
-    )  # fmt: skip
-    for place in places:
-        for count in (1_000,) if quick else (1_000, 10_000, 100_000):
-            _boot(table, place, count)
-    return table
+def _by_peer(places: list[Place], peer: Peer, count: int) -> Row:
+    head = ("replay of one agent", peer.who, peer.backend, count, "messages")
+    try:
+        with peer.session(places, count) as session:
+            taken = [timed(session.read) for _ in range(3)]
+            if taken[0][1] < count:
+                raise AssertionError(f"Expected {count} messages, got {taken[0][1]}")
+            return Row(*head, median(seconds for seconds, _ in taken), "s")
+    except Unavailable as why:
+        return Row(*head, None, "s", why=str(why))
 
 
-def _boot(table: Table, place: Place, count: int) -> None:
+def _boot(place: Place, count: int) -> Iterator[Row]:
     database = place.fresh()
     try:
         uuids = population.tree(database, count, EACH)
         opening: list[float] = []
         ours: list[float] = []
         raw: list[float] = []
-        memory = 0
         for _ in range(3):
-            gc.collect()
-            before = process_memory()
             taken, system = timed(lambda: ActorSystem.open(database.url, provider=OfflineProvider()))
             with system:
                 opening.append(taken)
-                memory = max(memory, process_memory() - before)
-                if not ours or count < 100_000:  # a hundred thousand logs are read once
+                if not ours or count < AGENTS[-1]:  # a hundred thousand logs are read once
                     ours.append(timed(partial(replay, system.archive, uuids))[0])
-            raw.append(timed(lambda: select(database, count * EACH))[0])
-        seconds = median(opening)
-        table.add(
-            place.name, number(count), duration(seconds), duration(seconds / count), size(memory),
-            *_rates(count * EACH, median(ours), median(raw)),
-        )  # fmt: skip
+                    raw.append(timed(lambda: select(database, count * EACH))[0])
     finally:
         database.drop()
+    yield Row("boot", "ikigai", place.name, count, "agents", median(opening), "s")
+    yield Row("replay of all agents", "ikigai", place.name, count, "agents", median(ours), "s", RAW, median(raw))
 
 
 def replay(archive: Archive, uuids: list[str]) -> list[Log]:
@@ -134,7 +133,3 @@ def select(database: Database, expected: int) -> list[Message]:
         connection.close()
     assert len(messages) == expected
     return messages
-
-
-def _rates(count: int, ours: float, raw: float) -> tuple[Figure, Figure, Figure, Figure]:
-    return number(count), rate(count / ours), rate(count / raw), percent(raw / ours)

@@ -3,10 +3,12 @@
 The parent's log grows by one ``fork`` message for each child; siblings share the fold of what they inherit.
 """
 
+from collections.abc import Iterator
+
 from benchmarks import population
-from benchmarks.measure import process_memory, timed
+from benchmarks.measure import in_new_process, process_memory, timed
 from benchmarks.places import Place
-from benchmarks.table import Table, duration, number, size, times
+from benchmarks.results import Row
 from ikigai_actors import ActorSystem, AgentRef, Request, ScriptedProvider
 
 INHERITED = 100
@@ -16,30 +18,15 @@ AT_ONCE = 1_000
 """Commands that are under way at a time."""
 
 
-def run(places: list[Place], quick: bool) -> Table:
+def run(places: list[Place], quick: bool) -> Iterator[Row]:
     """Measure a number of siblings, and ten times as many."""
-    table = Table(
-        "Siblings, each prompted once",
-        ("database", "siblings", "fork", "turn", "turn, of the time with the fewest", "process grows by"),
-        notes=[
-            f"Time for each, {AT_ONCE:,} under way at once. The parent has {INHERITED} messages before its first fork.",
-            "A turn: a prompt, a request with what is inherited to a scripted provider, its reply; two commits.",
-        ],
-    )  # fmt: skip
     for place in places:
-        fewest: float | None = None
         for count in (100, 1_000) if quick else (1_000, 10_000):
             forking, prompting, memory = _measure(place, count)
-            fewest = fewest or prompting
-            table.add(
-                place.name,
-                number(count),
-                duration(forking),
-                duration(prompting),
-                times(prompting / fewest),
-                size(memory),
-            )
-    return table
+            head = ("ikigai", place.name, count, "siblings")
+            yield Row("forks at once", *head, forking, "s")
+            yield Row("turns at once", *head, prompting, "s")
+            yield Row("forks and turns: memory", *head, memory, "B")
 
 
 def _answer(request: Request) -> str:
@@ -51,15 +38,18 @@ def _measure(place: Place, count: int) -> tuple[float, float, int]:
     database = place.fresh()
     try:
         population.alone(database, INHERITED)
-        provider = ScriptedProvider(_answer)
-        with ActorSystem.open(database.url, provider=provider) as system:
-            before = process_memory()
-            forking, children = timed(lambda: _fork(system.root, count))
-            prompting, _ = timed(lambda: _prompt(provider, children))
-            memory = process_memory() - before
-        return forking / count, prompting / count, memory
+        return in_new_process(_measured, database.url, count)
     finally:
         database.drop()
+
+
+def _measured(url: str, count: int) -> tuple[float, float, int]:
+    provider = ScriptedProvider(_answer)
+    with ActorSystem.open(url, provider=provider) as system:
+        before = process_memory()
+        forking, children = timed(lambda: _fork(system.root, count))
+        prompting, _ = timed(lambda: _prompt(provider, children))
+        return forking / count, prompting / count, process_memory() - before
 
 
 def _fork(parent: AgentRef, count: int) -> list[AgentRef]:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 
 from benchmarks.places import Place
-from benchmarks.table import Table, duration, number
+from benchmarks.results import Row
 from ikigai_actors import ActorSystem, AgentDead, FunctionProvider, Request
 
 PATIENCE = 60.0
@@ -27,21 +27,14 @@ for agent in sys.stdin:
 """
 
 
-def run(places: list[Place], quick: bool) -> Iterator[Table]:
+def run(places: list[Place], quick: bool) -> Iterator[Row]:
     """Kill agents, one after the other."""
     count = 20 if quick else 100
-    table = Table(
-        "KILL from another process, beside a running host",
-        ("database", "from", "kills", "p50", "p90", "max"),
-        notes=["Until the one who waits here for the agent's reply hears that it is dead."],
-    )
     for place in places:
-        from_call, from_commit = _measure(place, count)
-        for name, taken in (("the call", from_call), ("the commit", from_commit)):
+        for since, taken in zip(("call", "commit"), _measure(place, count), strict=True):
             late = sorted(max(0.0, one) for one in taken)
-            figures = (duration(late[count // 2]), duration(late[count * 9 // 10]), duration(late[-1]))
-            table.add(place.name, name, number(count), *figures)
-    yield table
+            for rank, at in (("p50", count // 2), ("p90", count * 9 // 10), ("max", -1)):
+                yield Row(f"KILL since its {since}, {rank}", "ikigai", place.name, count, "kills", late[at], "s")
 
 
 def _measure(place: Place, count: int) -> tuple[list[float], list[float]]:

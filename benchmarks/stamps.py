@@ -113,7 +113,7 @@ def _delta(stamp: int) -> bytes:
     return _encoded({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": f"{stamp} "}})
 
 
-_MESSAGE = {
+_MESSAGE: dict[str, Any] = {
     "id": "msg_1",
     "type": "message",
     "role": "assistant",

@@ -1,7 +1,9 @@
 """Many model streams at once: how late each delta is, through the client of the API alone, and through the runtime.
 
 The server sends the time with each delta (`benchmarks.stamps`); late is when the delta is heard, less that. Each run is
-in a process of its own, and has a server of its own in another.
+in a process of its own, and has a server of its own in another; medians of three (one of the small size), clients in
+turn, each stream with 27 deltas, half a second to a second apart. Bare: `messages.stream` of the `anthropic` package.
+Ikigai: as many agents, prompted at once; their deltas are heard by `system.subscribe`.
 """
 
 import asyncio
@@ -11,11 +13,10 @@ from collections.abc import Callable, Hashable, Iterator
 from statistics import fmean, median
 from typing import TYPE_CHECKING, NamedTuple
 
-from benchmarks.machine import installed
 from benchmarks.measure import in_new_process
 from benchmarks.places import Place
-from benchmarks.stamps import APART, StampServer
-from benchmarks.table import Table, duration, number, times
+from benchmarks.results import Row
+from benchmarks.stamps import StampServer
 from ikigai_actors import ActorSystem, AnthropicProvider
 from ikigai_actors.publisher import Event, Streamed
 from tests.descriptors import allow_open_files
@@ -92,39 +93,23 @@ is the URL of a database, for who needs one.
 """
 
 
-def run(places: list[Place], quick: bool) -> Iterator[Table]:
+def run(places: list[Place], quick: bool) -> Iterator[Row]:
     """By each client in turn. The first of the places serves ours; once streams are open nothing is written to it."""
-    streams, deltas, runs = (100, 6, 1) if quick else (1_000, 27, 3)
     place = places[0]
-    ours = f"ikigai, {place.name}"
-    table = Table(
-        "Model streams at once",
-        ("streams", "client", "all open", "CPU a delta", "late, mean", "p50", "p90", "p99", "max",
-         "mean / bare", "p50 / bare", "added at p50"),
-        notes=[
-            f"Medians of {runs} runs, clients in turn. Each stream: {deltas} deltas, {APART[0]} to {APART[1]} s apart.",
-            f"Late: heard, less sent as the server says. Bare: anthropic {installed('anthropic')}, `messages.stream`.",
-            "Ikigai: as many agents, prompted at once; their deltas are heard by `system.subscribe`. Added: to bare.",
-        ],
-    )  # fmt: skip
-    clients: dict[str, Client] = {
-        "bare, aiohttp": _bare_aiohttp,
-        "bare, httpx2": _bare_httpx2,
-        ours: _agents,
-    }
-    measured: dict[str, list[Figures]] = {name: [] for name in clients}
-    for _ in range(runs):
-        for name, client in clients.items():
-            measured[name].append(_measure(client, place, streams, deltas))
-    medians = {name: Figures(*(median(values) for values in zip(*of, strict=True))) for name, of in measured.items()}
-    bare = medians["bare, aiohttp"]
-    for name, own in medians.items():
-        table.add(
-            number(streams), name, duration(own.opening), duration(own.cpu), duration(own.mean), duration(own.p50),
-            duration(own.p90), duration(own.p99), duration(own.worst), times(own.mean / bare.mean),
-            times(own.p50 / bare.p50), duration(own.p50 - bare.p50),
-        )  # fmt: skip
-    yield table
+    for streams, deltas, runs in ((100, 6, 1),) if quick else ((100, 27, 1), (1_000, 27, 3)):
+        measured: dict[str, list[Figures]] = {name: [] for name in CLIENTS}
+        for _ in range(runs):
+            for name, client in CLIENTS.items():
+                measured[name].append(_measure(client, place, streams, deltas))
+        medians = {
+            name: Figures(*(median(values) for values in zip(*of, strict=True))) for name, of in measured.items()
+        }
+        for figure, title in NAMES.items():
+            limit = getattr(medians[BARE], figure)
+            for name, own in medians.items():
+                beside = () if name == BARE else (BARE, limit)
+                backend = place.name if name == OURS else ""
+                yield Row(title, name, backend, streams, "streams", getattr(own, figure), "s", *beside)
 
 
 def _measure(client: Client, place: Place, streams: int, deltas: int) -> Figures:
@@ -189,3 +174,19 @@ def _agents(arrivals: Arrivals, url: str, database: str, streams: int) -> None:
         replies = [agent.prompt(PROMPT) for agent in agents]
         for reply in replies:
             reply.get(timeout=PATIENCE)
+
+
+OURS, BARE = "ikigai", "bare client, aiohttp"
+
+CLIENTS: dict[str, Client] = {BARE: _bare_aiohttp, "bare client, httpx2": _bare_httpx2, OURS: _agents}
+
+NAMES = {
+    "opening": "all open",
+    "cpu": "CPU a delta",
+    "mean": "late, mean",
+    "p50": "late, p50",
+    "p90": "late, p90",
+    "p99": "late, p99",
+    "worst": "late, max",
+}
+"""What the figures are called in the results."""

@@ -1,26 +1,61 @@
-%% What benchmarks/actors.py measures, done by Erlang's own processes. Prints one figure a line: its name, its value.
+%% What benchmarks/actors.py and cascade.py measure, done by Erlang's own processes. The arguments are figures that are
+%% wanted, each a name, a size, and how many messages in all; prints a line for each: its name, its size, its value.
 -module(actors).
 -export([main/1]).
 
-main([Started, Told, Rounds, Asked, Fan]) ->
-    run(number(Started), number(Told), number(Rounds), number(Asked), number(Fan)).
+main([]) -> ok;
+main([Name, Size, Messages | Others]) ->
+    Value = figure(Name, list_to_integer(Size), list_to_integer(Messages)),
+    io:format("~s ~s ~f~n", [Name, Size, float(Value)]),
+    main(Others).
 
-run(Started, Told, Rounds, Asked, Fan) ->
-    show(otp, list_to_integer(erlang:system_info(otp_release))),
+figure("idle", Size, _) ->
     Before = resident(),
-    {Starting, Pids} = seconds(fun() -> [spawn(fun loop/0) || _ <- lists:seq(1, Started)] end),
-    show(memory, (resident() - Before) / Started),
-    show(start, Started / Starting),
-    {Stopping, _} = seconds(fun() -> stop(Pids) end),
-    show(stop, Started / Stopping),
-    One = spawn(fun loop/0),
-    {Telling, _} = seconds(fun() -> [burst(One, Told) || _ <- lists:seq(1, Rounds)] end),
-    show(tell, Told * Rounds / Telling),
-    {Asking, _} = seconds(fun() -> [ask(One) || _ <- lists:seq(1, Asked)] end),
-    show(ask, Asked / Asking),
-    Many = [spawn(fun loop/0) || _ <- lists:seq(1, Fan)],
-    {Fanning, _} = seconds(fun() -> fan_out(Many, Rounds) end),
-    show(fan_out, Fan * Rounds / Fanning).
+    Pids = start(Size),
+    Grown = resident() - Before,
+    stop(Pids),
+    Grown / Size;
+figure("start", Size, _) ->
+    {Taken, Pids} = seconds(fun() -> start(Size) end),
+    stop(Pids),
+    Size / Taken;
+figure("stop", Size, _) ->
+    Pids = start(Size),
+    Size / taken(fun() -> stop(Pids) end);
+figure("tell", Size, Messages) ->
+    Rounds = max(1, Messages div Size),
+    [One] = start(1),
+    Size * Rounds / taken(fun() -> [burst(One, Size) || _ <- lists:seq(1, Rounds)] end);
+figure("fan-out", Size, Messages) ->
+    Rounds = max(1, Messages div Size),
+    Many = start(Size),
+    Rate = Size * Rounds / taken(fun() -> fan_out(Many, Rounds) end),
+    stop(Many),
+    Rate;
+figure("ask", Size, _) ->
+    [One] = start(1),
+    Size / taken(fun() -> [ask(One) || _ <- lists:seq(1, Size)] end);
+%% Seconds to kill a process and so many linked below it, each with ten children or with one.
+figure("kill-tree", Size, _) -> kill(Size, 10);
+figure("kill-chain", Size, _) -> kill(Size, 1).
+
+kill(Size, Children) ->
+    Self = self(),
+    Top = spawn(fun() -> branch(0, Size, Children, Self) end),
+    Monitors = [receive {born, Pid} -> monitor(process, Pid) end || _ <- lists:seq(0, Size)],
+    taken(fun() ->
+        exit(Top, kill),
+        downs(length(Monitors))
+    end).
+
+branch(Place, Size, Children, Observer) ->
+    First = Place * Children + 1,
+    [spawn_link(fun() -> branch(Child, Size, Children, Observer) end)
+     || Child <- lists:seq(First, First + Children - 1), Child =< Size],
+    Observer ! {born, self()},
+    loop().
+
+start(Count) -> [spawn(fun loop/0) || _ <- lists:seq(1, Count)].
 
 loop() ->
     receive
@@ -49,11 +84,16 @@ fan_out(Pids, Rounds) ->
 stop(Pids) ->
     Monitors = [monitor(process, Pid) || Pid <- Pids],
     [Pid ! stop || Pid <- Pids],
-    [receive {'DOWN', Monitor, process, _, _} -> ok end || Monitor <- Monitors].
+    downs(length(Monitors)).
+
+%% In any order: to wait for each in turn would look through all that came before it.
+downs(Count) -> [receive {'DOWN', _, process, _, _} -> ok end || _ <- lists:seq(1, Count)].
+
+taken(Work) -> element(1, seconds(Work)).
 
 seconds(Work) ->
     {Time, Result} = timer:tc(Work),
-    {Time / 1.0e6, Result}.
+    {max(Time, 1) / 1.0e6, Result}.
 
 %% As the system counts, where it tells; else as the virtual machine does.
 resident() ->
@@ -64,7 +104,3 @@ resident() ->
             list_to_integer(lists:nth(2, string:tokens(Line, " \n"))) * 4096;
         _ -> erlang:memory(total)
     end.
-
-show(Name, Value) -> io:format("~s ~f~n", [Name, float(Value)]).
-
-number(Text) -> list_to_integer(Text).

@@ -1,6 +1,7 @@
 """Claude Agent SDK: ``fork_session`` reads the session's ``.jsonl`` file, writes another with new uuids.
 
-It needs neither a key nor the command-line program. The file is not synced to the disk. An empty session is refused.
+It needs neither a key nor the command-line program, which alone appends to a session. The file is not synced to the
+disk. An empty session is refused.
 """
 
 import json
@@ -9,7 +10,7 @@ from pathlib import Path
 from unittest.mock import patch
 from uuid import uuid4
 
-from claude_agent_sdk import fork_session
+from claude_agent_sdk import fork_session, get_session_messages
 
 from benchmarks.population import PROMPT, REPLY
 
@@ -17,7 +18,7 @@ from benchmarks.population import PROMPT, REPLY
 class ClaudeSession:
     """A session file as Claude Code writes it."""
 
-    def __init__(self, directory: Path, count: int) -> None:
+    def __init__(self, directory: Path, _: str, count: int) -> None:
         self._id = str(uuid4())
         self._environment = patch.dict(os.environ, {"CLAUDE_CONFIG_DIR": str(directory)})
         project = directory / "projects" / "-benchmark"
@@ -45,6 +46,14 @@ class ClaudeSession:
 
     def rest(self) -> None:
         """Nothing: the fork is another file."""
+
+    def append(self, count: int) -> None:
+        """Its sessions are written by Claude Code."""
+        raise NotImplementedError
+
+    def read(self) -> int:
+        """See `Session.read`."""
+        return len(get_session_messages(self._id))
 
     def close(self) -> None:
         """See `Session.close`."""

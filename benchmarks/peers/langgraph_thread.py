@@ -1,10 +1,11 @@
-"""LangGraph: ``update_state`` on an earlier checkpoint forks a thread.
+"""LangGraph: ``update_state`` on an earlier checkpoint forks a thread, on the latest one appends to it.
 
 With ``MessagesState``, what most programs use, a checkpoint holds every message. With a ``DeltaChannel`` (beta) the
 first fork of a checkpoint writes what is new; each further one writes the whole history, and is what is measured.
 """
 
 import sqlite3
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -16,6 +17,8 @@ from langgraph.graph.message import _messages_delta_reducer
 
 from benchmarks.population import PROMPT, REPLY
 
+THREAD = {"configurable": {"thread_id": "benchmark"}}
+
 
 class DeltaState(TypedDict):
     """Messages of which a checkpoint holds what is new."""
@@ -23,43 +26,77 @@ class DeltaState(TypedDict):
     messages: Annotated[list[AnyMessage], DeltaChannel(_messages_delta_reducer)]
 
 
-class LangGraphThread:
-    """A thread in an SQLite file, of a graph with one node."""
+class Thread:
+    """A thread of a graph with one node, with any saver."""
 
-    state: Any = MessagesState
-
-    def __init__(self, directory: Path, count: int) -> None:
-        self._connection = sqlite3.connect(directory / "langgraph.db", check_same_thread=False)
-        builder: Any = StateGraph(self.state)
+    def __init__(self, saver: Any, state: Any, count: int) -> None:
+        builder: Any = StateGraph(state)
         builder.add_node("model", lambda state: {})
         builder.add_edge(START, "model")
         builder.add_edge("model", END)
-        self._graph: Any = builder.compile(checkpointer=SqliteSaver(self._connection))
+        self._graph: Any = builder.compile(checkpointer=saver)
         messages = [
             HumanMessage(PROMPT.format(place), id=str(place))
             if place % 2
             else AIMessage(REPLY.format(place), id=str(place))
             for place in range(1, count + 1)
         ]
-        thread = {"configurable": {"thread_id": "benchmark"}}
-        self._origin = self._graph.update_state(thread, {"messages": messages}, as_node="model")
-        self._forks = 0
+        self._origin = self._graph.update_state(THREAD, {"messages": messages}, as_node="model")
+        self._said = 0
 
     def fork(self) -> None:
         """See `Session.fork`."""
-        self._forks += 1
-        said = HumanMessage("Look at it from the other side.", id=f"fork {self._forks}")
-        self._graph.update_state(self._origin, {"messages": [said]}, as_node="model")
+        self._say(self._origin)
 
     def rest(self) -> None:
         """Nothing: the next fork begins at the same checkpoint."""
+
+    def append(self, count: int) -> None:
+        """See `Session.append`."""
+        for _ in range(count):
+            self._say(THREAD)
+
+    def read(self) -> int:
+        """See `Session.read`."""
+        return len(self._graph.get_state(THREAD).values.get("messages", ()))
+
+    def _say(self, where: Any) -> None:
+        self._said += 1
+        said = HumanMessage("Look at it from the other side.", id=f"said {self._said}")
+        self._graph.update_state(where, {"messages": [said]}, as_node="model")
+
+
+class SqliteThread(Thread):
+    """In an SQLite file."""
+
+    state: Any = MessagesState
+
+    def __init__(self, directory: Path, _: str, count: int) -> None:
+        self._connection = sqlite3.connect(directory / "langgraph.db", check_same_thread=False)
+        super().__init__(SqliteSaver(self._connection), self.state, count)
 
     def close(self) -> None:
         """See `Session.close`."""
         self._connection.close()
 
 
-class DeltaThread(LangGraphThread):
+class DeltaThread(SqliteThread):
     """The same with a `DeltaChannel`."""
 
     state = DeltaState
+
+
+class PostgresThread(Thread):
+    """In PostgreSQL."""
+
+    def __init__(self, _: Path, url: str, count: int) -> None:
+        from langgraph.checkpoint.postgres import PostgresSaver
+
+        self._stack = ExitStack()
+        saver = self._stack.enter_context(PostgresSaver.from_conn_string(url))
+        saver.setup()
+        super().__init__(saver, MessagesState, count)
+
+    def close(self) -> None:
+        """See `Session.close`."""
+        self._stack.close()

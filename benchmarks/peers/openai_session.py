@@ -15,7 +15,7 @@ from benchmarks.population import PROMPT, REPLY
 class OpenAISession:
     """A session in an SQLite file, with a prompt more than is inherited: a branch begins before a prompt."""
 
-    def __init__(self, directory: Path, count: int) -> None:
+    def __init__(self, directory: Path, _: str, count: int) -> None:
         self._runner = asyncio.Runner()
         self._session: Any = AdvancedSQLiteSession(
             session_id="benchmark", db_path=directory / "openai.db", create_tables=True
@@ -38,6 +38,15 @@ class OpenAISession:
     def rest(self) -> None:
         """See `Session.rest`."""
         self._runner.run(self._session.switch_to_branch("main"))
+
+    def append(self, count: int) -> None:
+        """See `Session.append`."""
+        for _ in range(count):
+            self._runner.run(self._session.add_items([{"role": "user", "content": "Look at it from the other side."}]))
+
+    def read(self) -> int:
+        """See `Session.read`."""
+        return len(self._runner.run(self._session.get_items()))
 
     def close(self) -> None:
         """See `Session.close`."""

@@ -1,0 +1,36 @@
+"""Ours: actors with Pykka's interface and without threads, on a few workers."""
+
+from collections.abc import Callable
+
+from benchmarks.measure import grown
+from benchmarks.peers.actors import Figures, Work
+from benchmarks.peers.pykka_actors import rates
+from ikigai_actors.dispatch import Workers
+from ikigai_actors.pooled import PooledActor
+
+
+class OnWorkers(PooledActor):
+    """An actor that does what a message says, if anything."""
+
+    def on_receive(self, message: Callable[[], object] | None) -> None:
+        """Handle one message."""
+        if message is not None:
+            message()
+
+
+def measure(work: Work) -> Figures:
+    """See `benchmarks.peers.actors.Peer`."""
+    workers = Workers()
+    try:
+        return rates(lambda: OnWorkers.start(workers), work)
+    finally:
+        workers.close()
+
+
+def idle(number: int) -> float:
+    """See `benchmarks.peers.actors.Peer`."""
+    workers = Workers()
+    try:
+        return grown(lambda: [OnWorkers.start(workers) for _ in range(number)]) / number
+    finally:
+        workers.close()
