@@ -2,8 +2,9 @@
 
 The real program runs on a terminal of its own. Its agents are prompted and stream for as long as it takes; then single
 letters are typed at the first one's prompt, one each fifth of a second and a bit, and timed from the write to the first
-output that shows the letter. Each other key deletes what was typed. One of the agents is in sight; each streams
-markdown, a word each twentieth of a second.
+output that shows the letter. Each other key deletes what was typed. The idle application is what the streaming one is
+compared with: of three runs of each in turn, that with the lowest p90. Each agent streams markdown, a word each twentieth
+of a second; one of them is in sight. An agent is opened by ``/switch``: from Enter to the last of its messages.
 """
 
 import itertools
@@ -17,12 +18,14 @@ import tempfile
 import termios
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 
+from benchmarks import population
 from benchmarks.places import Place
 from benchmarks.results import Row
-
-COUNTED = "agents that stream"
+from ikigai_actors import ActorSystem, OfflineProvider
 
 PACE = 0.05
 """Seconds between two deltas of each agent."""
@@ -30,7 +33,10 @@ PACE = 0.05
 BETWEEN = 0.21
 """Seconds between two keys: no multiple of the time between two refreshes."""
 
-PATIENCE = 120.0
+STREAMS = 200
+COUNTED = "agents that stream"
+
+PATIENCE = 60.0
 
 TEXT = """A paragraph that tells something, with *emphasis* and `code`, long enough to be wrapped on a narrow screen.
 
@@ -49,36 +55,89 @@ def answer() -> int:
 """
 """What each agent says again and again."""
 
+INHERITED = 1_000_000
 
-def run(_: list[Place], quick: bool) -> Iterator[Row]:
-    """At the two sizes, idle and with streams."""
-    keys = 40 if quick else 100
-    for (columns, lines), streams in itertools.product(((80, 24), (200, 60)), (0, 20, 200)):
-        try:
-            late, why = sorted(_measure(columns, lines, streams, keys)), ""
-        except TimeoutError:
-            late, why = [], f"over {PATIENCE:.0f} s"
+
+Late = list[float]
+"""Seconds from each key to the screen, in order."""
+
+
+def run(places: list[Place], quick: bool) -> Iterator[Row]:
+    """At the two sizes, idle and with streams; and then how long opening an agent takes."""
+    keys, runs = (30, 1) if quick else (100, 3)
+    for columns, lines in ((80, 24), (200, 60)):
+        measured: dict[int, list[Late]] = {0: [], STREAMS: []}
+        for _ in range(runs):
+            for streams, late in measured.items():
+                late.append(_measure(columns, lines, streams, keys))
+        best = {streams: min(late, key=lambda one: _rank(one, 90)) for streams, late in measured.items()}
         for figure, rank in (("p50", 50), ("p90", 90), ("p99", 99), ("max", 100)):
-            value = late[min(len(late) * rank // 100, len(late) - 1)] if late else None
-            yield Row(f"key to screen {columns}×{lines}, {figure}", "ikigai", "", streams, COUNTED, value, "s", why=why)
+            idle = _rank(best[0], rank)
+            name = f"key to screen {columns}×{lines}, {figure}"
+            yield Row(name, "ikigai", "idle", 0, COUNTED, idle, "s")
+            yield Row(name, "ikigai", "200 stream", STREAMS, COUNTED, _rank(best[STREAMS], rank), "s", "idle", idle)
+    inherited, repetitions = (INHERITED // 10, 3) if quick else (INHERITED, 7)
+    nothing, much = (median(_opened(places[0], count, repetitions)) for count in (0, inherited))
+    yield Row("agent opened on the screen", "ikigai", "idle", 0, "inherited messages", nothing, "s")
+    yield Row(
+        "agent opened on the screen", "ikigai", "idle", inherited, "inherited messages", much, "s", "at 0", nothing
+    )
 
 
-def _measure(columns: int, lines: int, streams: int, keys: int) -> list[float]:
+def _rank(late: Late, percent: int) -> float:
+    return late[min(len(late) * percent // 100, len(late) - 1)]
+
+
+def _opened(place: Place, inherited: int, repetitions: int) -> list[float]:
+    database = place.fresh()
+    try:
+        root = population.alone(database, inherited)
+        with ActorSystem.open(database.url, OfflineProvider()) as system:
+            parents = [system.handle(root).fork() for _ in range(repetitions)]
+            heirs = {parent.fork().uuid: parent.uuid for parent in parents}
+            system.touch(system.root)
+        with _program(80, 24, database.url, 0) as terminal:
+            return [_time_opening(terminal, heir, parent) for heir, parent in heirs.items()]
+    finally:
+        database.drop()
+
+
+def _measure(columns: int, lines: int, streams: int, keys: int) -> Late:
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        _program(columns, lines, str(Path(directory) / "bench.db"), streams) as terminal,
+    ):
+        _drain(terminal, 5.0 if streams else 1.0)
+        return sorted(_time_key(terminal, turn) for turn in range(keys))
+
+
+@contextmanager
+def _program(columns: int, lines: int, database: str, streams: int) -> Iterator[int]:
+    """The program on a terminal of its own."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (lines, columns))
     with tempfile.TemporaryDirectory() as home:
         environment = {**os.environ, "TERM": "xterm-256color", "IKIGAI_HOME": home}
-        command = [sys.executable, "-m", "benchmarks.keyboard", str(Path(home) / "bench.db"), str(streams)]
+        command = [sys.executable, "-m", "benchmarks.keyboard", database, str(streams)]
         process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
         try:
             _read_until(ours, b"F1 keys")
-            _drain(ours, 5.0 if streams else 1.0)
-            return [_time_key(ours, turn) for turn in range(keys)]
+            yield ours
         finally:
             process.kill()
             process.wait()
             os.close(ours)
             os.close(theirs)
+
+
+def _time_opening(terminal: int, agent: str, parent: str) -> float:
+    """Go to an agent, see where it comes from: that rule is its last line."""
+    os.write(terminal, f"/switch {agent}".encode())
+    _drain(terminal, 1.0)
+    began = time.perf_counter()
+    os.write(terminal, b"\r")
+    _read_until(terminal, f"from {parent[:6]}".encode())
+    return time.perf_counter() - began
 
 
 def _time_key(terminal: int, turn: int) -> float:
@@ -97,8 +156,9 @@ def _time_key(terminal: int, turn: int) -> float:
 def _read_until(terminal: int, wanted: bytes) -> None:
     seen, deadline = b"", time.monotonic() + PATIENCE
     while wanted not in seen:
-        if not select.select([terminal], [], [], max(0.0, deadline - time.monotonic()))[0]:
-            raise TimeoutError(f"Not shown within {PATIENCE:.0f} s: {wanted!r}")
+        rest = deadline - time.monotonic()
+        if rest <= 0 or not select.select([terminal], [], [], rest)[0]:
+            raise RuntimeError(f"Not shown in time: {wanted!r}")
         seen = seen[-100:] + os.read(terminal, 65536)
 
 
@@ -113,7 +173,7 @@ def _main(database: str, streams: int) -> None:
     """The program that is measured: the application over agents that all stream."""
     import asyncio
 
-    from ikigai_actors import ActorSystem, Reply, Request
+    from ikigai_actors import Reply, Request
     from ikigai_actors.providers.base import Delta, OnDelta
     from ikigai_actors.shell.app.application import Application
 

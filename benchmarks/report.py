@@ -200,7 +200,7 @@ TABLES = {
           for since in ("call", "commit") for rank in ("p50", "p90", "max")))),
     "keyboard": Table("keyboard", _by_name(
         *((f"{screen}: {rank}", f"key to screen {screen}, {rank}")
-          for screen in ("80×24", "200×60") for rank in ("p50", "p99")))),
+          for screen in ("80×24", "200×60") for rank in ("p50", "p90", "p99")))),
 }  # fmt: skip
 """By their names in the pages."""
 

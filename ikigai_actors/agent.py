@@ -147,7 +147,7 @@ class AgentActor(Performer):
     def _answered(self, completion: on.ReplyReceived | on.ReplyFailed | on.Exited) -> None:
         if completion.request == self.state.request and self._errands.asking:
             self._errands.answered()
-            self.tally.answered(completion.reply.usage if isinstance(completion, on.ReplyReceived) else None)
+            self.tally.answered(completion.reply if isinstance(completion, on.ReplyReceived) else None)
         self._decide(completion)
 
     def _decide(self, event: on.Event) -> bool:

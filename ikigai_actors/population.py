@@ -24,7 +24,7 @@ from ikigai_actors.mailbox import Mail
 from ikigai_actors.publisher import Died, Mailed
 from ikigai_actors.runtime import Runtime
 from ikigai_actors.state import WORKING, Phase, Standing
-from ikigai_actors.statistics import SystemStatistics, total
+from ikigai_actors.statistics import SystemStatistics, total, total_by_model
 from ikigai_actors.units import FIRST_EPOCH, Birth
 from supervisors.signals import Status
 
@@ -204,6 +204,7 @@ class Population:
             journal=self._parts.journal.statistics(),
             read_logs=read_logs,
             waits=len(self._parts.waits),
+            models=total_by_model(tallies),
         )
 
     def _follow(self, aftermath: Aftermath) -> None:

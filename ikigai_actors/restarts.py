@@ -185,3 +185,8 @@ def _living(locked: Locks, uuid: str) -> None:
 def restarts_of(tx: Transaction, supervisor: str, since: int) -> tuple[int, ...]:
     """When a supervisor restarted children: since a time, and since it was restarted itself; milliseconds."""
     return tuple(time for (time,) in tx.run("restarts_of", supervisor=supervisor, since=since))
+
+
+def restart_counts(tx: Transaction) -> dict[str, int]:
+    """How often each agent was restarted, by uuid; those who never were are left out."""
+    return dict(tx.run("restart_counts"))

@@ -2,11 +2,12 @@
 that brought the agent back, or by its fork. Nothing of it is stored. `SystemStatistics` sums it up for a whole host.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from ikigai_actors.clock import Clock
 from ikigai_actors.journal import JournalStatistics
-from ikigai_actors.providers.base import Usage
+from ikigai_actors.providers.base import Reply, Usage
 from ikigai_actors.state import Phase, State
 
 NO_TOKENS = Usage()
@@ -34,6 +35,8 @@ class AgentStatistics:
     """Seconds in which the calls of replies were carried out; those that are now included."""
     waiting_for_commit: float
     """Seconds between handing a unit to the journal and its verdict; the unit that is out now included."""
+    models: Mapping[str, Usage] = field(default_factory=dict)
+    """The tokens by model, as the providers name them: what a price can be put on."""
 
 
 class Tally:
@@ -51,6 +54,7 @@ class Tally:
         "_model_since",
         "_tools",
         "_tools_since",
+        "models",
         "since",
         "steps",
         "tokens",
@@ -67,6 +71,7 @@ class Tally:
         self.turns = 0
         self.steps = 0
         self.tokens = NO_TOKENS
+        self.models: Mapping[str, Usage] = {}
 
     def became(self, before: State, after: State) -> None:
         """The agent has a new state."""
@@ -82,11 +87,13 @@ class Tally:
         self.steps += 1
         self._model_since = self._clock.monotonic()
 
-    def answered(self, usage: Usage | None = None) -> None:
+    def answered(self, reply: Reply | None = None) -> None:
         """The request has its reply, or is waited for no more."""
         self._model, self._model_since = self._until_now(self._model, self._model_since), None
-        if usage is not None:
-            self.tokens = _sum(self.tokens, usage)
+        if reply is not None and reply.usage is not None:
+            self.tokens = _sum(self.tokens, reply.usage)
+            of_model = self.models.get(reply.model, NO_TOKENS)
+            self.models = {**self.models, reply.model: _sum(of_model, reply.usage)}
 
     def submitted(self) -> None:
         """A unit is with the journal."""
@@ -108,6 +115,7 @@ class Tally:
             waiting_for_model=self._until_now(self._model, self._model_since),
             waiting_for_tools=self._until_now(self._tools, self._tools_since),
             waiting_for_commit=self._until_now(self._commit, self._commit_since),
+            models=self.models,
         )
 
     def _until_now(self, total: float, since: float | None) -> float:
@@ -130,6 +138,15 @@ def total(tallies: list[Tally]) -> Usage:
         if tally.tokens is not NO_TOKENS:
             tokens = _sum(tokens, tally.tokens)
     return tokens
+
+
+def total_by_model(tallies: Iterable[Tally]) -> dict[str, Usage]:
+    """The tokens of all these, by model."""
+    models: dict[str, Usage] = {}
+    for tally in tallies:
+        for model, tokens in tally.models.items():
+            models[model] = _sum(models.get(model, NO_TOKENS), tokens)
+    return models
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,3 +173,5 @@ class SystemStatistics:
     """Logs read from the store since open."""
     waits: int
     """Waits for mail or agents that are in progress."""
+    models: Mapping[str, Usage] = field(default_factory=dict)
+    """The tokens by model."""

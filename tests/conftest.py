@@ -26,6 +26,11 @@ NewDatabase = Callable[[], str]
 """Gives the URL of a fresh, empty database."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of our own."""
+    parser.addoption("--new-screens", action="store_true", help="keep what the screens look like now as what is right")
+
+
 @pytest.fixture(autouse=True)
 def no_database_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test touches what belongs to the person who runs it."""

@@ -109,6 +109,12 @@ class FullScreen:
         while re.search(pattern, self.text) is not None:
             assert self._read(deadline - time.monotonic()), f"Still shown: {pattern!r}\n{self.text}"
 
+    def expect_sent(self, text: str, times: int) -> None:
+        """Wait until the program has sent this so often."""
+        deadline = time.monotonic() + PATIENCE
+        while self.sent.count(text.encode()) < times:
+            assert self._read(deadline - time.monotonic()), f"Not sent {times} times: {text!r}\n{self.text}"
+
     def ends(self) -> int:
         """Read to the end; return the exit status."""
         deadline = time.monotonic() + PATIENCE

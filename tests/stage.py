@@ -6,13 +6,17 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from textual.events import Key
 from textual.pilot import Pilot
 
-from ikigai_actors import ActorSystem
+from ikigai_actors import ActorSystem, AgentRef, OfflineProvider
+from ikigai_actors.providers.base import Provider
 from ikigai_actors.shell.app.application import Application
 
 DEADLINE = 20.0
 """Seconds after which what should be shown has failed to be."""
+
+_NAMES = {"\n": "ctrl+j", " ": "space"}
 
 Play = Callable[["Stage"], Awaitable[None]]
 """What a test does."""
@@ -42,17 +46,23 @@ class Stage:
         return self.application.main.page.agent.uuid
 
     async def press(self, *keys: str) -> None:
-        """Press keys, by name."""
-        await self.pilot.press(*keys)
+        """Press keys, by name; each is done before the next. (The pilot's `press` waits until the whole process has
+        nothing to do, which beside streaming agents may take a second for each key.)
+        """
+        for key in keys:
+            self.application.post_message(Key(key, key if len(key) == 1 else None))
+            await self.pilot.pause(0)
 
     async def type(self, text: str) -> None:
-        """Type a text; a newline makes a new line."""
-        await self.pilot.press(*("ctrl+j" if sign == "\n" else "space" if sign == " " else sign for sign in text))
+        """Type a text, fast; a newline makes a new line."""
+        for sign in text:
+            self.application.post_message(Key(_NAMES.get(sign, sign), sign))
+        await self.pilot.pause(0)
 
     async def say(self, text: str) -> None:
         """Type a text and press Enter."""
         await self.type(text)
-        await self.pilot.press("enter")
+        await self.press("enter")
 
     async def until(self, condition: Callable[[], object], what: str = "it") -> None:
         """Let the application go on until something is the case."""
@@ -68,6 +78,16 @@ class Stage:
     async def expect_gone(self, pattern: str) -> None:
         """Wait until the screen shows this no more."""
         await self.until(lambda: not re.search(pattern, self.text), f"the end of {pattern!r}")
+
+
+def short(agent: AgentRef) -> str:
+    """How an agent without a name is called."""
+    return agent.uuid[:6]
+
+
+def open_memory(provider: Provider | None = None, database: str = "sqlite:///:memory:", **options: Any) -> ActorSystem:
+    """A system; the offline provider answers when none is given."""
+    return ActorSystem.open(database, provider or OfflineProvider(), **options)
 
 
 def on_stage(system: ActorSystem, play: Play, size: tuple[int, int] = (80, 24), **options: Any) -> Application:

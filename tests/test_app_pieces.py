@@ -9,6 +9,7 @@ from rich.cells import cell_len
 
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.messages import NO_DATA, Message
+from ikigai_actors.publisher import Streamed
 from ikigai_actors.shell.app.chunks import Chunks, chunked
 from ikigai_actors.shell.app.feed import KEPT, Feed
 from ikigai_actors.shell.app.layout import Frame, lay_out
@@ -16,6 +17,7 @@ from ikigai_actors.shell.app.pieces import Look, Piece, pieces_of
 from ikigai_actors.shell.app.recall import Recall
 from ikigai_actors.shell.app.snapshot import Snapshots
 from ikigai_actors.shell.desk import last_active
+from ikigai_actors.shell.prices import Prices
 from ikigai_actors.shell.questions import Questions
 
 MARKDOWN = st.lists(
@@ -122,6 +124,21 @@ def test_a_feed_keeps_the_answer_on_its_way_and_a_bounded_number_of_messages() -
         feed.close()
 
 
+def test_a_feed_keeps_an_answer_on_its_way_as_text_and_nothing_else() -> None:
+    with ActorSystem.open("sqlite:///:memory:", OfflineProvider()) as system:
+        feed = Feed(system, lambda: None)
+        for kind, count in (("thinking", 300), ("text", 500)):
+            for number in range(count):
+                feed.hear(Streamed(system.root.uuid, f"{number} ", kind))
+        news = feed.take(system.root.uuid)
+        assert news is not None
+        assert [(kind, "".join(texts).split()[-1]) for kind, texts in news.pieces] == [
+            ("thinking", "299"),
+            ("text", "499"),
+        ]
+        feed.close()
+
+
 def test_looking_at_an_agent_reads_no_log(tmp_path: Path) -> None:
     database = str(tmp_path / "a.db")
     with ActorSystem.open(database, OfflineProvider()) as system:
@@ -129,7 +146,7 @@ def test_looking_at_an_agent_reads_no_log(tmp_path: Path) -> None:
         system.root.prompt("hello").get(timeout=20)
         system.root.fork(name="kid").fork(name="grandkid")
     with ActorSystem.open(database, OfflineProvider()) as system:
-        snapshots = Snapshots(system, Questions(system.approvals), last_active(system).uuid, print, print)
+        snapshots = Snapshots(system, Questions(system.approvals), last_active(system).uuid, print, print, Prices({}))
         snapshot = snapshots._take(system.agent("grandkid").uuid, everybody=True)
         assert snapshot.model == "offline:slow-not"
         assert (snapshot.parent, snapshot.previous, snapshot.children) == (system.agent("kid").record, None, 0)

@@ -1,8 +1,11 @@
 """The screens beside the transcript: tree, processes, mail, documents, keys, palette; and how they look."""
 
 import asyncio
+import random
+import re
+from pathlib import Path
 
-from ikigai_actors import ActorSystem, OfflineProvider, ScriptedProvider
+from ikigai_actors import ActorSystem, FunctionProvider, OfflineProvider, Reply, Request, ScriptedProvider, Usage
 from tests.gate import Gate
 from tests.stage import Stage, on_stage
 
@@ -58,6 +61,30 @@ def test_the_processes_are_sorted_and_choosing_one_goes_there() -> None:
     with crew() as system:
         system.send("clerk", "hello")
         on_stage(system, play)
+
+
+def test_processes_show_what_was_restarted_and_what_it_cost(tmp_path: Path) -> None:
+    def work(request: Request) -> Reply:
+        if request.name == "clerk" and failures:
+            raise LookupError(failures.pop())
+        return Reply("done", usage=Usage(2_000_000 if request.name == "buyer" else 1_000, 10), model="tea-1")
+
+    async def play(stage: Stage) -> None:
+        await stage.press("f4", "r")
+        await stage.expect("REST▾")
+        await stage.until(lambda: re.match(r"clerk .* 1 +\d+ s$", stage.text.split("\n")[1]))
+        await stage.press("c")
+        await stage.expect("COST▾")
+        await stage.until(lambda: re.match(r"buyer .* \$2\.00 ", stage.text.split("\n")[1]))
+        await stage.press("escape")
+        await stage.expect(r"tokens 0\+0, all 2\.0M\+20 \$2\.00")
+
+    failures = ["stumbles"]
+    (tmp_path / "prices.toml").write_text("[tea]\ninput = 1\noutput = 1\n")
+    with crew(FunctionProvider(work, "code")) as system:
+        for name in ("buyer", "clerk"):
+            system.agent(name).prompt("go").get(timeout=20)
+        on_stage(system, play, history=tmp_path / "history")
 
 
 def test_mail_is_listed_opened_and_deleted() -> None:
@@ -183,8 +210,8 @@ def test_light_and_dark_lay_the_transcript_out_anew() -> None:
 def test_a_long_history_is_read_in_parts_as_one_scrolls_up() -> None:
     async def play(stage: Stage) -> None:
         transcript = stage.application.main.page.transcript
-        await stage.expect("answer 299")
-        assert transcript._first > 400
+        await stage.expect("answer 119")
+        assert transcript._first > 150
         await stage.press("pageup", "pageup", "pageup", "pageup")
         while (first := transcript._first) > 1:
             transcript.scroll_home(animate=False, immediate=True)
@@ -192,10 +219,45 @@ def test_a_long_history_is_read_in_parts_as_one_scrolls_up() -> None:
         transcript.scroll_home(animate=False, immediate=True)
         await stage.expect("› prompt 0\n")
         whole = [line for line in stage.transcript.split("\n") if "prompt" in line]
-        assert whole == [f"› prompt {number}" for number in range(300)]
+        assert whole == [f"› prompt {number}" for number in range(120)]
 
-    answers = (f"answer {number}" for number in range(300))
+    answers = (f"answer {number}" for number in range(120))
     with ActorSystem.open("sqlite:///:memory:", ScriptedProvider(answers)) as system:
-        for number in range(300):
+        for number in range(120):
             system.root.prompt(f"prompt {number}").get(timeout=20)
+        on_stage(system, play)
+
+
+def lines(stage: Stage) -> list[str]:
+    """The transcript, without its scroll bar."""
+    return [re.sub("[▁-█ ]+$", "", line) for line in stage.text.split("\n")[:-3]]
+
+
+def test_what_is_drawn_in_parts_looks_as_if_it_were_drawn_whole() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.say("What is the plan?")
+        await stage.expect("return 12")
+        transcript, chance = stage.application.main.page.transcript, random.Random(1)
+        words = [f"{word} " for word in ANSWER.replace("\n", " \n").split(" ")]
+        moves = [
+            *([lambda: transcript.stream([("text", words[chance.randrange(len(words))])])] * 8),
+            lambda: transcript.stream([("thinking", "so ")]),
+            lambda: transcript.forget_answer(),
+            lambda: transcript.wait_with("later"),
+            lambda: transcript.dismiss("later"),
+            lambda: transcript.tell("told"),
+            lambda: transcript.fold(thinking=True),
+            lambda: transcript.scroll_relative(y=-3, animate=False, immediate=True),
+            stage.application.main.action_scroll_to_end,
+        ]
+        for _ in range(40):
+            chance.choice(moves)()
+            await stage.until(lambda: len(transcript._starts) > len(transcript._blocks), "the layout")
+            await stage.pilot.pause(0)
+            parts = lines(stage)
+            transcript.refresh()
+            await stage.pilot.pause(0)
+            assert parts == lines(stage)
+
+    with ActorSystem.open("sqlite:///:memory:", ScriptedProvider([ANSWER])) as system:
         on_stage(system, play)

@@ -4,9 +4,11 @@ import threading
 
 import pytest
 
-from ikigai_actors import (
-    AgentRef,
-)
+from ikigai_actors import AgentRef, Message
+from ikigai_actors.publisher import Event, StoreTrouble, Streamed, ToolTrouble
+from ikigai_actors.shell.screen import Screen
+from ikigai_actors.shell.turn import Feed, Turn, Wake, told
+from tests.echo import open_echo
 from tests.gate import Gate
 from tests.sessions import OpenSession, Session
 
@@ -69,3 +71,26 @@ def test_a_defect_in_a_command_does_not_end_the_session(session: Session, caplog
     printed = session("tea", close_store, "/history", "/agents", "/help exit")
     assert printed[-2:] == ["Options:", "  --help  Show this message and exit."]
     assert any(line.startswith("error: Database") for line in printed)
+
+
+def test_what_a_toolset_tells_does_not_stand_in_the_middle_of_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    with open_echo("sqlite:///:memory:") as system:
+        wake, screen = Wake(), Screen()
+        feed = Feed(system, wake)
+        turn = Turn(system.root, feed)
+
+        def happens(*events: Event) -> list[str]:
+            for event in events:
+                feed.hear(event)
+            turn.show(screen)
+            return [told(trouble) for trouble in feed.troubles(patient=turn.answering)]
+
+        uuid, trouble = system.root.uuid, ToolTrouble("files", "its server is gone")
+        assert happens(Streamed(uuid, "half of ", "text"), trouble) == []
+        assert happens(StoreTrouble("no answer")) == [told(StoreTrouble("no answer"))]  # why nothing more comes
+        finished = Message(uuid, 1, "assistant", "half of an answer", {"stop_reason": "end_turn"}, 0)
+        assert happens(Streamed(uuid, "an answer", "text"), finished) == ["files: its server is gone"]
+        assert happens() == []
+        feed.close()
+        wake.close()
+    assert capsys.readouterr().out == "half of an answer\n"

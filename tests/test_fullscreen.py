@@ -56,6 +56,32 @@ def test_type_fork_navigate_resize_interrupt_kill_and_start_again(tmp_path: Path
         assert program.is_clean()
 
 
+def test_keys_that_edit_are_not_overtaken_by_what_is_typed_behind_them(tmp_path: Path) -> None:
+    with FullScreen(*arguments(tmp_path)) as program:
+        program.expect(r"\[\w[\w-]+\].*idle")
+        program.type("".join(f"{letter}x\x7f" for letter in "abcdefghij"))
+        program.type("\x01<\x05>\r")
+        program.expect("› <abcdefghij>")
+
+
+def test_ctrl_z_gives_the_terminal_to_the_shell_and_the_screen_comes_back(tmp_path: Path) -> None:
+    shell = ["/bin/bash", "-mc", '"$@"; echo "It is stopped."; read -r line; fg >/dev/null', "bash", *COMMAND]
+    with FullScreen(command=[*shell, *arguments(tmp_path)]) as program:
+        program.expect(r"\[\w[\w-]+\].*idle")
+        program.type("before, ")
+        program.expect("before,")
+        program.type("\x1a")
+        program.expect(r"It is stopped\.")
+        assert program.is_clean()
+        program.type("\n")
+        program.expect_sent("\x1b[?2004h", times=2)  # the screen is the program's again, and so is the keyboard
+        program.say("and after")
+        program.expect("› before, and after")
+        program.type("\x04")
+        assert program.ends() == 0
+        assert program.is_clean()
+
+
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
 def test_a_signal_ends_it_in_order_and_leaves_the_terminal_clean(
     tmp_path: Path, number: signal.Signals, status: int

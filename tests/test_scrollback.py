@@ -1,12 +1,18 @@
 """Any part of a history, read without the rest."""
 
+from collections.abc import Callable
+from typing import Any, cast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ikigai_actors import ActorSystem, AgentNotFound
+from ikigai_actors import ActorSystem, AgentNotFound, OfflineProvider
 from ikigai_actors.scrollback import Scrollback
+from ikigai_actors.store.base import Row, Store, Transaction
+from tests.conftest import NewDatabase
 from tests.echo import open_echo
+from tests.trees import says
 
 
 def family(system: ActorSystem) -> list[str]:
@@ -57,6 +63,49 @@ def test_a_child_of_a_parent_that_had_said_nothing_sees_nothing_of_it(database: 
 def test_an_unknown_agent_is_an_error(database: str) -> None:
     with open_echo(database) as system, pytest.raises(AgentNotFound):
         Scrollback(system.store, "x" * 22)
+
+
+class Counted:
+    """A store that counts the rows which are read."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self.rows = store, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def read(self, work: Callable[[Any], Any]) -> Any:
+        """See `Store.read`."""
+        return self._store.read(lambda tx: work(CountedRows(self, tx)))
+
+
+class CountedRows:
+    """A transaction of it."""
+
+    def __init__(self, counted: Counted, tx: Transaction) -> None:
+        self._counted, self._tx = counted, tx
+
+    def run(self, query: str, **parameters: Any) -> list[Row]:
+        """See `Transaction.run`."""
+        rows = self._tx.run(query, **parameters)
+        self._counted.rows += len(rows)
+        return rows
+
+
+def test_the_end_of_a_history_costs_the_same_however_much_is_inherited(new_sqlite: NewDatabase) -> None:
+    def read(count: int) -> int:
+        database = new_sqlite()
+        with ActorSystem.open(database, OfflineProvider()) as system:
+            log = says(system.root.uuid, *range(1, count + 1))
+            system.store.write(lambda tx: tx.append([message.row() for message in log]))
+        with ActorSystem.open(database, OfflineProvider()) as system:
+            child = system.root.fork()
+            store = Counted(system.store)
+            scrollback = Scrollback(cast("Store", store), child.uuid)
+            assert [message.id for message in scrollback.latest(50)] == list(range(count - 48, count + 2))
+            return store.rows
+
+    assert read(100) == read(5_000) < 60
 
 
 @given(depth=st.integers(1, 12), prompts=st.lists(st.integers(0, 3), min_size=12, max_size=12))

@@ -85,7 +85,7 @@ def test_waits_are_measured_from_their_beginning_to_their_end_and_until_now() ->
     tally.submitted()
     clock.advance(1)
     assert waits() == (3, 1)
-    tally.answered(USAGE)
+    tally.answered(Reply(usage=USAGE))
     clock.advance(5)
     tally.settled()
     clock.advance(7)

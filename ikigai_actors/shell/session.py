@@ -299,7 +299,7 @@ class Shell:
         with self.keyboard.hushed():
             while True:
                 turn.show(self.screen)
-                self._tell_troubles()
+                self._tell_troubles(patient=turn.answering)
                 if turn.over:
                     break
                 if turn.asks and self.keyboard.interactive:
@@ -339,6 +339,6 @@ class Shell:
         if not any(other.agent == turn.agent for other in self._turns):
             self._feed.forget(turn.agent.uuid)
 
-    def _tell_troubles(self) -> None:
-        for trouble in self._feed.troubles():
+    def _tell_troubles(self, patient: bool = False) -> None:
+        for trouble in self._feed.troubles(patient):
             self.screen.notice(told(trouble))

@@ -124,10 +124,13 @@ class Feed:
             queue = self._followed.get(uuid)
             return queue.popleft() if queue else None
 
-    def troubles(self) -> list[StoreTrouble | ToolTrouble]:
-        """What is new about the store and the tools."""
+    def troubles(self, patient: bool = False) -> list[StoreTrouble | ToolTrouble]:
+        """What is new about the store and the tools; the tools can wait for who is patient."""
         with self._lock:
-            new, self._troubles = self._troubles, []
+            kept: list[StoreTrouble | ToolTrouble]
+            kept = [each for each in self._troubles if patient and isinstance(each, ToolTrouble)]
+            new = [each for each in self._troubles if each not in kept]
+            self._troubles = kept
             return new
 
     def await_outcome(self, agent: AgentRef, number: int, outcome: Future[Reply]) -> None:
@@ -165,6 +168,11 @@ class Turn:
         self.asks = False
         """Whether a call of it waits for the person, who was not asked yet."""
         feed.follow(agent.uuid)
+
+    @property
+    def answering(self) -> bool:
+        """Whether an answer was shown in part: what is printed now would stand in its middle."""
+        return bool(self._step)
 
     def expect(self, outcome: Future[Reply]) -> "Turn":
         """Say which future tells the outcome."""

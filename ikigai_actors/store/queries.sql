@@ -270,6 +270,9 @@ SELECT r.created_at FROM restarts r
    AND r.created_at > COALESCE((SELECT MAX(own.created_at) FROM restarts own WHERE own.agent_uuid = :supervisor), 0)
  ORDER BY r.created_at
 
+-- name: restart_counts
+SELECT agent_uuid, MAX(id) FROM restarts GROUP BY agent_uuid
+
 -- name: those_that_gave_up
 -- The children that their supervisor stopped when it gave up, and those that they had stopped likewise before.
 WITH RECURSIVE back(uuid) AS (

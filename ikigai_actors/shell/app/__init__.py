@@ -9,7 +9,7 @@
     question_bar.py     a call that waits for the person
     feed.py             what the system tells, kept until it is shown
     snapshot.py         the registry at one moment; bars.py: the bars made of it (pure)
-    desk.py             what slash commands work on, and the clerk who does them
+    desk.py             what slash commands work on, and the clerk who does them; printers.py: where they print
     rows.py             a list to choose from: tree_panel.py, process_screen.py, mail_screen.py, document_screen.py
     keys_screen.py      the keys
     logs.py             where the library's log goes meanwhile

@@ -11,6 +11,7 @@ class Answer:
 
     def __init__(self) -> None:
         self._thinking = ""
+        self._thought: list[Block] = []
         self._chunks = Chunks()
         self._closed: list[Block] = []
 
@@ -18,6 +19,7 @@ class Answer:
         """A piece has come, of the text or of the thinking before it."""
         if kind == "thinking":
             self._thinking += tidy(text)
+            self._thought = [Block(Piece(Look.THINKING, self._thinking))] if self._thinking.strip() else []
             return
         self._chunks.add(tidy(text))
         new = self._chunks.closed[len(self._closed) :]
@@ -25,9 +27,8 @@ class Answer:
 
     @property
     def blocks(self) -> list[Block]:
-        """All of it."""
-        blocks = [Block(Piece(Look.THINKING, self._thinking))] if self._thinking.strip() else []
-        blocks += self._closed
+        """All of it; those that have not changed are the same objects as before."""
+        blocks = [*self._thought, *self._closed]
         if (text := self._chunks.open.strip("\n")).strip():
             plain = self._chunks.fenced or len(text) > HEAVY
             blocks.append(Block(Piece(Look.PLAIN if plain else Look.MARKDOWN, text)))

@@ -11,6 +11,7 @@ The terminal is left clean by every exit that a program can see: signals too end
 """
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -36,12 +37,13 @@ from ikigai_actors.shell.app.feed import Feed
 from ikigai_actors.shell.app.keys_screen import KeysScreen
 from ikigai_actors.shell.app.mail_screen import MailScreen
 from ikigai_actors.shell.app.main_screen import MainScreen
-from ikigai_actors.shell.app.pieces import Look
+from ikigai_actors.shell.app.printers import Toast, TranscriptPrinter
 from ikigai_actors.shell.app.process_screen import ProcessScreen
 from ikigai_actors.shell.app.recall import Recall
 from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
 from ikigai_actors.shell.commands import commands
 from ikigai_actors.shell.desk import last_active
+from ikigai_actors.shell.prices import known_prices
 from ikigai_actors.shell.questions import Questions
 from ikigai_actors.system import ActorSystem
 from supervisors.signals import Signal
@@ -55,41 +57,11 @@ SLOWEST = 0.5
 """Seconds between two looks at what is new, at most."""
 
 SWITCH = 0.0005
-"""Seconds for which a thread that computes keeps the application's waiting. With Python's own 5 ms a key took 40 ms to
-the screen while 200 agents streamed, with these 13.
+"""Seconds for which a thread that computes keeps the application's waiting. Python's own 5 ms would be felt at the
+keyboard: a key waits for several such turns while agents stream.
 """
 
 CUT_OFF = "The last turn was interrupted; /resume goes on with it."
-
-
-class Page:
-    """Prints into an agent's transcript, from any thread."""
-
-    def __init__(self, tell: Callable[[str, str, Look], None], uuid: str) -> None:
-        self._tell, self._uuid = tell, uuid
-
-    def line(self, text: str = "", *, bold: bool = False, dim: bool = False) -> None:
-        """See `Printer.line`."""
-        self._tell(self._uuid, text, Look.STRONG if bold else Look.NOTE if dim else Look.TOLD)
-
-    def error(self, text: str) -> None:
-        """See `Printer.error`."""
-        self._tell(self._uuid, text, Look.ERROR)
-
-
-class Toast:
-    """Prints a notice that goes away, from any thread: what a key could not do is no part of a transcript."""
-
-    def __init__(self, notify: Callable[[str], None]) -> None:
-        self._notify = notify
-
-    def line(self, text: str = "", *, bold: bool = False, dim: bool = False) -> None:
-        """See `Printer.line`."""
-        self._notify(text)
-
-    def error(self, text: str) -> None:
-        """See `Printer.error`."""
-        self._notify(text)
 
 
 class Application(App[int]):
@@ -106,7 +78,8 @@ class Application(App[int]):
 
         Args:
             system: the running system.
-            history: the file that keeps what was submitted; None keeps nothing.
+            history: the file that keeps what was submitted; None keeps nothing. What tokens cost is read from
+                `prices.toml` in the same directory.
             follow: whether a fork goes to the child.
             provider: how the lower bar names who answers by default.
             notices: what the person should know at first.
@@ -124,10 +97,13 @@ class Application(App[int]):
         self._clerk = Clerk(self._fail)
         first = last_active(system)
         self._destination = first.uuid  # what is in sight as soon as all that was pressed is done
-        self._snapshots = Snapshots(system, self.questions, first.uuid, partial(self._post, self._show), self._fail)
+        prices, trouble = known_prices(history)
+        self._snapshots = Snapshots(
+            system, self.questions, first.uuid, partial(self._post, self._show), self._fail, prices
+        )
         self.feed = Feed(system, self._snapshots.poke)
         """What the system tells."""
-        for notice in notices:
+        for notice in (*notices, *trouble):
             self.feed.notice(notice)
         if first.turn and system.state_of(first) == "interrupted":
             self.feed.notice(CUT_OFF)
@@ -141,11 +117,13 @@ class Application(App[int]):
         """Run to the end; return the exit status. Raises what ended it, when that was the system."""
         before, keyboard = sys.getswitchinterval(), sys.stdin
         sys.setswitchinterval(SWITCH)
+        gc.freeze()  # what is there stays: to look through it takes 60 ms, in which no key is heard
         try:
             with Path(os.devnull).open() as nothing:
                 sys.stdin = nothing  # the keyboard is Textual's: no command reads it
                 result = self.run()
         finally:
+            gc.unfreeze()
             sys.setswitchinterval(before)
             sys.stdin = keyboard
         if self.failure is not None:
@@ -272,7 +250,7 @@ class Application(App[int]):
         self.main.tick()
         self._beats += 1
         if self._beats % 4 == 0:
-            self.main.spin()
+            self.main.spin(self._clerk.doing)
         wait = min(max(1 / RATE, 3 * (monotonic() - began), 2 * (began - self._due)), SLOWEST)
         self._due = monotonic() + wait
         self._timer = self.set_timer(wait, self._beat)
@@ -304,8 +282,8 @@ class Application(App[int]):
             self._clerk.do(partial(self.system.touch, self.system.handle(uuid)))
 
     def _do(self, agent: AgentRef, line: str) -> None:
-        desk = AppDesk(self, agent, Page(partial(self._post, self.main.tell), agent.uuid))
-        self._clerk.do(partial(desk.do, line))
+        desk = AppDesk(self, agent, TranscriptPrinter(partial(self._post, self.main.tell), agent.uuid))
+        self._clerk.do(partial(desk.do, line), line)
 
     def _press(self, line: str) -> None:
         """Do what a key stands for; of keys that are pressed fast, each where the one before it has led."""

@@ -14,6 +14,11 @@ NAME = 16
 
 KEYS = "F1 keys"
 
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+LONG = 1.0
+"""Seconds from which on a command is said to be in progress."""
+
 
 def upper(snapshot: Snapshot | None, width: int) -> Text:
     """The separator: where one is in the tree, what the agent does, its unread mail and model."""
@@ -33,15 +38,18 @@ def upper(snapshot: Snapshot | None, width: int) -> Text:
     return _filled(place, one_line(" · ".join(facts)), width)
 
 
-def lower(snapshot: Snapshot | None, database: str, provider: str, width: int) -> Text:
-    """The last line: tokens, the database, who answers by default, what waits for the person."""
+def lower(snapshot: Snapshot | None, database: str, provider: str, width: int, progress: str = "") -> Text:
+    """The last line: tokens and what they cost, the database, who answers by default, what waits for the person."""
     if snapshot is None:
         return Text(" starting …", "dim")
     left = Text(" ")
+    if progress:
+        left.append(f"{progress} · ", "bold")
     if waiting := len(snapshot.questions):
         left.append(f"{waiting} to approve (F2)", "bold")
         left.append(" · ")
-    left.append(f"tokens {tokens(snapshot.tokens)}, all {tokens(snapshot.all_tokens)}", "dim")
+    own, everybody = _spent(snapshot.tokens, snapshot.cost), _spent(snapshot.all_tokens, snapshot.all_cost)
+    left.append(f"tokens {own}, all {everybody}", "dim")
     rest = width - cell_len(left.plain) - cell_len(KEYS) - 2
     who = f" · {provider} · " if provider else " · "
     told = who + database
@@ -67,10 +75,29 @@ def question(snapshot: Snapshot, width: int) -> tuple[int, Text] | None:
     return number, text
 
 
+def progress(doing: tuple[str, float] | None) -> str:
+    """What takes long, with a sign that turns; empty for what does not."""
+    if doing is None or doing[1] < LONG:
+        return ""
+    what, seconds = doing
+    return f"{SPINNER[int(seconds * 4) % len(SPINNER)]} {_cut(one_line(what), 24)} {seconds:.0f} s"
+
+
 def tokens(usage: Usage) -> str:
     """Tokens in and out."""
     taken = usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
     return f"{_count(taken)}+{_count(usage.output_tokens)}"
+
+
+def dollars(cost: float | None) -> str:
+    """Money; empty when nobody knows."""
+    if cost is None:
+        return ""
+    return f"${cost:,.2f}" if cost >= 0.1 or not cost else f"${cost:.4f}"
+
+
+def _spent(usage: Usage, cost: float | None) -> str:
+    return f"{tokens(usage)} {dollars(cost)}".rstrip()
 
 
 def _count(number: int) -> str:
@@ -80,8 +107,11 @@ def _count(number: int) -> str:
 
 
 def _short(record: AgentRecord) -> str:
-    name = one_line(record.short)
-    return name if cell_len(name) <= NAME else f"{set_cell_size(name, NAME - 1).rstrip()}…"
+    return _cut(one_line(record.short), NAME)
+
+
+def _cut(text: str, width: int) -> str:
+    return text if cell_len(text) <= width else f"{set_cell_size(text, width - 1).rstrip()}…"
 
 
 def _neighbour(sign: str, record: AgentRecord | None) -> tuple[str, str]:

@@ -9,6 +9,7 @@ import logging
 import queue
 import threading
 from collections.abc import Callable
+from time import monotonic
 from typing import Any, Protocol, TypeVar
 
 from ikigai_actors.errors import IkigaiError, ProviderError, SystemClosed, TurnInterrupted
@@ -167,20 +168,29 @@ class Clerk:
 
     def __init__(self, closed: Callable[[SystemClosed], None]) -> None:
         """Begin; ``closed`` is told that the system is closed, which ends it."""
-        self._work: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[tuple[Callable[[], object], str] | None] = queue.SimpleQueue()
+        self._doing: tuple[str, float] | None = None
         self._closed = closed
         threading.Thread(target=self._run, name="ikigai-clerk", daemon=True).start()
 
-    def do(self, work: Callable[[], object]) -> None:
-        """Do this when all before it is done."""
-        self._work.put(work)
+    def do(self, work: Callable[[], object], what: str = "") -> None:
+        """Do this when all before it is done; ``what`` is how it is called when it takes long."""
+        self._work.put((work, what))
+
+    @property
+    def doing(self) -> tuple[str, float] | None:
+        """What it is at, and for how many seconds; None when that is nothing, or has no name."""
+        doing = self._doing
+        return (doing[0], monotonic() - doing[1]) if doing is not None and doing[0] else None
 
     def close(self) -> None:
         """Do nothing more. Not waited for: a command may wait for a database that is down."""
         self._work.put(None)
 
     def _run(self) -> None:
-        while (work := self._work.get()) is not None:
+        while (given := self._work.get()) is not None:
+            work, what = given
+            self._doing = (what, monotonic())
             try:
                 work()
             except SystemClosed as error:
@@ -190,3 +200,5 @@ class Clerk:
                 logger.warning("%s", error)
             except Exception:  # a defect of ours: the next piece of work is done all the same
                 logger.exception("Work of the application failed")
+            finally:
+                self._doing = None

@@ -40,7 +40,7 @@ class DocumentScreen(Screen[None]):
         yield Rows(lambda document: document.path, self._row)
         with VerticalScroll():
             yield Static(id="body", markup=False)
-        yield Static("Enter opens · Tab to scroll it · r reads anew · Esc · /doc write PATH changes one")
+        yield Static("Enter opens · Tab scrolls it · r reads anew · Esc · /doc write changes one")
 
     def on_mount(self) -> None:
         """Read the list."""

@@ -28,7 +28,16 @@ class News:
     messages: list[Message] = field(default_factory=list)
     ended: bool = False
     """Pieces that were taken earlier are obsolete: a message among these, or before them, holds the answer."""
-    pieces: list[Streamed] = field(default_factory=list)
+    pieces: list[tuple[str, list[str]]] = field(default_factory=list)
+    """Kind and texts; those of one kind that follow each other are one piece. Plain text, and nothing that the garbage
+    collector looks at: 200 agents that stream unseen would make it stop the keyboard.
+    """
+
+    def add(self, kind: str, text: str) -> None:
+        """A piece of an answer has come."""
+        if not self.pieces or self.pieces[-1][0] != kind:
+            self.pieces.append((kind, []))
+        self.pieces[-1][1].append(text)
 
 
 class Feed:
@@ -52,7 +61,7 @@ class Feed:
         with self._lock:
             match event:
                 case Streamed():
-                    self._of(event.agent_uuid).pieces.append(event)
+                    self._of(event.agent_uuid).add(event.kind, event.text)
                     return
                 case Message():
                     self._take(event)

@@ -12,6 +12,7 @@ OTHERS = (
     ("Enter, Ctrl+J", "Submit; a new line"),
     ("Tab", "Complete a command, an agent, a mark, a path"),
     ("Up, Down", "What was submitted before"),
+    ("Ctrl+_", "Undo"),
     ("Ctrl+D, Ctrl+Q", "Leave"),
     ("PageUp, PageDown", "Scroll the transcript"),
     ("Ctrl+P", "Command palette"),

@@ -69,6 +69,7 @@ class MainScreen(Screen[None]):
         Binding("f4", "app.processes", "Processes", priority=True),
         Binding("f5", "app.mail", "Mail", priority=True),
         Binding("f6", "app.documents", "Documents", priority=True),
+        Binding("ctrl+z", "app.suspend_process", "Suspend", priority=True),
         Binding("f7", "fold('thinking')", "Fold thinking", priority=True),
         Binding("f8,ctrl+o", "fold('results')", "Fold results", priority=True),
     ]
@@ -101,6 +102,7 @@ class MainScreen(Screen[None]):
         self._lived: set[str] = set()
         self._interrupted_at = float("-inf")
         self._shown: tuple[Text, Text] | None = None
+        self._progress = ""
         self.snapshot: Snapshot | None = None
         """The latest moment."""
 
@@ -155,10 +157,14 @@ class MainScreen(Screen[None]):
             page.transcript.tell(notice, Look.NOTE)
         page.transcript.tick()
 
-    def spin(self) -> None:
-        """Turn what turns."""
+    def spin(self, doing: tuple[str, float] | None) -> None:
+        """Turn what turns, and tell what the clerk is at, and for how many seconds."""
         if self.wants_everybody:
             self._tree.spin()
+        progress = bars.progress(doing)
+        if progress != self._progress:
+            self._progress = progress
+            self._show_bars()
 
     def update_from(self, snapshot: Snapshot) -> None:
         """Show a moment; leave an agent that died."""
@@ -318,7 +324,8 @@ class MainScreen(Screen[None]):
 
     def _show_bars(self) -> None:
         snapshot, width = self.snapshot, self.size.width
-        shown = bars.upper(snapshot, width), bars.lower(snapshot, self._system.store.location, self._provider, width)
+        location, provider = self._system.store.location, self._provider
+        shown = bars.upper(snapshot, width), bars.lower(snapshot, location, provider, width, self._progress)
         if shown != self._shown:  # drawing costs time that the keyboard would wait for
             self._shown = shown
             self.query_one("#upper", Static).update(shown[0], layout=False)

@@ -76,7 +76,7 @@ class Page:
         if messages:
             self.transcript.add(messages)
         if news.pieces:
-            self.transcript.stream((piece.kind, piece.text) for piece in news.pieces)
+            self.transcript.stream((kind, "".join(texts)) for kind, texts in news.pieces)
 
     def _fill(self, start: int, end: int) -> None:
         """Read what is missing; of very much only the end."""

@@ -11,16 +11,19 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from ikigai_actors.registry import AgentRecord
-from ikigai_actors.shell.app.bars import tokens
+from ikigai_actors.shell.app.bars import dollars, tokens
 from ikigai_actors.shell.app.rows import Rows
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.screen import one_line
+from ikigai_actors.state import Phase
 from ikigai_actors.statistics import AgentStatistics
 
 
 class _Process(NamedTuple):
     record: AgentRecord
     statistics: AgentStatistics
+    restarts: int
+    cost: float | None
 
 
 _COLUMNS: dict[str, tuple[str, Callable[[_Process], Any]]] = {
@@ -29,10 +32,15 @@ _COLUMNS: dict[str, tuple[str, Callable[[_Process], Any]]] = {
     "inbox": ("i", lambda one: -one.statistics.inbox),
     "mail": ("m", lambda one: -one.record.unread),
     "tokens": ("t", lambda one: -one.statistics.tokens.output_tokens),
+    "cost": ("c", lambda one: -(one.cost or 0)),
     "turns": ("u", lambda one: -one.statistics.turns),
+    "restarts": ("r", lambda one: -one.restarts),
     "since": ("l", lambda one: one.statistics.since),
 }
 """Each column's key, and what it is sorted by."""
+
+_SHORT = {Phase.WAITING_FOR_MODEL.value: "waits for model", Phase.WAITING_FOR_APPROVAL.value: "waits for yes/no"}
+"""States whose names are longer than the column."""
 
 
 class ProcessScreen(Screen[str | None]):
@@ -53,13 +61,18 @@ class ProcessScreen(Screen[str | None]):
         """Head, rows, and the keys."""
         yield Static(id="head")
         yield Rows(lambda one: one.record.uuid, self._row)
-        yield Static(" ".join(f"{key} {name}" for name, (key, _) in _COLUMNS.items()) + " · Enter goes there · Esc")
+        yield Static(" ".join(f"{key} {name}" for name, (key, _) in _COLUMNS.items()) + " · Esc")
 
     def update_from(self, snapshot: Snapshot) -> None:
         """Show a moment."""
         self._now = int(time() * 1_000)
         self._processes = [
-            _Process(record, snapshot.statistics[record.uuid])
+            _Process(
+                record,
+                snapshot.statistics[record.uuid],
+                snapshot.restarts.get(record.uuid, 0),
+                snapshot.costs.get(record.uuid),
+            )
             for record in snapshot.everybody
             if record.uuid in snapshot.statistics
         ]
@@ -76,18 +89,21 @@ class ProcessScreen(Screen[str | None]):
 
     def _show(self) -> None:
         told = {name: f"{name.upper()}{'▾' * (name == self._by)}" for name in _COLUMNS}
-        head = f"{told['name']:<17}{told['state']:<22}{told['inbox']:>6}{told['mail']:>6}"
-        head += f"{told['tokens']:>14}{told['turns']:>6}{told['since']:>9}"
+        told["restarts"] = told["restarts"].replace("RESTARTS", "REST")
+        head = f"{told['name']:<13} {told['state']:<17}{told['inbox']:>7}{told['mail']:>6}{told['tokens']:>10}"
+        head += f"{told['cost']:>8}{told['turns']:>6}{told['restarts']:>5}{told['since']:>7}"
         self.query_one("#head", Static).update(Text(head, "bold"))
         self.query_one(Rows).show(sorted(self._processes, key=_COLUMNS[self._by][1]))
 
     def _row(self, one: _Process) -> Text:
         record, told = one.record, one.statistics
         name = Text(one_line(record.short))
-        name.truncate(16, pad=True, overflow="ellipsis")
-        state = record.status if record.status != "running" else told.state
-        rest = f" {state:<22}{told.inbox:>6}{record.unread:>6}{tokens(told.tokens):>14}{told.turns:>6}"
-        return name.append(f"{rest}{_ago(self._now - told.since):>9}")
+        name.truncate(13, pad=True, overflow="ellipsis")
+        state = _SHORT.get(told.state, told.state) if record.status == "running" else record.status
+        figures = f"{told.inbox:>7}{record.unread:>6}{tokens(told.tokens):>10}{dollars(one.cost):>8}"
+        return name.append(
+            f" {state:<17}{figures}{told.turns:>6}{one.restarts:>5}{_ago(self._now - told.since):>7}"
+        )  # fmt: skip
 
 
 def _ago(ms: int) -> str:

@@ -8,6 +8,7 @@ keyboard for seconds with it.
 from dataclasses import dataclass
 
 from textual import events
+from textual.binding import BindingsMap
 from textual.message import Message
 from textual.widgets import TextArea
 
@@ -15,6 +16,8 @@ from ikigai_actors.shell.app.recall import Recall
 
 LARGE = 10_000
 """Characters from which on a paste is set aside."""
+
+_EDITING = BindingsMap(TextArea.BINDINGS).key_to_bindings
 
 
 class Prompt(TextArea):
@@ -66,23 +69,25 @@ class Prompt(TextArea):
         self.move_cursor(self.document.end)
 
     async def _on_key(self, event: events.Key) -> None:
-        """Do the keys that are other than those of a `TextArea`. Not by bindings: what is typed behind such a key would
-        overtake it.
+        """Do the keys that are other than those of a `TextArea`, and those that it binds. Not by bindings: on their way
+        up to the application, what is typed behind such a key would overtake it.
         """
         actions = {
             "enter": self._submit,
             "ctrl+j": self._make_line,
             "ctrl+d": self._delete_or_leave,
             "tab": self._complete,
+            "ctrl+underscore": self._undo,
             "up": self._earlier,
             "down": self._later,
         }
         action = actions.get(event.key)
-        if action is not None and action():
-            event.prevent_default()
-            event.stop()
-            return
-        await super()._on_key(event)
+        if not (action is not None and action()):
+            await super()._on_key(event)
+            if (bindings := _EDITING.get(event.key)) is None or not await self.app.run_action(bindings[0].action, self):
+                return
+        event.prevent_default()
+        event.stop()
 
     async def _on_paste(self, event: events.Paste) -> None:
         if len(event.text) <= LARGE:
@@ -118,6 +123,10 @@ class Prompt(TextArea):
 
     def _complete(self) -> bool:
         self.post_message(self.Completing(self, self.before_cursor))
+        return True
+
+    def _undo(self) -> bool:
+        self.action_undo()  # Ctrl+Z, which it is bound to, suspends
         return True
 
     def _earlier(self) -> bool:

@@ -14,7 +14,9 @@ from ikigai_actors.calls import PendingCall, Progress
 from ikigai_actors.errors import AgentDead, HistoryError, IkigaiError, SystemClosed
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.registry import AgentRecord
+from ikigai_actors.restarts import restart_counts
 from ikigai_actors.scrollback import Scrollback
+from ikigai_actors.shell.prices import Prices
 from ikigai_actors.shell.questions import Questions
 from ikigai_actors.state import Phase
 from ikigai_actors.statistics import NO_TOKENS, AgentStatistics
@@ -49,6 +51,9 @@ class Snapshot:
     all_tokens: Usage
     questions: Mapping[int, PendingCall]
     """Calls that wait for the person."""
+    cost: float | None = None
+    """Dollars for the tokens of this agent; None when nobody has said what they cost. Likewise the next."""
+    all_cost: float | None = None
     heir: AgentRecord | None = None
     """Its nearest living ancestor, when it is dead."""
     names: Mapping[str, str] = field(default_factory=dict)
@@ -57,6 +62,10 @@ class Snapshot:
     """The whole registry, when it was asked for."""
     statistics: Mapping[str, AgentStatistics] = field(default_factory=dict)
     """Of everybody that this host runs, by uuid; when asked for."""
+    costs: Mapping[str, float] = field(default_factory=dict)
+    """Likewise; of those whose tokens have a price."""
+    restarts: Mapping[str, int] = field(default_factory=dict)
+    """How often each agent was restarted, by uuid; when asked for."""
 
 
 class Snapshots:
@@ -64,7 +73,7 @@ class Snapshots:
 
     def __init__(
         self, system: ActorSystem, questions: Questions, current: str, deliver: Callable[[Snapshot], None],
-        failed: Callable[[IkigaiError], None],
+        failed: Callable[[IkigaiError], None], prices: Prices,
     ) -> None:  # fmt: skip
         """Prepare; `start` begins.
 
@@ -74,8 +83,10 @@ class Snapshots:
             current: uuid of the agent to begin with.
             deliver: takes each snapshot, on the thread of the snapshots.
             failed: told that the system is closed.
+            prices: what tokens cost.
         """
         self._system, self._questions, self._deliver, self._failed = system, questions, deliver, failed
+        self._prices = prices
         self._current, self._everybody = current, False
         self._models: dict[str, str] = {}
         self._due, self._ending = threading.Event(), threading.Event()
@@ -126,12 +137,15 @@ class Snapshots:
 
     def _take(self, uuid: str, everybody: bool) -> Snapshot:
         system = self._system
-        record, above, family, below, all_of_them = system.store.read(lambda tx: _read(tx, uuid, everybody))
+        record, above, family, below, all_of_them, restarts = system.store.read(lambda tx: _read(tx, uuid, everybody))
         row = [each for each in family if each.living or each.uuid == uuid]
         place = next((index for index, each in enumerate(row) if each.uuid == uuid), 0)
         alone = len(row) < 2
         questions = self._questions.open()
         heir = next((each for each in above if each.living), None) if not record.living else None
+        own = system.actor(uuid).statistics() if record.living else None
+        whole, statistics = system.statistics(), self._statistics(all_of_them)
+        costs = {each: self._prices.cost(of.models) for each, of in statistics.items()} if self._prices else {}
         return Snapshot(
             current=record,
             state=self._state(record),
@@ -140,13 +154,17 @@ class Snapshots:
             following=None if alone else row[(place + 1) % len(row)],
             children=sum(each.living for each in below),
             model=self._model(record),
-            tokens=self._tokens(record),
-            all_tokens=system.statistics().tokens,
+            tokens=own.tokens if own is not None else NO_TOKENS,
+            all_tokens=whole.tokens,
+            cost=self._prices.cost(own.models if own is not None else {}),
+            all_cost=self._prices.cost(whole.models),
             questions=questions,
             heir=heir,
             names={call.agent: system.handle(call.agent).record.short for call in questions.values()},
             everybody=tuple(all_of_them),
-            statistics=self._statistics(all_of_them),
+            statistics=statistics,
+            costs={each: cost for each, cost in costs.items() if cost is not None},
+            restarts=restarts,
         )
 
     def _state(self, record: AgentRecord) -> str:
@@ -156,9 +174,6 @@ class Snapshots:
             names = [call.name for call in calls if call.progress is Progress.RUNNING]
             return f"runs {', '.join(names)}" if names else state
         return state
-
-    def _tokens(self, record: AgentRecord) -> Usage:
-        return self._system.actor(record.uuid).statistics().tokens if record.living else NO_TOKENS
 
     def _model(self, record: AgentRecord) -> str:
         """The model setting. One whose log its actor has not read is asked of the database, once."""
@@ -185,8 +200,11 @@ class Snapshots:
 
 def _read(
     tx: Transaction, uuid: str, everybody: bool
-) -> tuple[AgentRecord, list[AgentRecord], list[AgentRecord], list[AgentRecord], list[AgentRecord]]:
-    """The agent, those above it, its siblings with itself, its children, and everybody."""
+) -> tuple[
+    AgentRecord, list[AgentRecord], list[AgentRecord], list[AgentRecord], list[AgentRecord], Mapping[str, int]
+]:  # fmt: skip
+    """The agent, those above it, its siblings with itself, its children; and everybody, with their restarts."""
     record, above = registry.get(tx, uuid), registry.ancestors(tx, uuid)
     family = registry.children(tx, record.supervisor_uuid) if record.supervisor_uuid is not None else [record]
-    return record, above, family, registry.children(tx, uuid), registry.every(tx) if everybody else []
+    all_of_them, restarts = (registry.every(tx), restart_counts(tx)) if everybody else ([], {})
+    return record, above, family, registry.children(tx, uuid), all_of_them, restarts

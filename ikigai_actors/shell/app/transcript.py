@@ -6,7 +6,8 @@
 
 Only the end of a history is there at first; `Wanted` asks for what comes before when a person scrolls up. Lines are
 laid out within a budget of time for each tick, so that no burst of messages and no resize holds the keyboard; what
-Rich takes long for is laid out on another thread, and shown plain until then.
+Rich takes long for is laid out on another thread, and shown plain until then. Of the lines in sight only those are
+drawn that have changed: while an answer arrives that is the last one, of twenty or sixty.
 """
 
 from bisect import bisect_right
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from textual import events
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message as Notification
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -31,11 +32,16 @@ from ikigai_actors.shell.app.pieces import Look, Piece, add_result, pieces_of, t
 BUDGET = 0.008
 """Seconds of one tick that laying out may take."""
 
-MARGIN = 30
+MARGIN = 20
 """Lines above the window from which on earlier messages are asked for."""
+
+FEW = 10
+"""Blocks that are laid out when an agent is opened; of more than that only what fills the window, and a margin."""
 
 TRIMMED = 100
 """Blocks that stay at the end when the width changes; earlier ones are read again when they are scrolled to."""
+
+_EMPTY = Strip([])
 
 
 class Transcript(ScrollView, can_focus=True):
@@ -55,10 +61,12 @@ class Transcript(ScrollView, can_focus=True):
         self._threads = workers
         self._blocks: list[Block] = []
         self._starts = [0]  # of each laid out block its first line, and at the end how many lines there are
+        self._drawn: list[Strip] = []  # the lines that are in sight, or will be when Textual comes to it
         self._body = 0  # where the body ends
         self._answer = Answer()
         self._waiting: list[Block] = []
         self._frame = Frame(0)
+        self._opened = False  # whether anything was laid out
         self._asked = False
         self._first = 0  # position of the first message that is shown; 0 for none
         self.head = 0
@@ -96,7 +104,7 @@ class Transcript(ScrollView, can_focus=True):
     def restart(self, messages: Sequence[Message]) -> None:
         """Begin anew with these messages, the latest ones: too many came to show all."""
         del self._blocks[: self._body]
-        self._body, self._first, self.head = 0, 0, 0
+        self._body, self._first, self.head, self._opened = 0, 0, 0, False
         self._lay_out_from(0)
         self.add(messages)
 
@@ -165,12 +173,8 @@ class Transcript(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """One line of the window."""
-        line, width = y + self.scroll_offset.y, self._frame.width
-        index = bisect_right(self._starts, line) - 1
-        if not 0 <= index < len(self._starts) - 1:
-            return Strip.blank(width, self.rich_style)
-        strip = self._blocks[index].lines(self._frame)[line - self._starts[index]]
-        return strip.adjust_cell_length(width).apply_style(self.rich_style)
+        line, style = self._line(y + self.scroll_offset.y), self.rich_style
+        return line.adjust_cell_length(self._frame.width, style).apply_style(style)
 
     def on_resize(self, event: events.Resize) -> None:
         """Lay out anew when the width has changed: what is in sight first."""
@@ -184,6 +188,7 @@ class Transcript(ScrollView, can_focus=True):
         """Ask for earlier messages when their place comes near."""
         super().watch_scroll_y(old_value, new_value)
         self.following = new_value >= self.max_scroll_y
+        self._drawn = []
         self._ask()
 
     def on_click(self, event: events.Click) -> None:
@@ -254,20 +259,30 @@ class Transcript(ScrollView, can_focus=True):
             self._waiting.remove(found)
 
     def _show_answer(self) -> None:
-        self._blocks[self._body :] = [*self._answer.blocks, *self._waiting]
-        self._lay_out_from(self._body)
+        before, after = self._blocks[self._body :], [*self._answer.blocks, *self._waiting]
+        pairs = enumerate(zip(before, after, strict=False))
+        first = next((at for at, (old, new) in pairs if old is not new), min(len(before), len(after)))
+        self._blocks[self._body :] = after
+        self._lay_out_from(self._body + first)
         self._arrange()
 
     def _lay_out_from(self, index: int) -> None:
         del self._starts[index + 1 :]
 
+    def _line(self, number: int) -> Strip:
+        index = bisect_right(self._starts, number) - 1
+        if not 0 <= index < len(self._starts) - 1:
+            return _EMPTY
+        return self._blocks[index].lines(self._frame)[number - self._starts[index]]
+
     def _arrange(self) -> None:
         """Lay out what is not, for as long as the budget lasts."""
         if not self._frame.width:
             return
-        if self.following and len(self._blocks) - len(self._starts) > 2 * TRIMMED:
-            self._cut(self._body - TRIMMED)
+        if self.following and len(self._blocks) - len(self._starts) > (2 * TRIMMED if self._opened else FEW):
+            self._cut(self._at_the_end() if not self._opened else self._body - TRIMMED)
             self._lay_out_from(0)
+        self._opened = self._opened or bool(self._body)
         until = perf_counter() + BUDGET
         while len(self._starts) <= len(self._blocks) and perf_counter() < until:
             block = self._blocks[len(self._starts) - 1]
@@ -276,14 +291,33 @@ class Transcript(ScrollView, can_focus=True):
                 self._lay_out_elsewhere(block)
         self._resize_contents()
 
+    def _at_the_end(self) -> int:
+        """The first of the blocks that fill the window and what is above it; those before are read when wanted."""
+        lines, at = self.size.height + 2 * MARGIN, len(self._blocks)
+        while at and lines > 0:
+            at -= 1
+            lines -= len(self._blocks[at].lines(self._frame))
+        return min(at, self._body)
+
     def _resize_contents(self) -> None:
-        following = self.following
-        self.virtual_size = Size(self._frame.width, self._starts[-1])
-        if following:
+        following, height = self.following, self._starts[-1]
+        # Not by setting it, since then all of the screen would be arranged anew.
+        self.set_reactive(Transcript.virtual_size, Size(self._frame.width, height))
+        self.vertical_scrollbar.window_virtual_size = height
+        if following or self.scroll_y > self.max_scroll_y:
             self.scroll_to(y=self.max_scroll_y, animate=False, immediate=True)
             self.following = True
-        self.refresh()
+        self._draw()
         self._ask()
+
+    def _draw(self) -> None:
+        """Draw anew those lines in sight that are others than before."""
+        top, size = self.scroll_offset.y, self.scrollable_content_region.size
+        before, self._drawn = self._drawn, [self._line(top + y) for y in range(size.height)]
+        if len(before) != size.height:
+            self.refresh()
+        elif changed := [y for y, line in enumerate(self._drawn) if line is not before[y] and line != before[y]]:
+            self.refresh(Region(0, changed[0], size.width, changed[-1] - changed[0] + 1))
 
     def _ask(self) -> None:
         if not self._asked and self._first > 1 and self.scroll_y < MARGIN and len(self._starts) > len(self._blocks):

@@ -6,14 +6,13 @@ from typing import NamedTuple
 from rich.text import Text
 
 from ikigai_actors.registry import AgentRecord
+from ikigai_actors.shell.app.bars import SPINNER
 from ikigai_actors.shell.app.rows import Rows
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.screen import one_line
 from ikigai_actors.shell.tree import Node, drawn
 from ikigai_actors.state import WORKING, Phase
 from ikigai_actors.statistics import AgentStatistics
-
-SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 _SIGNS = {Phase.INTERRUPTED.value: "‖", Phase.WAITING_FOR_APPROVAL.value: "?"}
 

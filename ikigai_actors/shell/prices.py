@@ -1,0 +1,99 @@
+"""What models cost, as the person has written it down: a file ``prices.toml`` beside the history.
+
+    [claude-sonnet]          # a model, or how its name begins: the longest one that fits counts
+    input = 3.0              # dollars for a million tokens
+    output = 15.0
+    cache_write = 3.75       # as input when it is left out
+    cache_read = 0.3         # likewise
+
+No price is built in: they change, and a wrong one is worse than none. Of tokens that nobody has put a price on, nothing
+is told.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ikigai_actors.errors import BadInput
+from ikigai_actors.providers.base import Usage
+
+NAME = "prices.toml"
+
+_KEYS = frozenset({"input", "output", "cache_write", "cache_read"})
+
+
+class Price(NamedTuple):
+    """Dollars for a million tokens."""
+
+    input: float
+    output: float
+    cache_write: float
+    cache_read: float
+
+    def of(self, tokens: Usage) -> float:
+        """What these cost, in dollars."""
+        counts = (
+            tokens.input_tokens,
+            tokens.output_tokens,
+            tokens.cache_creation_input_tokens,
+            tokens.cache_read_input_tokens,
+        )
+        return sum(count * price for count, price in zip(counts, self, strict=True)) / 1_000_000
+
+
+class Prices:
+    """What is known."""
+
+    def __init__(self, prices: Mapping[str, Price]) -> None:
+        self._prices = dict(sorted(prices.items(), key=lambda item: -len(item[0])))
+
+    def __bool__(self) -> bool:
+        return bool(self._prices)
+
+    def cost(self, models: Mapping[str, Usage]) -> float | None:
+        """What the tokens of these models cost, in dollars; None when one of them has no price, and when there are
+        none.
+        """
+        costs = [self._of(model, tokens) for model, tokens in models.items()]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if known and len(known) == len(costs) else None
+
+    def _of(self, model: str, tokens: Usage) -> float | None:
+        price = next((price for name, price in self._prices.items() if model.startswith(name)), None)
+        return price.of(tokens) if price is not None else None
+
+
+def known_prices(history: Path | None) -> tuple[Prices, list[str]]:
+    """The prices that stand beside a history, and what is wrong with them."""
+    try:
+        return read_prices(history.with_name(NAME)) if history is not None else Prices({}), []
+    except BadInput as error:
+        return Prices({}), [str(error)]
+
+
+def read_prices(path: Path) -> Prices:
+    """Read the file; one that is not there knows nothing. Raises `BadInput` for one that is no such file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return Prices({})
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"The prices cannot be read from {path}: {error}") from error
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"Expected {path} to be TOML: {error}") from error
+    return Prices({name: _price(path, name, table) for name, table in tables.items()})
+
+
+def _price(path: Path, name: str, table: Any) -> Price:
+    if not isinstance(table, dict) or not {"input", "output"} <= table.keys() <= _KEYS or not all(
+        isinstance(value, int | float) and value >= 0 for value in table.values()
+    ):  # fmt: skip
+        raise BadInput(
+            f"Expected [{name}] in {path} to give input and output, and at most cache_write and cache_read, as dollars"
+            f" for a million tokens; got {table!r}."
+        )
+    prices = {"cache_write": table["input"], "cache_read": table["input"], **table}
+    return Price(**prices)
