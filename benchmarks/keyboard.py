@@ -3,8 +3,9 @@
 The real program runs on a terminal of its own. Its agents are prompted and stream for as long as it takes; then single
 letters are typed at the first one's prompt, one each fifth of a second and a bit, and timed from the write to the first
 output that shows the letter. Each other key deletes what was typed. The idle application is what the streaming one is
-compared with: of three runs of each in turn, that with the lowest p90. Each agent streams markdown, a word each twentieth
-of a second; one of them is in sight. An agent is opened by ``/switch``: from Enter to the last of its messages.
+compared with: of three runs of each in turn, that with the lowest p90. Each agent streams markdown, a word each
+twentieth of a second; one of them is in sight. An agent is opened by ``/switch``: from Enter to the last of its
+messages.
 """
 
 import itertools

@@ -13,17 +13,18 @@ from collections.abc import Callable
 
 import pytest
 
-from ikigai_actors import ActorSystem, DocumentChanged, DocumentNotFound, FunctionProvider, Request, current_agent
+from ikigai_actors import DocumentChanged, DocumentNotFound, FunctionProvider, Request, current_agent
+from ikigai_actors.documents import Documents
 from ikigai_actors.testing import Faults, Simulation, simulate
 
 FINDINGS = "findings.md"
 WORKERS = ("anna", "bert", "carl")
 
 
-def read(system: ActorSystem) -> tuple[str, int]:
+def read(documents: Documents) -> tuple[str, int]:
     """The findings so far, and their version."""
     try:
-        found = system.documents.read(FINDINGS)
+        found = documents.read(FINDINGS)
     except DocumentNotFound:
         return "", 0
     return found.body, found.version
@@ -32,7 +33,7 @@ def read(system: ActorSystem) -> tuple[str, int]:
 def careless(request: Request) -> str:
     """Adds a finding, whatever others have written meanwhile."""
     me = current_agent()
-    body, _ = read(me.system)
+    body, _ = read(me.system.documents)
     me.system.documents.write(FINDINGS, f"{body}{me.name}\n", author=me)
     return "added"
 
@@ -41,7 +42,7 @@ def careful(request: Request) -> str:
     """Adds a finding to the version that it has read, or reads again."""
     me = current_agent()
     while True:
-        body, version = read(me.system)
+        body, version = read(me.system.documents)
         if me.name in body.split():  # before a crash that cut this turn off
             return "added before"
         try:
@@ -66,7 +67,7 @@ def team(worker: Callable[[Request], str]) -> Callable[[Simulation], None]:
 
 def everybody_is_heard(world: Simulation) -> None:
     """Nobody's finding is lost."""
-    body, _ = read(world.system)
+    body, _ = read(world.system.documents)
     workers = [record.name for record in world.system.agents() if record.name]
     assert sorted(body.split()) == sorted(name for name in workers if name), body
 

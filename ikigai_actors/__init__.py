@@ -9,10 +9,11 @@
 Layers, top first; each imports itself and those below (a test holds it):
 
     shell                                                    the terminal
-    system                                                   the composition root
+    system; attached                                         the composition root; beside another process
     workspace, mcp_server                                    tools that work in a directory; of MCP servers
     ref, agent, process_tools, approvals > agentmail         handles, and the actor of an agent
         > errands > runtime, post
+    awaited > follower; writer                               what a host commits, as others see it
     host, journal, boot, outside, publisher, reader,         one each: what performs effects, and counts
         statistics, toolbox
     dispatch, seeded > pooled > inbox                        which actor runs when

@@ -19,6 +19,7 @@ from typing import Any
 from ikigai_actors import events as on
 from ikigai_actors import machine
 from ikigai_actors.actor_messages import Buried, Crashed, Cut, GoOn, LoadFailed, LogRead, NewMail, Remains, Restarted
+from ikigai_actors.assembly import outcome_of
 from ikigai_actors.boot import Survivor
 from ikigai_actors.calls import recover
 from ikigai_actors.deaths import Bury
@@ -280,7 +281,7 @@ class AgentActor(Performer):
         calls = recover(own[self.state.turn - log.base - 1 :]) if self.state.turn else ()
         view = log.view(log.head)
         notice = machine.notice_of(own) if view.settings.get("notify") else 0
-        self._decide(on.Loaded(log.head, view, calls, machine.outcome_of(own), notice))
+        self._decide(on.Loaded(log.head, view, calls, outcome_of(own), notice))
 
     def _lost(self, error: IkigaiError) -> None:
         """Without a log nothing can be done: who waits hears why, and an agent whose rows are wrong is buried.

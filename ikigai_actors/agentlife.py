@@ -22,8 +22,8 @@ from ikigai_actors.restarts import AdoptChild
 from supervisors.signals import Signal
 
 if TYPE_CHECKING:
+    from ikigai_actors.interface import System
     from ikigai_actors.ref import AgentRef
-    from ikigai_actors.system import ActorSystem
 
 
 class AgentLifeCommands:
@@ -64,7 +64,7 @@ class AgentLife:
 
     __slots__ = ()
 
-    system: "ActorSystem"
+    system: "System"
     uuid: str
 
     def signal(

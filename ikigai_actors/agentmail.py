@@ -18,8 +18,8 @@ from ikigai_actors.registry import Handle
 from ikigai_actors.waits import Found
 
 if TYPE_CHECKING:
+    from ikigai_actors.interface import System
     from ikigai_actors.ref import AgentRef
-    from ikigai_actors.system import ActorSystem
 
 
 class AgentMailCommands:
@@ -52,7 +52,7 @@ class AgentMail:
 
     __slots__ = ()
 
-    system: "ActorSystem"
+    system: "System"
     uuid: str
 
     def send(self, recipient: Handle | str, body: str, timeout: float | None = None) -> int:

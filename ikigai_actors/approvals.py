@@ -28,6 +28,9 @@ from ikigai_actors.store.base import Store
 class Approvals:
     """The calls of a system that wait for somebody to decide. See `ActorSystem.approvals`."""
 
+    here = True
+    """Whether they can be decided on here."""
+
     def __init__(self, store: Store, archive: Archive, actor: Callable[[str], AgentActor]) -> None:
         self._store, self._archive, self._actor = store, archive, actor
 

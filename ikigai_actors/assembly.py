@@ -22,6 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
+from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.messages import Kind, Message
 from ikigai_actors.providers.base import Reply, Request, ToolCall, Usage
 
@@ -131,6 +132,24 @@ def reply_of(message: Message) -> Reply:
         blocks=() if stop_reason == INTERRUPTED else tuple(data.get("blocks") or ()),
         model=data.get("made_by", ""),
     )
+
+
+def outcome_of(messages: Sequence[Message]) -> Reply | ProviderError | TurnInterrupted | None:
+    """How the latest turn among an agent's own messages ended; None when there was none."""
+    for message in reversed(messages):
+        match message.kind:
+            case Kind.ASSISTANT:
+                reply = reply_of(message)
+                if reply.stop_reason == "interrupted":
+                    return TurnInterrupted(
+                        f"The turn of agent {message.agent_uuid} was interrupted.", message.agent_uuid
+                    )
+                return reply
+            case Kind.ERROR:
+                return ProviderError(message.content, message.data.get("partial", ""))
+            case Kind.INTERRUPTED:
+                return TurnInterrupted(f"The turn of agent {message.agent_uuid} was interrupted.", message.agent_uuid)
+    return None
 
 
 def _usage(stored: Mapping[str, Any] | None) -> Usage | None:

@@ -28,6 +28,8 @@
     │   ├── StoreConflict       a constraint refused the rows
     │   ├── StoreUnusable       no database of ours, or one we may not use: trying again does not help
     │   └── StoreInUse          another host owns it
+    ├── HostElsewhere           another process runs the agents: this can be done only there
+    ├── NoHost                  no process runs the agents
     ├── NoCurrentAgent          `current_agent` outside of a provider or tool
     ├── SystemClosed            the system was closed, or has stopped because of its store
     ├── WouldDeadlock           a blocking call on a thread that must not block
@@ -176,6 +178,14 @@ class StoreUnusable(StoreError):
 
 class StoreInUse(StoreError):
     """Another host owns the database."""
+
+
+class HostElsewhere(IkigaiError):
+    """Another process runs the agents, and only there this can be done."""
+
+
+class NoHost(IkigaiError):
+    """No process runs the agents. What was sent to them waits in the database."""
 
 
 class NoCurrentAgent(IkigaiError, LookupError):

@@ -41,6 +41,26 @@ class Owner(NamedTuple):
     epoch: int
     now: int
 
+    @property
+    def lives(self) -> bool:
+        """Whether it runs the agents, as far as can be seen: by its lease, or on SQLite by its process on this machine;
+        elsewhere it is believed to.
+        """
+        return self.lease_until > self.now if self.lease_until else not self.is_gone
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether its process is seen to be no more: only on this machine it can be."""
+        if self.hostname != socket.gethostname():
+            return False
+        try:
+            os.kill(self.pid, 0)  # asks, and sends nothing
+        except ProcessLookupError:
+            return True
+        except OSError:  # somebody else's process
+            return False
+        return False
+
     def __str__(self) -> str:
         since = datetime.fromtimestamp(self.started_at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         return f"host {self.hostname}, pid {self.pid}, since {since}"
@@ -115,6 +135,11 @@ class Host:
                 return
             except StoreError as error:
                 logger.warning("The lease could not be renewed: %s", error)
+
+
+def owner(tx: Transaction) -> Owner | None:
+    """The host that runs the agents; None when none does, as far as can be seen."""
+    return next((one for one in map(Owner._make, tx.run("owners")) if one.lives), None)
 
 
 def take_database(store: Store, host_id: str, clock: Clock, lease: float = LEASE) -> Host:

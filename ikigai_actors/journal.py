@@ -34,7 +34,6 @@ from ikigai_actors.threads import SYSTEM_THREADS, Threads
 from ikigai_actors.units import Unit, lock
 
 logger = logging.getLogger(__name__)
-
 T = TypeVar("T")
 
 FIRST_RETRY = 0.05
@@ -308,6 +307,7 @@ class Journal:
                 verdicts.append(Refused(refusal))
         locked.settle(tx)
         tx.defer("set_batch", host=self._host, batch=number)
+        tx.notify(by_host=True)
 
     def _note_trouble(self, trouble: str | None) -> None:
         changed = (trouble is None) != (self._trouble is None)

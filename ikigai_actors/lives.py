@@ -10,11 +10,12 @@ from ikigai_actors.clock import Clock
 from ikigai_actors.deaths import Aftermath
 from ikigai_actors.errors import BadInput
 from ikigai_actors.futures import Future
-from ikigai_actors.journal import Committed, Journal, Verdict
+from ikigai_actors.journal import Committed, Verdict
 from ikigai_actors.restarts import SetSupervision
 from ikigai_actors.signalling import SendSignal
 from ikigai_actors.store.base import Store
 from ikigai_actors.units import Unit
+from ikigai_actors.writer import Writer
 from supervisors.orphans import OrphanPolicy
 from supervisors.signals import Signal
 from supervisors.strategies import Strategy
@@ -28,10 +29,13 @@ GRACE = 30.0
 class Lives:
     """What handles do to the lives of the agents of one system."""
 
+    here = True
+    """Whether this process runs the agents, and so carries signals out."""
+
     def __init__(
         self,
         store: Store,
-        journal: Journal,
+        journal: Writer,
         clock: Clock,
         actor: Callable[[str], AgentActor],
         happened: Callable[[object], None],
@@ -90,7 +94,7 @@ class Lives:
             spread=cascade,
             reason=reason,
             grace=int(grace * 1000),
-            handled=True,
+            handled=self.here,
         )
 
 

@@ -29,7 +29,7 @@ a step boundary, everything else for the end of the turn. A completion that answ
 from dataclasses import replace
 
 from ikigai_actors import events as on
-from ikigai_actors.assembly import reply_message_data, reply_of
+from ikigai_actors.assembly import reply_message_data
 from ikigai_actors.calls import Book, asking, at_rest, calls_of, settle_cut_off, waits
 from ikigai_actors.deaths import Cause
 from ikigai_actors.drafts import (
@@ -56,7 +56,6 @@ from ikigai_actors.state import (
     BeginWait,
     Departure,
     Effect,
-    Outcome,
     Phase,
     RequestModel,
     State,
@@ -265,24 +264,6 @@ def _rewind(state: State, event: on.Rewind, now: int) -> Step:
 def _without_notice(step: Step) -> Step:
     """The model may see no more that it was told of mail."""
     return replace(step, state=replace(step.state, notice=0))
-
-
-def outcome_of(messages: list[Message]) -> Outcome | None:
-    """How the latest turn among an agent's own messages ended; None when there was none."""
-    for message in reversed(messages):
-        match message.kind:
-            case Kind.ASSISTANT:
-                reply = reply_of(message)
-                if reply.stop_reason == "interrupted":
-                    return TurnInterrupted(
-                        f"The turn of agent {message.agent_uuid} was interrupted.", message.agent_uuid
-                    )
-                return reply
-            case Kind.ERROR:
-                return ProviderError(message.content, message.data.get("partial", ""))
-            case Kind.INTERRUPTED:
-                return TurnInterrupted(f"The turn of agent {message.agent_uuid} was interrupted.", message.agent_uuid)
-    return None
 
 
 def notice_of(messages: list[Message]) -> int:

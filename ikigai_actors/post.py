@@ -10,12 +10,13 @@ from ikigai_actors.acts import await_one
 from ikigai_actors.clock import Clock
 from ikigai_actors.errors import BadInput, WouldWaitForItself
 from ikigai_actors.futures import Future, acting_agent
-from ikigai_actors.journal import Committed, Journal, Verdict
+from ikigai_actors.journal import Committed, Verdict
 from ikigai_actors.mailbox import NOBODY, Delete, Mail, Mailbox, Open, Read, Send, Taken, check_mail_id
 from ikigai_actors.registry import Handle
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.units import Unit
 from ikigai_actors.waits import Answers, Found, Ticket, Wait, Waits
+from ikigai_actors.writer import Writer
 
 T = TypeVar("T")
 
@@ -24,7 +25,7 @@ class Post:
     """The post of one system. An agent is given by its handle, uuid, name or prefix; `NOBODY` is a person outside."""
 
     def __init__(
-        self, store: Store, journal: Journal, clock: Clock, happened: Callable[[object], None], waits: Waits
+        self, store: Store, journal: Writer, clock: Clock, happened: Callable[[object], None], waits: Waits
     ) -> None:
         """Put the parts together; ``happened`` tells those whom it concerns of a mail."""
         self._store, self._journal, self._clock = store, journal, clock

@@ -8,10 +8,13 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ikigai_actors.mailbox import Mail
 from ikigai_actors.messages import Message
-from ikigai_actors.threads import Queue, Threads
+
+if TYPE_CHECKING:
+    from ikigai_actors.threads import Queue, Threads  # imports asyncio: who only reads events does without
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +64,15 @@ class Died:
     reason: str
 
 
-Event = Message | Streamed | Mailed | Died | StoreTrouble | ToolTrouble
+@dataclass(frozen=True, slots=True)
+class HostChanged:
+    """Another process runs the agents from now on, or none does. Told to those who are attached."""
+
+    host: str | None
+    """How a person knows it; None for none."""
+
+
+Event = Message | Streamed | Mailed | Died | StoreTrouble | ToolTrouble | HostChanged
 Callback = Callable[[Event], None]
 
 
@@ -69,7 +80,7 @@ class Subscription:
     """One subscriber. Close it to hear no more."""
 
     def __init__(
-        self, callback: Callback, capacity: int, on_close: Callable[["Subscription"], None], threads: Threads
+        self, callback: Callback, capacity: int, on_close: Callable[["Subscription"], None], threads: "Threads"
     ) -> None:
         self._callback, self._capacity, self._on_close = callback, capacity, on_close
         # The light queue: a delta is one entry, and waking the thread for it is most of what the delta costs.
@@ -106,7 +117,7 @@ class Subscription:
 class Publisher:
     """Hands every event to every subscriber."""
 
-    def __init__(self, threads: Threads) -> None:
+    def __init__(self, threads: "Threads") -> None:
         self._threads = threads
         self._subscriptions: tuple[Subscription, ...] = ()
         self._lock = threading.Lock()

@@ -29,10 +29,11 @@ from ikigai_actors.messages import Message, check_text
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.settings import check_settings
+from ikigai_actors.state import Phase
 from ikigai_actors.statistics import AgentStatistics
 
 if TYPE_CHECKING:
-    from ikigai_actors.system import ActorSystem
+    from ikigai_actors.interface import System
 
 RESTART_TYPES = ("permanent", "transient", "temporary")
 
@@ -140,7 +141,7 @@ class AgentRef(AgentMail, AgentLife):
 
     __slots__ = ("system", "uuid")
 
-    def __init__(self, system: "ActorSystem", uuid: str) -> None:
+    def __init__(self, system: "System", uuid: str) -> None:
         """Use `ActorSystem.agent` or `AgentRef.fork`."""
         self.system = system
         self.uuid = uuid
@@ -270,7 +271,7 @@ class AgentRef(AgentMail, AgentLife):
     def children(self) -> "list[AgentRef]":
         """The living agents that it supervises, in order of creation, adopted ones last."""
         records = self.system.store.read(lambda tx: registry.children(tx, self.uuid))
-        return [AgentRef(self.system, record.uuid) for record in records if record.living]
+        return [self.system.handle(record.uuid) for record in records if record.living]
 
     @property
     def state(self) -> str:
@@ -280,6 +281,11 @@ class AgentRef(AgentMail, AgentLife):
     def statistics(self) -> AgentStatistics:
         """What it is doing, and has done since its actor was started on this host. Raises `AgentDead`."""
         return self.system.actor(self.uuid).statistics()
+
+    def settings_at_hand(self) -> Mapping[str, Any] | None:
+        """The settings in force, if they are at hand; None when its log was not needed yet. Reads nothing."""
+        state = self.system.actor(self.uuid).state
+        return state.view.settings if state.phase is not Phase.UNLOADED else None
 
     def history(self, all: bool = False) -> list[Message]:  # noqa: A002 - the interface names it so
         """Its messages, inherited ones first: as clears and rewinds leave them, or ``all`` that were ever written.
@@ -314,7 +320,7 @@ class AgentRef(AgentMail, AgentLife):
         )
 
     def _handle(self, uuid: str | None) -> "AgentRef | None":
-        return None if uuid is None else AgentRef(self.system, uuid)
+        return None if uuid is None else self.system.handle(uuid)
 
 
 def current_agent() -> AgentRef:

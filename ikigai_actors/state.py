@@ -34,6 +34,9 @@ class Phase(StrEnum):
 WORKING = (Phase.WAITING_FOR_MODEL, Phase.RUNNING_TOOLS)
 """Where a turn is in progress."""
 
+IN_A_TURN = "in a turn"
+"""What can be told of an agent with an open turn that another process runs."""
+
 BETWEEN_TURNS = (Phase.IDLE, Phase.INTERRUPTED)
 """Where a command of a turn can run: no turn is in progress."""
 

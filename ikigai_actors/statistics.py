@@ -91,9 +91,9 @@ class Tally:
         """The request has its reply, or is waited for no more."""
         self._model, self._model_since = self._until_now(self._model, self._model_since), None
         if reply is not None and reply.usage is not None:
-            self.tokens = _sum(self.tokens, reply.usage)
+            self.tokens = added(self.tokens, reply.usage)
             of_model = self.models.get(reply.model, NO_TOKENS)
-            self.models = {**self.models, reply.model: _sum(of_model, reply.usage)}
+            self.models = {**self.models, reply.model: added(of_model, reply.usage)}
 
     def submitted(self) -> None:
         """A unit is with the journal."""
@@ -122,7 +122,8 @@ class Tally:
         return total if since is None else total + self._clock.monotonic() - since
 
 
-def _sum(one: Usage, other: Usage) -> Usage:
+def added(one: Usage, other: Usage) -> Usage:
+    """The tokens of both."""
     return Usage(
         one.input_tokens + other.input_tokens,
         one.output_tokens + other.output_tokens,
@@ -136,7 +137,7 @@ def total(tallies: list[Tally]) -> Usage:
     tokens = NO_TOKENS
     for tally in tallies:
         if tally.tokens is not NO_TOKENS:
-            tokens = _sum(tokens, tally.tokens)
+            tokens = added(tokens, tally.tokens)
     return tokens
 
 
@@ -145,7 +146,7 @@ def total_by_model(tallies: Iterable[Tally]) -> dict[str, Usage]:
     models: dict[str, Usage] = {}
     for tally in tallies:
         for model, tokens in tally.models.items():
-            models[model] = _sum(models.get(model, NO_TOKENS), tokens)
+            models[model] = added(models.get(model, NO_TOKENS), tokens)
     return models
 
 

@@ -62,6 +62,8 @@ logger = logging.getLogger(__name__)
 class ActorSystem:
     """Runs the agents of one database. Open it with `open`."""
 
+    attached = ""  # this process runs them: see `AttachedSystem`
+
     def __init__(
         self,
         store: Store,

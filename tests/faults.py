@@ -78,9 +78,9 @@ class FaultyStore:
         """See `Store.separate`."""
         return self._inner.separate()
 
-    def watch(self) -> Watch:
+    def watch(self, *, hosts: bool = False) -> Watch:
         """See `Store.watch`."""
-        return self._inner.watch()
+        return self._inner.watch(hosts=hosts)
 
     def close(self) -> None:
         """See `Store.close`."""
@@ -121,9 +121,9 @@ class Ending:
         """See `Store.separate`."""
         return self._inner.separate()
 
-    def watch(self) -> Watch:
+    def watch(self, *, hosts: bool = False) -> Watch:
         """See `Store.watch`."""
-        return self._inner.watch()
+        return self._inner.watch(hosts=hosts)
 
     def close(self) -> None:
         """See `Store.close`."""
@@ -182,9 +182,9 @@ class HeldStore:
         self.separated.append(HeldStore(self._inner.separate()))
         return self.separated[-1]
 
-    def watch(self) -> Watch:
+    def watch(self, *, hosts: bool = False) -> Watch:
         """See `Store.watch`."""
-        return self._inner.watch()
+        return self._inner.watch(hosts=hosts)
 
     def close(self) -> None:
         """See `Store.close`."""

@@ -51,13 +51,13 @@ class Program:
         """All that it has printed so far."""
 
     @classmethod
-    def by_pipe(cls, *arguments: str) -> Self:
-        """Start it with pipes; notices (standard error) are dropped."""
+    def by_pipe(cls, *arguments: str, notices: bool = False) -> Self:
+        """Start it with pipes; notices (standard error) are dropped, or read as well."""
         process = subprocess.Popen(
             [*COMMAND, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.STDOUT if notices else subprocess.DEVNULL,
             env=environment(),
         )
         assert process.stdin is not None

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider, ToolCall, Usage, tool
+from ikigai_actors.interface import System
 from ikigai_actors.providers.scripted import Script, ScriptedReply
 from ikigai_actors.shell.app.bars import SPINNER
 from tests.gate import DEADLINE
@@ -165,7 +166,7 @@ def self_contained(svg: str) -> str:
     return re.sub(r"terminal-\d+", "terminal", svg)
 
 
-def same(system: ActorSystem, shown: str) -> str:
+def same(system: System, shown: str) -> str:
     """What is shown, without what differs from run to run; as wide as before."""
     for number, record in enumerate(system.agents()):
         for length in (len(record.uuid), 6):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ikigai_actors import ActorSystem
+from ikigai_actors.interface import System
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.shell.interrupts import Interrupts
 from ikigai_actors.shell.keyboard import Pipe
@@ -35,7 +35,7 @@ class Lines(io.BytesIO):
 class Session:
     """Runs lines through a shell and gives what it printed."""
 
-    def __init__(self, system: ActorSystem, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, system: System, capsys: pytest.CaptureFixture[str]) -> None:
         self.system = system
         self.notices = ""
         self._capsys = capsys

@@ -10,6 +10,7 @@ from textual.events import Key
 from textual.pilot import Pilot
 
 from ikigai_actors import ActorSystem, AgentRef, OfflineProvider
+from ikigai_actors.interface import System
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.shell.app.application import Application
 
@@ -90,7 +91,7 @@ def open_memory(provider: Provider | None = None, database: str = "sqlite:///:me
     return ActorSystem.open(database, provider or OfflineProvider(), **options)
 
 
-def on_stage(system: ActorSystem, play: Play, size: tuple[int, int] = (80, 24), **options: Any) -> Application:
+def on_stage(system: System, play: Play, size: tuple[int, int] = (80, 24), **options: Any) -> Application:
     """Run the application for the length of a play; returns it, ended."""
 
     async def run() -> Application:

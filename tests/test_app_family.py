@@ -146,8 +146,8 @@ def test_a_switch_in_the_middle_of_an_answer_loses_no_piece() -> None:
 def test_the_death_of_the_current_agent_goes_to_the_nearest_living_ancestor() -> None:
     async def play(stage: Stage) -> None:
         await stage.expect(r"─ .*\[kid\]")
-        bury(stage.system, "parent")
-        bury(stage.system, "kid")
+        bury(system, "parent")
+        bury(system, "kid")
         await stage.expect(rf"\[{short(stage.system.root)}\]")
         await stage.expect(r"kid \([\w-]+.*\) is dead \(of old age\)")
         await stage.say(f"/switch {kid.uuid}")

@@ -13,6 +13,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.shell.cli import cli
+from ikigai_actors.shell.document_tool import doc
 from tests.program import PATIENCE, Program, environment, run
 
 HEAVY = {
@@ -51,7 +52,8 @@ def loaded_by(*arguments: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["agents", "--help"], ["fsck", "--help"], ["send", "--help"], ["demo", "--help"]]
+    "arguments",
+    [["--help"], *([name, "--help"] for name in ("agents", "fsck", "send", "log", "tail", "prompt", "stats", "demo"))],
 )
 def test_help_loads_only_click(arguments: list[str]) -> None:
     loaded = loaded_by(*arguments)
@@ -77,8 +79,24 @@ def test_sending_a_mail_loads_nothing_that_runs_agents(file: Path) -> None:
     assert "ikigai_actors.mailbox" in loaded
 
 
+@pytest.mark.parametrize(
+    ("arguments", "needed"),
+    [
+        (("log", "dba"), "ikigai_actors.follower"),
+        (("prompt", "dba", "text"), "ikigai_actors.mailbox"),
+        (("prompt", "dba", "text", "--wait", "--timeout", "0"), "ikigai_actors.awaited"),
+        (("stats", "--tokens"), "ikigai_actors.registry"),
+        (("doc", "list"), "ikigai_actors.documents"),
+    ],
+)
+def test_process_tools_load_nothing_that_runs_agents(file: Path, arguments: tuple[str, ...], needed: str) -> None:
+    loaded = loaded_by("--database", str(file), *arguments)
+    assert not loaded & (HEAVY | {"ikigai_actors.system", "ikigai_actors.agent", "ikigai_actors.journal"})
+    assert needed in loaded
+
+
 def test_every_subcommand_and_option_has_help() -> None:
-    for command in [cli, *cli.commands.values()]:
+    for command in [cli, *cli.commands.values(), *doc.commands.values()]:
         assert command.help
         assert all(option.help for option in command.params if isinstance(option, click.Option))
 
@@ -120,16 +138,18 @@ def test_listing_agents_works_beside_a_running_shell_which_goes_on(file: Path) -
         assert shell.ends() == 0
 
 
-def test_a_second_shell_is_refused_and_told_who_the_first_one_is(file: Path) -> None:
+def test_a_second_shell_opens_attached_and_tells_who_runs_the_agents(file: Path) -> None:
     with Program.by_pipe("--database", str(file)) as shell:
         shell.say("/agents")
         shell.expect("running")
-        done = run("--database", str(file), lines="never said\n")
-        assert done.returncode == 1
-        assert done.stdout == ""
+        done = run("--database", str(file), "--model", "offline:slow", lines="/switch dba\nmilk\n/fork\n")
+        assert done.returncode == 0
+        assert "You said “milk”. I remember 3 prompts" in done.stdout
+        assert "error: This can be done only in the process that runs the agents: host " in done.stdout
         owner = rf"host \S+, pid {shell.process.pid}, since 20\d\d-\S+ \S+ UTC"
-        assert re.match(rf"ikigai: Database {file} is in use by {owner}\. .*--database", done.stderr)
-        assert done.stderr.count("\n") == 1
+        assert re.match(rf"Attached: these agents are run by {owner}\. ", done.stderr)
+        assert done.stderr.splitlines()[1] == "Without effect here, since that process decides: --model."
+        assert "Traceback" not in done.stderr
 
 
 def test_a_shell_that_was_killed_is_taken_over_at_once(file: Path) -> None:

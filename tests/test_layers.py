@@ -11,10 +11,12 @@ ROOT = Path(__file__).parent.parent
 LAYERS = (
     {"shell"},
     {"testing"},
-    {"system"},
+    {"system", "attached"},
+    {"interface"},
     {"opening", "workspace", "parts"},
     {"keeper"},
     {"population"},
+    {"attached_ref"},
     {"process_tools", "ref", "approvals"},
     {"agentmail", "agentlife"},
     {"lives"},
@@ -23,6 +25,9 @@ LAYERS = (
     {"errands"},
     {"runtime", "post"},
     {"actor_messages"},
+    {"awaited"},
+    {"follower"},
+    {"writer"},
     {"host", "journal", "boot", "fsck", "outside", "publisher", "reader", "statistics", "toolbox"},
     {"dispatch", "seeded", "lifecheck", "logcheck", "mailcheck"},
     {"pooled"},
@@ -68,6 +73,10 @@ LIBRARIES = {
     "platformdirs": {"store", "shell"},
     "rich": {"shell"},
     "textual": {"shell"},
+    "textual_serve": {"shell"},
+    "aiohttp": {"providers", "shell"},
+    "aiohttp_jinja2": {"shell"},
+    "jinja2": {"shell"},
 }
 """Which parts may import a library."""
 

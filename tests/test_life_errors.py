@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from ikigai_actors import ActorSystem, AgentDead, AgentNotFound, AmbiguousAgent, IkigaiError, RootProtected, Signal
+from ikigai_actors.interface import System
 from ikigai_actors.providers.base import Request
 from ikigai_actors.providers.scripted import ScriptedProvider, ScriptedReply
 from tests.calling import calling
@@ -30,7 +31,7 @@ def kill(request: Request) -> ScriptedReply:
     return calling(("kill", {"agent": last["text"]})) if last["type"] == "text" else "done"
 
 
-def plant(system: ActorSystem) -> dict[str, str]:
+def plant(system: System) -> dict[str, str]:
     """Two agents whose uuids begin alike, and a dead one; returns the uuids that stand for names."""
     root, gone = system.root, system.root.fork()
     for uuid in (f"{TWIN}1", f"{TWIN}2"):

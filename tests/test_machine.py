@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from ikigai_actors import events as on
+from ikigai_actors.assembly import outcome_of
 from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
 from ikigai_actors.history import EMPTY, play_all
-from ikigai_actors.machine import accepts, outcome_of, step
+from ikigai_actors.machine import accepts, step
 from ikigai_actors.messages import Kind, Message
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.state import Answer, Phase, RequestModel, Spawn, State, Step

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from ikigai_actors import ActorSystem, AgentDead, AgentNotFound, AmbiguousAgent, BadInput, IkigaiError, MailboxFull
+from ikigai_actors.interface import System
 from ikigai_actors.mailbox import BODY_LIMIT, CAPACITY
 from ikigai_actors.shell.cli import cli
 from tests.calling import calling, requests_of, results, scripted
@@ -36,7 +37,7 @@ CASES = {
 }
 
 
-def prepare(system: ActorSystem) -> None:
+def prepare(system: System) -> None:
     """Add whom the cases name: a mailbox that is full, one who is dead, and two whose uuids begin alike."""
     root = system.root
     kid, full = root.fork(name="kid"), root.fork(name="full")
@@ -47,7 +48,7 @@ def prepare(system: ActorSystem) -> None:
     change(system.store, "GoneAAAAAAAAAAAAAAAAAA", "status = 'dead', ended_at = 1")
 
 
-def nothing_is_stored(system: ActorSystem) -> bool:
+def nothing_is_stored(system: System) -> bool:
     rows = system.store.read(lambda tx: sql(tx, "SELECT COUNT(*), (SELECT SUM(mailed) FROM agents) FROM mail"))
     return [tuple(map(int, row)) for row in rows] == [(0, 0)]
 

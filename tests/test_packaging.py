@@ -23,7 +23,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheel_carries_both_packages_their_types_the_schema_and_the_queries(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    for path in ("schema.sql", "store/queries.sql", "py.typed", "shell/cli.py"):
+    for path in ("schema.sql", "store/queries.sql", "py.typed", "shell/cli.py", "shell/web/templates/app_index.html"):
         assert f"ikigai_actors/{path}" in names
     assert "supervisors/py.typed" in names
     assert not any(name.startswith(("tests", "benchmarks")) for name in names)

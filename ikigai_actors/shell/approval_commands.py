@@ -16,7 +16,12 @@ def list_approvals(shell: Desk) -> None:
     questions = shell.questions.open()
     for number, call in questions.items():
         shell.screen.line(f"{number}  {named(shell.system.handle(call.agent))}: {described(call)}")
-    shell.screen.line("/approve N lets one run, /deny N does not." if questions else "No call waits for approval.")
+    if not questions:
+        shell.screen.line("No call waits for approval.")
+    elif shell.questions.here:
+        shell.screen.line("/approve N lets one run, /deny N does not.")
+    else:
+        shell.screen.line("They are decided on in the shell that runs the agents.")
 
 
 @click.command("/approve")

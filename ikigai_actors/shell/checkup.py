@@ -1,9 +1,9 @@
 """What fsck found, as lines and as JSON."""
 
-import json
 from dataclasses import asdict
 
 from ikigai_actors.fsck import Report, inspect
+from ikigai_actors.shell import screen
 from ikigai_actors.shell.reader import existing
 from ikigai_actors.shell.screen import one_line
 
@@ -23,7 +23,7 @@ def as_lines(report: Report) -> list[str]:
 
 def as_json(report: Report) -> str:
     """The same as an object: ``agents``, ``messages``, ``violations``."""
-    return json.dumps(asdict(report), indent=2, ensure_ascii=False)
+    return screen.as_json(asdict(report), indent=2)
 
 
 def _count(number: int, noun: str) -> str:

@@ -4,14 +4,22 @@
     ikigai --mcp "uvx some-server"  the same, with the tools of an MCP server
     ikigai --plain                  the same in lines, not on the whole screen
     ikigai < questions.txt          the same, by a pipe
-    ikigai agents [--all] [--json]  who exists; works beside a running shell
-    ikigai send AGENT TEXT          sends a mail; works beside a running shell
-    ikigai prompt AGENT TEXT        a prompt, which the agent answers when it is idle; likewise
-    ikigai kill AGENT [--cascade]   the end of an agent, or of a branch; likewise
-    ikigai signal NAME AGENT        INT, STOP, CONT, TERM or KILL; likewise
-    ikigai fsck [--json]            whether the database holds together; exit status 1 if it does not
-    ikigai copy FROM TO             a whole database to an empty one, of either kind
+    ikigai serve [--port N]         the same in a browser on this machine (web/)
     ikigai demo                     a tour that plays itself
+
+Beside a running shell, or without one (beside.py, document_tool.py):
+
+    ikigai agents [--all] [--json]  who exists
+    ikigai log AGENT [--follow]     what an agent wrote
+    ikigai tail [AGENT]...          what agents write from now on
+    ikigai send AGENT TEXT          sends a mail
+    ikigai prompt AGENT TEXT        a prompt, which the agent answers when it is idle; --wait prints the answer
+    ikigai kill AGENT [--cascade]   the end of an agent, or of a branch
+    ikigai signal NAME AGENT        INT, STOP, CONT, TERM or KILL
+    ikigai doc COMMAND              the documents that all agents share
+    ikigai stats                    what the database holds, in figures
+    ikigai copy FROM TO             a whole database to an empty one, of either kind
+    ikigai fsck [--json]            whether the database holds together; exit status 1 if it does not
 
 What a command needs is imported when it runs, so ``ikigai --help`` and ``ikigai agents`` answer at once. An error of
 ours is one line on standard error and exit status 1.
@@ -21,58 +29,24 @@ import contextlib
 import logging
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
-from ikigai_actors.errors import BadInput, IkigaiError
+from ikigai_actors.errors import BadInput, IkigaiError, StoreInUse
+from ikigai_actors.shell import beside
+from ikigai_actors.shell.document_tool import doc
+from ikigai_actors.shell.options import Options, attached_notices
 from ikigai_actors.shell.screen import one_line
 
 if TYPE_CHECKING:
+    from ikigai_actors.attached import AttachedSystem
+    from ikigai_actors.interface import System
     from ikigai_actors.shell.keyboard import Complete, Keyboard
     from ikigai_actors.system import ActorSystem
-    from ikigai_actors.toolsets import Toolset
 
 NO_KEY = "No ANTHROPIC_API_KEY is set: the offline stand-in answers, from what each agent remembers."
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The global options."""
-
-    database: str | None
-    provider: str | None
-    model: str | None
-    workspace: str | None = None
-    mcp: tuple[str, ...] = ()
-    yes: bool = False
-    plain: bool = False
-    follow: bool = True
-
-    def tools(self) -> "list[Toolset]":
-        """What agents get beside what they always have. Raises `BadInput`."""
-        from ikigai_actors.mcp_server import mcp_servers
-        from ikigai_actors.workspace import Workspace
-
-        workspaces = [Workspace(self.workspace)] if self.workspace is not None else []
-        return [*workspaces, *mcp_servers(self.mcp)]
-
-    def approvals(self, interactive: bool) -> str:
-        """Who decides on calls that ask: the person at the terminal; from a pipe nobody can."""
-        if self.yes:
-            return "allow"
-        return "ask" if interactive else "deny"
-
-    def default_provider(self) -> str | None:
-        """Who answers for agents whose settings name no model, as ``provider:model``. Raises `BadInput`."""
-        if self.model is None or self.provider is None:
-            return self.model or self.provider
-        named, colon, model = self.model.partition(":")
-        if colon and named != self.provider:
-            raise BadInput(f"--provider {self.provider} and --model {self.model} disagree; give one of them.")
-        return f"{self.provider}:{model if colon else self.model}"
 
 
 @click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -106,107 +80,31 @@ def demo(context: click.Context) -> None:
 
 
 @cli.command()
-@click.option("--all", "dead_too", is_flag=True, help="Show the dead too.")
-@click.option("--json", "as_json", is_flag=True, help="All of the registry, as a JSON list.")
-@click.pass_obj
-def agents(options: Options, dead_too: bool, as_json: bool) -> None:
-    """Show the tree of agents. Reads the database, beside a running shell or without one."""
-    from ikigai_actors.shell import reader
-
-    registry = reader.read(options.database)
-    if as_json:
-        click.echo(reader.as_json(registry))
-        return
-    for line in reader.as_tree(registry, dead_too):
-        click.echo(click.style(line.text, dim=True) if line.dead else line.text)
-
-
-@cli.command()
-@click.argument("recipient")
-@click.argument("text", nargs=-1, required=True)
-@click.option("--as", "sender", metavar="AGENT", help="The agent that sends it; else a person outside of any agent.")
-@click.pass_obj
-def send(options: Options, recipient: str, text: tuple[str, ...], sender: str | None) -> None:
-    """Send a mail to an agent, which reads it when it chooses to. Works beside a running shell or without one.
-
-    RECIPIENT and AGENT are a uuid, 4 or more characters of one, or a name.
-    """
-    from ikigai_actors.shell import client
-
-    click.echo(client.send(options.database, recipient, " ".join(text), sender))
-
-
-@cli.command()
-@click.argument("agent")
-@click.argument("text", nargs=-1, required=True)
-@click.pass_obj
-def prompt(options: Options, agent: str, text: tuple[str, ...]) -> None:
-    """Prompt an agent. Works beside a running shell or without one.
-
-    The prompt is in the database when this returns. The process that runs the agents takes it up when the agent is
-    idle: now, or when it is started.
-    """
-    from ikigai_actors.shell import client
-
-    click.echo(client.prompt(options.database, agent, " ".join(text)))
-
-
-@cli.command()
-@click.argument("agent")
-@click.option("--cascade", is_flag=True, help="All its descendants too, at once.")
-@click.option("--reason", default="", help="Why; it stands in the registry.")
-@click.pass_obj
-def kill(options: Options, agent: str, cascade: bool, reason: str) -> None:
-    """End an agent at once. Works beside a running shell or without one."""
-    _send_signal(options, "KILL", agent, cascade=cascade, reason=reason)
-
-
-@cli.command("signal")
-@click.argument("name", type=click.Choice(["INT", "STOP", "CONT", "TERM", "KILL"], case_sensitive=False))
-@click.argument("agent")
-@click.option("--cascade", is_flag=True, help="All its descendants too.")
-@click.option("--reason", default="", help="Why; it stands in the registry when somebody dies of it.")
-@click.option("--grace", metavar="SECONDS", type=click.FloatRange(min=0), default=30.0, help="TERM: then it is killed.")
-@click.pass_obj
-def send_signal(options: Options, /, name: str, agent: str, **how: Any) -> None:
-    """Send a signal to an agent. Works beside a running shell or without one.
-
-    INT ends its turn. STOP pauses it after its step, CONT lets it go on. TERM lets it finish its turn and die. KILL
-    ends it at once.
-    """
-    _send_signal(options, name, agent, **how)
-
-
-@cli.command()
-@click.option("--json", "as_json", is_flag=True, help="What was looked at and found, as a JSON object.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="On loopback.  [default: one that is free]")
 @click.pass_context
-def fsck(context: click.Context, as_json: bool) -> None:
-    """Check that the database holds together. Changes nothing, beside a running shell or without one.
+def serve(context: click.Context, port: int) -> None:
+    """Run the agents, and show the shell in a browser on this machine.
 
-    Names each violation on a line; the exit status is 1 if there is any.
+    Prints the link to open; the pages are attached to this process, or to the one that runs the agents already. Nobody
+    can be asked for approval, as by a pipe. Needs: pip install 'ikigai-actors[serve]'. Ends by Ctrl-C.
     """
-    from ikigai_actors.shell import checkup
-
-    report = checkup.examine(context.obj.database)
-    click.echo(checkup.as_json(report) if as_json else "\n".join(checkup.as_lines(report)))
-    context.exit(1 if report.violations else 0)
+    context.exit(_serve(context.obj, port))
 
 
-@cli.command()
-@click.argument("source", metavar="FROM")
-@click.argument("target", metavar="TO")
+@cli.command(hidden=True)
 @click.pass_context
-def copy(context: click.Context, source: str, target: str) -> None:
-    """Copy the database FROM to the empty database TO, from SQLite to PostgreSQL or any other way.
+def page(context: click.Context) -> None:
+    """One page of ikigai serve: the whole screen, attached, driven by a browser."""
+    from ikigai_actors.attached import AttachedSystem
+    from ikigai_actors.shell.orphan import end_with_parent
 
-    FROM and TO are files or URLs. All that is committed is copied, in one transaction, compared, and checked as by
-    fsck; the exit status is 1 if that finds a violation. FROM is left as it is.
-    """
-    from ikigai_actors.shell import transfer
+    end_with_parent()
+    with AttachedSystem.open(context.obj.database) as system:
+        context.exit(_application(system, context.obj, attached_notices(system.host, context.obj)))
 
-    done = transfer.transfer(source, target)
-    click.echo("\n".join(done.lines))
-    context.exit(0 if done.sound else 1)
+
+for _command in (*beside.COMMANDS, doc):
+    cli.add_command(_command)
 
 
 def main() -> NoReturn:
@@ -225,24 +123,18 @@ def main() -> NoReturn:
     sys.exit(1)
 
 
-def _send_signal(options: Options, name: str, agent: str, *, cascade: bool, reason: str, grace: float = 30.0) -> None:
-    from ikigai_actors.shell import client
-    from supervisors.signals import Signal
-
-    sent = client.signal(options.database, agent, Signal(name), cascade=cascade, reason=reason, grace=grace)
-    click.echo(sent)
-
-
 def _shell(options: Options) -> int:
     """The shell, on a whole screen, at a terminal or by a pipe; returns the exit status."""
     from ikigai_actors.system import ActorSystem
 
     default = options.default_provider()
     interactive = _are_terminals(sys.stdin, sys.stdout)
-    notices = [] if default is not None or os.environ.get("ANTHROPIC_API_KEY") else [NO_KEY]
-    with ActorSystem.open(
-        options.database, default, tools=options.tools(), approvals=options.approvals(interactive)
-    ) as system:
+    with _opened(options, default, interactive) as system:
+        notices = []
+        if not isinstance(system, ActorSystem):
+            notices = attached_notices(system.host, options)
+        elif default is None and not os.environ.get("ANTHROPIC_API_KEY"):
+            notices = [NO_KEY]
         # Textual draws on standard error.
         full_screen = interactive and _are_terminals(sys.stderr) and os.environ.get("TERM", "") not in ("", "dumb")
         if full_screen and not options.plain:
@@ -250,11 +142,44 @@ def _shell(options: Options) -> int:
         return _line_mode(system, options, interactive, notices)
 
 
+def _serve(options: Options, port: int) -> int:
+    try:
+        from ikigai_actors.shell.web.server import run
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("ikigai"):  # a defect of ours
+            raise
+        raise BadInput("ikigai serve needs textual-serve: pip install 'ikigai-actors[serve]'.") from error
+
+    if options.database is not None:
+        os.environ["IKIGAI_DATABASE_URL"] = options.database  # for the pages; on a command line others could read it
+    with _opened(options, options.default_provider(), interactive=False) as system:
+        click.echo(_greeting(system), err=True)
+        return run(port, lambda link: click.echo(link))
+
+
+def _opened(options: Options, default: str | None, interactive: bool) -> "ActorSystem | AttachedSystem":
+    """The system that runs the agents; when another process runs them, one that is attached to it."""
+    from ikigai_actors.system import ActorSystem
+
+    try:
+        return ActorSystem.open(
+            options.database, default, tools=options.tools(), approvals=options.approvals(interactive)
+        )
+    except StoreInUse:
+        from ikigai_actors.attached import AttachedSystem
+
+        attached = AttachedSystem.open(options.database)
+        if attached.host is None or attached.host.is_gone:  # it ends at this moment, or its lease has not run out
+            attached.close()
+            raise
+        return attached
+
+
 def _are_terminals(*streams: "TextIO | None") -> bool:
     return all(stream is not None and stream.isatty() for stream in streams)
 
 
-def _application(system: "ActorSystem", options: Options, notices: list[str]) -> int:
+def _application(system: "System", options: Options, notices: list[str]) -> int:
     from ikigai_actors.shell.app.application import Application
     from ikigai_actors.shell.app.logs import logged_to
     from ikigai_actors.shell.interrupts import Interrupts
@@ -271,7 +196,7 @@ def _application(system: "ActorSystem", options: Options, notices: list[str]) ->
     return status
 
 
-def _line_mode(system: "ActorSystem", options: Options, interactive: bool, notices: list[str]) -> int:
+def _line_mode(system: "System", options: Options, interactive: bool, notices: list[str]) -> int:
     from ikigai_actors.shell.completion import completions
     from ikigai_actors.shell.interrupts import Interrupts
     from ikigai_actors.shell.line import LineMode
@@ -304,7 +229,7 @@ def _home() -> Path:
     return Path(os.environ.get("IKIGAI_HOME") or user_home()).expanduser()
 
 
-def _greeting(system: "ActorSystem") -> str:
+def _greeting(system: "System") -> str:
     from importlib.metadata import version
 
     from ikigai_actors.shell.tree import summary

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from ikigai_actors.futures import Future
+from ikigai_actors.interface import System
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.shell.questions import Questions
-from ikigai_actors.system import ActorSystem
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ class Desk(Protocol):
     """Where a person, or a pipe, gives commands."""
 
     @property
-    def system(self) -> ActorSystem:
+    def system(self) -> System:
         """The running system."""
 
     @property
@@ -87,7 +87,7 @@ def called(record: AgentRecord) -> str:
     return f"{record.name} ({record.uuid[:6]})" if record.name else record.uuid[:6]
 
 
-def last_active(system: ActorSystem) -> AgentRecord:
+def last_active(system: System) -> AgentRecord:
     """The agent at which a person looked last, if it lives; else agent 0."""
     seen = [record for record in system.agents() if record.living and record.active_at]
     return max(seen, key=lambda record: record.active_at, default=system.root.record)

@@ -5,10 +5,11 @@ from typing import BinaryIO
 
 import click
 
-from ikigai_actors.documents import BODY_LIMIT, DocumentVersion
-from ikigai_actors.errors import BadInput, DocumentNotFound, IkigaiError
+from ikigai_actors.documents import DocumentVersion
+from ikigai_actors.errors import DocumentNotFound, IkigaiError
 from ikigai_actors.messages import storable
 from ikigai_actors.shell.desk import Desk
+from ikigai_actors.shell.document_text import decoded
 
 _Expect = click.IntRange(min=0)
 
@@ -55,7 +56,7 @@ def write(shell: Desk, path: str, text: tuple[str, ...], file: BinaryIO | None, 
     if text and file is not None:
         raise click.UsageError("Give TEXT or --file, not both.")
     if file is not None:
-        _write(shell, path, _decoded(file), expect)
+        _write(shell, path, decoded(file), expect)
     elif text:
         _write(shell, path, " ".join(text), expect)
     elif shell.attended:
@@ -95,20 +96,6 @@ def _list(shell: Desk, prefix: str) -> None:
 def _told(shell: Desk, version: DocumentVersion) -> str:
     by = shell.system.handle(version.author).record.short if version.author is not None else None
     return version.told(by)
-
-
-def _decoded(file: BinaryIO) -> str:
-    try:
-        data = file.read(BODY_LIMIT + 1)
-        if len(data) > BODY_LIMIT:
-            raise BadInput(f"{file.name} has more than {BODY_LIMIT:,} bytes. Cut it into several documents.")
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise BadInput(
-            f"{file.name} is no UTF-8 (byte {data[error.start]:#04x} at {error.start + 1}). Convert it first."
-        ) from error
-    except OSError as error:
-        raise BadInput(f"{file.name} cannot be read: {error.strerror}.") from error
 
 
 def _write(shell: Desk, path: str, body: str, expect: int | None) -> None:

@@ -14,9 +14,9 @@ Ctrl-C interrupts the turn of the current agent; at an empty prompt it asks, and
 import logging
 
 from ikigai_actors.errors import BadInput, IkigaiError, SystemClosed
+from ikigai_actors.interface import System
 from ikigai_actors.shell import commands
 from ikigai_actors.shell.session import Shell
-from ikigai_actors.system import ActorSystem
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +105,7 @@ class LineMode:
             shell.screen.notice(notice)
 
 
-def leaving(system: ActorSystem) -> str | None:
+def leaving(system: System) -> str | None:
     """What a person is told who leaves turns in progress; None when there are none."""
     if not (working := system.statistics().working):
         return None

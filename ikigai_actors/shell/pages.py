@@ -3,12 +3,14 @@
 import json
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ikigai_actors.assembly import reply_of
 from ikigai_actors.messages import CONVERSATION, Kind, Message
-from ikigai_actors.ref import Context
 from ikigai_actors.registry import AgentRecord
+
+if TYPE_CHECKING:
+    from ikigai_actors.ref import Context
 
 _INDENT = " " * 20
 
@@ -30,12 +32,12 @@ def history_page(messages: Sequence[Message], uuid: str, most: int) -> list[Entr
 
 def _entry(message: Message, uuid: str) -> Entry:
     inherited = "<" if message.agent_uuid != uuid else " "
-    lines = _told(message).split("\n")
+    lines = told(message).split("\n")
     text = "\n".join([lines[0], *(f"{_INDENT}{line}".rstrip() for line in lines[1:])])
     return Entry(f"{inherited}{message.id:>4}  {message.kind:<11}  {text}", message.kind in CONVERSATION)
 
 
-def _told(message: Message) -> str:
+def told(message: Message) -> str:
     """What a message says to a person."""
     data = message.data
     match message.kind:
@@ -63,7 +65,7 @@ def _told(message: Message) -> str:
             return message.content
 
 
-def context_page(record: AgentRecord, state: str, context: Context) -> list[str]:
+def context_page(record: AgentRecord, state: str, context: "Context") -> list[str]:
     """What an agent's history means now."""
     settings = context.settings
     others = {key: value for key, value in settings.items() if key not in ("model", "system")}

@@ -25,6 +25,11 @@ class Questions:
         self._told: set[int] = set()
         self._numbering = threading.Lock()
 
+    @property
+    def here(self) -> bool:
+        """Whether the person can decide here, and is asked."""
+        return self._approvals.here
+
     def open(self) -> dict[int, PendingCall]:
         """Those that wait now, by number, in order."""
         found = {}

@@ -1,23 +1,21 @@
 """The registry as another process sees it: opened for reading, beside a running shell or without one.
 
 Nothing is taken over, made or migrated. What only the host knows (which turn waits for the model) is told as far as the
-rows tell it: an open turn is ``in a turn`` while its host lives, and ``interrupted`` when it does not. Whether the host
-lives is seen by its lease, or on SQLite by its process on this machine; elsewhere it is believed to.
+rows tell it: an open turn is ``in a turn`` while its host lives, and ``interrupted`` when it does not. See
+`Owner.lives`.
 """
 
-import json
-import os
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ikigai_actors import registry
 from ikigai_actors.errors import StoreUnusable
-from ikigai_actors.host import Owner
+from ikigai_actors.host import owner
 from ikigai_actors.registry import AgentRecord
-from ikigai_actors.shell.tree import Line, tree_lines
-from ikigai_actors.store import Store, Transaction, open_store
+from ikigai_actors.shell import screen
+from ikigai_actors.shell.tree import Line, drawn, tree_lines
+from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.location import locate
 from ikigai_actors.store.migrations import require_schema
 
@@ -64,13 +62,8 @@ def existing(database: str | None) -> Iterator[Store]:
 def read(database: str | None) -> Registry:
     """Read the registry of a database. Raises what `existing` does."""
     with existing(database) as store:
-        records, counts, owners = store.read(lambda tx: (registry.every(tx), tx.run("counts"), _owners(tx)))
-    return Registry(records, dict(counts), any(_lives(owner) for owner in owners))
-
-
-def hosted(store: Store) -> bool:
-    """Whether a process runs the agents of a database."""
-    return any(_lives(owner) for owner in store.read(_owners))
+        records, counts, host = store.read(lambda tx: (registry.every(tx), tx.run("counts"), owner(tx)))
+    return Registry(records, dict(counts), host is not None)
 
 
 def as_tree(found: Registry, dead_too: bool) -> list[Line]:
@@ -78,28 +71,20 @@ def as_tree(found: Registry, dead_too: bool) -> list[Line]:
     return tree_lines(found.records, found.own, found.state, dead_too=dead_too)
 
 
-def as_json(found: Registry) -> str:
-    """All agents, the dead too: the columns of the registry, and ``messages`` and ``state``."""
-    return json.dumps([_row(found, record) for record in found.records], indent=2, ensure_ascii=False)
+def as_json(found: Registry, tree: bool = False) -> str:
+    """All agents, the dead too: the columns of the registry, and ``messages`` and ``state``; oldest first.
+
+    With ``tree`` in the order of the tree, each under its supervisor, and with its ``depth``.
+    """
+    if not tree:
+        return screen.as_json([_row(found, record) for record in found.records], indent=2)
+    depths: dict[str | None, int] = {}
+    rows = []
+    for record, _ in drawn(found.records, dead_too=True):
+        depths[record.uuid] = depths.get(record.supervisor_uuid, -1) + 1
+        rows.append(_row(found, record) | {"depth": depths[record.uuid]})
+    return screen.as_json(rows, indent=2)
 
 
 def _row(found: Registry, record: AgentRecord) -> dict[str, Any]:
     return {**record._asdict(), "messages": found.own.get(record.uuid, 0), "state": found.state(record)}
-
-
-def _owners(tx: Transaction) -> list[Owner]:
-    return [Owner(*row) for row in tx.run("owners")]
-
-
-def _lives(owner: Owner) -> bool:
-    if owner.lease_until:
-        return owner.lease_until > owner.now
-    if owner.hostname != socket.gethostname():
-        return True
-    try:
-        os.kill(owner.pid, 0)  # asks, and sends nothing
-    except ProcessLookupError:
-        return False
-    except OSError:  # somebody else's process
-        return True
-    return True

@@ -12,9 +12,10 @@ Text of models and people may hold control characters, which could move the curs
 as ``\x1b``: C0 (but newline and tab), DEL, C1, and the signs that turn the direction of writing.
 """
 
+import json
 import os
 import sys
-from typing import IO
+from typing import IO, Any
 
 import click
 
@@ -26,6 +27,9 @@ _CONTROLS = [
 ]
 _ESCAPES = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in _CONTROLS}
 
+_JSON_ESCAPES = {code: f"\\u{code:04x}" for code in _CONTROLS if code >= 0x7F}
+"""JSON itself spells the others out, and has none of these but in its texts."""
+
 
 def harmless(text: str) -> str:
     """The text with its control characters spelled out. Carriage returns before a newline are dropped."""
@@ -35,6 +39,11 @@ def harmless(text: str) -> str:
 def one_line(text: str) -> str:
     """The text as one harmless line."""
     return harmless(" ".join(text.split()))
+
+
+def as_json(value: Any, indent: int | None = None) -> str:
+    """A value as JSON that does a terminal no harm: what it must not get is spelled out, as JSON does."""
+    return json.dumps(value, indent=indent, ensure_ascii=False).translate(_JSON_ESCAPES)
 
 
 class Screen:

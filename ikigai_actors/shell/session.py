@@ -15,6 +15,7 @@ import click
 
 from ikigai_actors.errors import IkigaiError, StoreError, SystemClosed
 from ikigai_actors.futures import Future, TimedOut
+from ikigai_actors.interface import System
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.desk import last_active, named
 from ikigai_actors.shell.interrupts import Interrupts
@@ -24,7 +25,6 @@ from ikigai_actors.shell.screen import Screen
 from ikigai_actors.shell.told import ended, inherited
 from ikigai_actors.shell.turn import Feed, Turn, Wake, result_of, told
 from ikigai_actors.state import Phase
-from ikigai_actors.system import ActorSystem
 from supervisors.signals import Signal
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ class Shell:
     """One session over a running system. Of the main thread: signals arrive there."""
 
     def __init__(
-        self, system: ActorSystem, keyboard: Keyboard, screen: Screen, interrupts: Interrupts, follow: bool = True
+        self, system: System, keyboard: Keyboard, screen: Screen, interrupts: Interrupts, follow: bool = True
     ) -> None:
         """Begin a session; with ``follow`` a fork goes to the child."""
         self.system, self.keyboard, self.screen, self.interrupts = system, keyboard, screen, interrupts
@@ -78,7 +78,7 @@ class Shell:
         with contextlib.suppress(StoreError):  # what has trouble with the database tells of it
             if unread := self.current.record.unread:
                 notes.append(f"{unread} unread")
-            if waiting := len(self.questions.open()):
+            if self.questions.here and (waiting := len(self.questions.open())):
                 notes.append(f"{waiting} to approve")
         return f"{self.label} ({', '.join(notes)})" if notes else self.label
 
@@ -185,7 +185,8 @@ class Shell:
         elif self.system.state_of(record) == Phase.INTERRUPTED:
             tell(CUT_OFF)
         elif self.is_busy(self.current):
-            self._watch(self.current)
+            if self.attended or not self.system.attached:  # a script does not wait for what others have begun
+                self._watch(self.current)
             tell("it is in the middle of a turn: Enter shows its answer, Ctrl-C interrupts it")
 
     def is_busy(self, agent: AgentRef) -> bool:
@@ -249,7 +250,7 @@ class Shell:
             self._ask_questions()
 
     def _ask_questions(self) -> None:
-        if not self.keyboard.interactive:
+        if not (self.keyboard.interactive and self.questions.here):
             return
         for number, call in self.questions.news().items():
             asks = f"{named(self.system.handle(call.agent))} asks to run {described(call)}"
@@ -304,6 +305,8 @@ class Shell:
                     break
                 if turn.asks and self.keyboard.interactive:
                     turn.asks = False
+                    if not self.questions.here:
+                        self.screen.line("[waits for approval, in the shell that runs the agents]", dim=True)
                     return False
                 if self._typed():
                     if self.keyboard.take():

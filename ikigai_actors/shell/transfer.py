@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 from ikigai_actors.fsck import inspect
+from ikigai_actors.host import owner
 from ikigai_actors.shell.checkup import as_lines
-from ikigai_actors.shell.reader import existing, hosted
+from ikigai_actors.shell.reader import existing
 from ikigai_actors.store import open_store
 from ikigai_actors.store.copying import copy_database
 
@@ -27,11 +28,11 @@ def transfer(source: str, target: str) -> Transfer:
         try:
             counts = copy_database(original, copy)
             report = inspect(copy)
-            living = hosted(original)
+            host = original.read(owner)
         finally:
             copy.close()
     told = ", ".join(f"{counts[table]} {noun}" for table, noun in _SHOWN.items())
     lines = [f"Copied {told} from {original.location} to {copy.location}: every row is the same."]
-    if living:
+    if host is not None:
         lines.append("The original is in use: what is committed there from now on is not in the copy.")
     return Transfer([*lines, *as_lines(report)], not report.violations)

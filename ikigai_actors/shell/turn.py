@@ -20,17 +20,25 @@ import threading
 from collections import deque
 from typing import Any
 
-from ikigai_actors.errors import IkigaiError, NoTurn, ProviderError, SystemClosed, TurnInterrupted
+from ikigai_actors.errors import IkigaiError, NoHost, NoTurn, ProviderError, SystemClosed, TurnInterrupted
 from ikigai_actors.futures import Future
+from ikigai_actors.interface import System
 from ikigai_actors.messages import NO_DATA, Kind, Message, storable
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.publisher import Died, Event, Mailed, StoreTrouble, Streamed, ToolTrouble
+from ikigai_actors.publisher import Died, Event, HostChanged, Mailed, StoreTrouble, Streamed, ToolTrouble
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.screen import Screen, one_line
-from ikigai_actors.system import ActorSystem
 
 SETTLED = "settled"
 """Kind of a message of our own, never stored: the outcome of a turn is known, and all its messages came before."""
+
+Trouble = StoreTrouble | ToolTrouble | HostChanged
+"""What a person should know of, beside agents."""
+
+HOST_GONE = (
+    "The process that ran these agents is gone: nothing goes on. Leave, and start ikigai: it runs them then. What you "
+    "send meanwhile waits in the database."
+)
 
 RESULT_LENGTH = 100
 """Characters that are shown of a tool's result."""
@@ -78,12 +86,12 @@ class Feed:
     way.
     """
 
-    def __init__(self, system: ActorSystem, wake: Wake) -> None:
+    def __init__(self, system: System, wake: Wake) -> None:
         self.wake = wake
         self._lock = threading.Lock()
         self._followed: dict[str, deque[Event]] = {}
         self._on_the_way: dict[str, list[Event]] = {}
-        self._troubles: list[StoreTrouble | ToolTrouble] = []
+        self._troubles: list[Trouble] = []
         self._subscription = system.subscribe(self.hear)
 
     def close(self) -> None:
@@ -97,7 +105,7 @@ class Feed:
                 return  # the prompt tells how much is unread
             if isinstance(event, StoreTrouble) and event.final:
                 pass  # the session ends, with its own words
-            elif isinstance(event, StoreTrouble | ToolTrouble):
+            elif isinstance(event, Trouble):
                 self._troubles.append(event)
             elif (queue := self._followed.get(event.agent_uuid)) is not None:
                 queue.append(event)
@@ -124,10 +132,10 @@ class Feed:
             queue = self._followed.get(uuid)
             return queue.popleft() if queue else None
 
-    def troubles(self, patient: bool = False) -> list[StoreTrouble | ToolTrouble]:
-        """What is new about the store and the tools; the tools can wait for who is patient."""
+    def troubles(self, patient: bool = False) -> list[Trouble]:
+        """What is new about the store, the tools and the host; the tools can wait for who is patient."""
         with self._lock:
-            kept: list[StoreTrouble | ToolTrouble]
+            kept: list[Trouble]
             kept = [each for each in self._troubles if patient and isinstance(each, ToolTrouble)]
             new = [each for each in self._troubles if each not in kept]
             self._troubles = kept
@@ -138,7 +146,7 @@ class Feed:
         settled = Message(agent.uuid, number, SETTLED, "", NO_DATA, 0)
 
         def wait() -> None:
-            if isinstance(result_of(outcome), Reply | ProviderError | TurnInterrupted):
+            if isinstance(result_of(outcome), Reply | ProviderError | TurnInterrupted | NoHost):
                 self._subscription.add(settled)  # behind the messages of the turn, which were published before
             else:
                 self.hear(settled)  # the system is closed, or the agent gone: nothing else will come
@@ -239,10 +247,12 @@ class Turn:
         self.over = True
 
 
-def told(trouble: StoreTrouble | ToolTrouble) -> str:
+def told(trouble: Trouble) -> str:
     """Trouble, as a person is told of it."""
     if isinstance(trouble, ToolTrouble):
         return f"{trouble.toolset}: {one_line(trouble.text)}"
+    if isinstance(trouble, HostChanged):
+        return HOST_GONE if trouble.host is None else f"These agents are run by {one_line(trouble.host)} now."
     if trouble.reason is None:
         return "The database answers again."
     return f"Trouble with the database; nothing is lost, agents wait. {one_line(trouble.reason)}"

@@ -16,8 +16,8 @@ Row = tuple[Any, ...]
 class Watch(Protocol):
     """Watches one database. For one thread, and another one that closes it."""
 
-    def wait(self) -> bool:
-        """Wait until something may have changed; False when the watch was closed."""
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until something may have changed; False when the watch was closed, or after ``timeout`` seconds."""
 
     def close(self) -> None:
         """End the waiting."""
@@ -40,8 +40,10 @@ class Transaction(Protocol):
         statements.
         """
 
-    def notify(self) -> None:
-        """Wake the other processes at this database when this is committed; at most once per transaction."""
+    def notify(self, *, by_host: bool = False) -> None:
+        """Wake the other processes at this database when this is committed; at most once per transaction. What a host
+        commits wakes only those who follow hosts: see `Store.watch`.
+        """
 
 
 class Store(Protocol):
@@ -63,8 +65,10 @@ class Store(Protocol):
     def separate(self) -> "Store":
         """The same database through a connection of its own, which other work does not delay. Closed by itself."""
 
-    def watch(self) -> Watch:
-        """A watch on what other processes do. Whoever asked for it closes it."""
+    def watch(self, *, hosts: bool = False) -> Watch:
+        """A watch on what other processes do; with ``hosts`` also on what hosts commit, which is far more. Whoever
+        asked for it closes it.
+        """
 
     def close(self) -> None:
         """Give back every connection; a second call does nothing."""

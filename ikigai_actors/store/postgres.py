@@ -28,7 +28,7 @@ from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, St
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.postgres_errors import Again, PostgresErrors, refuse_old
 from ikigai_actors.store.postgres_transaction import IDLE_IN_TRANSACTION, Connection, PostgresTransaction
-from ikigai_actors.store.postgres_watch import ServerWatch
+from ikigai_actors.store.postgres_watch import CLIENTS, HOSTS, ServerWatch
 
 T = TypeVar("T")
 
@@ -184,9 +184,9 @@ class SeparateStore:
         """See `Store.separate`."""
         return SeparateStore(self._server)
 
-    def watch(self) -> ServerWatch:
+    def watch(self, *, hosts: bool = False) -> ServerWatch:
         """See `Store.watch`."""
-        return ServerWatch(self._server.url, self._server.settings)
+        return ServerWatch(self._server.url, self._server.settings, (CLIENTS, HOSTS) if hosts else (CLIENTS,))
 
     def close(self) -> None:
         """See `Store.close`."""
@@ -239,9 +239,9 @@ class PostgresStore:
         """See `Store.separate`. Whoever asked for it closes it."""
         return SeparateStore(self._server)
 
-    def watch(self) -> ServerWatch:
+    def watch(self, *, hosts: bool = False) -> ServerWatch:
         """See `Store.watch`."""
-        return ServerWatch(self._server.url, self._server.settings)
+        return ServerWatch(self._server.url, self._server.settings, (CLIENTS, HOSTS) if hosts else (CLIENTS,))
 
     def _read_once(self, work: Callable[[Transaction], T]) -> T:
         pool = self._readers()

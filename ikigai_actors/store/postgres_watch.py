@@ -1,11 +1,16 @@
-"""Wake-ups on PostgreSQL: LISTEN; whoever wants to wake others says NOTIFY in its transaction, told at its commit."""
+"""Wake-ups on PostgreSQL: LISTEN; whoever wants to wake others says NOTIFY in its transaction, told at its commit.
+
+Hosts have a channel of their own: a host listens to what clients do, and is not woken by every commit of its own.
+"""
 
 import threading
+import time
 from typing import Any
 
 import psycopg
 
-CHANNEL = "ikigai"
+CLIENTS, HOSTS = "ikigai", "ikigai_hosts"
+"""The channels: who commits."""
 
 _AGAIN = 1.0
 """Seconds before a connection that broke is made anew; and between two looks at whether the watch was closed."""
@@ -14,24 +19,29 @@ _AGAIN = 1.0
 class ServerWatch:
     """Watches a PostgreSQL database, on a connection of its own."""
 
-    def __init__(self, url: str, settings: dict[str, Any]) -> None:
-        self._url, self._settings = url, settings
+    def __init__(self, url: str, settings: dict[str, Any], channels: tuple[str, ...]) -> None:
+        self._url, self._settings, self._channels = url, settings, channels
         self._closed = threading.Event()
         self._connection: psycopg.Connection[Any] | None = None
 
-    def wait(self) -> bool:
+    def wait(self, timeout: float | None = None) -> bool:
         """See `Watch.wait`. A new connection counts as a change: what was told before it is lost."""
+        until = float("inf") if timeout is None else time.monotonic() + timeout
         while not self._closed.is_set():
+            left = min(_AGAIN, max(0.0, until - time.monotonic()))
             try:
                 if self._connection is None:
                     self._connection = psycopg.connect(self._url, autocommit=True, **self._settings)
-                    self._connection.execute(f"LISTEN {CHANNEL}".encode())
+                    for channel in self._channels:
+                        self._connection.execute(f"LISTEN {channel}".encode())
                     return True
-                for _ in self._connection.notifies(timeout=_AGAIN, stop_after=1):
+                for _ in self._connection.notifies(timeout=left, stop_after=1):
                     return True
             except psycopg.Error:
                 self._give_up()
-                self._closed.wait(_AGAIN)
+                self._closed.wait(left)
+            if time.monotonic() >= until:
+                return False
         self._give_up()
         return False
 

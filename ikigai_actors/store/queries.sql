@@ -146,6 +146,18 @@ SELECT agent_uuid, id, kind, content, data, created_at FROM messages
 -- name: log_head
 SELECT MAX(id) FROM messages WHERE agent_uuid = :uuid
 
+-- name: heads
+-- How far each log has come, and the turn in progress, of the living and of those who died lately: for who follows them all.
+SELECT a.uuid, a.status, a.turn, a.fork_message_id, COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), 0),
+       a.exit_cause, a.exit_reason
+  FROM agents a WHERE a.status <> 'dead' OR a.ended_at >= :since
+
+-- name: heads_of
+-- The same of these agents.
+SELECT a.uuid, a.status, a.turn, a.fork_message_id, COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), 0),
+       a.exit_cause, a.exit_reason
+  FROM agents a WHERE a.uuid = ANY(:uuids)
+
 -- name: settings_in
 -- What decides the settings, without reading the rest of the logs into memory.
 SELECT agent_uuid, id, kind, content, data, created_at FROM messages
@@ -429,6 +441,17 @@ UPDATE agents SET owner = :host, epoch = epoch + 1 WHERE status <> 'dead'
 -- the content, which may be long. No other condition: PostgreSQL would rather sort all that is left, for each batch.
 SELECT agent_uuid, id, kind, '', data, created_at FROM messages
  WHERE (agent_uuid, id) > (:agent, :id) ORDER BY agent_uuid, id LIMIT :most
+
+-- name: figures
+-- What is counted for a person who asks how much there is.
+SELECT (SELECT COUNT(*) FROM mail WHERE kind <> 'prompt'),
+       (SELECT COUNT(*) FROM mail WHERE kind = 'prompt' AND read_at IS NULL),
+       (SELECT COUNT(*) FROM documents d WHERE d.body IS NOT NULL
+           AND NOT EXISTS (SELECT 1 FROM documents n WHERE n.path = d.path AND n.version > d.version)),
+       (SELECT COUNT(*) FROM documents),
+       (SELECT COUNT(*) FROM signals WHERE handled_at IS NULL),
+       (SELECT COUNT(*) FROM restarts),
+       (SELECT COUNT(*) FROM hosts)
 
 -- name: hosts
 SELECT id, epoch, ended_at FROM hosts

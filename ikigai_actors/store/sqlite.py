@@ -139,8 +139,8 @@ class SQLiteStore:
         """This store under another name: SQLite has one writer, so nothing is won by more connections."""
         return BorrowedStore(self)
 
-    def watch(self) -> Watch:
-        """A watch on what other processes do. Whoever asked for it closes it."""
+    def watch(self, *, hosts: bool = False) -> Watch:
+        """See `Store.watch`. The file tells of every commit."""
         return NoWatch() if self.path is None else FileWatch(self.path, self._commits_of_others)
 
     def _commits_of_others(self) -> int:
@@ -224,9 +224,9 @@ class BorrowedStore:
         """See `Store.separate`."""
         return self
 
-    def watch(self) -> Watch:
+    def watch(self, *, hosts: bool = False) -> Watch:
         """See `Store.watch`."""
-        return self._store.watch()
+        return self._store.watch(hosts=hosts)
 
     def close(self) -> None:
         """Does nothing."""

@@ -62,7 +62,7 @@ class SQLiteTransaction(BaseTransaction):
         statement = for_sqlite(query)
         self._connection.executemany(statement.sql, [_lists_as_json(statement, one) for one in parameters])
 
-    def _notify(self) -> None:
+    def _notify(self, by_host: bool) -> None:
         """Nothing to do: every commit changes a number of the file, which others look at."""
 
     def _append(self, table: str, rows: list[Row]) -> None:

@@ -73,9 +73,9 @@ class BaseTransaction(ABC):
         """See `Transaction.append`."""
         self._appended.setdefault(table, []).extend(rows)
 
-    def notify(self) -> None:
+    def notify(self, *, by_host: bool = False) -> None:
         """See `Transaction.notify`."""
-        self._guard(self._notify)
+        self._guard(self._notify, by_host)
 
     def execute(self, sql: str) -> list[Row]:
         """Run a statement that is written out, without parameters: migrations need it."""
@@ -143,7 +143,7 @@ class BaseTransaction(ABC):
     def _append(self, table: str, rows: list[Row]) -> None: ...
 
     @abstractmethod
-    def _notify(self) -> None: ...
+    def _notify(self, by_host: bool) -> None: ...
 
     @abstractmethod
     def _execute(self, sql: str) -> list[Row]: ...

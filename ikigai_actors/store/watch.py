@@ -8,6 +8,7 @@ process. *PostgreSQL* tells by itself: see postgres_watch.py.
 import contextlib
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,9 @@ class NoWatch:
     def __init__(self) -> None:
         self._closed = threading.Event()
 
-    def wait(self) -> bool:
+    def wait(self, timeout: float | None = None) -> bool:
         """See `Watch.wait`."""
-        self._closed.wait()
+        self._closed.wait(timeout)
         return False
 
     def close(self) -> None:
@@ -45,14 +46,17 @@ class FileWatch:
         self._others = others
         self._seen = self._ask()
 
-    def wait(self) -> bool:
+    def wait(self, timeout: float | None = None) -> bool:
         """See `Watch.wait`."""
+        until = None if timeout is None else time.monotonic() + timeout
         while not self._closed.wait(INTERVAL):
             if (version := self._look()) != self._version:
                 self._version = version
                 if (seen := self._ask()) != self._seen:
                     self._seen = seen
                     return True
+            if until is not None and time.monotonic() >= until:
+                return False
         self._connection.close()
         return False
 

@@ -44,7 +44,7 @@ class SimulatedStore(SQLiteStore):
         self._commits.after(observed.changes)
         return result
 
-    def watch(self) -> Watch:
+    def watch(self, *, hosts: bool = False) -> Watch:
         """See `Store.watch`."""
         return QuietWatch(self._threads)
 
@@ -62,9 +62,9 @@ class QuietWatch:
         self._changed = threads.condition()
         self._closed = False
 
-    def wait(self) -> bool:
+    def wait(self, timeout: float | None = None) -> bool:
         """See `Watch.wait`."""
-        self._changed.wait_for(lambda: self._closed)
+        self._changed.wait_for(lambda: self._closed, timeout)
         return False
 
     def close(self) -> None:
@@ -134,9 +134,9 @@ class Observed:
         self.changes.extend(Written(table, tuple(row)) for row in rows)
         self._inner.append(rows, table)
 
-    def notify(self) -> None:
+    def notify(self, *, by_host: bool = False) -> None:
         """See `Transaction.notify`."""
-        self._inner.notify()
+        self._inner.notify(by_host=by_host)
 
     def __getattr__(self, name: str) -> Any:
         """What only migrations ask of a transaction."""

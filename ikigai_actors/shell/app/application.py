@@ -30,6 +30,7 @@ from textual.theme import Theme
 
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.futures import Future
+from ikigai_actors.interface import System
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.app.desk import AppDesk, Clerk
 from ikigai_actors.shell.app.document_screen import DocumentScreen
@@ -45,7 +46,6 @@ from ikigai_actors.shell.commands import commands
 from ikigai_actors.shell.desk import last_active
 from ikigai_actors.shell.prices import known_prices
 from ikigai_actors.shell.questions import Questions
-from ikigai_actors.system import ActorSystem
 from supervisors.signals import Signal
 
 T = TypeVar("T")
@@ -71,7 +71,7 @@ class Application(App[int]):
     ENABLE_COMMAND_PALETTE = True
 
     def __init__(
-        self, system: ActorSystem, history: Path | None = None, follow: bool = True, provider: str = "",
+        self, system: System, history: Path | None = None, follow: bool = True, provider: str = "",
         notices: Iterable[str] = (),
     ) -> None:  # fmt: skip
         """Prepare.
@@ -153,6 +153,11 @@ class Application(App[int]):
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     # The window of the desks; see `Window`
+
+    @property
+    def attended(self) -> bool:
+        """Whether an editor can be shown: a browser has no terminal to give to it."""
+        return not self.is_web
 
     def visit(self, uuid: str) -> None:
         """Show an agent; from any thread."""

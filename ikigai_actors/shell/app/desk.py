@@ -14,12 +14,12 @@ from typing import Any, Protocol, TypeVar
 
 from ikigai_actors.errors import IkigaiError, ProviderError, SystemClosed, TurnInterrupted
 from ikigai_actors.futures import Future
+from ikigai_actors.interface import System
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell import commands
 from ikigai_actors.shell.desk import Printer, named
 from ikigai_actors.shell.questions import Questions
-from ikigai_actors.state import WORKING
-from ikigai_actors.system import ActorSystem
+from ikigai_actors.state import IN_A_TURN, WORKING
 
 T = TypeVar("T")
 
@@ -29,10 +29,14 @@ logger = logging.getLogger(__name__)
 class Window(Protocol):
     """What the application does for its desks. Safe on any thread; only `edit` waits."""
 
-    system: ActorSystem
+    system: System
     questions: Questions
     follow: bool
     """Whether a fork goes to the child."""
+
+    @property
+    def attended(self) -> bool:
+        """Whether an editor can be shown."""
 
     def visit(self, uuid: str) -> None:
         """Show an agent."""
@@ -58,15 +62,18 @@ class Window(Protocol):
 class AppDesk:
     """The desk of one line. See `shell.desk.Desk`."""
 
-    attended = True
-
     def __init__(self, window: Window, current: AgentRef, screen: Printer) -> None:
         self._window = window
         self.current = current
         self.screen = screen
 
     @property
-    def system(self) -> ActorSystem:
+    def attended(self) -> bool:
+        """See `Desk.attended`."""
+        return self._window.attended
+
+    @property
+    def system(self) -> System:
         """See `Desk.system`."""
         return self._window.system
 
@@ -158,7 +165,7 @@ class AppDesk:
         self._window.tell_when_done(future, lambda _: None, failed)
 
     def _later(self, what: str, future: Future[Any], done: Callable[[Any], None]) -> None:
-        if self.system.state_of(self.current.record) in WORKING and not future.done:
+        if self.system.state_of(self.current.record) in (*WORKING, IN_A_TURN) and not future.done:
             self.screen.line(f"{what} waits for the end of the turn", dim=True)
         self._window.tell_when_done(future, done, lambda error: self.screen.error(f"{what}: {error}"))
 

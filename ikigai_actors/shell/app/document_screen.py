@@ -11,12 +11,12 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from ikigai_actors.documents import Document, DocumentVersion
+from ikigai_actors.interface import System
 from ikigai_actors.shell.app.layout import HUGE
 from ikigai_actors.shell.app.page import Later
 from ikigai_actors.shell.app.pieces import tidy
 from ikigai_actors.shell.app.rows import Rows
 from ikigai_actors.shell.screen import one_line
-from ikigai_actors.system import ActorSystem
 
 
 class DocumentScreen(Screen[None]):
@@ -30,7 +30,7 @@ class DocumentScreen(Screen[None]):
 
     DEFAULT_CSS = "DocumentScreen VerticalScroll { height: 2fr; border-top: solid $foreground 30%; padding: 0 1; }"
 
-    def __init__(self, system: ActorSystem, later: Later) -> None:
+    def __init__(self, system: System, later: Later) -> None:
         super().__init__()
         self._system, self._later = system, later
 

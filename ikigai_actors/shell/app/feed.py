@@ -9,10 +9,10 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ikigai_actors.interface import System
 from ikigai_actors.messages import Kind, Message
-from ikigai_actors.publisher import Event, Mailed, StoreTrouble, Streamed, ToolTrouble
+from ikigai_actors.publisher import Event, HostChanged, Mailed, StoreTrouble, Streamed, ToolTrouble
 from ikigai_actors.shell.turn import told
-from ikigai_actors.system import ActorSystem
 
 KEPT = 500
 """Messages that are kept for an agent nobody looks at; a page reads what it misses from the database."""
@@ -43,7 +43,7 @@ class News:
 class Feed:
     """What happened since the application last looked."""
 
-    def __init__(self, system: ActorSystem, changed: Callable[[], None]) -> None:
+    def __init__(self, system: System, changed: Callable[[], None]) -> None:
         """Subscribe. ``changed`` is called on the subscription's thread when something happened beside a delta."""
         self._changed = changed
         self._lock = threading.Lock()
@@ -67,7 +67,7 @@ class Feed:
                     self._take(event)
                 case StoreTrouble() if event.final:
                     pass  # the application ends, with its own words
-                case StoreTrouble() | ToolTrouble():
+                case StoreTrouble() | ToolTrouble() | HostChanged():
                     self._notices.append(told(event))
                 case Mailed():
                     pass

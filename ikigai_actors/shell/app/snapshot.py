@@ -12,6 +12,7 @@ from time import monotonic
 from ikigai_actors import registry
 from ikigai_actors.calls import PendingCall, Progress
 from ikigai_actors.errors import AgentDead, HistoryError, IkigaiError, SystemClosed
+from ikigai_actors.interface import System
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.restarts import restart_counts
@@ -21,7 +22,6 @@ from ikigai_actors.shell.questions import Questions
 from ikigai_actors.state import Phase
 from ikigai_actors.statistics import NO_TOKENS, AgentStatistics
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.system import ActorSystem
 
 PERIOD = 0.5
 """Seconds between two snapshots when nothing happens."""
@@ -56,6 +56,8 @@ class Snapshot:
     all_cost: float | None = None
     heir: AgentRecord | None = None
     """Its nearest living ancestor, when it is dead."""
+    attached: str = ""
+    """Who runs the agents, when it is another process."""
     names: Mapping[str, str] = field(default_factory=dict)
     """How the agents of the questions are called."""
     everybody: tuple[AgentRecord, ...] = ()
@@ -72,7 +74,7 @@ class Snapshots:
     """Takes snapshots, one after another."""
 
     def __init__(
-        self, system: ActorSystem, questions: Questions, current: str, deliver: Callable[[Snapshot], None],
+        self, system: System, questions: Questions, current: str, deliver: Callable[[Snapshot], None],
         failed: Callable[[IkigaiError], None], prices: Prices,
     ) -> None:  # fmt: skip
         """Prepare; `start` begins.
@@ -141,9 +143,9 @@ class Snapshots:
         row = [each for each in family if each.living or each.uuid == uuid]
         place = next((index for index, each in enumerate(row) if each.uuid == uuid), 0)
         alone = len(row) < 2
-        questions = self._questions.open()
+        questions = self._questions.open() if self._questions.here else {}
         heir = next((each for each in above if each.living), None) if not record.living else None
-        own = system.actor(uuid).statistics() if record.living else None
+        own = system.handle(uuid).statistics() if record.living else None
         whole, statistics = system.statistics(), self._statistics(all_of_them)
         costs = {each: self._prices.cost(of.models) for each, of in statistics.items()} if self._prices else {}
         return Snapshot(
@@ -160,6 +162,7 @@ class Snapshots:
             all_cost=self._prices.cost(whole.models),
             questions=questions,
             heir=heir,
+            attached=system.attached,
             names={call.agent: system.handle(call.agent).record.short for call in questions.values()},
             everybody=tuple(all_of_them),
             statistics=statistics,
@@ -176,10 +179,13 @@ class Snapshots:
         return state
 
     def _model(self, record: AgentRecord) -> str:
-        """The model setting. One whose log its actor has not read is asked of the database, once."""
-        if record.living and (state := self._system.actor(record.uuid).state).phase is not Phase.UNLOADED:
-            return str(state.view.settings.get("model", ""))
-        if record.uuid not in self._models:
+        """The model setting. One whose log its actor has not read is asked of the database, once: what changes it
+        reads it. What another process runs is asked each time.
+        """
+        agent = self._system.handle(record.uuid)
+        if record.living and (at_hand := agent.settings_at_hand()) is not None:
+            return str(at_hand.get("model", ""))
+        if record.uuid not in self._models or self._system.attached:
             try:
                 settings = Scrollback(self._system.store, record.uuid).settings()
             except HistoryError:
@@ -192,7 +198,7 @@ class Snapshots:
         for record in records:
             if record.living:
                 try:
-                    found[record.uuid] = self._system.actor(record.uuid).statistics()
+                    found[record.uuid] = self._system.handle(record.uuid).statistics()
                 except AgentDead:
                     continue
         return found

@@ -11,7 +11,7 @@ from ikigai_actors.shell.app.rows import Rows
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.screen import one_line
 from ikigai_actors.shell.tree import Node, drawn
-from ikigai_actors.state import WORKING, Phase
+from ikigai_actors.state import IN_A_TURN, WORKING, Phase
 from ikigai_actors.statistics import AgentStatistics
 
 _SIGNS = {Phase.INTERRUPTED.value: "‖", Phase.WAITING_FOR_APPROVAL.value: "?"}
@@ -60,4 +60,4 @@ class TreePanel(Rows):
             return {"dead": "✝", "stopped": "■"}.get(record.status, "▪")
         if statistics is None:
             return " "
-        return self._sign if statistics.state in WORKING else _SIGNS.get(statistics.state, "·")
+        return self._sign if statistics.state in (*WORKING, IN_A_TURN) else _SIGNS.get(statistics.state, "·")

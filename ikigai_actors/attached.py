@@ -1,0 +1,341 @@
+"""An attached system: a second look at a database whose agents another process runs.
+
+    with AttachedSystem.open("team.db") as system:
+        print(system.attached)                                  # who runs the agents
+        system.agent("dba").prompt("and now?").get(timeout=60)  # by mail; the host takes it up
+
+It has the interface of an `ActorSystem`, as far as handles and shells use it, and works through the database alone: it
+reads everything; prompts go as mail of kind ``prompt``, mail and signals as rows, documents as versions. Messages are
+told when they are committed, so a reply comes whole. What an agent must do itself (fork, clear, mark, rewind,
+configure, resume, exit, decide on approvals, adopt) is refused with `HostElsewhere`.
+
+One thread follows the host, and settles the futures of prompts. When the host goes away, that is told (`HostChanged`),
+and futures that wait end with `NoHost`: a prompt that was not taken up yet stays in the database, and the next host
+answers it. Nothing here takes over; a system that is opened anew does.
+"""
+
+import logging
+import threading
+from dataclasses import dataclass
+from time import monotonic
+from types import TracebackType
+from typing import NoReturn, Self
+
+from ikigai_actors import registry
+from ikigai_actors.approvals import Approvals
+from ikigai_actors.assembly import outcome_of, reply_of
+from ikigai_actors.attached_ref import AttachedApprovals, AttachedLives, AttachedRef
+from ikigai_actors.awaited import Awaited
+from ikigai_actors.clock import SystemClock
+from ikigai_actors.documents import Documents
+from ikigai_actors.errors import HostElsewhere, IkigaiError, NoHost, NoTurn, StoreError, SystemClosed
+from ikigai_actors.follower import HEARTBEAT, Follower, News
+from ikigai_actors.futures import Future
+from ikigai_actors.host import Owner
+from ikigai_actors.journal import JournalStatistics
+from ikigai_actors.lives import Lives
+from ikigai_actors.log import Archive
+from ikigai_actors.mailbox import PROMPT, Mail, Send
+from ikigai_actors.messages import Kind, Message
+from ikigai_actors.post import Post
+from ikigai_actors.providers.base import Reply, Usage
+from ikigai_actors.publisher import Callback, HostChanged, Publisher, StoreTrouble, Subscription
+from ikigai_actors.ref import AgentRef
+from ikigai_actors.registry import AgentRecord
+from ikigai_actors.state import IN_A_TURN, Phase
+from ikigai_actors.statistics import NO_TOKENS, AgentStatistics, SystemStatistics, added
+from ikigai_actors.store import open_store
+from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.migrations import require_schema
+from ikigai_actors.threads import SYSTEM_THREADS
+from ikigai_actors.toolbox import Toolbox
+from ikigai_actors.units import Touch
+from ikigai_actors.waits import Waits
+from ikigai_actors.writer import Direct
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What was seen of one agent since this process was attached."""
+
+    turn: int = 0
+    since: int = 0
+    turns: int = 0
+    steps: int = 0
+    tokens: Usage = NO_TOKENS
+
+
+class AttachedSystem:
+    """Looks at the agents of one database, that another process runs. Open it with `open`."""
+
+    def __init__(self, store: Store) -> None:
+        """Put the parts together; use `open`."""
+        clock = self._clock = SystemClock()
+        direct = self._direct = Direct(store)
+        self.store = store
+        self.archive = Archive(store)
+        self.documents = Documents(store, direct.perform, clock.now_ms)
+        self.lives: Lives = AttachedLives(store, direct, clock, self.actor, self._happened)
+        self.approvals: Approvals = AttachedApprovals(store, self.archive, self.actor)
+        # Of those that run elsewhere the rows tell whether they rest.
+        waits = self._waits = Waits(store, clock, lambda uuid: True, SYSTEM_THREADS)
+        self.post = Post(store, direct, clock, self._happened, waits)
+        self._publisher = Publisher(SYSTEM_THREADS)
+        self._watch = store.watch(hosts=True)
+        self._follower = Follower(store)
+        self._looking = threading.Lock()  # held for a look, and to begin a wait: none falls between two looks
+        self._awaited: list[tuple[Awaited, Future[Reply]]] = []
+        self._seen: dict[str, _Seen] = {}
+        self._host: Owner | None = None
+        self._trouble = False
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._follow, name="ikigai-attached", daemon=True)
+
+    @classmethod
+    def open(cls, database: str | None = None) -> Self:
+        """Look at a database that is there; see `ActorSystem.open` for its place.
+
+        Raises `StoreError` when it cannot be used, and `BadInput` for a place that is none.
+        """
+        store = open_store(database)
+        try:
+            require_schema(store)
+            system = cls(store)
+            system._begin()
+        except BaseException:
+            store.close()
+            raise
+        return system
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def host(self) -> Owner | None:
+        """Who runs the agents, as seen at the last look; None when nobody does."""
+        return self._host
+
+    @property
+    def attached(self) -> str:
+        """How a person knows who runs the agents."""
+        return f"attached to pid {self._host.pid}" if self._host is not None else "attached, no host"
+
+    @property
+    def random_bytes(self) -> NoReturn:
+        """Agents are born elsewhere."""
+        raise self._elsewhere()
+
+    @property
+    def toolbox(self) -> Toolbox:
+        """Which tools there are only the host knows."""
+        raise self._elsewhere()
+
+    @property
+    def root(self) -> AttachedRef:
+        """Agent 0."""
+        record = self.store.read(registry.root)
+        if record is None:
+            raise NoHost("There are no agents yet: the process that makes the first one was not done. Start again.")
+        return self.handle(record.uuid)
+
+    def agent(self, text: str) -> AttachedRef:
+        """See `ActorSystem.agent`."""
+        return self.handle(self.store.read(lambda tx: registry.find(tx, text)).uuid)
+
+    def agents(self, status: str | None = None) -> list[AgentRecord]:
+        """See `ActorSystem.agents`."""
+        return self.store.read(lambda tx: registry.every(tx, status))
+
+    def handle(self, uuid: str) -> AttachedRef:
+        """See `ActorSystem.handle`."""
+        return AttachedRef(self, uuid)
+
+    def actor(self, uuid: str) -> NoReturn:
+        """Refuse what an agent must do itself: raises `HostElsewhere`."""
+        raise self._elsewhere()
+
+    def state_of(self, record: AgentRecord) -> str:
+        """What an agent is doing, as far as rows tell."""
+        if record.status != "running":
+            return record.status
+        return self._state(record.turn)
+
+    def touch(self, agent: AgentRef) -> None:
+        """See `ActorSystem.touch`."""
+        self._direct.perform(Touch(agent.uuid, self._clock.now_ms()))
+
+    def send(self, recipient: AgentRef | str, body: str, timeout: float | None = None) -> int:
+        """See `ActorSystem.send`."""
+        return self.post.send(self.post.letter(None, recipient, body), timeout)
+
+    def subscribe(self, callback: Callback) -> Subscription:
+        """Call back for each message (`Message`) and death (`Died`) that the host commits, for a change of the host
+        (`HostChanged`) and for trouble with the store (`StoreTrouble`).
+        """
+        return self._publisher.subscribe(callback)
+
+    def statistics(self) -> SystemStatistics:
+        """Nothing runs here; turns, steps and tokens are those seen since this process was attached."""
+        seen, tokens = list(self._seen.values()), NO_TOKENS
+        for each in seen:
+            tokens = added(tokens, each.tokens)
+        return SystemStatistics(
+            agents=0,
+            working=0,
+            ready=0,
+            inbox=0,
+            turns=sum(each.turns for each in seen),
+            steps=sum(each.steps for each in seen),
+            tokens=tokens,
+            journal=JournalStatistics(0, 0, 0, 0, 0, 0, 0, None),
+            read_logs=self.archive.read_logs,
+            waits=len(self._waits),
+        )
+
+    def statistics_of(self, uuid: str) -> AgentStatistics:
+        """See `AttachedRef.statistics`."""
+        seen = self._seen.get(uuid) or _Seen()
+        return AgentStatistics(self._state(seen.turn), seen.since, 0, seen.turns, seen.steps, seen.tokens, 0, 0, 0)
+
+    def prompt(self, uuid: str, text: str) -> Future[Reply]:
+        """Leave a prompt, committed when this returns; the future gives the outcome of its turn."""
+        future: Future[Reply] = Future()
+        with self._looking:
+            mail: Mail = self._direct.perform(Send(uuid, None, text, self._clock.now_ms(), PROMPT))
+            self._await(Awaited(uuid, prompt=mail.id), future)
+        return future
+
+    def reply(self, uuid: str) -> Future[Reply]:
+        """The outcome of the turn in progress, or else of the latest one."""
+        future: Future[Reply] = Future()
+
+        def read(tx: Transaction) -> tuple[AgentRecord, list[Message]]:
+            record = registry.get(tx, uuid)
+            rows = tx.run("log_section", uuid=uuid, start=record.turn or record.fork_message_id, end=_END)
+            return record, [Message.from_row(row) for row in rows]
+
+        with self._looking:
+            record, messages = self.store.read(read)
+            if record.turn:
+                self._await(Awaited(uuid, turn=record.turn, messages=messages), future)
+                return future
+        never = NoTurn(f"Agent {uuid} has had no turn of its own yet; prompt it first.", uuid)
+        future.settle(outcome_of(messages) or never)
+        return future
+
+    def close(self) -> None:
+        """Look no more; the agents go on. A second call does nothing."""
+        if self._closing.is_set():
+            return
+        self._closing.set()
+        self._watch.close()
+        self._thread.join()
+        self._waits.close()
+        for _, future in self._awaited:
+            future.settle(SystemClosed("The system is closed; open it again."))
+        self._publisher.close()
+        self.store.close()
+
+    # Following the host
+
+    def _begin(self) -> None:
+        news = self._follower.begin(self._clock.now_ms())
+        self._host = news.host
+        self._note(news)
+        self._waits.start()
+        self._thread.start()
+
+    def _follow(self) -> None:
+        while not self._closing.is_set():
+            self._watch.wait(HEARTBEAT)
+            began = monotonic()
+            try:
+                self._look()
+            except StoreError as error:
+                self._tell_trouble(str(error))
+            except Exception:  # a defect of ours: the next look may do
+                logger.exception("The follower failed")
+            else:
+                self._tell_trouble(None)
+            self._closing.wait(3 * (monotonic() - began))  # looking at 100,000 agents takes a share of the time only
+        self._watch.wait(0)  # gives its connection back
+
+    def _look(self) -> None:
+        with self._looking:
+            news = self._follower.news()
+            self._note(news)
+            changed = (news.host and news.host.id) != (self._host and self._host.id)
+            self._host = news.host
+            for message in news.messages:
+                self._publisher.publish(message)
+            for death in news.died:
+                self._publisher.publish(death)
+            if changed:
+                self._publisher.publish(HostChanged(None if news.host is None else str(news.host)))
+            awaited, self._awaited = self._awaited, []
+            for turn, future in awaited:  # behind what was told
+                if (end := turn.take(news)) is not None:
+                    future.settle(end)
+                else:
+                    self._await(turn, future)
+        self._waits.look_again()
+
+    def _note(self, news: News) -> None:
+        """Count what was seen."""
+        for uuid, turn in news.turns.items():
+            seen = self._seen.setdefault(uuid, _Seen())
+            if turn != seen.turn:
+                seen.turn, seen.since = turn, self._clock.now_ms()
+        for message in news.messages:
+            seen = self._seen.setdefault(message.agent_uuid, _Seen())
+            if message.kind == Kind.USER:
+                seen.turns += 1
+            elif message.kind == Kind.ASSISTANT:
+                seen.steps += 1
+                seen.tokens = added(seen.tokens, reply_of(message).usage or NO_TOKENS)
+
+    def _await(self, turn: Awaited, future: Future[Reply]) -> None:
+        if self._host is None:
+            future.settle(self._no_host())
+        else:
+            self._awaited.append((turn, future))
+
+    def _state(self, turn: int) -> str:
+        if not turn:
+            return Phase.IDLE.value
+        return IN_A_TURN if self._host is not None else Phase.INTERRUPTED.value
+
+    def _happened(self, answer: object) -> None:
+        """Something was written here, which the watch does not tell of."""
+        self._waits.look_again()
+
+    def _tell_trouble(self, reason: str | None) -> None:
+        if (reason is None) == self._trouble:
+            self._trouble = reason is not None
+            self._publisher.publish(StoreTrouble(reason))
+
+    def _no_host(self) -> NoHost:
+        return NoHost(
+            "No process runs the agents now. What was not answered waits in the database: leave, and start ikigai, "
+            "which then runs them."
+        )
+
+    def _elsewhere(self) -> IkigaiError:
+        if self._closing.is_set():
+            return SystemClosed("The system is closed; open it again.")
+        if self._host is None:
+            return self._no_host()
+        return HostElsewhere(
+            f"This can be done only in the process that runs the agents: {self._host}. An attached shell reads, "
+            "prompts, and sends mail and signals."
+        )
+
+
+_END = 2**62

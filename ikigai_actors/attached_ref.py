@@ -1,0 +1,88 @@
+"""Handles of agents that another process runs, and what they work with. See `AttachedSystem`."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ikigai_actors.approvals import Approvals
+from ikigai_actors.errors import BadInput, HostElsewhere
+from ikigai_actors.futures import Future
+from ikigai_actors.lives import Lives, had_effect
+from ikigai_actors.messages import check_text
+from ikigai_actors.providers.base import Reply
+from ikigai_actors.ref import AgentCommands, AgentRef
+from ikigai_actors.restarts import AdoptChild
+from ikigai_actors.statistics import AgentStatistics
+from ikigai_actors.units import Unit
+from supervisors.signals import Signal
+
+if TYPE_CHECKING:
+    from ikigai_actors.attached import AttachedSystem
+
+
+class AttachedCommands(AgentCommands):
+    """The commands as futures. What is not here is refused by `AttachedSystem.actor`, or goes by rows as it is."""
+
+    __slots__ = ()
+
+    _ref: "AttachedRef"
+
+    def prompt(self, text: str) -> Future[Reply]:
+        """See `AgentRef.prompt`: a mail of kind ``prompt``, committed when this returns."""
+        check_text(text, "prompt")
+        if not text.strip():
+            raise BadInput("Expected a prompt, got blank text. Say something.")
+        return self._ref.system.prompt(self._ref.uuid, text)
+
+    def reply(self) -> Future[Reply]:
+        """See `AgentRef.reply`."""
+        return self._ref.system.reply(self._ref.uuid)
+
+
+class AttachedRef(AgentRef):
+    """The handle of one agent."""
+
+    __slots__ = ()
+
+    system: "AttachedSystem"
+
+    @property
+    def ask(self) -> AttachedCommands:
+        """See `AgentRef.ask`."""
+        return AttachedCommands(self)
+
+    @property
+    def _now(self) -> AttachedCommands:
+        return AttachedCommands(self, waits=True)
+
+    def statistics(self) -> AgentStatistics:
+        """What it is doing, and has done since this process was attached, as far as rows tell. Reads nothing."""
+        return self.system.statistics_of(self.uuid)
+
+    def settings_at_hand(self) -> Mapping[str, Any] | None:
+        """See `AgentRef.settings_at_hand`: its log is in another process."""
+        return None
+
+
+class AttachedApprovals(Approvals):
+    """Lists the calls that wait; decides on none."""
+
+    here = False
+
+    def _decide(self, *_: Any) -> NoReturn:
+        raise HostElsewhere("Calls are approved and denied in the shell that runs the agents; here they can be listed.")
+
+
+class AttachedLives(Lives):
+    """Signals and supervision as rows, which the host carries out."""
+
+    here = False
+
+    def interrupt(self, uuid: str, *, cascade: bool = False) -> Future[bool]:
+        """INT: the host ends the turn that is in progress now."""
+        return self.signal(uuid, Signal.INT, had_effect, cascade=cascade)
+
+    def perform(self, unit: Unit, timeout: float | None = None) -> object:
+        """See `Lives.perform`."""
+        if isinstance(unit, AdoptChild):
+            raise HostElsewhere("Adopt it in the shell that runs the agents: it must let the adopted one go on.")
+        return super().perform(unit, timeout)

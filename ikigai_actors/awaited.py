@@ -1,0 +1,65 @@
+"""A turn that another process runs, waited for by what it commits. Pure.
+
+awaited = Awaited(uuid, prompt=3)           # the turn that mail 3 of kind ``prompt`` will open
+awaited = Awaited(uuid, turn=17)            # the one in progress, which message 17 has opened
+outcome = awaited.take(news)                # None while it is not over
+"""
+
+from collections.abc import Iterable
+
+from ikigai_actors.assembly import outcome_of
+from ikigai_actors.errors import AgentDead, ProviderError, TurnInterrupted
+from ikigai_actors.follower import News
+from ikigai_actors.messages import Kind, Message
+from ikigai_actors.providers.base import Reply
+
+End = Reply | ProviderError | TurnInterrupted | AgentDead
+"""How a turn ends; the last when its agent died before the turn began."""
+
+
+class Awaited:
+    """One turn."""
+
+    def __init__(self, agent: str, *, prompt: int = 0, turn: int = 0, messages: Iterable[Message] = ()) -> None:
+        """Wait for a turn.
+
+        Args:
+            agent: whose it is.
+            prompt: the number of the mail that it takes up.
+            turn: the message that has opened it; 0 when that did not happen yet.
+            messages: what was committed of it already.
+        """
+        self.agent, self._prompt, self._turn = agent, prompt, turn
+        self._messages = {message.id: message for message in messages}
+        self._over = False  # another turn has begun
+
+    @property
+    def begun(self) -> bool:
+        """Whether it was taken up."""
+        return self._turn > 0
+
+    def take(self, news: News) -> End | None:
+        """How it ended, when these news tell so."""
+        for message in news.messages:
+            if message.agent_uuid == self.agent:
+                self._take(message)
+        reason = next((death.reason for death in news.died if death.agent_uuid == self.agent), None)
+        if reason is None and (not self.begun or news.turns.get(self.agent, 0) == self._turn):
+            return None
+        outcome = outcome_of([self._messages[number] for number in sorted(self._messages)])
+        if isinstance(outcome, Reply) and outcome.stop_reason == "tool_use":
+            outcome = None  # its calls were cut off
+        if outcome is not None:
+            return outcome
+        if reason is not None:
+            return AgentDead(f"Agent {self.agent} is dead: {reason or 'no reason is known'}.", self.agent)
+        return TurnInterrupted(f"The turn of agent {self.agent} was interrupted.", self.agent)
+
+    def _take(self, message: Message) -> None:
+        if message.kind == Kind.USER:
+            if self._prompt and message.data.get("mail") == self._prompt:
+                self._turn = message.id
+            else:
+                self._over = self._over or message.id > self._turn > 0
+        elif message.id > self._turn > 0 and not self._over:
+            self._messages[message.id] = message

@@ -1,0 +1,72 @@
+"""What handles and shells need of a system: of one that runs agents, and of one that is attached to it."""
+
+from typing import Protocol
+
+from ikigai_actors.agent import AgentActor
+from ikigai_actors.approvals import Approvals
+from ikigai_actors.documents import Documents
+from ikigai_actors.identity import RandomBytes
+from ikigai_actors.lives import Lives
+from ikigai_actors.log import Archive
+from ikigai_actors.post import Post
+from ikigai_actors.publisher import Callback, Subscription
+from ikigai_actors.ref import AgentRef
+from ikigai_actors.registry import AgentRecord
+from ikigai_actors.statistics import SystemStatistics
+from ikigai_actors.store.base import Store
+from ikigai_actors.toolbox import Toolbox
+
+
+class System(Protocol):
+    """An `ActorSystem`, or an `AttachedSystem`; see there."""
+
+    @property
+    def attached(self) -> str:
+        """Who runs the agents, when it is another process; empty when this one does."""
+
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def archive(self) -> Archive: ...
+
+    @property
+    def documents(self) -> Documents: ...
+
+    @property
+    def post(self) -> Post: ...
+
+    @property
+    def lives(self) -> Lives: ...
+
+    @property
+    def approvals(self) -> Approvals: ...
+
+    @property
+    def toolbox(self) -> Toolbox: ...
+
+    @property
+    def random_bytes(self) -> RandomBytes: ...
+
+    @property
+    def root(self) -> AgentRef: ...
+
+    def agent(self, text: str) -> AgentRef: ...
+
+    def agents(self, status: str | None = None) -> list[AgentRecord]: ...
+
+    def handle(self, uuid: str) -> AgentRef: ...
+
+    def actor(self, uuid: str) -> AgentActor: ...
+
+    def state_of(self, record: AgentRecord) -> str: ...
+
+    def touch(self, agent: AgentRef) -> None: ...
+
+    def send(self, recipient: AgentRef | str, body: str, timeout: float | None = None) -> int: ...
+
+    def close(self) -> None: ...
+
+    def subscribe(self, callback: Callback) -> Subscription: ...
+
+    def statistics(self) -> SystemStatistics: ...

@@ -1,0 +1,21 @@
+"""The text of a document that a person gives in a file."""
+
+from typing import BinaryIO
+
+from ikigai_actors.documents import BODY_LIMIT
+from ikigai_actors.errors import BadInput
+
+
+def decoded(file: BinaryIO) -> str:
+    """The text of a file. Raises `BadInput` when it is too long, no UTF-8, or cannot be read."""
+    try:
+        data = file.read(BODY_LIMIT + 1)
+        if len(data) > BODY_LIMIT:
+            raise BadInput(f"{file.name} has more than {BODY_LIMIT:,} bytes. Cut it into several documents.")
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise BadInput(
+            f"{file.name} is no UTF-8 (byte {data[error.start]:#04x} at {error.start + 1}). Convert it first."
+        ) from error
+    except OSError as error:
+        raise BadInput(f"{file.name} cannot be read: {error.strerror}.") from error

@@ -1,0 +1,70 @@
+"""The global options of the command line."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ikigai_actors.errors import BadInput
+
+if TYPE_CHECKING:
+    from ikigai_actors.host import Owner
+    from ikigai_actors.toolsets import Toolset
+
+
+ATTACHED = (
+    "Prompts, mail and signals go there, and replies come when they are finished; fork, clear, mark, rewind, settings "
+    "and approvals are done there."
+)
+"""What an attached shell can do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What stands before the name of a command."""
+
+    database: str | None
+    provider: str | None
+    model: str | None
+    workspace: str | None = None
+    mcp: tuple[str, ...] = ()
+    yes: bool = False
+    plain: bool = False
+    follow: bool = True
+
+    def tools(self) -> "list[Toolset]":
+        """What agents get beside what they always have. Raises `BadInput`."""
+        from ikigai_actors.mcp_server import mcp_servers
+        from ikigai_actors.workspace import Workspace
+
+        workspaces = [Workspace(self.workspace)] if self.workspace is not None else []
+        return [*workspaces, *mcp_servers(self.mcp)]
+
+    def approvals(self, interactive: bool) -> str:
+        """Who decides on calls that ask: the person at the terminal; from a pipe nobody can."""
+        if self.yes:
+            return "allow"
+        return "ask" if interactive else "deny"
+
+    def default_provider(self) -> str | None:
+        """Who answers for agents whose settings name no model, as ``provider:model``. Raises `BadInput`."""
+        if self.model is None or self.provider is None:
+            return self.model or self.provider
+        named, colon, model = self.model.partition(":")
+        if colon and named != self.provider:
+            raise BadInput(f"--provider {self.provider} and --model {self.model} disagree; give one of them.")
+        return f"{self.provider}:{model if colon else self.model}"
+
+
+def attached_notices(host: "Owner | None", options: Options) -> list[str]:
+    """What a person is told whose shell is attached."""
+    given = {
+        "--model": options.model,
+        "--provider": options.provider,
+        "--workspace": options.workspace,
+        "--mcp": options.mcp,
+        "--yes": options.yes,
+    }
+    useless = [name for name, value in given.items() if value]
+    notices = [f"Attached: these agents are run by {host}. {ATTACHED}"]
+    if useless:
+        notices.append(f"Without effect here, since that process decides: {', '.join(useless)}.")
+    return notices

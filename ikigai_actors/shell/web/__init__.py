@@ -1,0 +1,9 @@
+"""The application in a browser: ``ikigai serve``.
+
+    server.py               textual-serve behind a guard; runs until it is told to end
+    guard.py                who may talk to it
+    templates/app_index.html  the page, without anything from elsewhere
+
+Each page is a process of its own (``ikigai page``), attached to the system that the server runs. Only this package
+imports textual-serve, aiohttp and jinja2, which the extra ``serve`` brings.
+"""

@@ -1,0 +1,73 @@
+"""Who may talk to the server. Whoever can, can type into the shell: so only pages that it has made itself.
+
+    Host      must be ours: a name of somebody else's that leads to this machine (DNS rebinding) is refused
+    Origin    must be ours where a browser says one, and a WebSocket must say it: other pages are refused
+    secret    the token of the link that was printed becomes a cookie, once; from then on the cookie is asked for
+
+Every answer forbids the browser to load anything from elsewhere, to show the page inside another one, and to tell other
+servers where it comes from.
+"""
+
+import secrets
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; font-src 'self' data:; "
+    "img-src 'self' data:; connect-src 'self' ws://{place}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+class Guard:
+    """Guards one server. Its secrets end with it."""
+
+    def __init__(self, place: str) -> None:
+        """Guard ``place``, as ``127.0.0.1:8000``."""
+        self._place = place
+        self._token, self._session = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        self._cookie = f"ikigai_{place.rpartition(':')[2]}"  # cookies know no ports: two servers do not meet
+
+    @property
+    def link(self) -> str:
+        """What a person opens."""
+        return f"http://{self._place}/?token={self._token}"
+
+    def middleware(self) -> Middleware:
+        """What stands before every handler."""
+
+        @web.middleware
+        async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
+            self._check_place(request)
+            if request.path == "/" and self._same(request.query.get("token"), self._token):
+                answer = web.Response(status=303, headers={"Location": "/"})  # so the browser does not keep the link
+                answer.set_cookie(self._cookie, self._session, httponly=True, samesite="Strict", path="/")
+                return answer
+            if not self._same(request.cookies.get(self._cookie), self._session):
+                raise web.HTTPForbidden(text="Open the link that ikigai serve has printed.\n")
+            return await handler(request)
+
+        return guarded
+
+    async def harden(self, request: web.Request, response: web.StreamResponse) -> None:
+        """Put the rules for the browser on an answer that is about to be sent."""
+        response.headers.update(
+            {
+                "Content-Security-Policy": _POLICY.format(place=self._place),
+                "X-Content-Type-Options": "nosniff",
+                "X-Frame-Options": "DENY",
+                "Referrer-Policy": "no-referrer",
+                "Cache-Control": "no-store",
+            }
+        )
+
+    def _check_place(self, request: web.Request) -> None:
+        origin, ours = request.headers.get("Origin"), f"http://{self._place}"
+        if request.headers.get("Host") != self._place:
+            raise web.HTTPForbidden(text=f"Expected Host {self._place}.\n")
+        if origin != ours and (origin is not None or request.path == "/ws"):
+            raise web.HTTPForbidden(text=f"Expected Origin {ours}.\n")
+
+    @staticmethod
+    def _same(given: str | None, secret: str) -> bool:
+        return given is not None and secrets.compare_digest(given.encode(), secret.encode())

@@ -1,0 +1,128 @@
+"""The server: textual-serve on loopback, behind the guard.
+
+    run(8000, print)        # until SIGINT, SIGTERM or SIGHUP
+
+The port is bound before anything is made: the pages need to know it, and nobody else can take it meanwhile.
+textual-serve starts a process for each page through a shell, and ends it when the page is closed.
+"""
+
+import asyncio
+import logging
+import shlex
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import aiohttp_jinja2
+import jinja2
+from aiohttp import web
+from textual_serve.app_service import AppService
+from textual_serve.server import Server, to_int
+
+from ikigai_actors.errors import BadInput
+from ikigai_actors.shell.web.guard import Guard
+
+LOOPBACK = "127.0.0.1"
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+class Page(AppService):
+    """The process behind one page."""
+
+    async def stop(self) -> None:
+        """End it, and wait until it has ended."""
+        await super().stop()
+        if self._process is not None:
+            await self._process.wait()
+
+
+class Pages(Server):
+    """Serves pages of the application, each a process that is attached to the database of the environment."""
+
+    def __init__(self, port: int, guard: Guard) -> None:
+        """Prepare."""
+        page = shlex.join([sys.executable, "-m", "ikigai_actors", "page"])
+        super().__init__(f"exec {page}", LOOPBACK, port, "ikigai", templates_path=TEMPLATES)
+        self._guard = guard
+
+    async def make_app(self) -> web.Application:
+        """What aiohttp runs: the handlers of textual-serve, without a list of its files, behind the guard."""
+        app = web.Application(middlewares=[self._guard.middleware()])
+        aiohttp_jinja2.setup(app, loader=jinja2.FileSystemLoader(self.templates_path), autoescape=True)
+        app.add_routes(
+            [
+                web.get("/", self.handle_index, name="index"),
+                web.get("/ws", self.handle_websocket, name="websocket"),
+                web.get("/download/{key}", self.handle_download, name="download"),
+                web.static("/static", self.statics_path, name="static"),
+            ]
+        )
+        app.on_response_prepare.append(self._guard.harden)
+        return app
+
+    async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
+        """Run a page for as long as its browser is there."""
+        browser = web.WebSocketResponse(heartbeat=15)
+        await browser.prepare(request)
+
+        async def close() -> None:
+            await browser.close()
+
+        page = Page(
+            self.command,
+            write_bytes=browser.send_bytes,
+            write_str=browser.send_str,
+            close=close,
+            download_manager=self.download_manager,
+        )
+        await page.start(to_int(request.query.get("width", ""), 80), to_int(request.query.get("height", ""), 24))
+        try:
+            await self._process_messages(browser, page)
+        finally:
+            await page.stop()
+        return browser
+
+
+def run(port: int, tell: Callable[[str], object]) -> int:
+    """Serve until a signal ends it; return the exit status.
+
+    Args:
+        port: where, on loopback; 0 takes one that is free.
+        tell: told the link that opens it.
+
+    Raises `BadInput` when the port cannot be had.
+    """
+    logging.getLogger("textual-serve").addHandler(logging.NullHandler())
+    listening = socket.socket()
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((LOOPBACK, port))
+    except OSError as error:
+        listening.close()
+        raise BadInput(f"Port {port} cannot be had: {error.strerror}. Leave --port out, or name another.") from error
+    return asyncio.run(_serve(listening, tell))
+
+
+async def _serve(listening: socket.socket, tell: Callable[[str], object]) -> int:
+    port = listening.getsockname()[1]
+    guard = Guard(f"{LOOPBACK}:{port}")
+    ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    def end(number: int) -> None:
+        if not ended.done():
+            ended.set_result(128 + number)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, end, number)
+    # No access log: it would hold the link.
+    runner = web.AppRunner(await Pages(port, guard).make_app(), access_log=None, shutdown_timeout=5.0)
+    await runner.setup()
+    try:
+        await web.SockSite(runner, listening).start()
+        tell(guard.link)
+        return await ended
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,47 @@
+"""Who commits the units of handles: the journal of a host; or, in a process that runs no agents, `Direct`."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ikigai_actors.errors import IkigaiError
+from ikigai_actors.futures import refuse_to_block
+from ikigai_actors.journal import Committed, Done, Refused
+from ikigai_actors.store.base import Store
+from ikigai_actors.units import Unit, write_alone
+
+
+class Writer(Protocol):
+    """Commits units. See `Journal`."""
+
+    def submit(self, unit: Unit, done: Done) -> None:
+        """Commit a unit; ``done`` takes the verdict."""
+
+    def perform(
+        self, unit: Unit, timeout: float | None = None, then: Callable[[Any], object] = lambda answer: None
+    ) -> Any:
+        """Commit a unit and return its answer, which ``then`` is told first."""
+
+
+class Direct:
+    """Commits each unit at once, in a transaction of its own, on the thread of the caller."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def submit(self, unit: Unit, done: Done) -> None:
+        """See `Writer.submit`."""
+        try:
+            answer = write_alone(self._store, unit)
+        except IkigaiError as error:
+            done(Refused(error))
+        else:
+            done(Committed(answer))
+
+    def perform(
+        self, unit: Unit, timeout: float | None = None, then: Callable[[Any], object] = lambda answer: None
+    ) -> Any:
+        """See `Writer.perform`. The database has a time-out of its own."""
+        refuse_to_block()
+        answer = write_alone(self._store, unit)
+        then(answer)
+        return answer
