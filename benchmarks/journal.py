@@ -25,10 +25,11 @@ from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.clock import SystemClock
 from ikigai_actors.host import Host, take_database
 from ikigai_actors.identity import new_agent_uuid
-from ikigai_actors.journal import Committed, Journal, Verdict
+from ikigai_actors.journal import Journal
 from ikigai_actors.store.base import Row as Values
 from ikigai_actors.store.base import Store
 from ikigai_actors.units import FIRST_EPOCH, Append, Fence, LogUnit, Unit
+from ikigai_actors.verdicts import Committed, Verdict
 
 APPENDS = {1: 2_000, 10: 10_000, 100: 50_000, 1_000: 100_000}
 """Appends that are measured, by the number of agents that write."""

@@ -36,7 +36,6 @@ from ikigai_actors.errors import (
 from ikigai_actors.futures import Future
 from ikigai_actors.identity import new_agent_uuid
 from ikigai_actors.inbox import CAPACITY, Envelope, InboxFull
-from ikigai_actors.journal import Committed, Failed, Refused, Verdict
 from ikigai_actors.log import Log
 from ikigai_actors.messages import Message
 from ikigai_actors.performer import Performer
@@ -44,6 +43,7 @@ from ikigai_actors.pooled import ActorGone
 from ikigai_actors.runtime import Runtime
 from ikigai_actors.state import Departure, Phase, State, Step
 from ikigai_actors.units import Append, Fence, LogUnit, Perform, Performance, Performed, Unit
+from ikigai_actors.verdicts import Committed, Failed, Refused, Verdict
 from supervisors.children import Exit
 from supervisors.signals import Status
 

@@ -13,7 +13,8 @@ fails alone. While the store is down the journal tries again and again; nobody i
 of it once.
 
 Every transaction also writes its batch number into the host's row. When the connection breaks during COMMIT, that row
-says whether the commit happened: so a unit is never written twice, and never said to have failed when it did not.
+says whether the commit happened: so a unit is never written twice, and never said to have failed when it did not. A
+row that another host has ended fences this one: nothing of the transaction is written, and the journal gives up.
 
 Callbacks run on the journal's thread. They only post: no user code, no waiting, no new unit.
 """
@@ -26,12 +27,21 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ikigai_actors.clock import Clock
-from ikigai_actors.errors import CommitUnknown, IkigaiError, StoreError, StoreUnavailable, StoreUnusable, SystemClosed
+from ikigai_actors.errors import (
+    CommitUnknown,
+    Fenced,
+    IkigaiError,
+    StoreError,
+    StoreUnavailable,
+    StoreUnusable,
+    SystemClosed,
+)
 from ikigai_actors.futures import Future, TimedOut, forbid_blocking, refuse_to_block
 from ikigai_actors.slots import lent
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.threads import SYSTEM_THREADS, Threads
 from ikigai_actors.units import Unit, lock
+from ikigai_actors.verdicts import Committed, Done, Failed, Refused, Verdict
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -40,31 +50,8 @@ FIRST_RETRY = 0.05
 LONGEST_RETRY = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """The unit is durable."""
-
-    value: Any = None
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """The unit found a reason not to be written."""
-
-    error: IkigaiError
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """The unit could not be written."""
-
-    error: IkigaiError
-
-
 _COMMITTED = Committed()  # what nearly every unit is told
 
-Verdict = Committed | Refused | Failed
-Done = Callable[[Verdict], None]
 Entry = tuple[Unit, Done]
 
 
@@ -104,7 +91,7 @@ class Journal:
         batch: int = 1_000,
         patience: float = 60.0,
         on_trouble: Callable[[str | None], None] = lambda trouble: None,
-        on_failure: Callable[[StoreError], None] = lambda error: None,
+        on_failure: Callable[[IkigaiError], None] = lambda error: None,
     ) -> None:
         """Make a journal.
 
@@ -115,7 +102,7 @@ class Journal:
             threads: whence the writer has its own.
             capacity: from how many queued units on callers outside the runtime wait.
             batch: the most units of one transaction.
-            patience: seconds that the store may be down before the journal gives up.
+            patience: seconds that the store may be down, from its first failure on, before the journal gives up.
             on_trouble: told when the store stops answering (why) and when it answers again (None).
             on_failure: told once when the journal gives up.
         """
@@ -127,7 +114,7 @@ class Journal:
         self._changed = threads.condition(self._lock)
         self._asleep = False
         self._closing = False
-        self._failure: StoreError | None = None
+        self._failure: IkigaiError | None = None
         self._number = 0
         self._waiting = self._waits = self._units = self._retries = 0
         self._trouble: str | None = None
@@ -199,9 +186,8 @@ class Journal:
             self.commit_pending()
 
     def _gone(self) -> IkigaiError:
-        if self._failure is not None:
-            return SystemClosed(f"Nothing is written any more, since the store failed: {self._failure}")
-        return SystemClosed("The system is closed; open it again.")
+        why = "The system is closed; open it again."
+        return SystemClosed(why if self._failure is None else f"Nothing is written any more: {self._failure}")
 
     def _wait_for_room(self, timeout: float | None) -> None:
         with self._changed:
@@ -244,7 +230,7 @@ class Journal:
         units = [unit for unit, _ in entries]
         try:
             verdicts = self._until_it_answers(units)
-        except (StoreUnavailable, StoreUnusable) as error:
+        except (StoreUnavailable, StoreUnusable, Fenced) as error:
             self._give_up(error)
             verdicts = [Failed(self._gone())] * len(units)
         except Exception as error:  # a statement failed, or a unit has a defect: the other agents' units go on
@@ -258,13 +244,12 @@ class Journal:
             _tell(done, verdict)
 
     def _until_it_answers(self, units: Sequence[Unit]) -> list[Verdict]:
-        """Run the transaction until the store takes or refuses it. Raises the store's error when patience is over."""
+        """Run the transaction until the store takes or refuses it. Raises `Fenced`, or why patience is over."""
         if self._failure is not None:
             return [Failed(self._gone())] * len(units)
-        started, pause = self._clock.monotonic(), FIRST_RETRY
+        down_since, pause = None, FIRST_RETRY
         number, settling, last = self._number + 1, False, False
         verdicts: list[Verdict] = []
-        trouble: StoreError
         while True:
             try:
                 # A write, that locks the row: a server that has heard COMMIT and is still at it must finish first.
@@ -273,11 +258,10 @@ class Journal:
                 settling = False
                 self._store.write(lambda tx: self._write(tx, units, number, verdicts))
                 break
-            except CommitUnknown as unknown:
-                settling, trouble = True, unknown
             except StoreUnavailable as unavailable:
-                trouble = unavailable
-            if last or self._clock.monotonic() - started >= self._patience:
+                trouble, settling = unavailable, settling or isinstance(unavailable, CommitUnknown)
+            down_since = down_since or self._clock.monotonic()  # not before the attempt: a process may be stopped
+            if last or self._clock.monotonic() - down_since >= self._patience:
                 raise trouble
             last = self._closing  # one more try, which may be what settles a COMMIT
             self._retries += 1
@@ -306,7 +290,8 @@ class Journal:
             except IkigaiError as refusal:
                 verdicts.append(Refused(refusal))
         locked.settle(tx)
-        tx.defer("set_batch", host=self._host, batch=number)
+        if not tx.run("set_batch", host=self._host, batch=number):
+            raise Fenced("Another host has taken this database over; what this one still did is dropped.")
         tx.notify(by_host=True)
 
     def _note_trouble(self, trouble: str | None) -> None:
@@ -315,7 +300,7 @@ class Journal:
         if changed:
             _tell(self._on_trouble, trouble)
 
-    def _give_up(self, error: StoreError) -> None:
+    def _give_up(self, error: IkigaiError) -> None:
         self._failure = error
         logger.error("The journal gives up: %s", error)
         _tell(self._on_failure, error)

@@ -10,11 +10,11 @@ from ikigai_actors.clock import Clock
 from ikigai_actors.deaths import Aftermath
 from ikigai_actors.errors import BadInput
 from ikigai_actors.futures import Future
-from ikigai_actors.journal import Committed, Verdict
 from ikigai_actors.restarts import SetSupervision
 from ikigai_actors.signalling import SendSignal
 from ikigai_actors.store.base import Store
 from ikigai_actors.units import Unit
+from ikigai_actors.verdicts import Committed, Verdict
 from ikigai_actors.writer import Writer
 from supervisors.orphans import OrphanPolicy
 from supervisors.signals import Signal

@@ -202,7 +202,7 @@ def _interrupt(state: State, event: on.Interrupt, now: int) -> Step:
         reply = Reply(storable(event.partial), stop_reason="interrupted")
         draft = (Kind.ASSISTANT, reply.text, reply_message_data(reply, ""))
     ended = end_turn(state, now, outcome, draft)
-    return replace(ended, effects=(*ended.effects, *told))
+    return replace(ended, effects=(*ended.effects, *told), caller=event.caller)
 
 
 def _resume(state: State, event: on.Resume, now: int, book: Book) -> Step:

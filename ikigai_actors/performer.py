@@ -10,7 +10,6 @@ from ikigai_actors.actor_messages import GoOn, LoadFailed, LogRead
 from ikigai_actors.calls import Call
 from ikigai_actors.errands import Errands
 from ikigai_actors.errors import IkigaiError, StoreError
-from ikigai_actors.journal import Committed, Verdict
 from ikigai_actors.log import Log
 from ikigai_actors.pooled import QUANTUM, PooledActor
 from ikigai_actors.runtime import Runtime
@@ -29,6 +28,7 @@ from ikigai_actors.state import (
 )
 from ikigai_actors.statistics import AgentStatistics, Tally
 from ikigai_actors.units import Birth, Performed
+from ikigai_actors.verdicts import Committed, Verdict
 from supervisors.signals import Status
 
 OUTWARD = (RequestModel, RunTool, AskApproval)

@@ -18,7 +18,6 @@ from ikigai_actors.agent import AgentActor
 from ikigai_actors.boot import Casualty, Survivor
 from ikigai_actors.deaths import Aftermath, Bury, Cause, End
 from ikigai_actors.futures import Future
-from ikigai_actors.journal import Committed, Verdict
 from ikigai_actors.log import Log
 from ikigai_actors.mailbox import Mail
 from ikigai_actors.publisher import Died, Mailed
@@ -26,6 +25,7 @@ from ikigai_actors.runtime import Runtime
 from ikigai_actors.state import WORKING, Phase, Standing
 from ikigai_actors.statistics import SystemStatistics, total, total_by_model
 from ikigai_actors.units import FIRST_EPOCH, Birth
+from ikigai_actors.verdicts import Committed, Verdict
 from supervisors.signals import Status
 
 logger = logging.getLogger(__name__)

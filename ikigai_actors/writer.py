@@ -5,9 +5,9 @@ from typing import Any, Protocol
 
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.futures import refuse_to_block
-from ikigai_actors.journal import Committed, Done, Refused
 from ikigai_actors.store.base import Store
 from ikigai_actors.units import Unit, write_alone
+from ikigai_actors.verdicts import Committed, Done, Refused
 
 
 class Writer(Protocol):

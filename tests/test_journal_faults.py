@@ -5,11 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ikigai_actors.errors import StoreConflict, StoreError, StoreUnavailable, StoreUnusable, SystemClosed
-from ikigai_actors.journal import Committed, Failed, Journal
+from ikigai_actors.errors import IkigaiError, StoreConflict, StoreUnavailable, StoreUnusable, SystemClosed
+from ikigai_actors.journal import Journal
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.testing import ManualClock
+from ikigai_actors.verdicts import Committed, Failed
 from tests.conftest import NewDatabase
 from tests.databases import DEADLINE, Admin, eventually, sql
 from tests.faults import FaultyStore
@@ -29,7 +30,7 @@ class World:
         self.store = FaultyStore(store)
         self.clock = ManualClock()
         self.troubles: list[str | None] = []
-        self.failures: list[StoreError] = []
+        self.failures: list[IkigaiError] = []
         self.answers = Answers()
         self.journal = Journal(
             self.store,
@@ -182,6 +183,14 @@ def test_listeners_with_a_defect_do_not_end_the_journal(store: Store, caplog: py
     journal.close(DEADLINE)
 
 
+def test_a_process_that_was_stopped_in_a_transaction_does_not_give_up_when_it_goes_on(world: World) -> None:
+    world.store.before = lambda: world.clock.advance(1_000)
+    world.store.fails(DOWN)
+    world.submit("one", "a", 1)
+    world.journal.commit_pending()
+    assert world.answers["one"] == Committed()
+
+
 def test_when_patience_is_over_everything_fails_once_and_later_submits_fail(world: World, store: Store) -> None:
     world.store.fails(*[DOWN] * 10)
     world.store.before = lambda: world.clock.advance(25)
@@ -190,7 +199,7 @@ def test_when_patience_is_over_everything_fails_once_and_later_submits_fail(worl
     world.submit("b1", "b", 1)
     world.journal.commit_pending()
     assert world.answers.order == ["a1", "alone", "b1"]
-    assert world.store.writes == 3  # until 75 s have passed; the other batches were not tried
+    assert world.store.writes == 4  # until 75 s have passed since the first failed; the other batches were not tried
     world.store.recovers()
     world.submit("late", "a", 1)
     for name in ("a1", "alone", "b1", "late"):

@@ -51,7 +51,7 @@ LAYERS = (
     {"units", "registry", "log", "mailbox"},
     {"locks"},
     {"store"},
-    {"history", "clock", "settings", "providers.base", "slots", "threads"},
+    {"history", "clock", "settings", "providers.base", "slots", "threads", "verdicts"},
     {"messages", "identity", "violations"},
     {"errors"},
 )

@@ -7,11 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ikigai_actors.clock import SystemClock
-from ikigai_actors.errors import Fenced, StoreInUse, StoreUnavailable
+from ikigai_actors.documents import Change
+from ikigai_actors.errors import Fenced, IkigaiError, StoreInUse, StoreUnavailable, SystemClosed
 from ikigai_actors.host import Host
-from ikigai_actors.journal import Committed, Journal
+from ikigai_actors.journal import Journal
+from ikigai_actors.mailbox import Send
 from ikigai_actors.store import Transaction, open_store
 from ikigai_actors.testing import ManualClock
+from ikigai_actors.verdicts import Committed
 from tests.conftest import NewDatabase
 from tests.databases import DEADLINE, Admin, eventually, sql
 from tests.faults import FaultyStore
@@ -50,10 +53,12 @@ def test_a_host_is_taken_over_when_its_lease_ends_and_then_it_is_fenced(new_post
     second = wait_for(take, url)
     journal.submit(append("a", 2, host=late.id), answers.to("late"))
     journal.submit(append("a", 2, host=late.id, epoch=2), answers.to("late, in a stolen epoch"))
-    journal.submit(append("a", 2, host=second.id, epoch=2), answers.to("the new owner's"))
     journal.commit_pending()
-    assert isinstance(answers.error("late"), Fenced)
-    assert isinstance(answers.error("late, in a stolen epoch"), Fenced)
+    new_owners = Journal(store, second.id, SystemClock())
+    new_owners.submit(append("a", 2, host=second.id, epoch=2), answers.to("the new owner's"))
+    new_owners.commit_pending()
+    assert isinstance(answers.error("late"), SystemClosed)
+    assert isinstance(answers.error("late, in a stolen epoch"), SystemClosed)
     assert answers["in time"] == answers["the new owner's"] == Committed()
     assert ids(store, "a") == [1, 2]
     with pytest.raises(Fenced):
@@ -181,4 +186,22 @@ def test_a_renewal_that_fails_is_tried_again(
     assert woken.wait(DEADLINE)
     assert "could not be renewed: The server is down, as planned." in caplog.text
     host.release()
+    store.close()
+
+
+def test_a_host_that_was_taken_over_writes_nothing_at_all(new_postgres: NewDatabase, take: Hosts) -> None:
+    url = new_postgres()
+    late = take(url, lease=SHORT)
+    store = open_store(url)
+    plant(store, late.id)
+    failures: list[IkigaiError] = []
+    journal, answers = Journal(store, late.id, SystemClock(), on_failure=failures.append), Answers()
+    wait_for(take, url)
+    journal.submit(Send("a", "root", "late", 2), answers.to("mail"))
+    journal.submit(Change("late.md", "late", None, None, 2), answers.to("document"))
+    journal.commit_pending()
+    assert isinstance(answers.error("mail"), SystemClosed)
+    assert isinstance(answers.error("document"), SystemClosed)
+    assert [type(failure) for failure in failures] == [Fenced]
+    assert store.read(lambda tx: (sql(tx, "SELECT body FROM mail"), sql(tx, "SELECT path FROM documents"))) == ([], [])
     store.close()

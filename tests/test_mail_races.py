@@ -12,9 +12,9 @@ from ikigai_actors import ActorSystem, OfflineProvider, fsck, mailbox
 from ikigai_actors.deaths import Bury
 from ikigai_actors.documents import Change
 from ikigai_actors.errors import AgentDead, DocumentChanged
-from ikigai_actors.journal import Committed, Refused, Verdict
 from ikigai_actors.mailbox import Mail, Read, Send, Taken
 from ikigai_actors.store import Store, open_store
+from ikigai_actors.verdicts import Committed, Refused, Verdict
 from tests.databases import DEADLINE, printed, python, sql
 from tests.races import meet
 from tests.test_races import Arena

@@ -11,7 +11,6 @@ from ikigai_actors.errors import (
     MailboxFull,
     StoreConflict,
 )
-from ikigai_actors.journal import Committed
 from ikigai_actors.mailbox import (
     BODY_LIMIT,
     CAPACITY,
@@ -24,6 +23,7 @@ from ikigai_actors.mailbox import (
 )
 from ikigai_actors.store import Store
 from ikigai_actors.units import Unit, write_alone
+from ikigai_actors.verdicts import Committed
 from tests.databases import bury, sql
 from tests.journals import Task
 from tests.mailboxes import NOW, counts, deliver, every, fill, numbers, read, send

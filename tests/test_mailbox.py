@@ -12,7 +12,6 @@ from ikigai_actors.errors import (
     MailNotFound,
     StoreConflict,
 )
-from ikigai_actors.journal import Committed
 from ikigai_actors.mailbox import (
     EXIT,
     MAIL,
@@ -33,6 +32,7 @@ from ikigai_actors.store import Store, Transaction
 from ikigai_actors.store.base import Row
 from ikigai_actors.store.queries import query
 from ikigai_actors.units import lock
+from ikigai_actors.verdicts import Committed
 from tests.databases import sql
 from tests.faults import FaultyStore
 from tests.journals import Task

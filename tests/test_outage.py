@@ -16,11 +16,12 @@ from ikigai_actors import (
     Message,
     Request,
     ScriptedProvider,
+    Signal,
     StoreError,
     StoreTrouble,
     SystemClosed,
 )
-from tests.gate import DEADLINE
+from tests.gate import DEADLINE, Hanging
 
 
 def echo(request: Request) -> str:
@@ -176,3 +177,15 @@ def test_no_model_is_asked_while_the_lease_may_be_lost(new_postgres: Any) -> Non
         assert (provider.requests, future.done) == ([], False)
         host.renew()
         assert future.get(timeout=DEADLINE).text == "x"
+
+
+def test_an_interrupt_that_cannot_be_written_is_answered(tmp_path: Path) -> None:
+    path, model = tmp_path / "agents.db", Hanging("so far")
+    system = ActorSystem.open(path, provider=model)
+    child = system.root.fork()
+    child.prompt("x")
+    model.wait_until_asked()
+    path.rename(tmp_path / "moved.db")
+    with pytest.raises(SystemClosed, match="deleted or replaced"):
+        child.signal(Signal.INT, timeout=DEADLINE)
+    system.close()

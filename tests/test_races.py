@@ -12,11 +12,11 @@ import pytest
 from ikigai_actors import registry
 from ikigai_actors.clock import SystemClock
 from ikigai_actors.deaths import Bury
-from ikigai_actors.errors import AgentDead, Fenced, NameTaken
+from ikigai_actors.errors import AgentDead, Fenced, NameTaken, SystemClosed
 from ikigai_actors.host import take_database
-from ikigai_actors.journal import Committed, Verdict
 from ikigai_actors.store import Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema
+from ikigai_actors.verdicts import Committed, Verdict
 from tests.conftest import NewDatabase
 from tests.databases import DEADLINE, Admin, eventually
 from tests.faults import HeldStore
@@ -244,7 +244,7 @@ def test_a_takeover_waits_for_a_commit_of_the_host_before_and_nobody_deadlocks(
         arena.one.store.let_go()
         taking.result(DEADLINE).release()
     assert before() == Committed()
-    assert isinstance(getattr(arena.one.submit(append("a", 2))(), "error", None), Fenced)
+    assert isinstance(getattr(arena.one.submit(append("a", 2))(), "error", None), SystemClosed)
     assert record(arena.store, "a").owner == "host 3"
     [separate] = taker.separated
     assert (separate.runs, arena.one.store.runs) == (1 + 1, 2)  # taken and released; nothing had to run again

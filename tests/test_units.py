@@ -15,9 +15,10 @@ from ikigai_actors.errors import (
     RootProtected,
     StoreConflict,
 )
-from ikigai_actors.journal import Committed, Journal, Refused
+from ikigai_actors.journal import Journal
 from ikigai_actors.store import Store
 from ikigai_actors.units import Touch, Unit
+from ikigai_actors.verdicts import Committed, Refused
 from tests.databases import sql
 from tests.journals import Answers
 from tests.trees import HOST, append, change, fork, ids, plant, record, stop

@@ -7,10 +7,11 @@
 Each request is recorded and judged: one that `strict.violations` finds fault with gets a 400 that lists the faults. A
 good one gets the next answer of the script, or, past its end, the model's (a friendly "ok"). What a request has in
 common with earlier ones is served from a cache (`cache`), and the usage says so; its entries can be read as soon as a
-reply begins.
+reply begins. With ``records=False`` nothing is kept of requests, so that it can run for hours.
 """
 
 import asyncio
+import contextlib
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -59,6 +60,8 @@ class Says:
     """What ``message_delta`` says."""
     ending: Ending = Ending.WHOLE
     """How it ends."""
+    delay: float = 0.0
+    """Seconds before each of its first events, up to the last delta."""
 
     @classmethod
     def text(cls, text: str, ending: Ending = Ending.WHOLE) -> "Says":
@@ -85,15 +88,22 @@ class Waits:
     """No answer at all, not even headers, until `MessagesServer.release`."""
 
 
+Answer = Says | Refuses | Waits
+"""What a good request gets."""
+
+Model = Callable[[Mapping[str, Any]], Answer]
+"""Decides by the body of a request. It must not block."""
+
+
 class MessagesServer:
     """The server, as a context manager."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: Model = lambda body: Says.text("ok"), *, records: bool = True) -> None:
         self.url = ""
         """Its base URL."""
-        self.script: list[Says | Refuses | Waits] = []
+        self.script: list[Answer] = []
         """Answers still to give."""
-        self.model: Callable[[Mapping[str, Any]], Says] = lambda body: Says.text("ok")
+        self.model = model
         """Answers a request, past the end of the script."""
         self.requests: list[dict[str, Any]] = []
         """The bodies of all requests so far."""
@@ -101,6 +111,7 @@ class MessagesServer:
         """The API key of each."""
         self.served: list[Served] = []
         """How the cache served each of those that were answered with a stream."""
+        self._records = records
         self._cache = PromptCache()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="messages server")
@@ -134,8 +145,9 @@ class MessagesServer:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
-        self.requests.append(body)
-        self.keys.append(request.headers.get("authorization", "").removeprefix("Bearer "))
+        if self._records:
+            self.requests.append(body)
+            self.keys.append(request.headers.get("authorization", "").removeprefix("Bearer "))
         if faults := violations(body):
             return _error(Refuses(400, "invalid_request_error", "; ".join(faults)))
         answer = self.script.pop(0) if self.script else self.model(body)
@@ -144,13 +156,24 @@ class MessagesServer:
             answer = Says.text("at last")
         if isinstance(answer, Refuses):
             return _error(answer)
-        self.served.append(self._cache.serve(body))
-        return await self._stream(request, _message(body["model"], self.served[-1]), answer)
-
-    async def _stream(self, request: web.Request, message: dict[str, Any], reply: Says) -> web.StreamResponse:
         response = web.StreamResponse(headers={"content-type": "text/event-stream", "request-id": "req_1"})
+        with contextlib.suppress(ConnectionResetError):  # the client is gone
+            await self._stream(request, response, _message(body["model"], self._serve(body)), answer)
+        return response
+
+    def _serve(self, body: Mapping[str, Any]) -> Served:
+        if not self._records:
+            return Served(0, 0, 0)
+        self.served.append(self._cache.serve(body))
+        return self.served[-1]
+
+    async def _stream(
+        self, request: web.Request, response: web.StreamResponse, message: dict[str, Any], reply: Says
+    ) -> None:
         await response.prepare(request)
         for event in _opening(message, reply):
+            if reply.delay:
+                await asyncio.sleep(reply.delay)
             await response.write(_encoded(event))
         match reply.ending:
             case Ending.WHOLE | Ending.PAUSE:
@@ -170,7 +193,6 @@ class MessagesServer:
             case Ending.BROKEN_EVENT:
                 delta = {"type": "text_delta", "text": "?"}
                 await response.write(_encoded({"type": "content_block_delta", "index": 99, "delta": delta}))
-        return response
 
 
 def _fault(error_type: str, message: str) -> dict[str, str]:
