@@ -25,9 +25,13 @@ AT_TERMINAL = (
 )
 
 
+UNWANTED = ("ANTHROPIC_API_KEY", "COLUMNS", "LINES", "NO_COLOR")
+"""Variables that would decide for the program; a size that is given as one hides every later size of the terminal."""
+
+
 def environment() -> dict[str, str]:
     """The environment of this test, without a key and with a terminal that knows no tricks."""
-    kept = {name: value for name, value in os.environ.items() if name not in ("ANTHROPIC_API_KEY", "NO_COLOR")}
+    kept = {name: value for name, value in os.environ.items() if name not in UNWANTED}
     return {**kept, "TERM": "dumb", "PYTHONUTF8": "1"}
 
 

@@ -96,16 +96,18 @@ class Scene(NamedTuple):
     """What is pressed to come here from the talk."""
     pattern: str
     """Told by the screen when it is there."""
+    loaded: str = ""
+    """Told by the screen when it can take what is pressed after the first key."""
     back: tuple[str, ...] = ("escape",)
     """What is pressed to go back to the talk."""
 
 
 SCENES: Mapping[str, Scene] = {
-    "talk": Scene((), r"└ Saturday[\s\S]*2 unread", ()),
-    "tree": Scene(("f3",), r"seller ✉1[\s\S]*clerk", ("f3",)),
-    "processes": Scene(("f4", "t"), r"TOKENS▾[\s\S]*seller +waits for model"),
-    "mail": Scene(("f5", "down", "enter"), r"mail 1 of buyer[\s\S]*I ask for a sample"),
-    "documents": Scene(("f6", "enter"), r"On Saturday[\s\S]*written by buyer"),
+    "talk": Scene((), r"└ Saturday[\s\S]*2 unread", back=()),
+    "tree": Scene(("f3",), r"seller ✉1[\s\S]*clerk", back=("f3",)),
+    "processes": Scene(("f4", "t"), r"TOKENS▾[\s\S]*seller +waits for model", "seller"),
+    "mail": Scene(("f5", "down", "enter"), r"mail 1 of buyer[\s\S]*I ask for a sample", "The offer is filed"),
+    "documents": Scene(("f6", "enter"), r"On Saturday[\s\S]*written by buyer", r"\.md"),
     "palette": Scene(("ctrl+p",), r"/adopt[\s\S]*/clear"),
 }
 """By name."""
@@ -130,7 +132,9 @@ def play(directory: Path, wanted: Mapping[str, str]) -> dict[str, Shown]:
 
     async def show(stage: Stage) -> None:
         for name, scene in SCENES.items():
-            await stage.press(*scene.keys)
+            await stage.press(*scene.keys[:1])
+            await stage.expect(scene.loaded)
+            await stage.press(*scene.keys[1:])
             await stage.expect(scene.pattern)
             await _rest(stage, wanted.get(name))
             svg = self_contained(stage.application.export_screenshot(title=f"ikigai: {name}"))
