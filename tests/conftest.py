@@ -20,8 +20,6 @@ from ikigai_actors.store.migrations import ensure_schema
 from tests.databases import Admin, postgres_database, postgres_server
 from tests.sessions import OpenSession, Session
 
-pytest_plugins = ["ikigai_actors.testing.pytest_plugin"]  # installed, the package brings it by itself
-
 NewDatabase = Callable[[], str]
 """Gives the URL of a fresh, empty database."""
 
