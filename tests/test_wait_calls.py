@@ -278,7 +278,7 @@ def test_many_agents_wait_at_once_and_hold_no_thread(new_sqlite: Callable[[], st
         before = threading.active_count()
         turns = [child.prompt("go") for child in children]
         eventually(lambda: system.statistics().waits == len(uuids), "all the waits")
-        assert threading.active_count() == before
+        assert threading.active_count() <= before  # those of an earlier test may end meanwhile
         assert {child.state for child in children[:100]} == {"running tools"}
         for child in children:
             system.root.ask.send(child, "text")
@@ -293,7 +293,8 @@ def test_ten_thousand_waits_of_programs_hold_no_thread(new_sqlite: Callable[[], 
         children = [system.handle(uuid) for uuid in uuids]
         before = threading.active_count()
         waiting = [child.ask.wait(timeout=6000) for child in children]
-        assert (system.statistics().waits, threading.active_count()) == (len(uuids), before)
+        assert system.statistics().waits == len(uuids)
+        assert threading.active_count() <= before
         for child in children:
             system.root.ask.send(child, "text")
         answers = [one.get(timeout=DEADLINE) for one in waiting]

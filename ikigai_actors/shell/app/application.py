@@ -190,7 +190,7 @@ class Application(App[int]):
             else:
                 done(value)
 
-        self._post(self.run_worker, wait())
+        self._post(self.run_worker, wait)  # not called when the application has ended
 
     def stay_with(self, parent: str, child: str) -> None:
         """Go to a child that was just forked, unless the person has gone elsewhere."""
