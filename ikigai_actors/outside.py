@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -44,7 +45,7 @@ class Crash:
 OnReply = Callable[[Reply | ProviderError | Exit | Crash], None]
 
 
-class OnLoop(Generic[A]):
+class OnLoop(ABC, Generic[A]):
     """A coroutine on the event loop whose end somebody waits for, unless it was cancelled."""
 
     __slots__ = ("_lock", "_loop", "_over", "task")
@@ -82,8 +83,9 @@ class OnLoop(Generic[A]):
         if not self._over:  # asked at the last moment: what was cancelled on its way must not reach the world
             await self._run(coroutine)
 
+    @abstractmethod
     async def _run(self, coroutine: Coroutine[Any, Any, A]) -> None:
-        raise NotImplementedError
+        """Run it to its end, and tell what came of it unless it was cancelled."""
 
 
 class Call(OnLoop[Reply]):

@@ -16,7 +16,7 @@ from benchmarks.measure import process_memory
 from benchmarks.peers.actors import Figures, Work
 
 
-class Handler(BaseAgent):  # type: ignore[misc]
+class Handler(BaseAgent):  # type: ignore[misc]  # a peer that may not be installed
     """An agent that does nothing with a message."""
 
     async def on_message_impl(self, message: Any, ctx: MessageContext) -> None:

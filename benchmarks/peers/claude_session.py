@@ -49,7 +49,7 @@ class ClaudeSession:
 
     def append(self, count: int) -> None:
         """Its sessions are written by Claude Code."""
-        raise NotImplementedError
+        raise NotImplementedError("nobody else appends to its files")
 
     def read(self) -> int:
         """See `Session.read`."""
