@@ -170,6 +170,7 @@ def take_database(store: Store, host_id: str, clock: Clock, lease: float = LEASE
     host = Host(own, host_id, clock, lease)
     host.holds(own.close)
     try:
+        own.read(lambda tx: _clear_the_way(tx, store.location))
         own.write(lambda tx: _take(tx, store.location, host_id, int(lease * 1000)))
     except BaseException:
         own.close()
@@ -191,6 +192,21 @@ def _lock_file(store: Store, path: Path) -> Callable[[], object]:
     return lock.release
 
 
+def _clear_the_way(tx: Transaction, location: str) -> None:
+    """End what an owner whose lease has run out has begun and does not go on with: its locks would keep the next one
+    waiting for ever. While it is believed nothing is waited for.
+    """
+    _refuse_believed(tx, location)
+    for row in tx.run("owners"):
+        tx.end_stalled(Owner(*row).lease_until)
+
+
+def _refuse_believed(tx: Transaction, location: str) -> None:
+    believed = [row for row in tx.run("owners") if Owner(*row).lease_until > Owner(*row).now]
+    if believed:
+        raise _in_use(location, believed)
+
+
 def _take(tx: Transaction, location: str, host_id: str, lease: int) -> None:
     """End the earlier hosts and claim every living agent: what an earlier host still writes is fenced from here on.
 
@@ -198,9 +214,7 @@ def _take(tx: Transaction, location: str, host_id: str, lease: int) -> None:
     commits, or renews its lease at this moment, is waited for; one that has renewed it is believed after all.
     """
     tx.run("tree_change")  # whoever takes the database at the same moment waits here, and then finds this one's row
-    believed = [row for row in tx.run("owners") if Owner(*row).lease_until > Owner(*row).now]
-    if believed:
-        raise _in_use(location, believed)
+    _refuse_believed(tx, location)
     tx.run("lock_living")
     tx.run("end_hosts")
     if renewed := tx.run("owners"):

@@ -3,7 +3,9 @@
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
+import psycopg
 import pytest
 
 from ikigai_actors.clock import SystemClock
@@ -12,7 +14,9 @@ from ikigai_actors.errors import Fenced, IkigaiError, StoreInUse, StoreUnavailab
 from ikigai_actors.host import Host
 from ikigai_actors.journal import Journal
 from ikigai_actors.mailbox import Send
-from ikigai_actors.store import Transaction, open_store
+from ikigai_actors.store import Row, Transaction, open_store
+from ikigai_actors.store.postgres_errors import PostgresErrors
+from ikigai_actors.store.postgres_transaction import PostgresTransaction
 from ikigai_actors.testing import ManualClock
 from ikigai_actors.verdicts import Committed
 from tests.conftest import NewDatabase
@@ -92,6 +96,46 @@ def wait_for(take: Hosts, url: str) -> Host:
 
     eventually(tried, "the end of the lease")
     return taken[0]
+
+
+class Stalling(list[Row]):
+    """Rows of which the last comes late."""
+
+    def __init__(self, *rows: Row) -> None:
+        super().__init__(rows)
+        self.reached, self.release = threading.Event(), threading.Event()
+
+    def __iter__(self) -> Iterator[Row]:
+        yield from self[:-1]
+        self.reached.set()
+        assert self.release.wait(DEADLINE)
+        yield self[-1]
+
+
+def test_a_host_that_stands_still_within_a_commit_is_taken_over(new_postgres: NewDatabase, take: Hosts) -> None:
+    """As a process that is stopped within a COPY: to the server such a transaction is not idle, and never times out."""
+    url = new_postgres()
+    stopped = take(url, lease=4 * SHORT)  # what follows begins while it lasts
+    with closing(open_store(url)) as store:
+        plant(store, stopped.id)
+    rows = Stalling(("a", 1, "user", "text", None, 1), ("a", 2, "user", "text", None, 1))
+
+    def stand_still() -> None:
+        with psycopg.connect(url) as connection:
+            transaction = PostgresTransaction(connection, PostgresErrors(url))
+            transaction.run("tree_change")
+            transaction.run("lock_living")
+            transaction._append("messages", rows)
+
+    with ThreadPoolExecutor() as threads:
+        writing = threads.submit(stand_still)
+        assert rows.reached.wait(DEADLINE)
+        try:
+            assert threads.submit(wait_for, take, url).result(DEADLINE / 3).id != stopped.id
+        finally:
+            rows.release.set()
+        with pytest.raises(psycopg.OperationalError):
+            writing.result(DEADLINE)
 
 
 def test_a_lease_that_is_kept_is_renewed_again_and_again(new_postgres: NewDatabase, take: Hosts) -> None:

@@ -41,7 +41,7 @@ from tests.soak.report import Report
 from tests.soak.stage import Stage
 from tests.soak.worker import FAILED
 
-KINDS = {"sqlite": {KILL, END, FREEZE, FILL}, "postgres": {KILL, END, CUT, RESTART}}
+KINDS = {"sqlite": {KILL, END, FREEZE, FILL}, "postgres": {KILL, END, FREEZE, CUT, RESTART}}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -40,6 +40,12 @@ class Transaction(Protocol):
         statements.
         """
 
+    def end_stalled(self, before: int) -> None:
+        """End transactions of others that have locked agents, began before this moment (in milliseconds since 1970),
+        and now stand still: their process was stopped, or its machine is gone. Where the file lock of a dead owner is
+        free, there are none.
+        """
+
     def notify(self, *, by_host: bool = False) -> None:
         """Wake the other processes at this database when this is committed; at most once per transaction. What a host
         commits wakes only those who follow hosts: see `Store.watch`.

@@ -25,6 +25,15 @@ Milliseconds; and one for each row that it has to think about, when they are so 
 _COPY = {name: f"COPY {name} ({', '.join(columns)}) FROM STDIN (FORMAT BINARY)" for name, columns in COLUMNS.items()}
 
 
+_END_STALLED = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
+      AND wait_event = 'ClientRead' AND xact_start < to_timestamp({before} / 1000.0)
+      AND pid IN (SELECT pid FROM pg_locks WHERE relation IN ('agents'::regclass, 'tree'::regclass)
+                  AND mode IN ('RowShareLock', 'RowExclusiveLock'))
+"""
+
+
 class PostgresTransaction(BaseTransaction):
     """One transaction on a connection."""
 
@@ -56,6 +65,12 @@ class PostgresTransaction(BaseTransaction):
         statement = for_postgres(query)
         with self._connection.cursor() as cursor:
             cursor.executemany(statement.sql.encode(), [as_arrays(statement, one) for one in parameters])
+
+    def end_stalled(self, before: int) -> None:
+        """See `Transaction.end_stalled`. To the server a COPY that waits for its client is no idle transaction, and no
+        time-out of PostgreSQL before 17 ends it.
+        """
+        self.execute(_END_STALLED.format(before=int(before)))
 
     def _notify(self, by_host: bool) -> None:
         self._connection.execute(f"NOTIFY {HOSTS if by_host else CLIENTS}".encode())

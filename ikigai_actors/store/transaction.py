@@ -73,6 +73,9 @@ class BaseTransaction(ABC):
         """See `Transaction.append`."""
         self._appended.setdefault(table, []).extend(rows)
 
+    def end_stalled(self, before: int) -> None:  # noqa: B027 - nothing to do where the file lock is free
+        """See `Transaction.end_stalled`."""
+
     def notify(self, *, by_host: bool = False) -> None:
         """See `Transaction.notify`."""
         self._guard(self._notify, by_host)

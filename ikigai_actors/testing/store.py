@@ -134,6 +134,10 @@ class Observed:
         self.changes.extend(Written(table, tuple(row)) for row in rows)
         self._inner.append(rows, table)
 
+    def end_stalled(self, before: int) -> None:
+        """See `Transaction.end_stalled`."""
+        self._inner.end_stalled(before)
+
     def notify(self, *, by_host: bool = False) -> None:
         """See `Transaction.notify`."""
         self._inner.notify(by_host=by_host)

@@ -31,10 +31,7 @@ KILL, END, FREEZE, CUT, RESTART, FILL, DROWN = (
 def disturbances(place: Place, slow: bool) -> Mapping[str, Disturbance]:
     """What can be done to a worker on this database, by name; ``slow``: what takes long as well."""
     known: dict[str, Disturbance] = {KILL: kill, END: end}
-    if place.kind == "sqlite":
-        known[FREEZE] = freeze_refusing
-    elif slow:  # the one that takes over may wait for minutes
-        known[FREEZE] = freeze_taking_over
+    known[FREEZE] = freeze_refusing if place.kind == "sqlite" else freeze_taking_over
     if place.cut is not None:
         known[CUT] = cut
     if place.restart is not None:
