@@ -20,6 +20,7 @@ The form in which a reply is stored has its home here too: `reply_message_data` 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
+from math import isfinite
 from typing import Any
 
 from ikigai_actors.errors import ProviderError, TurnInterrupted
@@ -45,6 +46,7 @@ _THINKING = frozenset({"thinking", "redacted_thinking"})
 _CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _NAME_LENGTH = 128
+_HALVES = re.compile("[\ud800-\udfff]")
 
 
 def assemble(
@@ -94,22 +96,40 @@ def reply_message_data(reply: Reply, model: str) -> dict[str, Any]:
         reply: The reply.
         model: Who was asked for it, as ``provider:model``: what `assemble` compares before it resends thinking.
 
+    Blocks and calls are kept as they came, but for what no request can carry: halves of characters become U+FFFD, and
+    numbers that JSON has not None. A thought that is changed by that is left out, since its signature is not its own.
+
     Returns:
         The message's data: ``model``, ``stop_reason`` and, when there are any, ``blocks`` (else ``tool_calls``),
         ``usage`` and ``made_by`` (the model's name as the provider reported it).
     """
     data: dict[str, Any] = {"model": model, "stop_reason": reply.stop_reason}
     if reply.blocks:
-        data["blocks"] = [dict(block) for block in reply.blocks]
+        sendable = ((block, _sendable(dict(block))) for block in reply.blocks)
+        data["blocks"] = [sent for block, sent in sendable if sent == block or block.get("type") not in _THINKING]
     elif reply.tool_calls:
         data["tool_calls"] = [
-            {"id": call.id, "name": call.name, "input": dict(call.input)} for call in reply.tool_calls
+            _sendable({"id": call.id, "name": call.name, "input": dict(call.input)}) for call in reply.tool_calls
         ]
     if reply.usage is not None:
         data["usage"] = asdict(reply.usage)
     if reply.model:
         data["made_by"] = reply.model
     return data
+
+
+def _sendable(value: Any) -> Any:
+    """A value of a reply as a request can carry it."""
+    match value:
+        case str():
+            return value if value.isascii() else _HALVES.sub("\ufffd", value)
+        case float():
+            return value if isfinite(value) else None
+        case Mapping():
+            return {_sendable(key): _sendable(part) for key, part in value.items()}
+        case list() | tuple():
+            return [_sendable(part) for part in value]
+    return value
 
 
 def reply_of(message: Message) -> Reply:

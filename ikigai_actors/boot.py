@@ -1,9 +1,9 @@
 """Boot: which agents come back, and which cannot. Linear in living agents; no log is read.
 
 An agent whose own rows are wrong is marked dead with the reason, and the others go on: a parent that is missing, a fork
-point past its parent's head, an open turn that no message began. What only the log itself can tell (a hole, a body that
-does not parse) is found when the log is first read, with the same end. Agent 0 with wrong rows is an error, since
-everybody descends from it.
+point past its parent's head, an open turn that no message began, a word or a type of value that no column has. What
+only the log itself can tell (a hole, a body that does not parse) is found when the log is first read, with the same
+end. Agent 0 with wrong rows is an error, since everybody descends from it.
 """
 
 import contextlib
@@ -82,9 +82,12 @@ def survey(store: Store) -> tuple[list[Survivor], list[Casualty]]:
     heads = {row[0]: row[4] if row[6] is None else row[6] for row in rows}
     for row in rows:
         uuid, name, epoch, turn, _, parent, _, dead_parents_head, status, ending, restart = row
-        reason = _wrong(row, heads.get(parent, dead_parents_head))
-        if reason is None:
+        try:
+            reason = _wrong(row, heads.get(parent, dead_parents_head))
             standing = Standing(_STATUS[status], ending or "", restart == "permanent")
+        except (KeyError, TypeError) as error:
+            reason = f"its rows hold what no program of ours wrote ({error})"
+        if reason is None:
             survivors.append(Survivor(uuid, name, epoch, heads[uuid], turn, standing))
         elif parent is None:
             raise HistoryError(f"Agent 0 ({uuid}) cannot come back: {reason}. {AGENT_0_REMEDY}")

@@ -165,7 +165,8 @@ class Bury:
         """See `Unit.write`."""
         family = household(tx, self.uuid)
         victim = family[self.uuid]
-        told = outcome_of(Status(victim.status), Signal.KILL, protected=victim.parent is None)
+        is_root = victim.parent is None or victim.member.supervisor is None  # in damaged rows only one may be so
+        told = outcome_of(Status(victim.status), Signal.KILL, protected=is_root)
         if isinstance(told, Refused):
             raise refusal_of(victim, told.refusal)
         if victim.owner != self.host:

@@ -1,5 +1,6 @@
 """Fsck: whether a database keeps what every program of ours relies on. Reads only, all of it in one snapshot.
 
+    type               every value is of the type that its column has in ``schema.sql``; else nothing more is judged
     agent-0            one agent has no parent; it lives, and its fork point is 0
     parent             every parent exists
     lineage            no agent descends from itself
@@ -50,6 +51,7 @@ from ikigai_actors.logcheck import LogCheck
 from ikigai_actors.mailcheck import check_documents, check_mail
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.store.migrations import misfits
 from ikigai_actors.violations import Invariant, Violation
 from supervisors.orphans import OrphanPolicy
 
@@ -85,6 +87,8 @@ def inspect(store: Store, batch: int = BATCH) -> Report:
 
 
 def _inspect(tx: Transaction, batch: int) -> Report:
+    if found := [Violation(Invariant.TYPE, None, f"values of another type in column {each}") for each in misfits(tx)]:
+        return Report(0, 0, found)
     records = {record.uuid: record for record in registry.every(tx)}
     hosts = [HostRow._make(row) for row in tx.run("hosts")]
     circles, rooted = climb({record.uuid: record.parent_uuid for record in records.values()})

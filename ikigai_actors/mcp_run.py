@@ -79,7 +79,8 @@ class Run:
             on_end: called when nothing is left of it, before anybody else can know.
         """
         self._name, self._start_timeout, self._on_end = name, start_timeout, on_end
-        self._parameters = StdioServerParameters(command="/bin/sh", args=["-c", _BECOME, "sh", *command], env=dict(env))
+        run = StdioServerParameters(command="/bin/sh", args=["-c", _BECOME, "sh", *command], env=dict(env))
+        self._parameters = run.model_copy(update={"encoding_error_handler": "replace"})  # or it goes deaf
         self._stderr = _Stderr(name)
         self._client: Client | None = None
         self._listed: asyncio.Future[list[Listed]] = asyncio.get_running_loop().create_future()

@@ -7,6 +7,7 @@ from enum import StrEnum
 class Invariant(StrEnum):
     """What must hold, by name; fsck.py says what each means."""
 
+    TYPE = "type"
     AGENT_0 = "agent-0"
     PARENT = "parent"
     LINEAGE = "lineage"

@@ -176,6 +176,7 @@ class Bent:
         self._inner, self._table, self._bend = inner, table, bend
         self.run = inner.run
         self.tables, self.columns, self.execute = inner.tables, inner.columns, inner.execute
+        self.misfits = inner.misfits
         self.TUNING = BaseTransaction.TUNING
 
     def scan(self, table: str, columns: Sequence[str]) -> Iterator[list[Row]]:

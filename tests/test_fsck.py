@@ -159,7 +159,7 @@ def test_each_violation_is_found_and_is_the_only_one_reported(
 
 
 def test_every_invariant_is_tested_and_stands_in_the_manual() -> None:
-    assert {invariant for invariant, _, _ in CASES} == set(Invariant)
+    assert {invariant for invariant, _, _ in CASES} == set(Invariant) - {Invariant.TYPE}  # that: test_bad_input.py
     table = [line.split()[0] for line in (fsck.__doc__ or "").splitlines() if line.startswith("    ")]
     assert table == list(Invariant)
 

@@ -211,7 +211,9 @@ def test_what_an_editor_left_unchanged_is_not_written_and_what_came_too_late_is_
     monkeypatch.setenv("VISUAL", editor(tmp_path, faster))
     with Program.at_terminal("--database", file) as shell:
         shell.say("/doc write plan.md")
-        kept = shell.expect(r"error: Expected document 'plan.md' at version 0; .* Your text is kept in (\S+\.md)\.")[1]
+        kept = shell.expect(r"error: Expected document 'plan.md' at version 0; .* Your text is kept in\s+(\S+\.md)\.")[
+            1
+        ]
         shell.say("/doc show plan.md")
         shell.expect("faster")
     assert Path(kept).read_text(encoding="utf-8") == "an hour of work"

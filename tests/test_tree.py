@@ -5,7 +5,8 @@ import base64
 import pytest
 
 from ikigai_actors.registry import AgentRecord
-from ikigai_actors.shell.tree import DEEPEST, Line, pad, summary, tree_lines, width
+from ikigai_actors.shell.margin import width
+from ikigai_actors.shell.tree import DEEPEST, Line, pad, summary, tree_lines
 
 
 def agent(

@@ -13,8 +13,10 @@ The package ``anthropic`` is imported at the first request, on a thread: it take
 import asyncio
 import json
 import re
+import reprlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, ToolCall, Usage
@@ -49,6 +51,16 @@ _CUT = "The connection broke in the middle of the reply: prompt again."
 _OVERLOADED = "The service is overloaded or failing: wait, then prompt again"
 _BY_TYPE = {"rate_limit_error": 429, "authentication_error": 401, "permission_error": 403, "invalid_request_error": 400}
 
+
+_FIELDS: Mapping[str, Mapping[str, type]] = {
+    "text": {"text": str},
+    "thinking": {"thinking": str, "signature": str},
+    "redacted_thinking": {"data": str},
+    "tool_use": {"id": str, "name": str, "input": dict},
+}
+"""What blocks of the types that we know must hold."""
+
+T = TypeVar("T")
 
 AT_ONCE = 8
 """Requests that are made up in one turn of the event loop."""
@@ -211,9 +223,9 @@ async def _drain(stream: "AsyncMessageStream[Any]", on_delta: OnDelta) -> bool:
             case "message_start":
                 began = True
             case "text":
-                on_delta(Delta(event.text))
+                on_delta(Delta(_of_type(str, event.text, "delta")))
             case "thinking":
-                on_delta(Delta(event.thinking, "thinking"))
+                on_delta(Delta(_of_type(str, event.thinking, "delta"), "thinking"))
     return began
 
 
@@ -227,7 +239,7 @@ async def _next_event(stream: "AsyncMessageStream[Any]") -> Any:
         return await anext(stream, None)
     except json.JSONDecodeError as error:
         raise _MalformedStreamError(f"broken JSON in the stream: {error}") from error
-    except (ValueError, TypeError, LookupError, AttributeError, RuntimeError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, RuntimeError, UserWarning) as error:
         raise _MalformedStreamError(f"a broken event in the stream: {error!r}") from error
 
 
@@ -235,8 +247,8 @@ def _reply(message: "ModelMessage", partial: str, max_tokens: int) -> Reply:
     """The reply of a finished message; raises `ProviderError` when it is not whole."""
     if message.stop_reason is None:
         raise ProviderError(_CUT, partial)
-    blocks = tuple(block.to_dict() for block in message.content)
-    uses = [cast("dict[str, Any]", block) for block in blocks if block["type"] == "tool_use"]
+    blocks = _blocks(message)
+    uses = [block for block in blocks if block["type"] == "tool_use"]
     if uses and blocks[-1]["type"] == "tool_use" and message.stop_reason != "tool_use":
         # The client completes half an input: "rm -rf /tmp/x" may have become "rm -rf /". Such a call must not run.
         raise ProviderError(
@@ -247,21 +259,36 @@ def _reply(message: "ModelMessage", partial: str, max_tokens: int) -> Reply:
     return Reply(
         text="".join(str(block.get("text", "")) for block in blocks if block["type"] == "text"),
         tool_calls=tuple(ToolCall(use["name"], use["input"], use["id"]) for use in uses),
-        stop_reason=message.stop_reason,
+        stop_reason=_of_type(str, message.stop_reason, "stop_reason"),
         usage=_usage(message),
         blocks=blocks,
-        model=message.model,
+        model=_of_type(str, message.model, "model"),
     )
+
+
+def _blocks(message: "ModelMessage") -> tuple[dict[str, Any], ...]:
+    """A message's blocks. What will be sent again must be what the API takes, or it would refuse all that follows."""
+    try:
+        blocks = tuple(block.to_dict(warnings=False) for block in message.content)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise _MalformedStreamError(f"a broken block in the stream: {error!r}") from error
+    for block in blocks:
+        kind = _of_type(str, block.get("type"), "type of a block")
+        for name, expected in _FIELDS.get(kind, {}).items():
+            _of_type(expected, block.get(name), f"{name} of a block of type {kind}")
+    return blocks
+
+
+def _of_type(expected: type[T], value: object, what: str) -> T:
+    """The value; raises `_MalformedStreamError` when it is of another type."""
+    if not isinstance(value, expected) or isinstance(value, bool):
+        raise _MalformedStreamError(f"the {what} is {reprlib.repr(value)}")
+    return value
 
 
 def _usage(message: "ModelMessage") -> Usage:
-    usage = message.usage
-    return Usage(
-        input_tokens=usage.input_tokens or 0,
-        output_tokens=usage.output_tokens or 0,
-        cache_creation_input_tokens=usage.cache_creation_input_tokens or 0,
-        cache_read_input_tokens=usage.cache_read_input_tokens or 0,
-    )
+    counts = {field.name: getattr(message.usage, field.name, None) or 0 for field in fields(Usage)}
+    return Usage(**{name: _of_type(int, count, name) for name, count in counts.items()})
 
 
 def _explanation(error: Exception) -> str:

@@ -28,7 +28,10 @@ ours is one line on standard error and exit status 1.
 import contextlib
 import logging
 import os
+import shutil
 import sys
+import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
@@ -38,7 +41,7 @@ from ikigai_actors.errors import BadInput, IkigaiError, StoreInUse
 from ikigai_actors.shell import beside
 from ikigai_actors.shell.document_tool import doc
 from ikigai_actors.shell.options import Options, attached_notices
-from ikigai_actors.shell.screen import one_line
+from ikigai_actors.shell.screen import HarmlessFormatter, harmless, one_line
 
 if TYPE_CHECKING:
     from ikigai_actors.attached import AttachedSystem
@@ -49,7 +52,29 @@ if TYPE_CHECKING:
 NO_KEY = "No ANTHROPIC_API_KEY is set: the offline stand-in answers, from what each agent remembers."
 
 
-@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+class CommandLine(click.Group):
+    """The group ``ikigai``. What its errors quote of the arguments is made harmless."""
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """See `click.Command.make_context`."""
+        with _quoting():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """See `click.Command.invoke`."""
+        with _quoting():
+            return super().invoke(ctx)
+
+
+@contextlib.contextmanager
+def _quoting() -> Iterator[None]:
+    try:
+        yield
+    except click.UsageError as error:
+        raise click.UsageError(harmless(error.format_message()), error.ctx) from error
+
+
+@click.group(cls=CommandLine, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="ikigai-actors", message="ikigai %(version)s")
 @click.option("--database", metavar="PLACE", help="A file, or postgresql://user@host/name.  [$IKIGAI_DATABASE_URL]")
 @click.option("--provider", metavar="NAME", help="Who answers by default: anthropic or offline.")
@@ -113,14 +138,21 @@ def main() -> NoReturn:
         with contextlib.suppress(AttributeError, OSError):  # closed, or replaced by something simpler
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # what else it is: suppressed
     _log_in_lines()
+    sys.exit(run())
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Do what the arguments say, those of this process when None; return the exit status."""
     try:
-        cli.main(prog_name="ikigai")
+        cli.main(arguments, prog_name="ikigai")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
     except IkigaiError as error:
         click.echo(f"ikigai: {one_line(str(error))}", err=True)
     except OSError as error:  # of the library's none gets here: the output cannot be written
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the interpreter would try again, and complain
         click.echo(f"ikigai: the output cannot be written: {error.strerror}", err=True)
-    sys.exit(1)
+    return 1
 
 
 def _shell(options: Options) -> int:
@@ -203,7 +235,7 @@ def _line_mode(system: "System", options: Options, interactive: bool, notices: l
     from ikigai_actors.shell.screen import Screen
     from ikigai_actors.shell.session import Shell
 
-    interrupts, screen = Interrupts().install(), Screen()
+    interrupts, screen = Interrupts().install(), Screen(_columns if interactive else None)
     keyboard = _keyboard(interactive, lambda line: completions(shell.current, line), screen.styled)
     shell = Shell(system, keyboard, screen, interrupts, options.follow)
     if keyboard.interactive:
@@ -212,6 +244,10 @@ def _line_mode(system: "System", options: Options, interactive: bool, notices: l
     for notice in notices:
         screen.notice(notice)
     return LineMode(shell).run()
+
+
+def _columns() -> int:
+    return shutil.get_terminal_size().columns
 
 
 def _keyboard(interactive: bool, complete: "Complete", styled: bool) -> "Keyboard":
@@ -242,7 +278,8 @@ def _log_in_lines() -> None:
     is no news beside its results.
     """
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("ikigai: %(message)s"))
+    handler.setFormatter(HarmlessFormatter("ikigai: %(message)s"))
     handler.setLevel(logging.WARNING)
     logging.getLogger("ikigai_actors").addHandler(handler)
     logging.getLogger("mcp").addHandler(logging.NullHandler())
+    warnings.filterwarnings("ignore", "Pydantic serializer warnings")  # of anthropic's client, on a broken event

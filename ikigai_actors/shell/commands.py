@@ -251,7 +251,7 @@ def tools(shell: Desk, name: str | None) -> None:
     elif name not in offered:
         shell.screen.error(f"There is no tool {name!r}. /tools lists them.")
     else:
-        shell.screen.line(str(offered[name].get("description", "")))
+        shell.screen.block(str(offered[name].get("description", "")))
         shell.screen.line(json.dumps(offered[name]["input_schema"], indent=2, ensure_ascii=False))
 
 
@@ -273,12 +273,12 @@ def show_help(ctx: click.Context, command: str | None) -> None:
     shell: Desk = ctx.obj
     assert ctx.parent is not None  # it runs within the group
     if command is None:
-        shell.screen.line(_overview(ctx.parent))
+        shell.screen.block(_overview(ctx.parent))
         return
     name, found, _ = commands.resolve_command(ctx.parent, ["/" + command.removeprefix("/")])
     assert found is not None  # resolve_command raises otherwise
     with click.Context(found, info_name=name, parent=ctx.parent) as context:
-        shell.screen.line(found.get_help(context))
+        shell.screen.block(found.get_help(context))
 
 
 @commands.command("/exit")
@@ -290,6 +290,27 @@ def leave(shell: Desk) -> None:
 
 for command in (*approval_commands.COMMANDS, *life_commands.COMMANDS):
     commands.add_command(command)
+
+
+def _print_help(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        ctx.obj.screen.block(ctx.get_help())
+        ctx.exit()
+
+
+def _print_help_at_the_desk(group: click.Group) -> None:
+    """Let ``--help`` print where commands print: click's own goes to standard output, which no application shows."""
+    told = "Show this message and exit."
+    for command in group.commands.values():
+        command.add_help_option = False
+        command.params.append(
+            click.Option(["--help"], is_flag=True, is_eager=True, expose_value=False, callback=_print_help, help=told)
+        )
+        if isinstance(command, click.Group):
+            _print_help_at_the_desk(command)
+
+
+_print_help_at_the_desk(commands)
 
 
 def _children(shell: Desk, uuid: str) -> list[AgentRecord]:

@@ -22,6 +22,9 @@ class Printer(Protocol):
     def line(self, text: str = "", *, bold: bool = False, dim: bool = False) -> None:
         """Print a line of its own, or several."""
 
+    def block(self, text: str) -> None:
+        """Print a text that somebody else may have written."""
+
     def error(self, text: str) -> None:
         """Print why something could not be done."""
 

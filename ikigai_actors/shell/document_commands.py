@@ -39,7 +39,7 @@ def list_documents(shell: Desk, prefix: str) -> None:
 @click.pass_obj
 def show(shell: Desk, path: str, version: int | None) -> None:
     """Show a document."""
-    shell.screen.line(shell.system.documents.read(path, version).body)
+    shell.screen.block(shell.system.documents.read(path, version).body)
 
 
 @doc.command("write")
@@ -88,7 +88,7 @@ def log(shell: Desk, path: str) -> None:
 def _list(shell: Desk, prefix: str) -> None:
     documents = shell.system.documents.list(prefix)
     for latest in documents:
-        shell.screen.line(f"{latest.path}  {_told(shell, latest)}")
+        shell.screen.block(f"{latest.path}  {_told(shell, latest)}")
     if not documents:
         shell.screen.line("No documents.")
 

@@ -17,7 +17,7 @@ from ikigai_actors.shell import screen
 from ikigai_actors.shell.tree import Line, drawn, tree_lines
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.location import locate
-from ikigai_actors.store.migrations import require_schema
+from ikigai_actors.store.migrations import check_types, require_schema
 
 
 class Registry(NamedTuple):
@@ -47,7 +47,13 @@ def existing(database: str | None) -> Iterator[Store]:
         StoreError, BadInput: see `open_store`.
     """
     place = locate(database)
-    if place.path is not None and not place.path.exists():
+    try:
+        missing = place.path is not None and not place.path.exists()
+    except OSError as error:  # a directory that may not be entered, a name that is too long
+        raise StoreUnusable(
+            f"Database {place.shown} cannot be looked at: {error.strerror}. Name another with --database."
+        ) from error
+    if missing:
         raise StoreUnusable(
             f"There is no database {place.shown}. Run ikigai to begin one, or name another with --database."
         )
@@ -62,6 +68,7 @@ def existing(database: str | None) -> Iterator[Store]:
 def read(database: str | None) -> Registry:
     """Read the registry of a database. Raises what `existing` does."""
     with existing(database) as store:
+        check_types(store)
         records, counts, host = store.read(lambda tx: (registry.every(tx), tx.run("counts"), owner(tx)))
     return Registry(records, dict(counts), host is not None)
 

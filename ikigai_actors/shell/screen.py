@@ -2,6 +2,7 @@
 
     screen.line("forked from dba", dim=True)    a line of its own
     screen.stream("Hel"), screen.stream("lo")   pieces of an answer
+    screen.block(document.body)                 a text that somebody else has written
     screen.fresh()                              ends the line in progress, if any
     screen.notice("No key is set.")             what nobody asked for, on standard error
 
@@ -9,21 +10,28 @@ What answers a line of input goes to standard output: answers, what commands tel
 and dim are used on a terminal only, and not when ``NO_COLOR`` is set.
 
 Text of models and people may hold control characters, which could move the cursor or paint a prompt. They are printed
-as ``\x1b``: C0 (but newline and tab), DEL, C1, and the signs that turn the direction of writing.
+as ``\x1b``: C0 (but newline and tab), DEL, C1, the signs that turn the direction of writing or separate lines, and
+halves of characters, which no terminal takes. At a terminal such text never begins a line at the left edge, so it
+cannot be taken for a prompt either (margin.py). To a pipe it is printed as it is.
 """
 
 import json
+import logging
 import os
 import sys
+from collections.abc import Callable
 from typing import IO, Any
 
 import click
 
+from ikigai_actors.shell.margin import Margin
+
 _CONTROLS = [
     *(code for code in range(0x20) if chr(code) not in "\n\t"),
     *range(0x7F, 0xA0),
-    *range(0x202A, 0x202F),  # embeddings and overrides of direction
+    *range(0x2028, 0x202F),  # separators of lines and paragraphs; embeddings and overrides of direction
     *range(0x2066, 0x206A),  # isolates
+    *range(0xD800, 0xE000),  # lone surrogates
 ]
 _ESCAPES = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in _CONTROLS}
 
@@ -46,40 +54,58 @@ def as_json(value: Any, indent: int | None = None) -> str:
     return json.dumps(value, indent=indent, ensure_ascii=False).translate(_JSON_ESCAPES)
 
 
+class HarmlessFormatter(logging.Formatter):
+    """Text of models and people, which a log may quote, moves no cursor and begins no line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See `logging.Formatter.format`."""
+        return harmless(super().format(record)).replace("\n", "\n  ")
+
+
 class Screen:
     """Standard output and standard error, as the shell uses them."""
 
-    def __init__(self) -> None:
+    def __init__(self, columns: Callable[[], int] | None = None) -> None:
+        """Print; ``columns`` tells how wide the terminal is at which a person is, None that nobody is there."""
+        self._margin = None if columns is None else Margin(columns)
         self.styled = _styled(sys.stdout)
         """Whether bold and dim are used."""
         self._notices_styled = _styled(sys.stderr)
         self._open = False
 
     def line(self, text: str = "", *, bold: bool = False, dim: bool = False) -> None:
-        """Print a line of its own."""
+        """Print a line of its own, or several; the first begins with the program's words."""
         self.fresh()
-        self._print(_style(harmless(text), bold, dim) + "\n")
+        self._print(_style(self._set_off(text, own=True), bold, dim) + self._set_off("\n"))
+
+    def block(self, text: str) -> None:
+        """Print a text of its own, of any number of lines, that somebody else may have written."""
+        self.fresh()
+        self._print(self._set_off(f"{text}\n"))
 
     def error(self, text: str) -> None:
         """Print why a line of input could not be done."""
-        self.line(f"error: {text}")
+        self.line(f"error: {one_line(text)}")
 
     def stream(self, text: str) -> None:
         """Print a piece of an answer."""
         if text:
-            self._print(harmless(text))
+            self._print(self._set_off(text))
             self._open = not text.endswith("\n")
 
     def fresh(self) -> None:
         """End the line in progress, if there is one."""
         if self._open:
             self._open = False
-            self._print("\n")
+            self._print(self._set_off("\n"))
 
     def notice(self, text: str) -> None:
         """Print what nobody asked for."""
         self.fresh()
         click.echo(_style(harmless(text), dim=True), err=True, color=self._notices_styled)
+
+    def _set_off(self, text: str, own: bool = False) -> str:
+        return harmless(text) if self._margin is None else self._margin.put(harmless(text), own)
 
     def _print(self, text: str) -> None:
         click.echo(text, nl=False, color=self.styled)

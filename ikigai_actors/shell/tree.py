@@ -15,9 +15,9 @@ agent's fork point, ``own`` what it wrote itself, of any kind; so no log is read
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
-from unicodedata import combining, east_asian_width
 
 from ikigai_actors.registry import AgentRecord, in_order, short_uuids
+from ikigai_actors.shell.margin import width
 
 DEEPEST = 20
 """Levels that are drawn; what is deeper stands at the last one with its depth as a number."""
@@ -140,11 +140,6 @@ def _branch(indent: str, depth: int, last: bool) -> tuple[str, str]:
 
 def _name(record: AgentRecord) -> str:
     return f" {record.name}" if record.name else ""
-
-
-def width(text: str) -> int:
-    """Columns that a text takes on a terminal."""
-    return sum(0 if combining(sign) else 2 if east_asian_width(sign) in "WF" else 1 for sign in text)
 
 
 def pad(text: str, columns: int) -> str:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from ikigai_actors.errors import BadInput, StoreUnusable
+from ikigai_actors.messages import check_text
 
 MEMORY = ":memory:"
 KNOWN = "a path, sqlite:///path, sqlite:///:memory: or postgresql://user@host/name"
@@ -25,7 +26,8 @@ KNOWN = "a path, sqlite:///path, sqlite:///:memory: or postgresql://user@host/na
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _CONNINFO = re.compile(r"\s*(host|hostaddr|port|dbname|user|password|service)\s*=")
 _SECRET_SETTING = re.compile(r"(?<=[?&])(password|sslpassword)=([^&]*)", re.IGNORECASE)
-_SECRET_USERINFO = re.compile(r"(://[^:/@]*):(.+)@")
+_SECRET_USERINFO = re.compile(r"(://[^:/@]*):(.+)@", re.DOTALL)
+_NEARLY_URL = re.compile(r"\s*(postgres(ql)?|sqlite):", re.IGNORECASE)
 
 
 class Location(NamedTuple):
@@ -97,6 +99,8 @@ def _plain(database: str) -> Location:
         return Location(MEMORY)
     if not database.strip() or "\0" in database:
         raise BadInput(f"Expected {KNOWN}, got {database!r}.")
+    if _NEARLY_URL.match(database):  # not shown: it may hold a password
+        raise BadInput(f"Expected {KNOWN}; what came begins like a URL, but has no :// after its scheme.")
     if _CONNINFO.match(database):
         raise BadInput("Settings like 'host=… dbname=…' are not understood; write postgresql://user@host/name.")
     return _file(Path(database))
@@ -111,6 +115,11 @@ def _sqlite(url: str) -> Location:
 
 def _postgres(url: str) -> Location:
     """Refuses what PostgreSQL's client would read in another way than it was meant, telling a password by accident."""
+    check_text(url, "database's URL")
+    try:
+        unquote(url, errors="strict")
+    except UnicodeDecodeError:
+        raise BadInput(f"In {mask(url)!r}, what is written with % is no UTF-8. Write each byte of it as %XX.") from None
     user, at, rest = url.partition("://")[2].partition("@")
     if "@" in rest or (at and re.search("[/?]", user)):
         raise BadInput(f"In {mask(url)!r}, write @ as %40, / as %2F and ? as %3F in names and passwords.")
@@ -120,7 +129,7 @@ def _postgres(url: str) -> Location:
 def _file(path: Path) -> Location:
     try:
         path = path.expanduser().resolve()
-    except (OSError, RuntimeError) as error:  # a loop of links; a user without home
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links; a user without home; no file's name
         raise BadInput(f"Expected {KNOWN}, got {str(path)!r}: {error}.") from error
     return Location(str(path), path=path)
 

@@ -8,7 +8,7 @@ it once.
 A database that is newer than this program is refused, and so is one with tables of somebody else's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -116,6 +116,9 @@ _STANDINGS = Migration(
 MIGRATIONS: tuple[Migration, ...] = (_MAIL_AND_SUPERVISION, _PROMPTS, _STANDINGS)
 """All steps since version `FIRST`, in order."""
 
+NEEDED = ("agents", "hosts", "restarts", "schema_version", "signals", "tree")
+"""The tables that every program reads as a whole when it begins."""
+
 _ATTEMPTS = 5
 
 
@@ -131,6 +134,9 @@ class SchemaTransaction(Protocol):
 
     def tables(self) -> set[str]:
         """The names of all tables that are there."""
+
+    def misfits(self, table: str) -> list[str]:
+        """The columns of a table in which something is of another type than ``schema.sql`` says."""
 
 
 def newest(migrations: Sequence[Migration] = MIGRATIONS) -> int:
@@ -151,11 +157,12 @@ def ensure_schema(store: Store) -> int:
 
     Two processes may do this at the same moment: one makes it, and the other finds it made.
 
-    Raises `StoreUnusable` when the database is newer than this program, or not ours.
+    Raises `StoreUnusable` when the database is newer than this program, not ours, or damaged (see `check_types`).
     """
     for attempt in range(_ATTEMPTS):
         version = schema_version(store)
         if version:
+            check_types(store)
             return _known(version, newest(), store.location)
         try:
             return store.write(lambda tx: create_schema(tx, store.location))
@@ -189,6 +196,23 @@ def require_schema(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -
         raise StoreUnusable(
             f"Database {store.location} has version {version}, this ikigai needs {needed}: start it first."
         )
+
+
+def check_types(store: Store) -> None:
+    """Raise `StoreUnusable` when what is needed of every agent at once holds values of wrong types: somebody has edited
+    the file. Logs, mail and documents are not looked at, since they may be long; fsck does.
+    """
+    if found := store.read(lambda tx: misfits(tx, NEEDED)):
+        raise StoreUnusable(
+            f"Database {store.location} is damaged: values of wrong types in {', '.join(found)}. Restore a copy."
+        )
+
+
+def misfits(transaction: Transaction, tables: Collection[str] = ()) -> list[str]:
+    """Every column in which something is of another type than ``schema.sql`` says, of these tables or all."""
+    schema = _schema(transaction)
+    there = schema.tables()
+    return [f"{table}.{name}" for table in sorted(there & set(tables or there)) for name in schema.misfits(table)]
 
 
 def migrate(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -> int:
@@ -227,9 +251,9 @@ def _version(transaction: Transaction, location: str) -> int:
         raise
     except StoreError as error:
         raise _foreign(location) from error
-    if not rows:
+    if not rows or not isinstance(rows[0][0], int):
         raise _foreign(location)
-    return int(rows[0][0])
+    return rows[0][0]
 
 
 def _foreign(location: str) -> StoreUnusable:

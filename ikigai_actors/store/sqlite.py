@@ -20,7 +20,7 @@ from typing import NoReturn, TypeVar
 from ikigai_actors.errors import StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Store, Transaction, Watch
 from ikigai_actors.store.location import MEMORY
-from ikigai_actors.store.sqlite_transaction import SQLiteTransaction, ours
+from ikigai_actors.store.sqlite_transaction import DRIVER_ERRORS, SQLiteTransaction, ours
 from ikigai_actors.store.watch import FileWatch, NoWatch
 
 T = TypeVar("T")
@@ -178,7 +178,7 @@ class SQLiteStore:
             writer.execute("PRAGMA synchronous = FULL")
             writer.execute("PRAGMA foreign_keys = ON")
             writer.execute(f"PRAGMA cache_size = -{CACHE}")
-        except sqlite3.Error as error:
+        except DRIVER_ERRORS as error:
             raise ours(error, self.location) from error
         self._reader = self._writer
         if self.path is not None:

@@ -9,8 +9,8 @@ from ikigai_actors.store.base import Row
 from ikigai_actors.store.queries import Statement, for_sqlite
 from ikigai_actors.store.transaction import COLUMNS, BaseTransaction, Cursor, Parameters
 
-DRIVER_ERRORS = (sqlite3.Error, sqlite3.Warning, UnicodeEncodeError, OverflowError)
-"""What a call of sqlite3 may raise; the last two are values that SQLite cannot hold."""
+DRIVER_ERRORS = (sqlite3.Error, sqlite3.Warning, UnicodeError, OverflowError)
+"""What a call of sqlite3 may raise; the last two are values that SQLite cannot hold, or bytes that are no text."""
 
 _APPEND = {
     table: f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
@@ -54,6 +54,15 @@ class SQLiteTransaction(BaseTransaction):
         """See `ours`."""
         return ours(error, self._location)
 
+    def misfits(self, table: str) -> list[str]:
+        """See `BaseTransaction.misfits`. SQLite keeps whatever it is given."""
+        columns = {row[1]: (row[2], row[3] or row[5]) for row in self.execute(f"PRAGMA table_info({table})")}
+        wrong = {
+            name: " AND ".join(f"typeof({name}) <> '{kind}'" for kind in _kinds(*columns[name])) for name in columns
+        }
+        [found] = self.execute(f"SELECT {', '.join(f'SUM({each})' for each in wrong.values())} FROM {table}")
+        return [name for name, count in zip(wrong, found, strict=True) if count]
+
     def _run(self, query: str, parameters: Parameters) -> list[Row]:
         statement = for_sqlite(query)
         return self._connection.execute(statement.sql, _lists_as_json(statement, parameters)).fetchall()
@@ -94,3 +103,9 @@ def _lists_as_json(statement: Statement, parameters: Parameters) -> Parameters:
         return parameters
     lists = {name: json.dumps(list(parameters[name])) for name in statement.lists if parameters.get(name) is not None}
     return {**parameters, **lists}
+
+
+def _kinds(declared: str, required: int) -> tuple[str, ...]:
+    """What ``typeof`` says of the values that a column of ``schema.sql`` takes; keys are required too."""
+    kind = "integer" if declared == "BIGINT" else "text"
+    return (kind,) if required else (kind, "null")

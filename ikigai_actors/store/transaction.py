@@ -105,6 +105,12 @@ class BaseTransaction(ABC):
         """Insert rows now. A row may refer to one that comes later in the same table."""
         self._guard(self._load, table, columns, batches)
 
+    def misfits(self, table: str) -> list[str]:
+        """The columns of a table in which something is of another type than ``schema.sql`` says; most databases refuse
+        that.
+        """
+        return []
+
     def flush(self) -> None:
         """Run what was deferred, then append; raises the error that ended the transaction before, if one did."""
         if self._failure is not None:

@@ -88,7 +88,16 @@ class Waits:
     """No answer at all, not even headers, until `MessagesServer.release`."""
 
 
-Answer = Says | Refuses | Waits
+@dataclass(frozen=True)
+class Sends:
+    """These bytes, whatever they are; then the connection is closed."""
+
+    data: bytes
+    status: int = 200
+    content_type: str = "text/event-stream"
+
+
+Answer = Says | Refuses | Waits | Sends
 """What a good request gets."""
 
 Model = Callable[[Mapping[str, Any]], Answer]
@@ -156,6 +165,8 @@ class MessagesServer:
             answer = Says.text("at last")
         if isinstance(answer, Refuses):
             return _error(answer)
+        if isinstance(answer, Sends):
+            return web.Response(body=answer.data, status=answer.status, headers={"content-type": answer.content_type})
         response = web.StreamResponse(headers={"content-type": "text/event-stream", "request-id": "req_1"})
         with contextlib.suppress(ConnectionResetError):  # the client is gone
             await self._stream(request, response, _message(body["model"], self._serve(body)), answer)
@@ -203,6 +214,11 @@ def _error(refusal: Refuses) -> web.Response:
     body = {"type": "error", "error": _fault(refusal.error_type, refusal.message), "request_id": "req_1"}
     headers = {"request-id": "req_1", **refusal.headers}
     return web.json_response(body, status=refusal.status, headers=headers)
+
+
+def events_of(reply: Says, model: str = "model") -> list[dict[str, Any]]:
+    """The events of a whole reply."""
+    return [*_opening(_message(model, Served(0, 0, 0)), reply), *_closing(reply)]
 
 
 def _encoded(event: Mapping[str, Any]) -> bytes:

@@ -298,7 +298,7 @@ class Application(App[int]):
             if line == "interrupt":
                 agent.ask.signal(Signal.INT)
             else:
-                AppDesk(self, agent, Toast(partial(self._post, self.notify))).do(line)
+                AppDesk(self, agent, Toast(partial(self._post, partial(self.notify, markup=False)))).do(line)
 
         self._clerk.do(do)
 

@@ -51,7 +51,7 @@ def lower(snapshot: Snapshot | None, database: str, provider: str, width: int, p
     own, everybody = _spent(snapshot.tokens, snapshot.cost), _spent(snapshot.all_tokens, snapshot.all_cost)
     left.append(f"tokens {own}, all {everybody}", "dim")
     rest = width - cell_len(left.plain) - cell_len(KEYS) - 2
-    provider = snapshot.attached or provider
+    provider, database = one_line(snapshot.attached or provider), one_line(database)
     who = f" · {provider} · " if provider else " · "
     told = who + database
     if cell_len(told) > rest:  # of a path the end tells most

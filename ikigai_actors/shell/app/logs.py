@@ -2,11 +2,21 @@
 
 import contextlib
 import logging
+import os
 from collections.abc import Callable, Iterator
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from ikigai_actors.shell.screen import one_line
+from ikigai_actors.shell.screen import HarmlessFormatter, one_line
+
+
+class OwnFile(RotatingFileHandler):
+    """A file that its user alone may read."""
+
+    def _open(self) -> TextIOWrapper:
+        os.close(os.open(self.baseFilename, os.O_CREAT | os.O_WRONLY, 0o600))
+        return super()._open()
 
 
 class Notices(logging.Handler):
@@ -29,8 +39,8 @@ def logged_to(path: Path, notice: Callable[[str], None]) -> Iterator[None]:
     before = logger.handlers[:]
     with contextlib.suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = RotatingFileHandler(path, maxBytes=1_000_000, backupCount=1, encoding="utf-8", delay=True)
-    file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    file = OwnFile(path, maxBytes=1_000_000, backupCount=1, encoding="utf-8", delay=True)
+    file.setFormatter(HarmlessFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logger.handlers[:] = [file, Notices(notice, path)]
     try:
         yield

@@ -15,6 +15,7 @@ from ikigai_actors.shell.app.page import Later
 from ikigai_actors.shell.app.pieces import tidy
 from ikigai_actors.shell.app.rows import Rows
 from ikigai_actors.shell.desk import named
+from ikigai_actors.shell.screen import harmless
 
 LATEST = 500
 """Mails that are listed."""
@@ -83,5 +84,5 @@ class MailScreen(Screen[None]):
 
     def _row(self, mail: Mail) -> Text:
         star = "*" if mail.read_at is None else " "
-        told = f"{star}{mail.id:>5}  {self._names.get(mail.sender, '?'):<16}  {preview(mail.body)}"
+        told = f"{star}{mail.id:>5}  {self._names.get(mail.sender, '?'):<16}  {harmless(preview(mail.body))}"
         return Text(told, "bold" if mail.read_at is None else "")

@@ -28,6 +28,7 @@ from ikigai_actors.shell.app.transcript import Transcript
 from ikigai_actors.shell.app.tree_panel import TreePanel
 from ikigai_actors.shell.completion import common, completions
 from ikigai_actors.shell.desk import called
+from ikigai_actors.shell.screen import harmless
 from ikigai_actors.state import BETWEEN_TURNS
 
 PAGES = 50
@@ -154,7 +155,7 @@ class MainScreen(Screen[None]):
         if (news := self._feed.take(self._current)) is not None:
             page.take(news)
         for notice in self._feed.notices():
-            page.transcript.tell(notice, Look.NOTE)
+            page.transcript.tell(tidy(notice), Look.NOTE)
         page.transcript.tick()
 
     def spin(self, doing: tuple[str, float] | None) -> None:
@@ -341,7 +342,7 @@ class MainScreen(Screen[None]):
             return
         longest = common(found)
         if len(longest) > len(text):
-            prompt.insert(longest[len(text) :])
+            prompt.insert(harmless(longest[len(text) :]))
         elif len(found) > 1:
             shown = "  ".join(option.strip() for option in found[:SHOWN_COMPLETIONS])
             more = f"  … {len(found)} in all" if len(found) > SHOWN_COMPLETIONS else ""

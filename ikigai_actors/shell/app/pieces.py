@@ -78,7 +78,7 @@ def add_result(pieces: list[Piece], message: Message) -> int:
         if piece.look is Look.CALL and piece.call == call and piece.result is None:
             pieces[index] = piece._replace(result=tidy(message.content), failed=failed)
             return index
-    name = str(message.data.get("name", "tool"))
+    name = one_line(str(message.data.get("name", "tool")))
     pieces.append(Piece(Look.CALL, name, message.id, tidy(message.content), call, failed))
     return len(pieces) - 1
 

@@ -4,7 +4,7 @@ thread. See `shell.desk.Printer`.
 
 from collections.abc import Callable
 
-from ikigai_actors.shell.app.pieces import Look
+from ikigai_actors.shell.app.pieces import Look, tidy
 
 
 class TranscriptPrinter:
@@ -16,6 +16,8 @@ class TranscriptPrinter:
     def line(self, text: str = "", *, bold: bool = False, dim: bool = False) -> None:
         """See `Printer.line`."""
         self._tell(self._uuid, text, Look.STRONG if bold else Look.NOTE if dim else Look.TOLD)
+
+    block = line
 
     def error(self, text: str) -> None:
         """See `Printer.error`."""
@@ -30,8 +32,10 @@ class Toast:
 
     def line(self, text: str = "", *, bold: bool = False, dim: bool = False) -> None:
         """See `Printer.line`."""
-        self._notify(text)
+        self._notify(tidy(text))
+
+    block = line
 
     def error(self, text: str) -> None:
         """See `Printer.error`."""
-        self._notify(text)
+        self._notify(tidy(text))

@@ -2,7 +2,7 @@
 
 Enter submits; Ctrl+J makes a new line. Up in the first line and Down in the last one go through what was submitted
 before. A large paste is set aside as one token, ``[pasted 1.0 MB]``, and submitted whole: the widget would hold the
-keyboard for seconds with it.
+keyboard for seconds with it. Control characters of a paste are spelled out: the widget would send them to the terminal.
 """
 
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 from ikigai_actors.shell.app.recall import Recall
+from ikigai_actors.shell.screen import harmless
 
 LARGE = 10_000
 """Characters from which on a paste is set aside."""
@@ -64,8 +65,8 @@ class Prompt(TextArea):
         return self.get_text_range((0, 0), self.cursor_location)
 
     def become(self, text: str) -> None:
-        """Show another text, the cursor behind it."""
-        self.text = text
+        """Show another text, made harmless, the cursor behind it."""
+        self.text = harmless(text)
         self.move_cursor(self.document.end)
 
     async def _on_key(self, event: events.Key) -> None:
@@ -90,6 +91,7 @@ class Prompt(TextArea):
         event.stop()
 
     async def _on_paste(self, event: events.Paste) -> None:
+        event.text = harmless(event.text.replace("\r\n", "\n").replace("\r", "\n"))
         if len(event.text) <= LARGE:
             await super()._on_paste(event)
             return

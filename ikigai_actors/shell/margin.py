@@ -1,0 +1,65 @@
+"""The margin: at a terminal only the program itself begins a line at the left edge, where its prompt stands.
+
+    margin = Margin(lambda: 80)
+    margin.put("Hel")               "  Hel"
+    margin.put("lo\\n6AW-t-> ")      "lo\\n  6AW-t-> "
+
+What others have written is set off by two blanks where a line of it begins, and where one is cut that is longer than
+the terminal is wide (between words, if it can be): the terminal would go on at the edge. Tabs become blanks.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from unicodedata import combining, east_asian_width
+
+MARGIN = "  "
+_TAB = 8
+_WORDS = re.compile(r"\S+|\s")
+_NARROWEST = 10
+
+
+def width(text: str) -> int:
+    """Columns that a text takes on a terminal."""
+    return sum(0 if combining(sign) else 2 if east_asian_width(sign) in "WF" else 1 for sign in text)
+
+
+class Margin:
+    """A text that is set off, piece by piece."""
+
+    def __init__(self, columns: Callable[[], int]) -> None:
+        """Begin at the edge; ``columns`` tells how wide the terminal is."""
+        self._columns = columns
+        self._column = 0
+
+    def put(self, text: str, own: bool = False) -> str:
+        """A piece as it is printed. ``own``: the program's own words begin it, and what is indented is set off already.
+
+        The text is harmless, but for tabs and newlines.
+        """
+        columns = max(self._columns(), _NARROWEST)
+        first, *others = text.split("\n")
+        lines = ["".join(self._line(first, columns, bare=own))]
+        for line in others:
+            self._column = 0
+            lines.append("".join(self._line(line, columns, bare=own and line.startswith(" "))))
+        return "\n".join(lines)
+
+    def _line(self, line: str, columns: int, bare: bool) -> Iterator[str]:
+        if line and not self._column and not bare:
+            self._column = len(MARGIN)
+            yield MARGIN
+        if line.isascii() and "\t" not in line and self._column + len(line) <= columns:
+            self._column += len(line)
+            yield line
+            return
+        for part in _WORDS.findall(line):
+            if part == "\t":
+                part = " " * (_TAB - self._column % _TAB)
+            pieces = (part,) if width(part) <= columns - len(MARGIN) else part  # what no line can hold is cut
+            for piece in pieces:
+                taken = width(piece)
+                if self._column + taken > columns:
+                    self._column = len(MARGIN)
+                    yield f"\n{MARGIN}"
+                self._column += taken
+                yield piece
