@@ -99,7 +99,7 @@ def fresh(server: MessagesServer, system: ActorSystem, answer: Sends | Refuses) 
         assert isinstance(agent.prompt("Go.").get(timeout=PATIENCE), Reply)
     server.script.clear()
     assert agent.prompt("And now?").get(timeout=PATIENCE).text == "ok"
-    agent.kill(True)
+    agent.kill(cascade=True)
 
 
 @fuzzed(30)
