@@ -71,7 +71,7 @@ def test_an_agent_that_crashes_again_and_again_leaves_a_tree_that_keeps_every_in
 def test_a_wait_ends_with_what_has_happened(machine: AgentTreeMachine) -> None:
     machine.fork(who=0, prompt="go", reply="ok")
     machine.send(sender=1, recipient=0, body="done")
-    machine.kill(who=1, spread=False)
+    machine.kill(who=1)
     began = machine.world.clock.monotonic()
     machine.wait(who=0, others=[1], seconds=600)
     machine.wait(who=0, others=None, seconds=5)

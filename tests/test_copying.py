@@ -14,7 +14,7 @@ from ikigai_actors.errors import StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.fsck import check
 from ikigai_actors.store import Row, Store, Transaction, open_store
 from ikigai_actors.store.copying import BulkTransaction, Tally, copy_database
-from ikigai_actors.store.migrations import require_schema
+from ikigai_actors.store.migrations import SchemaTransaction, require_schema
 from ikigai_actors.store.transaction import SCANNED, BaseTransaction
 from supervisors.signals import Signal
 from tests.conftest import NewDatabase
@@ -173,6 +173,7 @@ class Bent:
 
     def __init__(self, inner: Transaction, table: str, bend: Callable[[Sequence[Row]], Sequence[Row]]) -> None:
         assert isinstance(inner, BulkTransaction)
+        assert isinstance(inner, SchemaTransaction)
         self._inner, self._table, self._bend = inner, table, bend
         self.run = inner.run
         self.tables, self.columns, self.execute = inner.tables, inner.columns, inner.execute

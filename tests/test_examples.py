@@ -96,6 +96,19 @@ def test_an_agent_that_stumbles_is_restarted_with_its_history_intact(tmp_path: P
     assert done.stderr == ""
 
 
+def test_a_race_in_a_team_is_found_and_the_mended_team_has_none() -> None:
+    plugins = ("-p", "ikigai_actors.testing.pytest_plugin", "-p", "pytest_timeout")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-s", *plugins, "examples/test_my_team.py"],
+        capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=ROOT,
+        env={**environment(), "IKIGAI_PROFILE": "fast", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert "3 passed" in done.stdout
+    replay = re.search(r"^Replay: '(.+)'$", done.stdout, re.MULTILINE)
+    assert replay is not None
+    assert replay[1] in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
 def count_words(database: Path, *texts: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [sys.executable, "-W", "error", "examples/worker.py", str(database), *texts],

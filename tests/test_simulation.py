@@ -1,8 +1,11 @@
 """The simulator: the real system on one agenda. Same choices, same run; crashes lose what was not committed."""
 
 import os
+import random
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
@@ -29,7 +32,17 @@ from ikigai_actors import (
 )
 from ikigai_actors.calls import Facts
 from ikigai_actors.providers.scripted import ScriptedReply
-from ikigai_actors.testing import Broken, Endless, Faults, ProcessCrashed, Schedule, Simulation, Stuck, simulated
+from ikigai_actors.testing import (
+    Broken,
+    CrashPoint,
+    Endless,
+    Faults,
+    ProcessCrashed,
+    Schedule,
+    Simulation,
+    Stuck,
+    simulated,
+)
 from ikigai_actors.testing.faults import ALL
 from ikigai_actors.tools import Result
 from tests.echo import echo, kinds
@@ -114,18 +127,41 @@ def test_the_choices_that_a_run_has_drawn_lead_there_again() -> None:
             assert trace(Schedule.parse(str(schedule)))[0] == told
 
 
+PLANTS = {
+    "nothing": "str(len(request.messages))",
+    "the clock of the machine": "str(time.time_ns())",
+    "chance": "str(random.random())",
+    "a thread": "str(threading.get_native_id())",
+    "the order of hashes": "''.join({'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'})",
+    "an address": "str(id(request))",
+}
+"""What a model answers with: code, and what it depends on."""
+
+
+def planted(code: str) -> str:
+    """The trace of a run in which a model's answer is what some code gives."""
+    with simulated(1) as world:
+        names = {"time": time, "random": random, "threading": threading}
+        world.open(ScriptedProvider(lambda request: str(eval(code, names, {"request": request}))))
+        world.system.root.prompt("go").get()
+        return str(world.trace)
+
+
 def test_no_order_of_hashes_and_no_clock_of_the_machine_decides_anything() -> None:
+    """And the same comparison finds each source that a run must not depend on, when it is planted."""
     code = (
-        "import hashlib, logging; logging.disable(); from tests.test_simulation import trace; "
-        "told = ''.join(trace(seed)[0] for seed in range(6)); "
-        "print(hashlib.sha256(told.encode()).hexdigest())"
+        "import hashlib, logging; logging.disable(); from tests.test_simulation import PLANTS, planted, trace; "
+        "digest = lambda told: hashlib.sha256(told.encode()).hexdigest(); "
+        "print(digest(''.join(trace(seed)[0] for seed in range(6))), *map(digest, map(planted, PLANTS.values())))"
     )
-    digests = set()
+    told = []
     for hashes, zone in (("1", "UTC"), ("2", "Asia/Tokyo")):
         environment = {**os.environ, "PYTHONHASHSEED": hashes, "TZ": zone}
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
-        digests.add(run.stdout)
-    assert len(digests) == 1
+        told.append(run.stdout.split())
+    differs = [one != other for one, other in zip(*told, strict=True)]
+    assert not differs.pop(0)
+    assert [name for name, other in zip(PLANTS, differs, strict=True) if other] == list(PLANTS)[1:]
 
 
 def test_a_seed_gives_another_order_than_the_plain_one() -> None:
@@ -182,7 +218,7 @@ def test_a_crash_before_a_commit_loses_it_and_one_after_it_keeps_what_nobody_was
     for told, expected in ((False, ["fork"]), (True, ["fork", "mark"])):
         with simulated() as world:
             _, anna = prompted(world)
-            world.crash_at_commit(told=told)
+            world.crash_at(CrashPoint(committed=told))
             with pytest.raises(ProcessCrashed):
                 anna.mark("here")
             again = world.reopen().agent("anna")
@@ -197,7 +233,7 @@ def test_every_commit_of_a_turn_can_be_the_last_and_the_turn_goes_on_after_it() 
         with simulated() as world:
             system = world.open(ScriptedProvider(answer), tools=[post])
             anna = system.root.fork(name="anna")
-            world.crash_at_commit(number, told=number % 2 == 0)
+            world.crash_at(CrashPoint(number, committed=number % 2 == 0))
             try:
                 anna.prompt("tools").get()
             except ProcessCrashed:

@@ -3,35 +3,42 @@
 The smallest example. A test is a function of a world; `simulate` runs it under a hundred schedules, and when one of
 them makes it fail it prints the simplest that does, as a story, with the line that runs it again:
 
-    from ikigai_actors import ScriptedProvider
-    from ikigai_actors.testing import simulate
-
-    def test_both_answer():
-        def team(world):
-            system = world.open(ScriptedProvider(lambda request: "done"))
-            children = [system.root.fork(f"part {number}") for number in range(2)]
-            assert [child.reply().text for child in children] == ["done", "done"]
-
-        simulate(team)
+    >>> from ikigai_actors import ScriptedProvider
+    >>> from ikigai_actors.testing import simulate
+    >>> def test_both_answer():
+    ...     def team(world):
+    ...         system = world.open(ScriptedProvider(lambda request: "done"))
+    ...         children = [system.root.fork(f"part {number}") for number in range(2)]
+    ...         assert [child.reply().text for child in children] == ["done", "done"]
+    ...
+    ...     simulate(team)
+    >>> test_both_answer()
 
 What runs is the real runtime: the same actors, supervisors, mailboxes and SQL. Only the ground is another one: threads
 of which one runs at a time, a clock that leaps when nobody can go on, a database in memory, and a network on which
 replies overtake one another. So a test neither sleeps nor waits, a thousand schedules take a minute, and **the same
 choices give the same run, byte for byte**.
 
-Crashes. ``faults`` says what may go wrong, `Faults` lists it. After a crash the program is gone, as after ``kill -9``;
-the system is opened again and goes on, and ``after`` says what must be true in the end:
+Crashes. ``faults`` says what may go wrong, `Faults` lists it: crashes, a store that is busy, full, or whose connection
+breaks before COMMIT or during it, a second host that takes over, a wall clock that leaps, errors of models and tools.
+After a crash the program is gone, as after ``kill -9``; the system is opened again and goes on, and ``after`` says what
+must be true in the end:
 
     simulate(team, faults=Faults(crashes=2), after=lambda world: ...)
 
-By hand: ``world.crash()``, ``world.crash_at_commit(3)``, ``world.reopen()``; ``world.settle()`` lets everything happen
-that can, ``world.sleep(60)`` lets time pass. `ProcessCrashed` is raised by whatever call blocks when the process ends.
+By hand: ``simulated(crash=CrashPoint(3))`` or ``world.crash_at(CrashPoint(3))`` ends the process at the third commit,
+``world.crash()`` at once, ``world.reopen()`` begins the next; ``world.take_over()`` lets a second host open the
+database while the first, fenced, goes on; ``world.clock.jump(-3600)`` sets the wall clock back. ``world.settle()`` lets
+everything happen that can, ``world.sleep(60)`` lets time pass. `ProcessCrashed` is raised by whatever call blocks when
+the process ends, `TakenOver` when it loses the database.
 
 Schedules. What goes on next is chosen step by step, plainly in order; a `Schedule` lists the choices that are not
 plain, by number: ``"17:1 23:2"``. Each of them holds up what would have come next. A failure ends with such a line:
 ``Replay: '17:1'``. Run it again with ``simulate(team, replay="17:1")``, and keep that as a test of its own, or under
 ``@given`` as ``@example(Schedule.parse("17:1"))``. How many schedules `simulate` tries is ``examples``, else what the
-profile of Hypothesis says (``max_examples``).
+profile of Hypothesis says (``max_examples``): ``IKIGAI_PROFILE=fast pytest`` tries the same fifty each time,
+``thorough`` ten thousand new ones (`register_profiles`). A machine that fails prints its program; that is a test as
+well.
 
 Without `simulate`: ``with simulated() as world`` runs in plain order, ``simulated(7)`` under a schedule that the number
 stands for, ``simulated(schedule)`` under one that the strategy `schedules` has drawn for a ``@given``. The fixture
@@ -56,9 +63,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ikigai_actors.testing.agenda import Endless, Stuck
     from ikigai_actors.testing.clock import ManualClock
-    from ikigai_actors.testing.faults import Faults
+    from ikigai_actors.testing.faults import CrashPoint, Faults
     from ikigai_actors.testing.machine import AgentTreeMachine
-    from ikigai_actors.testing.process import Broken, ProcessCrashed
+    from ikigai_actors.testing.process import Broken, ProcessCrashed, TakenOver
+    from ikigai_actors.testing.profiles import register_profiles
     from ikigai_actors.testing.schedule import Schedule
     from ikigai_actors.testing.simulate import simulate
     from ikigai_actors.testing.simulation import Simulation, simulated
@@ -67,6 +75,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "AgentTreeMachine": "machine",
     "Broken": "process",
+    "CrashPoint": "faults",
     "Endless": "agenda",
     "Faults": "faults",
     "ManualClock": "clock",
@@ -74,9 +83,11 @@ _HOMES = {
     "Schedule": "schedule",
     "Simulation": "simulation",
     "Stuck": "agenda",
+    "TakenOver": "process",
     "agent_trees": "strategies",
     "faults": "strategies",
     "prompts": "strategies",
+    "register_profiles": "profiles",
     "replies": "strategies",
     "schedules": "strategies",
     "signals": "strategies",
@@ -87,6 +98,7 @@ _HOMES = {
 __all__ = [
     "AgentTreeMachine",
     "Broken",
+    "CrashPoint",
     "Endless",
     "Faults",
     "ManualClock",
@@ -94,9 +106,11 @@ __all__ = [
     "Schedule",
     "Simulation",
     "Stuck",
+    "TakenOver",
     "agent_trees",
     "faults",
     "prompts",
+    "register_profiles",
     "replies",
     "schedules",
     "signals",

@@ -1,4 +1,4 @@
-"""A clock whose hands are turned by a test."""
+"""A clock whose hands are turned by a test; and a calendar that can be wrong, as people's are."""
 
 
 class ManualClock:
@@ -7,15 +7,21 @@ class ManualClock:
     def __init__(self, seconds: float = 1_000.0) -> None:
         """Make a clock that shows so many seconds since 1970."""
         self._seconds = seconds
+        self.wrong = 0.0
+        """Seconds by which the wall clock was set ahead; negative when it was set back."""
 
     def advance(self, seconds: float) -> None:
         """Turn the hands."""
         self._seconds += seconds
 
+    def jump(self, seconds: float) -> None:
+        """Set the wall clock ahead, or back: `now_ms` leaps, and no time passes."""
+        self.wrong += seconds
+
     def now_ms(self) -> int:
-        """Milliseconds since 1970, as the hands stand."""
-        return round(self._seconds * 1000)
+        """Milliseconds since 1970, as the hands stand and the wall clock was set."""
+        return round((self._seconds + self.wrong) * 1000)
 
     def monotonic(self) -> float:
-        """The same, in seconds."""
+        """Seconds that have passed, however the wall clock was set."""
         return self._seconds

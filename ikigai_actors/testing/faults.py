@@ -14,7 +14,23 @@ class Faults:
     crashes: int = 0
     """The process ends at a commit: before it, and what was to be written is lost, or after it, and nobody was told."""
     busy: int = 0
-    """The store does not answer for a moment: another process writes, or the disk is full."""
+    """The store does not answer for a moment: another process writes."""
+    full: int = 0
+    """The disk is full for a moment: the store undoes a transaction whose work is done."""
+    lost: int = 0
+    """The connection to the store is lost before COMMIT: nothing is written."""
+    unheard: int = 0
+    """The connection is lost during COMMIT, which the store has not heard: nothing is written, and nobody knows."""
+    unanswered: int = 0
+    """The connection is lost during COMMIT, which the store has carried out: all is written, and nobody knows."""
+    unreadable: int = 0
+    """Nothing can be read from the store for two seconds; the test itself reads on."""
+    takeovers: int = 0
+    """A second host takes the database over. The first one goes on, fenced: what it still tries changes no agent."""
+    ahead: int = 0
+    """The wall clock is set an hour ahead."""
+    back: int = 0
+    """The wall clock is set back by an hour."""
     errors: int = 0
     """A provider answers with an error instead."""
     cuts: int = 0
@@ -40,14 +56,46 @@ class Faults:
 NONE = Faults()
 """Nothing goes wrong."""
 
-ALL = Faults(crashes=2, busy=2, errors=3, cuts=2, deaf=2, slow_tools=1)
+ALL = Faults(
+    crashes=2,
+    busy=2,
+    full=1,
+    lost=1,
+    unheard=1,
+    unanswered=1,
+    unreadable=1,
+    takeovers=1,
+    ahead=1,
+    back=1,
+    errors=3,
+    cuts=2,
+    deaf=2,
+    slow_tools=1,
+)
 """A bad day."""
+
+
+@dataclass(frozen=True, slots=True)
+class CrashPoint:
+    """A commit at which the process ends."""
+
+    commit: int = 1
+    """Which one, counted from 1 on: the first from now."""
+    committed: bool = False
+    """Whether it ends after the commit, and before anybody was told; else before it, and what was to be written is
+    lost.
+    """
+
+    def __post_init__(self) -> None:
+        if self.commit < 1:
+            raise ValueError(f"Expected commit to be 1 or more, the first one from now; got {self.commit!r}.")
 
 
 class Luck:
     """Spends the faults of one run."""
 
     def __init__(self, faults: Faults) -> None:
+        self._faults = faults
         self._left = {name: getattr(faults, name) for name in faults.__slots__}
 
     def possible(self, *names: str) -> list[str]:
@@ -57,3 +105,7 @@ class Luck:
     def spend(self, name: str) -> None:
         """One has happened."""
         self._left[name] -= 1
+
+    def spent(self, name: str) -> bool:
+        """Whether one of this kind has happened."""
+        return bool(self._left[name] < getattr(self._faults, name))

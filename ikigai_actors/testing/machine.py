@@ -32,7 +32,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from ikigai_actors.errors import IkigaiError, StoreError, SystemClosed
+from ikigai_actors.errors import IkigaiError, StoreError, StoreUnavailable, SystemClosed
 from ikigai_actors.futures import TimedOut
 from ikigai_actors.providers.base import Provider, Reply, Request, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply
@@ -48,6 +48,7 @@ from ikigai_actors.testing.schedule import Schedule
 from ikigai_actors.testing.simulation import Simulation, simulated
 from ikigai_actors.testing.strategies import faults, prompts, replies, schedules, signals
 from ikigai_actors.tools import Tool
+from ikigai_actors.waits import Found
 from supervisors.signals import Signal
 
 PATIENCE = 300.0
@@ -132,6 +133,10 @@ class AgentTreeMachine(RuleBasedStateMachine):
         except ProcessCrashed:
             self.ledger.open.clear()
             self.world.recover()
+        except StoreUnavailable as outage:
+            if not self.world.luck.spent("unreadable"):
+                raise
+            self.world.note("refused", str(outage))
         except (StoreError, SystemClosed, Stuck, Endless):
             raise
         except TimedOut as late:
@@ -183,12 +188,14 @@ class AgentTreeMachine(RuleBasedStateMachine):
     def wait(self, who: int, others: list[int] | None, seconds: int) -> None:
         """An agent waits for others, or for mail."""
         waiter, agents = self.agent(who), None if others is None else [self.agent(other) for other in others]
-        deadline = self.world.clock.now_ms() + seconds * 1000
+        clock = self.world.clock
+        deadline, wrong = clock.now_ms() + seconds * 1000, clock.wrong
 
-        self.attempt(
-            lambda: waiter.wait(agents, timeout=seconds),
-            lambda answers: check_wait(self.system, waiter, agents, answers, deadline if seconds else None),
-        )
+        def waited(answers: Mapping[AgentRef | str, Found]) -> None:
+            told = seconds and clock.wrong == wrong  # else the calendar says nothing about how long it was
+            check_wait(self.system, waiter, agents, answers, deadline if told else None)
+
+        self.attempt(lambda: waiter.wait(agents, timeout=seconds), waited)
 
     @rule(who=AGENTS, label=LABELS)
     def mark(self, who: int, label: str) -> None:
@@ -222,9 +229,17 @@ class AgentTreeMachine(RuleBasedStateMachine):
         self.script(agent, *[LookupError("a defect of its own") for _ in range(times)])
         self.attempt(lambda: agent.prompt("go"), self.ledger.open.append)
 
-    @rule(who=AGENTS, spread=st.booleans())
-    def kill(self, who: int, spread: bool) -> None:
-        """An agent is killed, with all below it or without."""
+    @rule(who=AGENTS)
+    def kill(self, who: int) -> None:
+        """An agent is killed; what becomes of those below it is as it was set."""
+        self._kill(who, spread=False)
+
+    @rule(who=AGENTS)
+    def cascade(self, who: int) -> None:
+        """An agent is killed, with all below it."""
+        self._kill(who, spread=True)
+
+    def _kill(self, who: int, *, spread: bool) -> None:
         agent = self.agent(who)
 
         self.attempt(
@@ -272,6 +287,12 @@ class AgentTreeMachine(RuleBasedStateMachine):
         self.ledger.open.clear()
         self.world.crash()
         self.world.recover()
+
+    @rule(resume=st.booleans())
+    def take_over(self, resume: bool) -> None:
+        """A second host takes over, and the first one goes on without knowing."""
+        self.ledger.open.clear()
+        self.attempt(lambda: self.world.take_over(resume=resume))
 
     @rule()
     def restart(self) -> None:

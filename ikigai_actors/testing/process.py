@@ -1,7 +1,11 @@
 """One process of a simulation: what ends with it. Its threads, its actors, its connection to the database.
 
 At each commit it may crash: before it, or after it and before anybody was told; and the database is looked at. A fault
-is drawn on the thread of the test, between two steps, whichever thread it happens to.
+is drawn on the thread of the test, between two steps, whichever thread it happens to; so a fault of reading begins at a
+commit as well, since whoever reads may hold a lock.
+
+When another host takes over, a process goes on as a former one: what is on its way still arrives, and nothing that it
+writes may change an agent.
 """
 
 import os
@@ -9,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ikigai_actors import fsck, registry
-from ikigai_actors.errors import StoreUnavailable
+from ikigai_actors.errors import CommitUnknown, StoreUnavailable
 from ikigai_actors.parts import Parts
 from ikigai_actors.pooled import Dispatcher, PooledActor
 from ikigai_actors.providers.base import Request
@@ -17,12 +21,31 @@ from ikigai_actors.seeded import SeededDispatcher
 from ikigai_actors.store.base import Store
 from ikigai_actors.testing.agenda import Abandoned, Entry
 from ikigai_actors.testing.faults import RARITY
-from ikigai_actors.testing.store import Change, SimulatedStore
+from ikigai_actors.testing.store import Change, SimulatedStore, Trouble, Undisturbed, is_of_owner
 from ikigai_actors.testing.strict import violations
 from ikigai_actors.testing.threads import SimulatedThreads
 
 if TYPE_CHECKING:
     from ikigai_actors.testing.simulation import Simulation
+
+OUTAGE = 2.0
+"""Seconds for which nothing can be read."""
+
+LEAP = 3_600.0
+"""Seconds by which the wall clock is set ahead, or back."""
+
+AT_COMMIT = ("crashes", "busy", "full", "lost", "unheard", "unanswered", "unreadable", "takeovers", "ahead", "back")
+"""What may go wrong where a transaction begins."""
+
+TROUBLES = {
+    "full": Trouble(StoreUnavailable("The disk is full, as the simulation will have it.")),
+    "lost": Trouble(StoreUnavailable("The connection is lost, as the simulation will have it.")),
+    "unheard": Trouble(CommitUnknown("The connection is lost during COMMIT, as the simulation will have it.")),
+    "unanswered": Trouble(
+        CommitUnknown("The connection is lost during COMMIT, as the simulation will have it."), committed=True
+    ),
+}
+"""What may befall a transaction when its work is done."""
 
 
 class ProcessCrashed(BaseException):
@@ -32,6 +55,10 @@ class ProcessCrashed(BaseException):
     """
 
 
+class TakenOver(ProcessCrashed):
+    """Another host has taken the database over. The process goes on, fenced; call `Simulation.reopen` for the other."""
+
+
 class Broken(AssertionError):
     """An invariant of the runtime does not hold; the message begins with its name."""
 
@@ -39,11 +66,16 @@ class Broken(AssertionError):
 class Process:
     """One process of a simulation: its threads, its database while it runs."""
 
-    def __init__(self, world: "Simulation", image: bytes) -> None:
+    def __init__(self, world: "Simulation", image: bytes, former: "Process | None" = None) -> None:
         self.world = world
         self.agenda = world.agenda
         self.threads = SimulatedThreads(self.agenda)
-        self.store = SimulatedStore(world.clock.now_ms, image, _Commits(self), self.threads)
+        beside = former.store if former else None
+        self.store: SimulatedStore = SimulatedStore(world.clock.now_ms, image, _Commits(self), self.threads, beside)
+        self.looked_at = Undisturbed(self.store)
+        """The database, for who looks on."""
+        self.unreadable_until = 0.0
+        """When the store can be read again, by the clock that never leaps."""
         self.parts = Parts(
             threads=self.threads,
             clock=world.clock,
@@ -59,10 +91,15 @@ class Process:
         self.store.close()
         return self.store.final
 
+    @property
+    def fenced(self) -> bool:
+        """Whether another host has taken over."""
+        return self in self.world.former
+
     def note(self, kind: str, text: str) -> None:
         """Something happened."""
         if not self.threads.abandoned:
-            self.world.note(kind, text)
+            self.world.note(kind, f"(fenced host) {text}" if self.fenced else text)
 
     def asked(self, request: Request) -> None:
         """A request leaves; it must be valid."""
@@ -71,8 +108,8 @@ class Process:
         self.note("ask", f"{request.agent}: {len(request.messages)} messages, {str(last.get('text', last))!r}")
         if not self.world.checks:
             return
-        record = self.store.read(lambda tx: registry.get(tx, request.agent))
-        if record.living and not record.turn:
+        record = self.looked_at.read(lambda tx: registry.get(tx, request.agent))
+        if record.living and not record.turn and not self.fenced:
             self.broken(f"commit-before-effect: agent {request.agent} asks a model, and its turn is not committed")
         body = {"model": request.model or "simulated", "max_tokens": 1, "system": request.system}
         wrong = violations({**body, "messages": list(request.messages), "tools": list(request.tools)})
@@ -111,36 +148,77 @@ class _Commits:
     def __init__(self, process: Process) -> None:
         self._process = process
 
-    def before(self) -> None:
-        """See `Commits.before`."""
+    def reads(self) -> None:
+        """See `Commits.reads`."""
         process = self._process
-        if process.threads.abandoned:
-            raise Abandoned
-        if process.world.is_to_crash(committed=False):
+        if process.threads.current() is None:  # the test itself, and actors, who never read
+            return
+        if process.agenda.clock.monotonic() < process.unreadable_until:
+            raise StoreUnavailable("The database cannot be read, as the simulation will have it.")
+
+    def before(self) -> Trouble | None:
+        """See `Commits.before`."""
+        process, world = self._process, self._process.world
+        if process.threads.abandoned:  # on the thread of the test a process ends while it opens
+            raise Abandoned if process.threads.current() else ProcessCrashed("The process has ended. Open it again.")
+        if not process.fenced and world.is_to_crash(committed=False):
             self._crash("before the commit")
-        fault = self._drawn("crashes", "busy")
-        if fault == "crashes":
-            self._crash("before the commit")
-        if fault == "busy":
-            raise StoreUnavailable("The database is locked, as the simulation will have it.")
+        match self._drawn(*AT_COMMIT):
+            case "crashes":
+                self._crash("before the commit")
+            case "busy":
+                raise StoreUnavailable("The database is locked, as the simulation will have it.")
+            case "unreadable":
+                process.unreadable_until = world.clock.monotonic() + OUTAGE
+            case "takeovers":
+                self._hand_over()
+            case "ahead":
+                world.clock.jump(LEAP)
+            case "back":
+                world.clock.jump(-LEAP)
+            case fault:
+                return TROUBLES.get(fault)
+        return None
 
     def after(self, changes: Sequence[Change]) -> None:
         """See `Commits.after`."""
-        process = self._process
-        process.world.commits += 1
+        process, world = self._process, self._process.world
+        world.commits += 1
         for change in changes:
             process.note("commit", str(change))
-        for watcher in process.world.watchers:
+        for watcher in world.watchers:
             watcher(changes)
-        if process.world.checks and changes and (wrong := fsck.check(process.store)):
+        if world.checks and changes and (wrong := fsck.check(process.looked_at)):
             process.broken(f"fsck: {'; '.join(f'{one.invariant}: {one.agent}: {one.text}' for one in wrong)}")
-        if process.world.is_to_crash(committed=True) or self._drawn("crashes"):
+        if process.fenced:
+            self._look_at_fence(changes)
+        elif world.is_to_crash(committed=True) or self._drawn("crashes"):
             self._crash("after the commit, and nobody was told")
+
+    def _look_at_fence(self, changes: Sequence[Change]) -> None:
+        """Mails and documents anybody may write; the rest belongs to the host that has taken over."""
+        process = self._process
+        if changed := [str(change) for change in changes if is_of_owner(change)]:
+            process.broken(f"fenced: a host that was taken over from has written {'; '.join(changed)}")
+        if process.world.runs:
+            process.world.process.store.changed_by_others()
+
+    def _hand_over(self) -> None:
+        """Another host comes; what is to be written here is the last that this one may write, or too late already."""
+        process = self._process
+
+        def end() -> None:
+            process.world.handed_over()
+            raise TakenOver("Another host has taken the database over. Open it there: reopen().")
+
+        if process.threads.current() is None:
+            end()
+        process.agenda.halt(end)
 
     def _drawn(self, *faults: str) -> str:
         process = self._process
-        if process.world.runs and process.world.luck.possible(*faults):
-            return process.threads.on_test(lambda: process.misfortune(*faults))
+        if process.world.runs and not process.fenced and process.world.luck.possible(*faults):
+            return process.threads.on_test(lambda: "" if process.fenced else process.misfortune(*faults))
         return ""
 
     def _crash(self, where: str) -> None:

@@ -3,15 +3,30 @@
 def test_a_child_answers(simulated_system):
     system = simulated_system(ScriptedProvider(["done"]))
     assert system.root.fork("go").reply().text == "done"
+
+``IKIGAI_PROFILE=thorough pytest`` chooses a profile of Hypothesis: see `ikigai_actors.testing.profiles`.
 """
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
+from ikigai_actors.testing.profiles import NAMES, VARIABLE, load_chosen, register_profiles
+
 if TYPE_CHECKING:
     from ikigai_actors.testing.simulation import OpenSimulated
+
+
+@pytest.hookimpl(tryfirst=True)  # before the plugin of Hypothesis looks for the profile that its option names
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the profiles known to a run that wants one."""
+    chosen = os.environ.get(VARIABLE, "")
+    if chosen:
+        load_chosen(chosen)
+    elif config.getoption("--hypothesis-profile", None) in NAMES:
+        register_profiles()
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import hashlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 from ikigai_actors import registry
@@ -15,7 +16,7 @@ from ikigai_actors.seeded import CHOICES, Chance
 from ikigai_actors.system import ActorSystem
 from ikigai_actors.testing.agenda import Agenda
 from ikigai_actors.testing.clock import ManualClock
-from ikigai_actors.testing.faults import NONE, Faults, Luck
+from ikigai_actors.testing.faults import NONE, CrashPoint, Faults, Luck
 from ikigai_actors.testing.process import Process, ProcessCrashed
 from ikigai_actors.testing.remote import RemoteProvider, RemoteTool
 from ikigai_actors.testing.schedule import PLAIN, Schedule
@@ -36,6 +37,7 @@ class Simulation:
         schedule: Schedule | Chance | int = PLAIN,
         *,
         faults: Faults = NONE,
+        crash: CrashPoint | None = None,
         choices: int = CHOICES,
         steps: int = 100_000,
     ) -> None:
@@ -45,10 +47,11 @@ class Simulation:
             schedule: decides who goes on: in plain order, when not given; a number stands for a schedule; a `Random`,
                 or one of Hypothesis's, is asked at every choice.
             faults: what may go wrong, and how often.
+            crash: the commit at which the process ends; see `crash_at`.
             choices: how many are drawn before everything goes on in order.
             steps: how many a run may take before it counts as endless.
         """
-        self.clock = ManualClock()
+        self.clock = ManualClock(1_000_000.0)
         given = Schedule.seeded(schedule) if isinstance(schedule, int) else schedule
         self.agenda = Agenda(given.begin() if isinstance(given, Schedule) else given, self.clock, choices, steps)
         self.trace = Trace()
@@ -59,6 +62,8 @@ class Simulation:
         self.luck = Luck(faults)
         self.checks = True
         """Whether `fsck` looks at the database after every commit, and every request is looked at before it leaves."""
+        self.former: list[Process] = []
+        """Processes from which another host has taken over, and that do not know yet."""
         self._process: Process | None = None
         self.watchers: list[Callable[[Sequence[Change]], None]] = []
         """Told of each commit what it changed, before anybody else knows."""
@@ -66,7 +71,7 @@ class Simulation:
         self._system: ActorSystem | None = None
         self._again: Callable[[], ActorSystem] | None = None
         self._drawn_bytes = 0
-        self._crash_at: tuple[int, bool] | None = None
+        self._crash_at: CrashPoint | None = crash
 
     def __enter__(self) -> Self:
         return self
@@ -105,7 +110,7 @@ class Simulation:
         chosen = OfflineProvider() if provider is None else provider
 
         def again(**more: Any) -> ActorSystem:
-            process = self._process = Process(self, self._image)
+            process = self._process = Process(self, self._image, self.former[-1] if self.former else None)
             self.note("open", "")
             remote = {name: RemoteProvider(one, process) for name, one in (providers or {}).items()}
             with one_of(process.threads):
@@ -127,7 +132,8 @@ class Simulation:
         if self._again is None:
             raise AssertionError("Nothing was opened yet: call open().")
         self.close()
-        self.ended()
+        if self._process is not None:  # else it has crashed, or goes on beside the one that is opened
+            self.ended()
         return self._again(resume=resume)  # type: ignore[call-arg]
 
     def close(self) -> None:
@@ -163,12 +169,25 @@ class Simulation:
         self.note("crash", "")
         self.ended()
 
-    def crash_at_commit(self, number: int = 1, *, told: bool = False) -> None:
-        """End the process at the so-manieth commit from now: before it, or after it and before anybody was told.
+    def crash_at(self, point: CrashPoint) -> None:
+        """End the process at a commit, counted from now. Whatever blocks then raises `ProcessCrashed`."""
+        self._crash_at = replace(point, commit=self.commits + point.commit)
 
-        Whatever blocks then raises `ProcessCrashed`.
+    def take_over(self, *, resume: bool = False) -> ActorSystem:
+        """Let a second host open the database. The first one goes on without knowing, fenced.
+
+        Returns the system of the second, opened with the same arguments.
         """
-        self._crash_at = (self.commits + number, told)
+        if self._again is None or self._process is None:
+            raise AssertionError("No system runs: call open(), or reopen() after a crash.")
+        self.note("takeover", "")
+        self.handed_over()
+        return self._again(resume=resume)  # type: ignore[call-arg]
+
+    def handed_over(self) -> None:
+        """Another host is to come; this one goes on beside it."""
+        self.former.append(self.process)
+        self._process = self._system = None
 
     def note(self, kind: str, text: str) -> None:
         """Something happened; also for what a test wants to see in the story."""
@@ -199,9 +218,8 @@ class Simulation:
         """Whether the process ends at this commit."""
         if self._crash_at is None:
             return False
-        number, told = self._crash_at
         here = self.commits + (0 if committed else 1)
-        if here < number or told is not committed:
+        if here < self._crash_at.commit or self._crash_at.committed is not committed:
             return False
         self._crash_at = None
         return True
@@ -212,10 +230,14 @@ class Simulation:
         return self._system is not None
 
     def ended(self) -> None:
-        """Nothing of the process goes on."""
-        process, self._process, self._system = self._process, None, None
-        if process is not None:
-            self._image = process.end()
+        """Nothing of the process goes on, nor of those before it."""
+        running = [*self.former, *([self._process] if self._process else [])]
+        self._process = self._system = None
+        self.former.clear()
+        for process in running:
+            process.threads.abandon()
+        if running:
+            self._image = running[-1].end()
 
 
 class _TestThreads:

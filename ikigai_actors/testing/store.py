@@ -1,20 +1,24 @@
 """The database of a simulation: SQLite in memory, the same SQL, with a crash or a fault where a transaction commits.
 
 A crash before COMMIT loses the transaction; one after it keeps what nobody was told of. What is committed can be taken
-as an image, with which the next process begins.
+as an image, with which the next process begins; or another host opens the same database beside the first.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from ikigai_actors.errors import StoreError
 from ikigai_actors.store.base import Row, Transaction, Watch
 from ikigai_actors.store.migrations import ensure_schema, migrate
 from ikigai_actors.store.queries import query
-from ikigai_actors.store.sqlite import SQLiteStore
+from ikigai_actors.store.sqlite import BorrowedStore, SQLiteStore
 from ikigai_actors.threads import Threads
 
 T = TypeVar("T")
+
+OWNERS = frozenset({"register", "set_turn"})
+"""Statements for agents that only their owner runs."""
 
 BOOKKEEPING = frozenset({"tree_change", "lock_agents", "set_batch", "lock_living", "lock_schema_version"})
 """Statements that change nothing that anybody would want to read about."""
@@ -23,11 +27,27 @@ BOOKKEEPING = frozenset({"tree_change", "lock_agents", "set_batch", "lock_living
 class SimulatedStore(SQLiteStore):
     """A store in memory that tells of its transactions."""
 
-    def __init__(self, now_ms: Callable[[], int], image: bytes, commits: "Commits", threads: Threads) -> None:
-        super().__init__(None, now_ms=now_ms, image=image)
+    def __init__(
+        self,
+        now_ms: Callable[[], int],
+        image: bytes,
+        commits: "Commits",
+        threads: Threads,
+        beside: "SimulatedStore | None" = None,
+    ) -> None:
+        super().__init__(None, now_ms=now_ms, image=b"" if beside else image)
+        if beside is not None:
+            self._writer.connection.close()
+            self._writer = self._reader = beside._writer
         self._commits, self._threads = commits, threads
+        self._watches: list[CalledWatch] = []
         self.final = b""
         """What it had at the end."""
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """See `Store.read`."""
+        self._commits.reads()
+        return super().read(work)
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         """See `Store.write`."""
@@ -36,17 +56,28 @@ class SimulatedStore(SQLiteStore):
         def observe(tx: Transaction) -> T:
             nonlocal observed
             observed = Observed(tx)
-            return work(observed)
+            result = work(observed)
+            if trouble is not None and not trouble.committed:
+                raise trouble.error
+            return result
 
-        self._commits.before()
+        trouble = self._commits.before()
         result = super().write(observe)
         assert observed is not None  # a transaction that committed has begun
         self._commits.after(observed.changes)
+        if trouble is not None:
+            raise trouble.error
         return result
 
     def watch(self, *, hosts: bool = False) -> Watch:
         """See `Store.watch`."""
-        return QuietWatch(self._threads)
+        self._watches.append(CalledWatch(self._threads))
+        return self._watches[-1]
+
+    def changed_by_others(self) -> None:
+        """Another host has committed."""
+        for watch in self._watches:
+            watch.call()
 
     def close(self) -> None:
         """See `Store.close`."""
@@ -55,17 +86,35 @@ class SimulatedStore(SQLiteStore):
         super().close()
 
 
-class QuietWatch:
-    """A `Watch` on a database that nobody else can change."""
+class Undisturbed(BorrowedStore):
+    """The same store for who looks on: it can be read whatever befalls the process."""
+
+    def __init__(self, store: SimulatedStore) -> None:
+        super().__init__(store)
+        self._look = super(SimulatedStore, store).read
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """See `Store.read`."""
+        return self._look(work)
+
+
+class CalledWatch:
+    """A `Watch` that is called when another host commits."""
 
     def __init__(self, threads: Threads) -> None:
         self._changed = threads.condition()
-        self._closed = False
+        self._called = self._closed = False
 
     def wait(self, timeout: float | None = None) -> bool:
         """See `Watch.wait`."""
-        self._changed.wait_for(lambda: self._closed, timeout)
-        return False
+        self._changed.wait_for(lambda: self._called or self._closed, timeout)
+        called, self._called = self._called, False
+        return called and not self._closed
+
+    def call(self) -> None:
+        """Something may have changed."""
+        self._called = True
+        self._changed.notify_all()
 
     def close(self) -> None:
         """See `Watch.close`."""
@@ -73,11 +122,22 @@ class QuietWatch:
         self._changed.notify_all()
 
 
+class Trouble(NamedTuple):
+    """What befalls a transaction when its work is done."""
+
+    error: StoreError
+    committed: bool = False
+    """Whether all is written nevertheless."""
+
+
 class Commits(Protocol):
     """Hears of the transactions of a store."""
 
-    def before(self) -> None:
-        """A transaction is to begin; what is raised here keeps it from doing so."""
+    def reads(self) -> None:
+        """Something is to be read; what is raised here keeps it from being so."""
+
+    def before(self) -> Trouble | None:
+        """A transaction is to begin; what is raised here keeps it from doing so, what is returned befalls it."""
 
     def after(self, changes: "Sequence[Change]") -> None:
         """A transaction is committed that did this; what is raised here comes before anybody knows."""
@@ -109,6 +169,16 @@ class Ran(NamedTuple):
 
 
 Change = Written | Ran
+
+
+def is_of_owner(change: Change) -> bool:
+    """Whether only the host that owns an agent may write this."""
+    match change:
+        case Written(table=table):
+            return table == "messages"
+        case Ran(query=name):
+            return name in OWNERS
+    raise TypeError(f"Expected a change, got {change!r}.")
 
 
 class Observed:
