@@ -90,6 +90,7 @@ def test_a_large_paste_is_one_token_and_is_sent_whole() -> None:
         await stage.expect(r"look: \[pasted 1\.0 MB\]")
         await stage.press("enter")
         await stage.expect("characters in all")
+        await stage.expect("seen")
 
     with open_memory(ScriptedProvider(["seen"])) as system:
         on_stage(system, play)
