@@ -236,8 +236,8 @@ class Simulation:
         self.former.clear()
         for process in running:
             process.threads.abandon()
-        if running:
-            self._image = running[-1].end()
+        for process in running:
+            self._image = process.end()
 
 
 class _TestThreads:

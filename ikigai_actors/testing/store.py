@@ -36,9 +36,13 @@ class SimulatedStore(SQLiteStore):
         beside: "SimulatedStore | None" = None,
     ) -> None:
         super().__init__(None, now_ms=now_ms, image=b"" if beside else image)
+        self._open: list[SimulatedStore] = []
+        """Those that have this database open: the last one that closes it ends it."""
         if beside is not None:
             self._writer.connection.close()
             self._writer = self._reader = beside._writer
+            self._open = beside._open
+        self._open.append(self)
         self._commits, self._threads = commits, threads
         self._watches: list[CalledWatch] = []
         self.final = b""
@@ -81,9 +85,12 @@ class SimulatedStore(SQLiteStore):
 
     def close(self) -> None:
         """See `Store.close`."""
-        if not self._closed:
-            self.final = self.image()
-        super().close()
+        if self._closed:
+            return
+        self._closed, self.final = True, self.image()
+        self._open.remove(self)
+        if not self._open:
+            super().close()
 
 
 class Undisturbed(BorrowedStore):
