@@ -2,12 +2,16 @@
 
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from ikigai_actors.store import open_store
+from ikigai_actors.store.migrations import ensure_schema
 from tests.fullscreen import DOWN, RIGHT, UP, FullScreen
 from tests.program import COMMAND, PATIENCE, environment
 
@@ -54,6 +58,22 @@ def test_type_fork_navigate_resize_interrupt_kill_and_start_again(tmp_path: Path
         program.type("\x04")
         assert program.ends() == 0
         assert program.is_clean()
+
+
+def test_an_opening_that_takes_long_says_so_until_it_is_done(tmp_path: Path) -> None:
+    database = tmp_path / "team.db"
+    with closing(open_store(database)) as store:
+        ensure_schema(store)
+    with closing(sqlite3.connect(database, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with FullScreen("--plain", *arguments(tmp_path)) as program:
+            program.expect(r"Opening [^…]*\s…")
+            other.execute("ROLLBACK")
+            program.expect(r"(?m)[\w-]>$")
+            assert "Opening" not in program.text
+            program.type("\x04")
+            assert program.ends() == 0
+            assert program.sent.rfind(b"\x1b[?25h") > program.sent.rfind(b"\x1b[?25l")  # the cursor is back
 
 
 def test_keys_that_edit_are_not_overtaken_by_what_is_typed_behind_them(tmp_path: Path) -> None:

@@ -146,6 +146,7 @@ def test_a_file_is_one_noun_of_350_lines_at_most(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", sources("ikigai_actors"), ids=module_of)
-def test_only_the_application_draws_on_a_screen(path: Path) -> None:
+def test_only_the_application_and_who_waits_draw_on_a_screen(path: Path) -> None:
     drawing = {module.split(".")[0] for module in imports(path)} & {"textual", "rich"}
-    assert not drawing or module_of(path).startswith("ikigai_actors.shell.app")
+    drawn_by = ("ikigai_actors.shell.app", "ikigai_actors.shell.waiting")
+    assert not drawing or module_of(path).startswith(drawn_by)

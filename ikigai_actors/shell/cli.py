@@ -42,6 +42,8 @@ from ikigai_actors.shell import beside
 from ikigai_actors.shell.document_tool import doc
 from ikigai_actors.shell.options import Options, attached_notices
 from ikigai_actors.shell.screen import HarmlessFormatter, harmless, one_line
+from ikigai_actors.shell.waiting import told
+from ikigai_actors.store.location import locate
 
 if TYPE_CHECKING:
     from ikigai_actors.attached import AttachedSystem
@@ -194,9 +196,10 @@ def _opened(options: Options, default: str | None, interactive: bool) -> "ActorS
     from ikigai_actors.system import ActorSystem
 
     try:
-        return ActorSystem.open(
-            options.database, default, tools=options.tools(), approvals=options.approvals(interactive)
-        )
+        with told(f"Opening {harmless(locate(options.database).shown)}"):
+            return ActorSystem.open(
+                options.database, default, tools=options.tools(), approvals=options.approvals(interactive)
+            )
     except StoreInUse:
         from ikigai_actors.attached import AttachedSystem
 

@@ -1,0 +1,41 @@
+"""A line that tells a person what is waited for, when that takes long. It goes when it is over.
+
+    with told("Opening team.db"):
+        system = ActorSystem.open("team.db")
+
+Only on a terminal; and only after a while, so that nothing flickers.
+"""
+
+import contextlib
+import sys
+import threading
+from collections.abc import Iterator
+
+PATIENCE = 0.4
+"""Seconds that may pass in silence."""
+
+
+@contextlib.contextmanager
+def told(what: str) -> Iterator[None]:
+    """Tell on standard error what the block does, if it lasts and somebody is there to read it."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    over = threading.Event()
+    teller = threading.Thread(target=_tell, args=(what, over), name="ikigai-waiting", daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        over.set()
+        teller.join()
+
+
+def _tell(what: str, over: threading.Event) -> None:
+    if over.wait(PATIENCE):
+        return
+    from rich.console import Console  # slow to import, and mostly not needed
+    from rich.markup import escape
+
+    with Console(stderr=True).status(f"{escape(what)} …"):
+        over.wait()
