@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from hypothesis import HealthCheck, settings
 
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.providers.base import Provider
@@ -19,6 +20,12 @@ from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from tests.databases import Admin, postgres_database, postgres_server
 from tests.sessions import OpenSession, Session
+
+settings.register_profile(
+    "suite", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("suite")
+"""No timing fails a test, and each run tries the same examples; IKIGAI_PROFILE=thorough looks for others."""
 
 NewDatabase = Callable[[], str]
 """Gives the URL of a fresh, empty database."""
