@@ -17,12 +17,35 @@ class _RolledBack(Exception):
     """Ends a transaction whose COMMIT never arrives."""
 
 
-class FaultyStore:
-    """A `Store` whose next transactions go wrong as planned: each plan serves one transaction that writes."""
+class _Wrapped:
+    """A `Store` around another one."""
 
     def __init__(self, inner: Store) -> None:
         self._inner = inner
         self.location = inner.location
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """See `Store.read`."""
+        return self._inner.read(work)
+
+    def separate(self) -> Store:
+        """See `Store.separate`."""
+        return self._inner.separate()
+
+    def watch(self, *, hosts: bool = False) -> Watch:
+        """See `Store.watch`."""
+        return self._inner.watch(hosts=hosts)
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        self._inner.close()
+
+
+class FaultyStore(_Wrapped):
+    """A `Store` whose next transactions go wrong as planned: each plan serves one transaction that writes."""
+
+    def __init__(self, inner: Store) -> None:
+        super().__init__(inner)
         self._plans: deque[StoreError | str] = deque()
         self.before: Callable[[], None] = lambda: None
         """Called before each transaction that writes."""
@@ -74,18 +97,6 @@ class FaultyStore:
             case _:
                 return self._inner.write(work)
 
-    def separate(self) -> Store:
-        """See `Store.separate`."""
-        return self._inner.separate()
-
-    def watch(self, *, hosts: bool = False) -> Watch:
-        """See `Store.watch`."""
-        return self._inner.watch(hosts=hosts)
-
-    def close(self) -> None:
-        """See `Store.close`."""
-        self._inner.close()
-
     def _roll_back(self, work: Callable[[Transaction], object]) -> None:
         def rolled_back(tx: Transaction) -> None:
             work(tx)
@@ -97,18 +108,13 @@ class FaultyStore:
             return
 
 
-class Ending:
+class Ending(_Wrapped):
     """A `Store` in which, after so many commits, nothing is committed any more: as at the end of the process."""
 
     def __init__(self, inner: Store) -> None:
-        self._inner = inner
-        self.location = inner.location
+        super().__init__(inner)
         self.left = 1_000_000
         """Commits that are still to come; below 0 when one was refused."""
-
-    def read(self, work: Callable[[Transaction], T]) -> T:
-        """See `Store.read`."""
-        return self._inner.read(work)
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         """See `Store.write`."""
@@ -117,25 +123,12 @@ class Ending:
             raise StoreUnavailable("The process has ended, as planned.")
         return self._inner.write(work)
 
-    def separate(self) -> Store:
-        """See `Store.separate`."""
-        return self._inner.separate()
 
-    def watch(self, *, hosts: bool = False) -> Watch:
-        """See `Store.watch`."""
-        return self._inner.watch(hosts=hosts)
-
-    def close(self) -> None:
-        """See `Store.close`."""
-        self._inner.close()
-
-
-class HeldStore:
+class HeldStore(_Wrapped):
     """A `Store` that holds a transaction before its COMMIT, with all its locks, until it is let go."""
 
     def __init__(self, inner: Store) -> None:
-        self._inner = inner
-        self.location = inner.location
+        super().__init__(inner)
         self._armed = threading.Event()
         self._go = threading.Event()
         self.held = threading.Event()
@@ -159,10 +152,6 @@ class HeldStore:
         self._armed.clear()
         self._go.set()
 
-    def read(self, work: Callable[[Transaction], T]) -> T:
-        """See `Store.read`."""
-        return self._inner.read(work)
-
     def write(self, work: Callable[[Transaction], T]) -> T:
         """See `Store.write`."""
 
@@ -181,11 +170,3 @@ class HeldStore:
         """See `Store.separate`."""
         self.separated.append(HeldStore(self._inner.separate()))
         return self.separated[-1]
-
-    def watch(self, *, hosts: bool = False) -> Watch:
-        """See `Store.watch`."""
-        return self._inner.watch(hosts=hosts)
-
-    def close(self) -> None:
-        """See `Store.close`."""
-        self._inner.close()

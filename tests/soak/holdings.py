@@ -11,6 +11,7 @@ from ikigai_actors.mailbox import Mail
 from ikigai_actors.messages import Kind
 from ikigai_actors.store import Store, Transaction
 from tests.databases import sql
+from tests.torture.snapshot import logs_of
 
 
 class Holdings(NamedTuple):
@@ -55,10 +56,7 @@ def last_position(tx: Transaction, agent: str) -> int:
 
 def _take(tx: Transaction) -> Holdings:
     records = {record.uuid: record for record in registry.every(tx)}
-    logs: dict[str, dict[int, Message]] = {uuid: {} for uuid in records}
-    for row in sql(tx, "SELECT agent_uuid, id, kind, content, data, created_at FROM messages ORDER BY agent_uuid, id"):
-        message = Message.from_row(row)
-        logs[message.agent_uuid][message.id] = message
+    logs = logs_of(tx, records)
     rows = sql(tx, "SELECT recipient, id, sender, kind, body, created_at, read_at FROM mail ORDER BY recipient, id")
     mails = {(mail.recipient, mail.id): mail for mail in map(Mail._make, rows)}
     documents = defaultdict(list)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from ikigai_actors import AgentDead, AgentStopped, IkigaiError, StoreError, fsck
 from ikigai_actors.clock import SystemClock
-from ikigai_actors.errors import StoreUnavailable, StoreUnusable
+from ikigai_actors.errors import StoreUnusable
 from ikigai_actors.mailbox import PROMPT, Mail, Send
 from ikigai_actors.shell import client
 from ikigai_actors.shell.reader import existing
@@ -34,12 +34,11 @@ from tests.soak.ledger import (
     Stopped,
 )
 from tests.soak.model import Order
+from tests.soak.patience import retry
 from tests.soak.places import Place
 from tests.soak.report import Report
 from tests.soak.worker import ENDED, Task, live
 from tests.torture.script import World
-
-T = TypeVar("T")
 
 DEADLINE = 300.0
 """Seconds after which something that was to come is a violation."""
@@ -214,7 +213,7 @@ class Stage:
     def judge(self, after: str) -> None:
         """Look at the database, whoever runs it, and judge."""
         ran, before = self.world.runs(), self.entries()
-        report, now = _retry(self._look)
+        report, now = retry(self._look, DEADLINE)
         later = self.entries()
         self.report.counts["judgements"] += 1
         self.complain((f"fsck: {one.invariant}: {one.agent}: {one.text}" for one in report.violations), after)
@@ -232,7 +231,7 @@ class Stage:
 
     def look(self) -> Holdings:
         """What is there now."""
-        return _retry(self._look)[1]
+        return retry(self._look, DEADLINE)[1]
 
     def entries(self) -> list[Entry]:
         """All that was acknowledged so far, worker by worker, then from outside."""
@@ -299,15 +298,3 @@ class Stage:
         cascade = self.chance.random() < 0.5
         client.signal(self.place.url, to, chosen, cascade=cascade, reason=token, grace=1.0)
         return Did(OUTSIDE, f"{chosen.name} from outside")
-
-
-def _retry(act: Callable[[], T]) -> T:
-    """Do something for which the store must answer, as soon as it does."""
-    deadline, pause = time.monotonic() + DEADLINE, threading.Event()
-    while True:
-        try:
-            return act()
-        except StoreUnavailable:
-            if time.monotonic() > deadline:
-                raise
-            pause.wait(0.1)

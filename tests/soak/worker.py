@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from ikigai_actors import (
     ActorSystem,
@@ -38,10 +38,9 @@ from ikigai_actors.publisher import Died, Event
 from tests.soak.crowd import NAME, Crowd, Idler
 from tests.soak.hands import PATIENCE, Cast, Hand, Scene
 from tests.soak.ledger import Complaint, Figures, Ledger, Opened, Stopped, Trouble
+from tests.soak.patience import retry
 from tests.soak.tools import tools_of
 from tests.torture.script import World
-
-T = TypeVar("T")
 
 ENDED, FAILED, STOPPED = 0, 1, 3
 """The exit statuses of a worker: told to end; a defect; its host has stopped by itself, and the ledger says why."""
@@ -137,7 +136,7 @@ class _Life:
                 if time.monotonic() - began > PATIENCE:
                     raise
                 pause.wait(0.05)
-        self._root = _retry(lambda: self._system.root.uuid)
+        self._root = retry(lambda: self._system.root.uuid, PATIENCE)
         self._system.subscribe(self._hear_of_trouble)
         resumed = len(self._system.resume())
         self._ledger.write(Opened(time.monotonic() - began, resumed))
@@ -155,7 +154,7 @@ class _Life:
 
     def _work(self) -> None:
         system = self._system
-        records = _retry(system.agents)
+        records = retry(system.agents, PATIENCE)
         crowd = Crowd(system, records, f"c/{self._task.life}")
         crowd.grow(self._task.crowd)
         system.subscribe(self._hear_of_lives)
@@ -186,7 +185,7 @@ class _Life:
     def _bring_to_rest(self, crowd: Crowd) -> None:
         """Let those go on who are paused, until no turn is open but the crowd's."""
         deadline, pause = time.monotonic() + PATIENCE, threading.Event()
-        while busy := [one for one in _retry(self._system.agents) if _busy(one, crowd) and _restless(one)]:
+        while busy := [one for one in retry(self._system.agents, PATIENCE) if _busy(one, crowd) and _restless(one)]:
             if time.monotonic() > deadline:
                 states = {one.uuid: self._system.state_of(one) for one in busy}
                 self._ledger.write(Complaint(f"after {PATIENCE} s some are not at rest: {states}"))
@@ -198,7 +197,7 @@ class _Life:
 
     def _bury_all(self, crowd: Crowd) -> None:
         """Everybody but agent 0 and the crowd."""
-        for one in _retry(self._system.agents):
+        for one in retry(self._system.agents, PATIENCE):
             if _busy(one, crowd) and one.parent_uuid is not None:
                 _mind_no_death(partial(self._system.handle(one.uuid).kill, cascade=True, timeout=PATIENCE))
                 self._cast.drop([one.uuid])
@@ -207,7 +206,7 @@ class _Life:
         waits = records = 0
         if where == "round":
             waits = self._system.statistics().waits
-            records = len(_retry(self._system.agents))
+            records = len(retry(self._system.agents, PATIENCE))
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         threads = len(os.listdir("/proc/self/task"))  # noqa: PTH208 - nothing is to be opened while counting
         files = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
@@ -226,21 +225,9 @@ def _restless(record: AgentRecord) -> bool:
 def _mind_no_death(act: Callable[[], object]) -> None:
     """Do something to an agent that may be dead by now."""
     try:
-        _retry(act)
+        retry(act, PATIENCE)
     except AgentDead:
         return
-
-
-def _retry(act: Callable[[], T]) -> T:
-    """Do something for which the store must answer, as soon as it does."""
-    deadline, pause = time.monotonic() + PATIENCE, threading.Event()
-    while True:
-        try:
-            return act()
-        except StoreUnavailable:
-            if time.monotonic() > deadline:
-                raise
-            pause.wait(0.1)
 
 
 class _Defects(logging.Handler):

@@ -1,6 +1,6 @@
 """What a database holds at one moment, and what is open in it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -37,12 +37,18 @@ def take(store: Store) -> Snapshot:
     return store.read(_take)
 
 
-def _take(tx: Transaction) -> Snapshot:
-    records = {record.uuid: record for record in registry.every(tx)}
-    logs: dict[str, dict[int, Message]] = {uuid: {} for uuid in records}
+def logs_of(tx: Transaction, agents: Iterable[str]) -> dict[str, dict[int, Message]]:
+    """What each agent wrote itself, by position."""
+    logs: dict[str, dict[int, Message]] = {uuid: {} for uuid in agents}
     for row in sql(tx, "SELECT agent_uuid, id, kind, content, data, created_at FROM messages ORDER BY agent_uuid, id"):
         message = Message.from_row(row)
         logs[message.agent_uuid][message.id] = message
+    return logs
+
+
+def _take(tx: Transaction) -> Snapshot:
+    records = {record.uuid: record for record in registry.every(tx)}
+    logs = logs_of(tx, records)
     mails = sql(tx, "SELECT recipient, sender FROM mail WHERE kind = 'exit'")
     return Snapshot(records, logs, tuple((str(recipient), str(sender)) for recipient, sender in mails))
 
