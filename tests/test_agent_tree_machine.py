@@ -88,6 +88,18 @@ def test_a_false_end_of_a_wait_is_found(machine: AgentTreeMachine, found: Found)
         check_wait(machine.system, root, [child], {child: found}, machine.world.clock.now_ms())
 
 
+def test_a_wait_that_only_its_deadline_has_ended_is_found_and_one_that_ended_before_is_none(
+    machine: AgentTreeMachine,
+) -> None:
+    machine.fork(who=0, prompt=None, reply="ok")
+    machine.comes_to_rest()
+    machine.world.sleep(60)
+    root, child, now = machine.agent(0), machine.agent(1), machine.world.clock.now_ms()
+    check_wait(machine.system, root, [child], {child: Found.IDLE}, now, now - 1)
+    with pytest.raises(Broken, match=r"wait: .* in vain"):
+        check_wait(machine.system, root, [child], {child: Found.IDLE}, now, now)
+
+
 def message(agent: str, position: int, kind: str = "user", data: str = "{}") -> Written:
     return Written("messages", (agent, position, kind, "x", data, 1))
 

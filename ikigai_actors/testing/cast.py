@@ -1,13 +1,15 @@
 """The cast of `AgentTreeMachine`: its tool, what models call, and the agents' own code."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from ikigai_actors.calls import Facts
-from ikigai_actors.providers.base import ToolCall
-from ikigai_actors.providers.scripted import ScriptedProvider
+from ikigai_actors.providers.base import OnDelta, Reply, Request, ToolCall
+from ikigai_actors.providers.scripted import ScriptedProvider, Stream
 from ikigai_actors.testing.process import Broken
+from ikigai_actors.testing.remote import LATE
 from ikigai_actors.tools import Result
 
 WORK = "work"
@@ -22,6 +24,9 @@ CALLS = (
     ToolCall("wait", {"children": True, "timeout": 60}),
 )
 """What models call."""
+
+SLOW = Stream(("at ", "last"), delay=1.0)
+"""An answer for which time must pass."""
 
 
 class Work:
@@ -60,6 +65,17 @@ class Work:
 
 
 class OwnCode(ScriptedProvider):
-    """A script that is the agents' own code: what it raises, and is no `ProviderError`, is a crash."""
+    """A script that is the agents' own code: what it raises, and is no `ProviderError`, is a crash.
+
+    It heeds no cancellation: it answers a little later, when nobody listens any more.
+    """
 
     own_code = True
+
+    async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
+        """See `Provider.respond`."""
+        try:
+            return await super().respond(request, on_delta)
+        except asyncio.CancelledError:
+            await asyncio.sleep(SLOW.delay / 2)
+            return Reply(LATE)

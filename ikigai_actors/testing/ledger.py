@@ -1,8 +1,10 @@
 """What was acknowledged in a run, and whether it is still so: the invariants of `AgentTreeMachine`."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from ikigai_actors import registry
+from ikigai_actors.errors import AgentDead
 from ikigai_actors.futures import Future
 from ikigai_actors.log import Archive
 from ikigai_actors.mailbox import EXIT, Mail, latest, one
@@ -10,15 +12,13 @@ from ikigai_actors.messages import Message
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.registry import AgentRecord
-from ikigai_actors.state import WORKING
+from ikigai_actors.state import WORKING, Phase
 from ikigai_actors.system import ActorSystem
+from ikigai_actors.testing.commits import SLACK, CommitCheck
 from ikigai_actors.testing.oracle import Copy, CopyingOracle
 from ikigai_actors.testing.process import Broken, Process
 from ikigai_actors.testing.simulation import Simulation
 from ikigai_actors.waits import Found
-
-SLACK = 2_000
-"""Milliseconds that a commit may take while the store is busy."""
 
 
 class Ledger:
@@ -41,6 +41,17 @@ class Ledger:
         self.open: list[Future[Reply]] = []
         """Prompts that have no answer yet, of the process that runs."""
         self._looked_at: dict[str, tuple[Process, int]] = {}
+        self._latest: dict[tuple[str, str], int] = {}
+        self._asked = 0
+        self._shared: dict[str, list[tuple[tuple[int, ...], list[Any]]]] = {}
+
+    def was_sent(self, sender: str, recipient: str, number: int, body: str) -> None:
+        """A mail was sent: behind all that this sender has sent before."""
+        last = self._latest.get((sender, recipient), 0)
+        if number <= last:
+            raise Broken(f"mail: mail {number} of {sender} to {recipient} was sent after mail {last}")
+        self._latest[sender, recipient] = number
+        self.sent[recipient, number] = body
 
     def reads(self, agent: str, mails: Sequence[Mail]) -> None:
         """Mails were read: each once, in order, and what was sent."""
@@ -59,13 +70,23 @@ class Ledger:
         if living := [record.uuid for record in below if record.living]:
             raise Broken(f"cascade: {', '.join(living)} live below {top.uuid}")
 
+    def stopped(self, system: ActorSystem, commits: CommitCheck) -> None:
+        """A signal was acknowledged: who is stopped, and has nothing under way at a model, gets no further."""
+        for uuid, standing in commits.agents.items():
+            if standing.status == "stopped":
+                actor = system.actor(uuid)
+                phase = actor.state.phase  # idle, and in a turn by the commits: it has yet to hear of that commit
+                rests = (phase is Phase.IDLE and not standing.turn) or phase is Phase.RUNNING_TOOLS
+                busy = actor.actor_inbox.held or not rests
+                standing.paused = standing.paused or not busy
+
     def check_histories(self, world: Simulation) -> None:
         """``history``: in memory, and read anew where it has grown or the process is another one."""
         memory, fresh = world.system.archive, Archive(world.system.store)
         for uuid in self.known:
             copy = self.oracle.histories.get(uuid) or Copy()
             log = memory.load(uuid)
-            if log.head >= copy.head or world.agenda.quiet:  # else its actor has not heard of the commit yet
+            if log.head >= copy.head or (world.agenda.quiet and _has_heard(world.system, uuid)):
                 _compare(uuid, "in memory", copy.visible, log.visible())
             if self._looked_at.get(uuid) == (world.process, copy.head):
                 continue
@@ -78,6 +99,25 @@ class Ledger:
             ]
             if stored != copy.stored:
                 raise Broken(f"history: expected {copy.stored} in the ranges of agent {uuid}, got {stored}")
+
+    def check_requests(self, world: Simulation) -> None:
+        """``siblings``: what they were sent is equal up to the end of the last reply before the fork."""
+        asked, self._asked = world.requests[self._asked :], len(world.requests)
+        for request in asked:
+            copy = self.oracle.histories[request.agent]
+            if not copy.inherited:
+                continue
+            sent = [(message["role"], block) for message in request.messages for block in message["content"]]
+            shared = sent[: request.shared]
+            for inherited, other in (known := self._shared.setdefault(copy.parent, [])):
+                fewer = min(len(inherited), len(copy.inherited))
+                if inherited[:fewer] != copy.inherited[:fewer]:
+                    continue  # a clear or a rewind of the parent lies between the two forks
+                both = min(len(shared), len(other))
+                same = len(shared) == len(other) or len(inherited) != len(copy.inherited)
+                if shared[:both] != other[:both] or not same:
+                    raise Broken(f"siblings: agent {request.agent} is sent {shared}, and a sibling was sent {other}")
+            known.append((copy.inherited, shared))
 
     def check_acknowledged(self, system: ActorSystem) -> None:
         """``acknowledged``, ``supervised``."""
@@ -110,11 +150,21 @@ class Ledger:
         stopped = any(record.status == "stopped" for record in living)
         for record in living:
             state = system.actor(record.uuid).state
+            if record.status == "terminating" and not state.turn:
+                raise Broken(f"signals: agent {record.uuid} terminates, its turn is over, and it lives")
             if state.phase in WORKING and record.status != "stopped":
                 raise Broken(f"quiescence: agent {record.uuid} is {state.shown.value}, and nothing can happen")
         self.open = [future for future in self.open if not future.done]
         if self.open and not stopped:
             raise Broken(f"quiescence: {len(self.open)} prompts have no answer, and nothing can happen")
+
+
+def _has_heard(system: ActorSystem, uuid: str) -> bool:
+    """Whether an agent knows of all that it has committed: after an outage the journal finds it out a little later."""
+    try:
+        return not system.actor(uuid).actor_inbox.held
+    except AgentDead:
+        return True
 
 
 def _compare(uuid: str, where: str, expected: Sequence[int], messages: Iterable[Message]) -> None:
@@ -129,10 +179,16 @@ def check_wait(
     agents: Sequence[AgentRef] | None,
     answers: Mapping[AgentRef | str, Found],
     deadline: int | None,
+    ended: int | None = None,
 ) -> None:
-    """``wait``: an answer is true, and nobody was waited for in vain until the deadline, in milliseconds since 1970."""
+    """``wait``: an answer is true, and nobody was waited for in vain until the deadline.
+
+    Times in milliseconds since 1970; the wait has ended at its deadline when nothing else is said.
+    """
     if agents is not None and set(answers) != set(agents):
         raise Broken(f"wait: expected answers for {agents}, got {answers}")
+    at_deadline = deadline is not None and (ended is None or ended >= deadline)
+    late = []
     for agent, found in answers.items():
         if not isinstance(agent, AgentRef):
             continue
@@ -142,12 +198,19 @@ def check_wait(
             raise Broken(f"wait: agent {agent.uuid} has sent no mail to {waiter.uuid}")
         if found is Found.UNKNOWN or (found is Found.DEAD and record.living):
             raise Broken(f"wait: agent {agent.uuid} is {record.status}, and not {found}")
-        if found is Found.TIMEOUT and deadline is not None:
-            before = deadline - SLACK
-            unread = any(mail.created_at < before and mail.read_at is None and mail.kind != EXIT for mail in letters)
-            ended = record.ended_at is not None and record.ended_at < before
-            if unread or ended or _idle(system, record, before):
-                raise Broken(f"wait: agent {waiter.uuid} waited in vain for {agent.uuid}, which is {record.status}")
+        if deadline is not None and at_deadline and _was_over(system, record, letters, deadline - SLACK):
+            late.append(agent)
+    missed = late and (len(late) == len(answers) or any(answers[agent] is Found.TIMEOUT for agent in late))
+    if missed:
+        told = ", ".join(f"{agent.uuid}, which is {agent.record.status}" for agent in late)
+        raise Broken(f"wait: agent {waiter.uuid} waited in vain for {told}")
+
+
+def _was_over(system: ActorSystem, record: AgentRecord, letters: Sequence[Mail], before: int) -> bool:
+    """Whether there was no reason any more, before a time, to wait for an agent that has sent these letters."""
+    unread = any(mail.created_at < before and mail.read_at is None and mail.kind != EXIT for mail in letters)
+    ended = record.ended_at is not None and record.ended_at < before
+    return unread or ended or _idle(system, record, before)
 
 
 def _idle(system: ActorSystem, record: AgentRecord, before: int) -> bool:

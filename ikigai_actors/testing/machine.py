@@ -9,15 +9,21 @@
 
     TestMyMachine = MyMachine.TestCase
 
-The invariants, by the names with which their failures begin:
+The invariants, by the names with which their failures begin. At every commit and request:
 
     fsck                  a database is sound after every commit (fsck.py names what that is)
     requests-valid        what leaves for a provider is a request that the Messages API takes
     commit-before-effect  a request or a tool leaves when what asks for it is committed
+    owner, fenced, tree, barrier, late, signals, intensity
+                          see `ikigai_actors.testing.commits`
+
+After every rule, and at rest:
+
     history               every agent's history is what copying at each fork gives, in memory and read anew
+    siblings              what siblings were sent is equal up to the last reply before the fork
     acknowledged          what was acknowledged is there: agents, mails, documents, marks, deaths
     once                  a tool that is not idempotent runs once for each call
-    mail                  every mail that was sent is read once at most, in order
+    mail                  every mail that was sent is read once at most, in order, by programs and by models
     wait                  what ends a wait has happened, and what has happened ends it
     cascade               nobody lives below whom a cascade has hit
     supervised            every living agent has a living supervisor
@@ -25,42 +31,28 @@ The invariants, by the names with which their failures begin:
 """
 
 import sys
-from collections import deque
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import initialize, invariant, precondition, rule
 
-from ikigai_actors.errors import IkigaiError, StoreError, StoreUnavailable, SystemClosed
-from ikigai_actors.futures import TimedOut
-from ikigai_actors.providers.base import Provider, Reply, Request, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply
 from ikigai_actors.ref import AgentRef
-from ikigai_actors.registry import AgentRecord
-from ikigai_actors.system import ActorSystem
-from ikigai_actors.testing.agenda import Endless, Stuck
-from ikigai_actors.testing.cast import CALLS, WORK, OwnCode, Work
+from ikigai_actors.testing.aimed import AGENTS, PATIENCE, PERIOD, AimedRules
+from ikigai_actors.testing.cast import CALLS
+from ikigai_actors.testing.commits import CommitCheck
 from ikigai_actors.testing.faults import ALL, Faults
-from ikigai_actors.testing.ledger import Ledger, check_wait
-from ikigai_actors.testing.process import Broken, ProcessCrashed
+from ikigai_actors.testing.ledger import check_wait
 from ikigai_actors.testing.schedule import Schedule
-from ikigai_actors.testing.simulation import Simulation, simulated
+from ikigai_actors.testing.simulation import simulated
 from ikigai_actors.testing.strategies import faults, prompts, replies, schedules, signals
-from ikigai_actors.tools import Tool
 from ikigai_actors.waits import Found
 from supervisors.signals import Signal
-
-PATIENCE = 300.0
-"""Seconds after which what was asked for waits for a stopped agent, or for ever."""
-
-AGENTS = st.integers(0, 7)
-"""Which agent, counted from agent 0; beyond the last one it begins again."""
 
 LABELS = st.sampled_from(("here", "there"))
 
 
-class AgentTreeMachine(RuleBasedStateMachine):
+class AgentTreeMachine(AimedRules):
     """Drives a tree of agents; subclass it to add rules, tools and invariants."""
 
     MOST_FAULTS: Faults = ALL
@@ -69,36 +61,13 @@ class AgentTreeMachine(RuleBasedStateMachine):
     LIMIT = 12
     """Agents that live at most: runs stay short."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.work = Work()
-        self.ledger = Ledger()
-        self.answers: dict[str, deque[ScriptedReply]] = {}
-        """What models answer next, by agent."""
-        self.tokens = 0
-
-    # What subclasses may replace
-
-    def provider(self) -> Provider:
-        """Who answers: a script of drawn replies, and ``ok`` when it is used up."""
-        return OwnCode(self._answer)
-
-    def providers(self) -> Mapping[str, Provider]:
-        """Further providers."""
-        return {}
-
-    def tools(self) -> list[Tool]:
-        """What models may call."""
-        return [self.work]
-
-    # The world
-
     @initialize(schedule=schedules(), misfortunes=st.runner().flatmap(lambda machine: faults(machine.MOST_FAULTS)))
     def begin(self, schedule: Schedule, misfortunes: Faults) -> None:
         """Open a system in a new world."""
         self._context = simulated(schedule, faults=misfortunes)
-        self.world: Simulation = self._context.__enter__()
-        self.world.watchers.append(self.ledger.oracle.committed)
+        self.world = self._context.__enter__()
+        self.commits = CommitCheck(self.world)
+        self.world.watchers += (self.ledger.oracle.committed, self.commits.committed)
         self.world.open(self.provider(), self.providers(), self.tools())
         self.ledger.known[self.system.root.uuid] = None
 
@@ -115,37 +84,6 @@ class AgentTreeMachine(RuleBasedStateMachine):
             raise
         finally:
             self._context.__exit__(type(ended) if ended else None, ended, ended.__traceback__ if ended else None)
-
-    @property
-    def system(self) -> ActorSystem:
-        """The system that runs."""
-        return self.world.system
-
-    def agent(self, number: int) -> AgentRef:
-        """The agent of a number, the dead too."""
-        known = list(self.ledger.known)
-        return self.system.handle(known[number % len(known)])
-
-    def attempt(self, act: Callable[[], Any], then: Callable[[Any], None] = lambda answer: None) -> None:
-        """Do something that may be refused, and that a crash may cut off; ``then`` is told what was acknowledged."""
-        try:
-            answer = act()
-        except ProcessCrashed:
-            self.ledger.open.clear()
-            self.world.recover()
-        except StoreUnavailable as outage:
-            if not self.world.luck.spent("unreadable"):
-                raise
-            self.world.note("refused", str(outage))
-        except (StoreError, SystemClosed, Stuck, Endless):
-            raise
-        except TimedOut as late:
-            if not any(record.status == "stopped" for record in self.living()):
-                raise Broken(f"quiescence: nobody is stopped, and {late}") from late
-        except IkigaiError as refusal:
-            self.world.note("refused", f"{type(refusal).__name__}: {refusal}")
-        else:
-            then(answer)
 
     # Rules
 
@@ -170,12 +108,12 @@ class AgentTreeMachine(RuleBasedStateMachine):
     @rule(sender=AGENTS, recipient=AGENTS, body=prompts())
     def send(self, sender: int, recipient: int, body: str) -> None:
         """An agent sends a mail."""
-        to = self.agent(recipient)
+        by, to = self.agent(sender), self.agent(recipient)
 
-        def sent(number: int) -> None:
-            self.ledger.sent[to.uuid, number] = body
-
-        self.attempt(lambda: self.agent(sender).send(to, body, timeout=PATIENCE), sent)
+        self.attempt(
+            lambda: by.send(to, body, timeout=PATIENCE),
+            lambda number: self.ledger.was_sent(by.uuid, to.uuid, number, body),
+        )
 
     @rule(who=AGENTS)
     def read_mail(self, who: int) -> None:
@@ -193,7 +131,7 @@ class AgentTreeMachine(RuleBasedStateMachine):
 
         def waited(answers: Mapping[AgentRef | str, Found]) -> None:
             told = seconds and clock.wrong == wrong  # else the calendar says nothing about how long it was
-            check_wait(self.system, waiter, agents, answers, deadline if told else None)
+            check_wait(self.system, waiter, agents, answers, deadline if told else None, clock.now_ms())
 
         self.attempt(lambda: waiter.wait(agents, timeout=seconds), waited)
 
@@ -220,7 +158,10 @@ class AgentTreeMachine(RuleBasedStateMachine):
     @rule(who=AGENTS, signal=signals(), spread=st.booleans())
     def signal(self, who: int, signal: Signal, spread: bool) -> None:
         """Somebody sends a signal."""
-        self.attempt(lambda: self.agent(who).signal(signal, timeout=PATIENCE, cascade=spread))
+        self.attempt(
+            lambda: self.agent(who).signal(signal, timeout=PATIENCE, cascade=spread),
+            lambda _: self.ledger.stopped(self.system, self.commits),
+        )
 
     @rule(who=AGENTS, times=st.integers(1, 4))
     def crash_agent(self, who: int, times: int) -> None:
@@ -304,9 +245,16 @@ class AgentTreeMachine(RuleBasedStateMachine):
     @rule()
     def comes_to_rest(self) -> None:
         """Everything happens that can; then nobody may be left waiting."""
-        self.attempt(self.world.settle)
-        self.attempt(lambda: self.world.sleep(60))
-        self.attempt(self.world.settle)
+
+        def rest() -> None:
+            self.world.settle()
+            self.world.sleep(PERIOD)
+            self.world.settle()
+
+        process = None
+        while process is not self.world.process:  # after a crash time passes anew
+            process = self.world.process
+            self.attempt(rest)
         self.ledger.check_rest(self.world)
 
     # Invariants
@@ -317,6 +265,11 @@ class AgentTreeMachine(RuleBasedStateMachine):
         self.ledger.check_histories(self.world)
 
     @invariant()
+    def siblings_share_what_they_were_sent(self) -> None:
+        """What was sent to siblings is equal up to the fork."""
+        self.ledger.check_requests(self.world)
+
+    @invariant()
     def what_was_acknowledged_is_there(self) -> None:
         """Agents live or are dead as was said; mails and documents are there."""
         self.ledger.check_acknowledged(self.system)
@@ -325,25 +278,3 @@ class AgentTreeMachine(RuleBasedStateMachine):
     def look_at_work(self) -> None:
         """No call was carried out twice."""
         self.work.check()
-
-    def living(self) -> list[AgentRecord]:
-        """Who lives."""
-        return [record for record in self.system.agents() if record.living]
-
-    def script(self, agent: AgentRef, *answers: ScriptedReply) -> None:
-        """What an agent's model answers next."""
-        self.answers.setdefault(agent.uuid, deque()).extend(map(self._filled_in, answers))
-
-    def _answer(self, request: Request) -> ScriptedReply:
-        left = self.answers.get(request.agent)
-        return left.popleft() if left else "ok"
-
-    def _filled_in(self, reply: ScriptedReply) -> ScriptedReply:
-        if not isinstance(reply, Reply):
-            return reply
-        calls = []
-        for call in reply.tool_calls:
-            self.tokens += 1
-            added = {WORK: {"token": str(self.tokens)}, "send": {"to": self.system.root.uuid}}.get(call.name, {})
-            calls.append(ToolCall(call.name, {**call.input, **added}))
-        return Reply(reply.text, tuple(calls), reply.stop_reason)

@@ -25,14 +25,19 @@ class Copy:
 
     head: int = 0
     """Position of the latest message."""
+    parent: str = ""
+    """Of whom it is a copy, and its ``inherited`` positions that counted then; none of them once it was cut since."""
+    inherited: tuple[int, ...] = ()
 
-    def copy(self) -> "Copy":
-        """Another one that is the same."""
-        return Copy(list(self.visible), list(self.stored), dict(self.marks), self.head)
+    def copy(self, parent: str = "") -> "Copy":
+        """Another one that is the same, of a child."""
+        return Copy(list(self.visible), list(self.stored), dict(self.marks), self.head, parent, tuple(self.visible))
 
     def write(self, position: int, kind: str, data: str) -> None:
         """A message is committed."""
         self.head = position
+        if kind in (Kind.CLEAR, Kind.REWIND):
+            self.inherited = ()
         match kind:
             case Kind.CLEAR:
                 self.visible.clear()
@@ -71,4 +76,4 @@ class CopyingOracle:
                     self.mails[row[0], row[1]] = row[4]
                 case Ran("register", parameters):
                     parent = self.histories.setdefault(parameters["parent"], Copy())
-                    self.histories[parameters["uuid"]] = parent.copy()
+                    self.histories[parameters["uuid"]] = parent.copy(parameters["parent"])

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from ikigai_actors.testing.process import Process
 
 
+LATE = "This reply comes too late."
+"""What a provider answers that heeds no cancellation."""
+
+
 class RemoteProvider:
     """A provider on the other end of a network."""
 
@@ -52,7 +56,7 @@ class RemoteProvider:
                 raise
             await self._arrives(f"the reply to {request.agent} arrives late")
             process.note("reply", f"to {request.agent} comes late")
-            return Reply("This reply comes too late.")
+            return Reply(LATE)
         process.note("reply", f"to {request.agent}: {reply.text!r}{_calls(reply)}")
         return reply
 

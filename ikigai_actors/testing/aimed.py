@@ -1,0 +1,85 @@
+"""Rules of `AgentTreeMachine` that aim: at what chance alone brings about too rarely to find a defect there."""
+
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
+
+from ikigai_actors.providers.base import Reply, ToolCall
+from ikigai_actors.testing.cast import SLOW, WORK
+from ikigai_actors.testing.faults import CrashPoint
+from ikigai_actors.testing.process import Broken
+from ikigai_actors.testing.stage import Stage
+from ikigai_actors.units import Append, Fence, LogUnit
+
+PATIENCE = 300.0
+"""Seconds after which what was asked for waits for a stopped agent, or for ever."""
+
+AGENTS = st.integers(0, 7)
+"""Which agent, counted from agent 0; beyond the last one it begins again."""
+
+PERIOD = 60.0
+"""Seconds for which a supervisor counts restarts that was told so: the same that `AgentTreeMachine.comes_to_rest`
+lets pass, so that a restart can lie exactly one period back.
+"""
+
+
+class AimedRules(Stage):
+    """The part of `AgentTreeMachine` that has these rules."""
+
+    @rule(who=AGENTS)
+    def prompt_slow_model(self, who: int) -> None:
+        """An agent is prompted, and its model takes its time: whatever comes next finds it in the midst of a turn."""
+        agent = self.agent(who)
+        self.script(agent, SLOW)
+        self.attempt(lambda: agent.prompt("go"), self.ledger.open.append)
+        self.attempt(self.world.settle)
+
+    @rule(who=AGENTS)
+    def prompt_to_work(self, who: int) -> None:
+        """An agent is prompted to use the tool that is not idempotent."""
+        agent = self.agent(who)
+        self.script(agent, Reply("", (ToolCall(WORK),)))
+        self.attempt(lambda: agent.prompt("work"), self.ledger.open.append)
+
+    @rule(commit=st.integers(1, 6), committed=st.booleans())
+    def crash_soon(self, commit: int, committed: bool) -> None:
+        """The process will end at one of the next commits."""
+        self.world.crash_at(CrashPoint(commit, committed))
+
+    @rule(who=AGENTS, pause=st.booleans())
+    def crash_twice(self, who: int, pause: bool) -> None:
+        """An agent that may be restarted once within a period crashes, and again: at once, or one period later."""
+        agent = self.agent(who)
+        if (above := agent.supervisor) is None:
+            return
+        self.attempt(lambda: above.supervise(intensity=1, period=PERIOD, timeout=PATIENCE))
+        for _ in range(2):
+            self.script(agent, LookupError("a defect of its own"))
+            self.attempt(lambda: self.agent(who).prompt("go"), self.ledger.open.append)
+            self.attempt(self.world.settle)
+            if pause:
+                self.attempt(lambda: self.world.sleep(PERIOD))
+
+    @rule(sender=AGENTS, recipient=AGENTS, bodies=st.lists(st.sampled_from("abc"), min_size=2, max_size=3))
+    def send_and_read(self, sender: int, recipient: int, bodies: list[str]) -> None:
+        """Mails of one moment are sent and read."""
+        by, to = self.agent(sender), self.agent(recipient)
+        for body in bodies:
+            self.attempt(
+                lambda text=body: self.agent(sender).send(self.agent(recipient), text, timeout=PATIENCE),  # type: ignore[misc]
+                lambda number, text=body: self.ledger.was_sent(by.uuid, to.uuid, number, text),  # type: ignore[misc]
+            )
+        self.attempt(
+            lambda: self.agent(recipient).read_mail(timeout=PATIENCE), lambda mails: self.ledger.reads(to.uuid, mails)
+        )
+
+    @rule(who=AGENTS, ours=st.booleans())
+    def write_of_earlier_owner(self, who: int, ours: bool) -> None:
+        """``fenced``: who owned an agent once writes nothing; neither does, if there is one, somebody dead."""
+        dead = sorted(self.ledger.ended)
+        record = (self.system.handle(dead[who % len(dead)]) if ours and dead else self.agent(who)).record
+        fence = Fence(record.owner or "", record.epoch - 1) if ours else Fence("somebody else", record.epoch)
+
+        def written(answer: object) -> None:
+            raise Broken(f"fenced: {fence} writes for agent {record.uuid}, which {record.owner} owns")
+
+        self.attempt(lambda: self.system.lives.perform(Append(LogUnit(record.uuid, ()), fence), PATIENCE), written)

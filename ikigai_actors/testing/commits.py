@@ -1,0 +1,234 @@
+"""What commits must keep, found out from what they change alone. Cheap: `AgentTreeMachine` looks at each of them.
+
+owner       a log grows by one position after the other, and a reply or a result stands in an open turn
+fenced      the dead write nothing, send nothing, fork nothing, and are never anything but dead again
+tree        who is born, dies, or is looked after by somebody else: the row of ``tree`` was taken
+barrier     nobody forks while an ordinary call of its last reply has no result
+mail        the mails of an agent are numbered as they come; what a model is shown is marked as read by the same
+            commit, each mail once
+late        no log has a reply that came after its call was cancelled
+signals     who is paused opens no turn and gets no reply
+intensity   a supervisor restarts no more children within its period than it may, and gives up no earlier
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ikigai_actors.calls import PROCESS, calls_of
+from ikigai_actors.mailbox import MAIL, PROMPT
+from ikigai_actors.messages import Kind, Message
+from ikigai_actors.restarts import GAVE_UP
+from ikigai_actors.store.base import Row, Transaction
+from ikigai_actors.store.copying import BulkTransaction
+from ikigai_actors.testing.remote import LATE
+from ikigai_actors.testing.store import Change, Ran, Written
+from supervisors.intensity import INTENSITY, PERIOD
+
+if TYPE_CHECKING:
+    from ikigai_actors.testing.simulation import Simulation
+
+SLACK = 2_000
+"""Milliseconds that may pass between a decision and its commit, while the store is busy."""
+
+_CHANGES_TREE = frozenset({"register", "adopt", "bury"})
+_IN_A_TURN = frozenset({Kind.ASSISTANT, Kind.TOOL_CALL, Kind.TOOL_RESULT, Kind.APPROVAL, Kind.ERROR, Kind.INTERRUPTED})
+_SHOWN = re.compile(r"^mail (\d+) of ", re.MULTILINE)
+
+
+@dataclass(slots=True)
+class Standing:
+    """What the commits so far make of an agent."""
+
+    supervisor: str | None
+    head: int
+    turn: int = 0
+    status: str = "running"
+    calls: set[str] = field(default_factory=set)
+    """Ordinary calls of its last reply that have no result and do not wait for a person."""
+    mailed: int = 0
+    unread: dict[int, str] = field(default_factory=dict)
+    """Numbers of its unread mails, prompts left out, with their senders; empty for a person."""
+    paused: bool = False
+    """It is stopped and has heard of it, and no request of it is out."""
+    intensity: int = INTENSITY
+    period: int = PERIOD
+    restarts: list[int] = field(default_factory=list)
+    """When it restarted children, since it was restarted itself or supervises by other rules."""
+    restarted: int = 0
+    """When it was restarted itself."""
+    uncertain: bool = False
+    """Its rules have changed: what it decided by the earlier ones may come still."""
+    gave_up: bool = False
+
+
+class CommitCheck:
+    """Follows the commits of a run."""
+
+    def __init__(self, world: "Simulation") -> None:
+        """Make one for a world in which nothing was committed yet."""
+        self._world = world
+        self.agents: dict[str, Standing] = {}
+        self._tree = 0
+        self._wrong: list[str] = []
+
+    def committed(self, changes: Sequence[Change]) -> None:
+        """Look at one commit."""
+        turns = {uuid: one.turn for uuid, one in self.agents.items()}
+        was_unread = {uuid: dict(one.unread) for uuid, one in self.agents.items() if one.unread}
+        for change in changes:
+            match change:
+                case Written("messages", row):
+                    self._wrote(row, turns)
+                case Written("mail", row):
+                    self._mailed(row)
+                case Ran(query, given):
+                    self._ran(query, given)
+        self._check_shown(changes, was_unread)
+        before, self._tree = self._tree, self._world.process.looked_at.read(_tree_version)
+        if self._tree == before and _CHANGES_TREE & {one.query for one in changes if isinstance(one, Ran)}:
+            self._broken(f"tree: its row was not taken for {'; '.join(map(str, changes))}")
+        wrong, self._wrong = self._wrong, []
+        if wrong:
+            self._world.process.broken("; ".join(wrong))
+
+    def _broken(self, what: str) -> None:
+        self._wrong.append(what)
+
+    def _wrote(self, row: Row, turns: dict[str, int]) -> None:
+        message = Message.from_row(row)
+        uuid, kind = message.agent_uuid, message.kind
+        one = self.agents[uuid]
+        if one.status == "dead":
+            self._broken(f"fenced: agent {uuid} is dead, and writes {kind} {message.content!r}")
+        if message.id != one.head + 1:
+            self._broken(f"owner: expected position {one.head + 1} next in the log of agent {uuid}, got {message.id}")
+        one.head = message.id
+        if kind in _IN_A_TURN and not (turns.get(uuid) or one.turn):
+            self._broken(f"owner: agent {uuid} writes {kind} {message.content!r}, and no turn is open")
+        if one.paused and kind in (Kind.USER, Kind.ASSISTANT):
+            self._broken(f"signals: agent {uuid} is stopped, and writes {kind} {message.content!r}")
+        if kind == Kind.ASSISTANT:
+            if message.content == LATE:
+                self._broken(f"late: the log of agent {uuid} has a reply to a call that was cancelled")
+            one.calls = {call.id for call in calls_of(message) if call.name not in PROCESS}
+        elif kind in (Kind.TOOL_RESULT, Kind.APPROVAL):
+            one.calls.discard(str(message.data.get("tool_use_id")))
+        if not one.turn:
+            one.calls = set()
+
+    def _mailed(self, row: Row) -> None:
+        recipient, number, sender, kind = row[:4]
+        one = self.agents[recipient]
+        one.mailed += 1
+        if number != one.mailed:
+            self._broken(f"mail: expected mail {one.mailed} of agent {recipient}, got {number}")
+        if one.status == "dead":
+            self._broken(f"fenced: agent {recipient} is dead, and gets mail {number}")
+        if kind == MAIL and sender and self.agents[sender].status == "dead":
+            self._broken(f"fenced: agent {sender} is dead, and sends mail {number} to {recipient}")
+        if kind != PROMPT:
+            one.unread[number] = sender or ""
+
+    def _ran(self, query: str, given: Mapping[str, Any]) -> None:
+        match query:
+            case "register_root":
+                self.agents.setdefault(given["uuid"], Standing(None, 0))
+            case "register":
+                self._born(given)
+            case "adopt":
+                for uuid in given["uuids"]:
+                    self.agents[uuid].supervisor = given["by"]
+            case "set_turn":
+                self.agents[given["uuid"]].turn = given["turn"]
+            case "bury":
+                self._buried(given)
+            case "set_status":
+                self._status(given)
+            case "mark_read":
+                one, sender = self.agents[given["recipient"]], given["sender"]
+                for number in [n for n, of in one.unread.items() if n <= given["last"] and sender in (None, of)]:
+                    del one.unread[number]
+            case "mark_one_read" | "delete_mail":
+                self.agents[given["recipient"]].unread.pop(given["id"], None)
+            case "set_supervision":
+                one = self.agents[given["uuid"]]
+                one.intensity = one.intensity if given["intensity"] is None else given["intensity"]
+                one.period = one.period if given["period"] is None else given["period"]
+                one.restarts, one.uncertain = [], True
+            case "add_restart":
+                self._restarted(given["agent"], given["supervisor"], given["now"])
+
+    def _born(self, given: Mapping[str, Any]) -> None:
+        uuid, parent = given["uuid"], given["parent"]
+        one = self.agents[parent]
+        if one.status == "dead":
+            self._broken(f"fenced: agent {parent} is dead, and forks {uuid}")
+        if one.calls:
+            self._broken(f"barrier: agent {parent} forks while calls {', '.join(sorted(one.calls))} have no result")
+        self.agents[uuid] = Standing(given["supervisor"], given["fork"], given["turn"])
+
+    def _buried(self, given: Mapping[str, Any]) -> None:
+        for uuid in given["uuids"]:
+            one = self.agents[uuid]
+            if one.status == "dead":
+                self._broken(f"fenced: agent {uuid} dies a second time")
+            if given["cause"] == GAVE_UP and one.supervisor is not None:
+                self._gave_up(one.supervisor)
+            one.status, one.turn, one.paused = "dead", 0, False
+
+    def _status(self, given: Mapping[str, Any]) -> None:
+        for uuid in given["uuids"]:
+            one = self.agents[uuid]
+            if one.status == "dead":
+                self._broken(f"fenced: agent {uuid} is dead, and becomes {given['status']}")
+            if given["reason"] == GAVE_UP and one.supervisor is not None:
+                self._gave_up(one.supervisor)
+                self.agents[one.supervisor].gave_up = True
+            one.status, one.paused = given["status"], False
+
+    def _restarted(self, uuid: str, by: str, now: int) -> None:
+        one, above = self.agents[uuid], self.agents[by]
+        if uuid != by:
+            above.restarts.append(now)
+            counted = [then for then in above.restarts[:-1] if then > above.restarted and now - then <= above.period]
+            if len(counted) + 1 > above.intensity and not above.gave_up and one.status == "running":
+                self._broken(
+                    f"intensity: agent {by} restarts {uuid} at {now}, and may do so {above.intensity} times "
+                    f"within {above.period} ms; it did at {counted}"
+                )
+        one.restarts, one.restarted, one.uncertain, one.gave_up = [], now, False, False
+
+    def _gave_up(self, uuid: str) -> None:
+        one, now = self.agents[uuid], self._world.clock.now_ms()
+        counted = [then for then in one.restarts if now - then <= one.period + SLACK]
+        if not one.uncertain and len(counted) < one.intensity:
+            self._broken(
+                f"intensity: agent {uuid} gives up at {now}, and may restart {one.intensity} times "
+                f"within {one.period} ms; it did at {counted}"
+            )
+
+    def _check_shown(self, changes: Sequence[Change], was_unread: dict[str, dict[int, str]]) -> None:
+        """Mail in the result of a model's ``read_mail`` was unread until this commit, and is read since."""
+        for change in changes:
+            if not (isinstance(change, Written) and change.row[2] == Kind.TOOL_RESULT and change.table == "messages"):
+                continue
+            data = json.loads(change.row[4] or "{}")
+            if data.get("name") != "read_mail" or data.get("is_error"):
+                continue
+            uuid, shown = change.row[0], set(map(int, _SHOWN.findall(change.row[3])))
+            came = {
+                one.row[1] for one in changes if isinstance(one, Written) and (one.table, one.row[0]) == ("mail", uuid)
+            }
+            after = self.agents[uuid].unread
+            if again := shown - was_unread.get(uuid, {}).keys() - came:
+                self._broken(f"mail: the model of agent {uuid} is shown mails {sorted(again)}, which were read before")
+            if left := shown & after.keys():
+                self._broken(f"mail: the model of agent {uuid} is shown mails {sorted(left)}, which stay unread")
+
+
+def _tree_version(tx: Transaction) -> int:
+    assert isinstance(tx, BulkTransaction)  # the store of a simulation is SQLite
+    return int(tx.execute("SELECT version FROM tree")[0][0])

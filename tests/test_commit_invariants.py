@@ -1,0 +1,168 @@
+"""The invariants that the machine of the kit looks at after every commit: each is broken here by a commit made up."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from ikigai_actors.testing import AgentTreeMachine, Broken
+from ikigai_actors.testing.agenda import Entry
+from ikigai_actors.testing.faults import NONE
+from ikigai_actors.testing.remote import LATE
+from ikigai_actors.testing.schedule import PLAIN
+from ikigai_actors.testing.store import Change, Ran, Written
+
+
+@pytest.fixture
+def machine() -> Iterator[AgentTreeMachine]:
+    """One with agent 0 and two children, which takes up what is made up for it and is not brought to rest any more."""
+    made = AgentTreeMachine()
+    made.begin(schedule=PLAIN, misfortunes=NONE)
+    made.fork(who=0, prompt=None, reply="ok")
+    made.fork(who=0, prompt=None, reply="ok")
+    made.world.settle()
+    yield made
+    made.world.close()
+    made.world.ended()
+
+
+class Said:
+    """Makes up what an agent of the machine might commit."""
+
+    def __init__(self, machine: AgentTreeMachine, who: int = 1) -> None:
+        self.machine, self.uuid = machine, machine.agent(who).uuid
+        self.standing = machine.commits.agents[self.uuid]
+
+    def message(self, kind: str, content: str = "x", after: int = 1, **data: Any) -> Written:
+        return Written("messages", (self.uuid, self.standing.head + after, kind, content, json.dumps(data), 1))
+
+    def mail(self, number: int, sender: str | None = None) -> Written:
+        return Written("mail", (self.uuid, number, sender, "mail", "x", 1, None))
+
+    def turn(self, opened: int) -> Ran:
+        return Ran("set_turn", {"uuid": self.uuid, "turn": opened})
+
+    def status(self, status: str, reason: str | None = None) -> Ran:
+        return Ran("set_status", {"uuids": [self.uuid], "status": status, "reason": reason})
+
+
+def commit(machine: AgentTreeMachine, changes: Sequence[Change]) -> None:
+    """Show a commit to the invariants; raises what they say to it."""
+    machine.commits.committed(changes)
+    machine.world.agenda.add(Entry("the next step", lambda: None))
+    machine.world.settle()
+
+
+def test_a_hole_in_a_log_is_found(machine: AgentTreeMachine) -> None:
+    with pytest.raises(Broken, match="owner: expected position"):
+        commit(machine, [Said(machine).message("mark", after=2)])
+
+
+def test_a_reply_outside_of_a_turn_is_found(machine: AgentTreeMachine) -> None:
+    said = Said(machine)
+    commit(machine, [said.turn(2), said.message("user")])
+    commit(machine, [said.turn(0), said.message("assistant")])
+    with pytest.raises(Broken, match=r"owner: .* no turn is open"):
+        commit(machine, [said.message("assistant")])
+
+
+def test_what_the_dead_write_and_send_is_found(machine: AgentTreeMachine) -> None:
+    dead, living = Said(machine, 1), Said(machine, 2)
+    dead.standing.status = "dead"
+    with pytest.raises(Broken, match=r"fenced: .* writes"):
+        commit(machine, [dead.message("mark")])
+    with pytest.raises(Broken, match=r"fenced: .* sends"):
+        commit(machine, [living.mail(1, dead.uuid)])
+    with pytest.raises(Broken, match=r"fenced: .* becomes running"):
+        commit(machine, [dead.status("running")])
+
+
+def test_a_change_of_the_tree_that_does_not_take_its_row_is_found(machine: AgentTreeMachine) -> None:
+    with pytest.raises(Broken, match="tree: "):
+        commit(machine, [Ran("adopt", {"uuids": [Said(machine, 2).uuid], "by": Said(machine, 1).uuid})])
+
+
+def test_a_fork_in_the_midst_of_calls_is_found(machine: AgentTreeMachine) -> None:
+    said = Said(machine)
+    commit(machine, [said.turn(2), said.message("user")])
+    commit(machine, [said.message("assistant", tool_calls=[{"id": "1", "name": "work", "input": {}}])])
+    birth = {"uuid": "new", "parent": said.uuid, "supervisor": said.uuid, "fork": said.standing.head, "turn": 0}
+    with pytest.raises(Broken, match="barrier: "):
+        commit(machine, [Ran("register", birth)])
+
+
+def test_mails_out_of_number_are_found(machine: AgentTreeMachine) -> None:
+    with pytest.raises(Broken, match="mail: expected mail 1"):
+        commit(machine, [Said(machine).mail(2)])
+
+
+def test_a_mail_that_a_model_is_shown_twice_or_that_stays_unread_is_found(machine: AgentTreeMachine) -> None:
+    said = Said(machine)
+    read = Ran("mark_read", {"recipient": said.uuid, "sender": None, "last": 1})
+    commit(machine, [said.turn(2), said.message("user"), said.mail(1)])
+    with pytest.raises(Broken, match=r"mail: .* stay unread"):
+        commit(machine, [said.message("tool_result", "mail 1 of you:\nx", name="read_mail")])
+    commit(machine, [read, said.message("tool_result", "mail 1 of you:\nx", name="read_mail")])
+    with pytest.raises(Broken, match=r"mail: .* read before"):
+        commit(machine, [said.message("tool_result", "mail 1 of you:\nx", name="read_mail")])
+
+
+def test_a_reply_that_came_too_late_is_found(machine: AgentTreeMachine) -> None:
+    said = Said(machine)
+    commit(machine, [said.turn(2), said.message("user")])
+    with pytest.raises(Broken, match="late: "):
+        commit(machine, [said.turn(0), said.message("assistant", LATE)])
+
+
+def test_a_turn_of_a_stopped_agent_is_found_and_one_after_cont_is_none(machine: AgentTreeMachine) -> None:
+    said = Said(machine)
+    commit(machine, [said.status("stopped")])
+    machine.ledger.stopped(machine.system, machine.commits)
+    with pytest.raises(Broken, match=r"signals: .* is stopped"):
+        commit(machine, [said.turn(2), said.message("user")])
+    commit(machine, [said.status("running"), said.turn(3), said.message("user")])
+
+
+def restart(agent: Said, above: Said, now: int) -> Ran:
+    return Ran("add_restart", {"agent": agent.uuid, "supervisor": above.uuid, "now": now})
+
+
+def rules(agent: Said, intensity: int) -> Ran:
+    return Ran("set_supervision", {"uuid": agent.uuid, "intensity": intensity, "period": 1_000})
+
+
+def test_a_restart_more_than_a_supervisor_may_is_found_and_one_after_the_period_is_none(
+    machine: AgentTreeMachine,
+) -> None:
+    above, child = Said(machine, 0), Said(machine, 1)
+    commit(machine, [rules(above, 1), restart(child, above, 5_000)])
+    commit(machine, [restart(child, above, 6_001)])
+    with pytest.raises(Broken, match=r"intensity: .* may do so 1 times"):
+        commit(machine, [restart(child, above, 7_001)])
+
+
+def test_giving_up_too_early_is_found(machine: AgentTreeMachine) -> None:
+    with pytest.raises(Broken, match=r"intensity: .* gives up"):
+        commit(machine, [Said(machine).status("stopped", "gave up")])
+
+
+def test_a_shared_beginning_that_differs_between_siblings_is_found(machine: AgentTreeMachine) -> None:
+    machine.prompt(who=0, text="go", answers=[])
+    machine.world.settle()
+    machine.fork(who=0, prompt="go", reply="ok")
+    machine.fork(who=0, prompt="go", reply="ok")
+    machine.comes_to_rest()
+    machine.siblings_share_what_they_were_sent()
+    request = machine.world.requests[-1]
+    assert request.shared
+    request.messages[0]["content"][0]["text"] = "something else"
+    machine.world.requests.append(request)
+    with pytest.raises(Broken, match="siblings: "):
+        machine.siblings_share_what_they_were_sent()
+
+
+def test_an_earlier_owner_is_refused(machine: AgentTreeMachine) -> None:
+    machine.write_of_earlier_owner(who=1, ours=True)
+    machine.write_of_earlier_owner(who=1, ours=False)
+    assert sum("belongs to another host" in line.text for line in machine.world.trace.lines) == 2
