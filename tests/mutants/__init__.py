@@ -1,12 +1,22 @@
 """Mutants: does the machine of the kit find bugs? Each is one planted in a copy of the runtime, and is to be found.
 
-    python -m tests.mutants                       # all, as a table
-    python -m tests.mutants fork-point epoch      # these
+    nice python -m tests.mutants --shrink         # all, as a table in Markdown
+    nice python -m tests.mutants fork epoch       # those whose names hold one of these
 
-Planting replaces text that stands exactly once in a file; a mutant whose text is gone is an error, not a pass.
+Planting replaces text that stands exactly once in a file; a mutant whose text is gone is an error, not a pass. Where a
+second defence would hide a bug completely, the mutant takes both away, and says so.
 """
 
 from typing import NamedTuple
+
+
+class Edit(NamedTuple):
+    """A replacement of text."""
+
+    file: str
+    """Below the package, or as ``../supervisors/…``."""
+    before: str
+    after: str
 
 
 class Mutant(NamedTuple):
@@ -16,6 +26,13 @@ class Mutant(NamedTuple):
     file: str
     before: str
     after: str
+    also: tuple[Edit, ...] = ()
+    """What else is replaced: the second defence, or the rest of a longer change."""
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """All that is replaced."""
+        return (Edit(self.file, self.before, self.after), *self.also)
 
 
 MUTANTS = (
@@ -58,7 +75,32 @@ MUTANTS = (
         "            self._perform(self._effects.pop(0))\n            self.state = self._state_before\n"
         "        self._step = step\n        self.actor_inbox.held = True",
     ),
-    Mutant("a fence that lets the dead write", "units.py", 'if row.status == "dead":', 'if row.status == "buried":'),
+    Mutant(  # status and epoch both keep the dead from writing
+        "a fence that lets the dead write",
+        "units.py",
+        'if row.status == "dead":',
+        'if row.status == "buried":',
+        (
+            Edit(
+                "units.py",
+                "if row.owner != fence.host or row.epoch != fence.epoch:",
+                "if row.owner != fence.host or (row.status != 'dead' and row.epoch != fence.epoch):",
+            ),
+        ),
+    ),
+    Mutant(
+        "epoch not checked",
+        "units.py",
+        "if row.owner != fence.host or row.epoch != fence.epoch:",
+        "if row.owner != fence.host:",
+    ),
+    Mutant(
+        "owner not checked",
+        "units.py",
+        "if row.owner != fence.host or row.epoch != fence.epoch:",
+        "if row.epoch != fence.epoch:",
+    ),
+    Mutant("tree row not taken", "units.py", "if any(unit.changes_tree for unit in units):", "if not units:"),
     Mutant(
         "tool run again after a crash",
         "calls.py",
@@ -83,19 +125,79 @@ MUTANTS = (
         "        self.held = False\n        if not self.scheduled:",
         "        self.held = len(self._ordinary) > 1\n        if not self.scheduled:",
     ),
-    Mutant(
+    Mutant(  # a cancelled call says nothing, and the machine would not believe it
         "a late reply is believed",
         "machine.py",
         "return state.phase is Phase.WAITING_FOR_MODEL and state.request == request",
         "return state.phase is Phase.WAITING_FOR_MODEL",
+        (
+            Edit(
+                "outside.py",
+                "        if self._ends():\n            self._on_reply(answer)",
+                "        self._ends()\n        self._on_reply(answer)",
+            ),
+        ),
     ),
     Mutant(
-        "a cancelled call still answers",
-        "outside.py",
-        "        with self._lock:\n            if self._over:\n                return\n"
-        "            self._over = True\n"
-        "        self._on_reply(answer)",
-        "        with self._lock:\n            self._over = True\n        self._on_reply(answer)",
+        "mail marked read outside the transaction",
+        "mailbox.py",
+        "        return take(tx, locked, self.recipient, self.now, self.sender, self.limit)",
+        "        return Taken(tuple(_unread(tx, self.recipient, self.sender)), 0)\n\n\n"
+        "class Mark(Read):\n"
+        "    def write(self, tx: Transaction, locked: Locks) -> Taken:\n"
+        "        return take(tx, locked, self.recipient, self.now, self.sender, self.limit)",
+        (
+            Edit(
+                "post.py",
+                "        taken: Taken = self._journal.perform(reading, timeout)\n",
+                "        taken: Taken = self._journal.perform(reading, timeout)\n"
+                "        from ikigai_actors.mailbox import Mark\n"
+                "        mark = Mark(reading.recipient, reading.now, reading.sender)\n"
+                "        self._journal.submit(mark, lambda told: None)\n",
+            ),
+        ),
+    ),
+    Mutant(  # of mails that were sent in the same millisecond a database may give any first
+        "mail in order of time",
+        "store/queries.sql",
+        "AND (CAST(:sender AS TEXT) IS NULL OR COALESCE(sender, '') = :sender)\n ORDER BY id LIMIT :most",
+        "AND (CAST(:sender AS TEXT) IS NULL OR COALESCE(sender, '') = :sender)\n ORDER BY created_at, body LIMIT :most",
+    ),
+    Mutant(
+        "restart window off by one",
+        "../supervisors/intensity.py",
+        "if now - restart <= period",
+        "if now - restart < period",
+    ),
+    Mutant(
+        "a restart too many",
+        "../supervisors/intensity.py",
+        "len(counted) <= intensity",
+        "len(counted) - 1 <= intensity",
+    ),
+    Mutant(
+        "lost wake-up in wait",
+        "waits.py",
+        "if ticket.wait.agents is not None and uuid in ticket.pending:",
+        "if ticket.wait.agents is not None and uuid in ticket.found:",
+    ),
+    Mutant(
+        "barrier skipped",
+        "machine.py",
+        "(state.phase is Phase.RUNNING_TOOLS and at_rest(state.calls))",
+        "(state.phase is Phase.RUNNING_TOOLS)",
+    ),
+    Mutant(
+        "STOP not heeded within a turn",
+        "toolsteps.py",
+        "    if state.status is Status.STOPPED:\n        return Step(state)\n",
+        "",
+    ),
+    Mutant(
+        "siblings said to share what is their own",
+        "assembly.py",
+        "        if message.id <= self._fork:\n",
+        "        if message.id <= self._fork + 3:\n",
     ),
     Mutant(
         "INT leaves the turn open",

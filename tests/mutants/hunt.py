@@ -1,20 +1,20 @@
 """Runs the machine of the kit until it finds something; prints what, as one line of JSON for each stage.
 
-python -m tests.mutants.hunt EXAMPLES [shrink]
+python -m tests.mutants.hunt EXAMPLES SECONDS [shrink]
+
+SECONDS are of the processor's time. When they are over the process is ended, with what it has told until then.
 """
 
 import json
 import logging
-import re
+import resource
 import sys
+from contextlib import suppress
 
 from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import run_state_machine_as_test
+from hypothesis.stateful import invariant, run_state_machine_as_test
 
 from ikigai_actors.testing import AgentTreeMachine
-
-_RULE = re.compile(r"^\s*(?:\w+ = )?state\.(\w+)\(", re.MULTILINE)
-_NO_STEPS = {"begin", "teardown", "history_is_what_copying_gives", "what_was_acknowledged_is_there"}
 
 
 class Hunt:
@@ -24,6 +24,8 @@ class Hunt:
         self.examples = 0
         self.found = 0
         """The example that failed first; 0 while none has."""
+        self.steps = 1_000
+        """Of the shortest program that has failed."""
 
 
 def machine_for(hunt: Hunt) -> type[AgentTreeMachine]:
@@ -33,19 +35,30 @@ def machine_for(hunt: Hunt) -> type[AgentTreeMachine]:
         def __init__(self) -> None:
             super().__init__()
             hunt.examples += 1
+            self.steps = 0
+
+        @invariant()
+        def z_step_is_taken(self) -> None:
+            """The last invariant by name: it counts the beginning, and every step that has broken nothing."""
+            self.steps += 1
 
         def teardown(self) -> None:
-            tell(sys.exc_info()[1])
+            tell(sys.exc_info()[1], self.steps)
             try:
                 super().teardown()
             except Exception as error:
-                tell(error)
+                tell(error, self.steps - 1)
                 raise
 
-    def tell(error: BaseException | None) -> None:
-        if not hunt.found and isinstance(error, Exception):
+    def tell(error: BaseException | None, steps: int) -> None:
+        if not isinstance(error, Exception):
+            return
+        if not hunt.found:
             hunt.found = hunt.examples
             print(json.dumps({"found": hunt.found, "by": invariant_of(error)}), flush=True)
+        if steps < hunt.steps:
+            hunt.steps = steps
+            print(json.dumps({"steps": steps}), flush=True)
 
     return Hunting
 
@@ -61,7 +74,7 @@ def main(examples: int, shrink: bool) -> None:
     logging.disable(logging.CRITICAL)
     phases = [Phase.generate, Phase.shrink] if shrink else [Phase.generate]
     hunt = Hunt()
-    try:
+    with suppress(Exception):  # it was told
         run_state_machine_as_test(
             machine_for(hunt),
             settings=settings(
@@ -74,11 +87,9 @@ def main(examples: int, shrink: bool) -> None:
                 suppress_health_check=list(HealthCheck),
             ),
         )
-    except Exception as error:
-        rules = _RULE.findall("\n".join(getattr(error, "__notes__", ())))
-        steps = [rule for rule in rules if rule not in _NO_STEPS]
-        print(json.dumps({"steps": len(steps)}), flush=True)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), "shrink" in sys.argv[2:])
+    most = int(float(sys.argv[2]))
+    resource.setrlimit(resource.RLIMIT_CPU, (most, most))
+    main(int(sys.argv[1]), "shrink" in sys.argv[3:])
