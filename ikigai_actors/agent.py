@@ -106,10 +106,7 @@ class AgentActor(Performer):
                 self._go_on_after(message)
             case on.StatusChanged():
                 self._decide(message)
-            case on.Interrupt():
-                meant = message.turn in (0, self.state.turn)
-                self._now_or_later(replace(message, partial=self._cancel()) if meant else message)
-            case on.AskOutcome() | on.Resume() | on.Decide():
+            case on.AskOutcome() | on.Resume() | on.Decide() | on.Interrupt():
                 self._now_or_later(message)
             case on.ReplyReceived() | on.ReplyFailed() | on.Exited():
                 self._answered(message)
@@ -153,6 +150,8 @@ class AgentActor(Performer):
 
     def _decide(self, event: on.Event) -> bool:
         """Ask the machine; returns whether it had something to do."""
+        if isinstance(event, on.Interrupt) and event.turn in (0, self.state.turn):  # perhaps one that has waited
+            event = replace(event, partial=self._cancel())
         book = self.runtime.toolbox.book(self.state.view.settings)
         step = machine.step(self.state, event, self.runtime.clock.now_ms(), book)
         something = step.unit is not None or step.state is not self.state or bool(step.effects)

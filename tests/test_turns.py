@@ -14,6 +14,7 @@ from ikigai_actors import (
     TurnInterrupted,
 )
 from ikigai_actors.inbox import CAPACITY, InboxFull
+from ikigai_actors.testing import simulated
 from tests.conftest import NewDatabase
 from tests.echo import echo, kinds, open_echo
 from tests.gate import DEADLINE, Gate, Hanging
@@ -121,6 +122,20 @@ def test_int_ends_a_turn_at_once_and_keeps_what_was_received(database: str, said
         assert not system.root.signal(Signal.INT, timeout=DEADLINE)
         with pytest.raises(TurnInterrupted):
             system.root.reply(timeout=DEADLINE)
+
+
+def test_int_ends_the_request_of_a_prompt_that_waited_with_it_for_the_log() -> None:
+    with simulated() as world:
+        world.open(Hanging(""))
+        root = world.reopen().root
+        world.settle()
+        future = root.prompt("go")
+        root.signal(Signal.CONT, timeout=DEADLINE)  # when it is answered the agent waits for its log
+        assert root.signal(Signal.INT, timeout=DEADLINE)
+        with pytest.raises(TurnInterrupted):
+            future.get(timeout=DEADLINE)
+        world.settle()
+        assert not world.requests
 
 
 def test_a_provider_error_ends_the_turn_and_the_agent_goes_on(database: str) -> None:
