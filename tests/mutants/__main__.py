@@ -36,9 +36,10 @@ def changed(mutant: Mutant) -> dict[str, str]:
 def plant(mutant: Mutant, where: Path) -> None:
     """Copy the runtime, with this one bug. Raises `ValueError` when there is no place for it."""
     texts = changed(mutant)
-    for part in ("ikigai_actors", "supervisors", "tests"):
+    for part in ("ikigai_actors", "supervisors", "tests/mutants"):
         shutil.copytree(ROOT / part, where / part, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "schema.sql", where)
+    for part in ("schema.sql", "tests/__init__.py"):
+        shutil.copy(ROOT / part, where / part)
     for name, text in texts.items():
         (where / "ikigai_actors" / name).write_text(text, encoding="utf-8")
 
@@ -63,7 +64,8 @@ def hunt(mutant: Mutant, examples: int, seconds: float, shrink: bool) -> dict[st
             str(seconds),
             *(["shrink"] if shrink else []),
         ]
-        environment = {**os.environ, "PYTHONPATH": str(where)}
+        known = {"HYPOTHESIS_STORAGE_DIRECTORY": str(ROOT / ".hypothesis")}  # what it finds out once for all
+        environment = {**known, **os.environ, "PYTHONPATH": str(where)}
         with (where / "out").open("w+", encoding="utf-8") as out:
             process = subprocess.Popen(command, cwd=where, env=environment, stdout=out, stderr=subprocess.DEVNULL)
             try:

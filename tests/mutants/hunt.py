@@ -2,11 +2,13 @@
 
 python -m tests.mutants.hunt EXAMPLES SECONDS [shrink]
 
-SECONDS are of the processor's time. When they are over the process is ended, with what it has told until then.
+The same runtime gives the same programs. SECONDS are of the processor's time: when they are over the process is ended,
+with what it has told until then. So it is when shrinking has long brought nothing.
 """
 
 import json
 import logging
+import os
 import resource
 import sys
 from contextlib import suppress
@@ -15,6 +17,9 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import invariant, run_state_machine_as_test
 
 from ikigai_actors.testing import AgentTreeMachine
+
+FRUITLESS = 120
+"""So many programs without a shorter one end the shrinking."""
 
 
 class Hunt:
@@ -26,15 +31,19 @@ class Hunt:
         """The example that failed first; 0 while none has."""
         self.steps = 1_000
         """Of the shortest program that has failed."""
+        self.shortest = 0
+        """The example that it was."""
 
 
-def machine_for(hunt: Hunt) -> type[AgentTreeMachine]:
-    """The machine, which tells when it has found something."""
+def machine_for(hunt: Hunt, patience: int) -> type[AgentTreeMachine]:
+    """The machine, which tells when it has found something, and ends after so many programs without a shorter one."""
 
     class Hunting(AgentTreeMachine):
         def __init__(self) -> None:
             super().__init__()
             hunt.examples += 1
+            if hunt.found and hunt.examples - hunt.shortest > patience:
+                os._exit(0)  # whatever is raised here Hypothesis takes for one more failure
             self.steps = 0
 
         @invariant()
@@ -57,7 +66,7 @@ def machine_for(hunt: Hunt) -> type[AgentTreeMachine]:
             hunt.found = hunt.examples
             print(json.dumps({"found": hunt.found, "by": invariant_of(error)}), flush=True)
         if steps < hunt.steps:
-            hunt.steps = steps
+            hunt.steps, hunt.shortest = steps, hunt.examples
             print(json.dumps({"steps": steps}), flush=True)
 
     return Hunting
@@ -76,12 +85,13 @@ def main(examples: int, shrink: bool) -> None:
     hunt = Hunt()
     with suppress(Exception):  # it was told
         run_state_machine_as_test(
-            machine_for(hunt),
+            machine_for(hunt, FRUITLESS if shrink else 0),
             settings=settings(
                 max_examples=examples,
                 stateful_step_count=20,
                 deadline=None,
                 database=None,
+                derandomize=True,
                 phases=phases,
                 report_multiple_bugs=False,
                 suppress_health_check=list(HealthCheck),
