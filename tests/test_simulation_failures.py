@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule, run_state_machine_as_test
 
 import ikigai_actors.testing
-from ikigai_actors import FunctionProvider, Request, current_agent
-from ikigai_actors.testing import AgentTreeMachine, Broken, Faults, Schedule, Simulation, schedules, simulate, simulated
+from ikigai_actors.testing import AgentTreeMachine, Broken, Faults, Schedule, schedules, simulate, simulated
 from tests.test_agent_tree_machine import FAST
+from tests.test_simulate import counts
 
 SHORT = settings(FAST, stateful_step_count=5, phases=[Phase.generate, Phase.shrink])
 """Explaining a failure takes longer than all the rest."""
@@ -36,24 +36,27 @@ class Failing(AgentTreeMachine):
             raise Broken("looked at after the failure")
 
 
-def failure_of(machine: type[AgentTreeMachine]) -> tuple[str, list[str]]:
+@pytest.fixture(scope="module")
+def failure() -> tuple[str, list[str]]:
     """What is reported, and the shrunk program that leads there."""
     with pytest.raises(Broken) as caught:
-        run_state_machine_as_test(machine, settings=SHORT)
+        run_state_machine_as_test(Failing, settings=SHORT)
     notes = "\n".join(caught.value.__notes__).splitlines()
-    begin = notes.index(f"state = {machine.__name__}()")
+    begin = notes.index("state = Failing()")
     return str(caught.value), notes[begin : notes.index("state.teardown()") + 1]
 
 
-def test_a_failure_of_a_rule_is_what_is_reported_and_shrunk_to_the_steps_that_it_needs() -> None:
-    told, program = failure_of(Failing)
+def test_a_failure_of_a_rule_is_what_is_reported_and_shrunk_to_the_steps_that_it_needs(
+    failure: tuple[str, list[str]],
+) -> None:
+    told, program = failure
     assert told == "mine"
     rules = [line.split("(")[0] for line in program if line.startswith("state.") and not line.endswith("()")]
     assert rules == ["state.begin", "state.fails"]  # invariants, and the end, take no arguments
 
 
-def test_the_program_that_a_failing_machine_prints_runs_again_as_it_stands() -> None:
-    _, program = failure_of(Failing)
+def test_the_program_that_a_failing_machine_prints_runs_again_as_it_stands(failure: tuple[str, list[str]]) -> None:
+    _, program = failure
     names: dict[str, Any] = {name: getattr(ikigai_actors, name) for name in ikigai_actors.__all__}
     names |= {"Failing": Failing, "Faults": Faults, "Schedule": Schedule}
     try:
@@ -64,22 +67,6 @@ def test_the_program_that_a_failing_machine_prints_runs_again_as_it_stands() -> 
             names["state"].teardown()
 
 
-def lost_update(world: Simulation) -> None:
-    """Two workers add one to a document: read, then write."""
-
-    def add(request: Request) -> str:
-        documents = current_agent().system.documents
-        count = int(documents.read("count").body)
-        documents.write("count", str(count + 1))
-        return "added"
-
-    system = world.open(providers={"worker": FunctionProvider(add, "worker")})
-    system.documents.write("count", "0")
-    for worker in [system.root.fork("add", model="worker") for _ in range(2)]:
-        worker.reply()
-    assert system.documents.read("count").body == "2"
-
-
 def test_the_smallest_example_of_the_guide_runs() -> None:
     failed, tried = doctest.testmod(ikigai_actors.testing)
     assert (failed, tried) == (0, 4)
@@ -87,7 +74,7 @@ def test_the_smallest_example_of_the_guide_runs() -> None:
 
 def test_a_failing_schedule_can_be_kept_as_an_example() -> None:
     with pytest.raises(AssertionError) as caught:
-        simulate(lost_update, examples=100)
+        simulate(counts, examples=100)
     [line] = [line for line in "\n".join(caught.value.__notes__).splitlines() if line.startswith("Replay: ")]
     kept = Schedule.parse(ast.literal_eval(line.removeprefix("Replay: ")))
 
@@ -96,7 +83,7 @@ def test_a_failing_schedule_can_be_kept_as_an_example() -> None:
     @example(schedule=kept)
     def runs(schedule: Schedule) -> None:
         with simulated(schedule) as world:
-            lost_update(world)
+            counts(world)
 
     with pytest.raises(AssertionError):
         runs()
