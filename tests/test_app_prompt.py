@@ -97,6 +97,20 @@ def test_a_large_paste_is_one_token_and_is_sent_whole() -> None:
         assert system.root.history()[0].content == f"look: {pasted}"
 
 
+def test_ctrl_c_comes_behind_what_was_typed_before_it() -> None:
+    async def play(stage: Stage) -> None:
+        from textual.events import Key
+
+        for sign in "half a line":
+            stage.application.post_message(Key(sign, sign))
+        stage.application.post_message(Key("ctrl+c", None))
+        await stage.expect("Ctrl-C again leaves")
+        assert stage.application.main.page.prompt.text == ""
+
+    with open_memory() as system:
+        on_stage(system, play)
+
+
 def test_ctrl_c_twice_leaves_and_ctrl_d_only_from_an_empty_prompt() -> None:
     async def twice(stage: Stage) -> None:
         await stage.type("something")

@@ -162,8 +162,7 @@ class MainScreen(Screen[None]):
         """Turn what turns, and tell what the clerk is at, and for how many seconds."""
         if self.wants_everybody:
             self._tree.spin()
-        progress = bars.progress(doing)
-        if progress != self._progress:
+        if (progress := bars.progress(doing)) != self._progress:
             self._progress = progress
             self._show_bars()
 
@@ -253,7 +252,10 @@ class MainScreen(Screen[None]):
 
     def action_interrupt_or_leave(self) -> None:
         """Copy what is selected; else end the turn, else clear the prompt; twice, leave."""
-        now, prompt = monotonic(), self.page.prompt
+        self.page.prompt.call_later(self._interrupt_or_leave, monotonic())  # behind what was typed before
+
+    def _interrupt_or_leave(self, now: float) -> None:
+        prompt = self.page.prompt
         if prompt.selected_text:
             prompt.action_copy()
             return
@@ -261,8 +263,7 @@ class MainScreen(Screen[None]):
             self.app.exit(130)
             return
         self._interrupted_at = now
-        busy = self.snapshot is not None and self.snapshot.state not in BETWEEN_TURNS
-        if busy:
+        if self.snapshot is not None and self.snapshot.state not in BETWEEN_TURNS:
             self._press("interrupt")
         prompt.clear()
         self.notify("Ctrl-C again leaves, and so does Ctrl-D.", timeout=TWICE)
