@@ -33,12 +33,32 @@ class AimedRules(Stage):
         self.attempt(lambda: agent.prompt("go"), self.ledger.open.append)
         self.attempt(self.world.settle)
 
+    @rule(who=AGENTS, other=AGENTS)
+    def prompt_and_wait(self, who: int, other: int) -> None:
+        """An agent waits for another one in the midst of a turn: whatever ends that turn must wake it."""
+        self.script(self.agent(other), SLOW)
+        self.attempt(lambda: self.agent(other).prompt("go"), self.ledger.open.append)
+        self.waits(self.agent(who), [self.agent(other)], 600)
+
     @rule(who=AGENTS)
     def prompt_to_work(self, who: int) -> None:
         """An agent is prompted to use the tool that is not idempotent."""
         agent = self.agent(who)
         self.script(agent, Reply("", (ToolCall(WORK),)))
         self.attempt(lambda: agent.prompt("work"), self.ledger.open.append)
+
+    @rule(who=AGENTS, anew=st.booleans())
+    def mark_and_rewind(self, who: int, anew: bool) -> None:
+        """An agent sets a mark and goes back to it, or begins anew in between, which leaves no mark to go back to."""
+        uuid = self.agent(who).uuid
+
+        def marked(position: int) -> None:
+            self.ledger.marks[uuid, position] = "here"
+
+        self.attempt(lambda: self.agent(who).mark("here", timeout=PATIENCE), marked)
+        if anew:
+            self.attempt(lambda: self.agent(who).clear(timeout=PATIENCE))
+        self.attempt(lambda: self.agent(who).rewind(timeout=PATIENCE))
 
     @rule(commit=st.integers(1, 6), committed=st.booleans())
     def crash_soon(self, commit: int, committed: bool) -> None:

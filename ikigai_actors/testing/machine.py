@@ -31,22 +31,18 @@ After every rule, and at rest:
 """
 
 import sys
-from collections.abc import Mapping
 
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from ikigai_actors.providers.scripted import ScriptedReply
-from ikigai_actors.ref import AgentRef
 from ikigai_actors.testing.aimed import AGENTS, PATIENCE, PERIOD, AimedRules
 from ikigai_actors.testing.cast import CALLS
 from ikigai_actors.testing.commits import CommitCheck
 from ikigai_actors.testing.faults import ALL, Faults
-from ikigai_actors.testing.ledger import check_wait
 from ikigai_actors.testing.schedule import Schedule
 from ikigai_actors.testing.simulation import simulated
 from ikigai_actors.testing.strategies import faults, prompts, replies, schedules, signals
-from ikigai_actors.waits import Found
 from supervisors.signals import Signal
 
 LABELS = st.sampled_from(("here", "there"))
@@ -125,15 +121,7 @@ class AgentTreeMachine(AimedRules):
     @rule(who=AGENTS, others=st.none() | st.lists(AGENTS, min_size=1, max_size=3), seconds=st.sampled_from((0, 5, 600)))
     def wait(self, who: int, others: list[int] | None, seconds: int) -> None:
         """An agent waits for others, or for mail."""
-        waiter, agents = self.agent(who), None if others is None else [self.agent(other) for other in others]
-        clock = self.world.clock
-        deadline, wrong = clock.now_ms() + seconds * 1000, clock.wrong
-
-        def waited(answers: Mapping[AgentRef | str, Found]) -> None:
-            told = seconds and clock.wrong == wrong  # else the calendar says nothing about how long it was
-            check_wait(self.system, waiter, agents, answers, deadline if told else None, clock.now_ms())
-
-        self.attempt(lambda: waiter.wait(agents, timeout=seconds), waited)
+        self.waits(self.agent(who), None if others is None else [self.agent(other) for other in others], seconds)
 
     @rule(who=AGENTS, label=LABELS)
     def mark(self, who: int, label: str) -> None:

@@ -15,10 +15,11 @@ from ikigai_actors.registry import AgentRecord
 from ikigai_actors.system import ActorSystem
 from ikigai_actors.testing.agenda import Endless, Stuck
 from ikigai_actors.testing.cast import WORK, OwnCode, Work
-from ikigai_actors.testing.ledger import Ledger
+from ikigai_actors.testing.ledger import Ledger, check_wait
 from ikigai_actors.testing.process import Broken, ProcessCrashed
 from ikigai_actors.testing.simulation import Simulation
 from ikigai_actors.tools import Tool
+from ikigai_actors.waits import Found
 
 
 class Stage(RuleBasedStateMachine):
@@ -81,6 +82,17 @@ class Stage(RuleBasedStateMachine):
             self.world.note("refused", f"{type(refusal).__name__}: {refusal}")
         else:
             then(answer)
+
+    def waits(self, waiter: AgentRef, agents: list[AgentRef] | None, seconds: int) -> None:
+        """An agent waits for others, or for mail; what ends that must be true."""
+        clock = self.world.clock
+        deadline, wrong = clock.now_ms() + seconds * 1000, clock.wrong
+
+        def waited(answers: Mapping[AgentRef | str, Found]) -> None:
+            told = seconds and clock.wrong == wrong  # else the calendar says nothing about how long it was
+            check_wait(self.system, waiter, agents, answers, deadline if told else None, clock.now_ms())
+
+        self.attempt(lambda: waiter.wait(agents, timeout=seconds), waited)
 
     def living(self) -> list[AgentRecord]:
         """Who lives."""
