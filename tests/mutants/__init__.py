@@ -42,11 +42,18 @@ MUTANTS = (
         "fork_message_id=state.head,",
         "fork_message_id=state.head - 1 if state.head > 1 else state.head,",
     ),
-    Mutant(
+    Mutant(  # the query that reads the lineage knows the bound as well
         "bound 0 read as no limit",
         "history.py",
         "        bound, bounded = current.fork_message_id, True\n        if bound == 0:",
         "        bound = bounded = current.fork_message_id\n        if bound == -1:",
+        (
+            Edit(
+                "store/queries.sql",
+                " WHERE line.fork_message_id > 0 AND (line.cleared IS NULL OR",
+                " WHERE (line.cleared IS NULL OR",
+            ),
+        ),
     ),
     Mutant(
         "rewind ignores inherited marks",
