@@ -265,6 +265,10 @@ def test_an_error_of_click_is_told_on_one_line(session: Session, line: str) -> N
     assert printed[-1] == "1 running, 0 dead"
 
 
+def test_a_question_in_an_error_ends_with_its_own_mark(session: Session) -> None:
+    assert session("/swich x") == ["error: There is no command '/swich'. Did you mean /switch?"]
+
+
 def test_help_lists_every_command_on_a_line(session: Session) -> None:
     printed = session("/help")
     for name in commands.commands:

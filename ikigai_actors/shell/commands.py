@@ -54,8 +54,8 @@ def run(shell: Desk, line: str) -> None:
     try:
         commands.main(words, prog_name="", obj=shell, standalone_mode=False)
     except click.UsageError as error:
-        usage = error.ctx.command_path if error.ctx is not None and error.ctx.command is not commands else ""
-        shell.screen.error(f"{error.format_message().rstrip('.')}." + (f" Try {usage} --help." if usage else ""))
+        usage, told = error.ctx.command_path if error.ctx is not None else "", error.format_message().rstrip(".")
+        shell.screen.error(told + ("" if told.endswith("?") else ".") + (f" Try {usage} --help." if usage else ""))
     except click.ClickException as error:
         shell.screen.error(error.format_message())
 
