@@ -43,6 +43,18 @@ def test_the_tree_shows_everybody_live_and_choosing_one_goes_there() -> None:
         on_stage(system, play)
 
 
+def test_what_is_typed_at_the_tree_goes_to_the_prompt() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.press("f3")
+        await stage.expect("buyer")
+        await stage.type("/switch seller")
+        await stage.press("enter")
+        await stage.expect(r"─ .*\[seller\]")
+
+    with crew() as system:
+        on_stage(system, play)
+
+
 def test_the_processes_are_sorted_and_choosing_one_goes_there() -> None:
     async def play(stage: Stage) -> None:
         await stage.press("f4")

@@ -69,6 +69,11 @@ class Prompt(TextArea):
         self.text = harmless(text)
         self.move_cursor(self.document.end)
 
+    def take(self, typed: str) -> None:
+        """Go on with what was typed elsewhere."""
+        self.screen.set_focus(self)
+        self.insert(typed)
+
     async def _on_key(self, event: events.Key) -> None:
         """Do the keys that are other than those of a `TextArea`, and those that it binds. Not by bindings: on their way
         up to the application, what is typed behind such a key would overtake it.

@@ -1,9 +1,11 @@
-"""The tree panel: all agents, live, beside the transcript. Choosing one goes there."""
+"""The tree panel: all agents, live, beside the transcript. Choosing one goes there; what is typed is for the prompt."""
 
+from collections.abc import Callable
 from itertools import cycle
 from typing import NamedTuple
 
 from rich.text import Text
+from textual import events
 
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.shell.app.bars import SPINNER
@@ -28,7 +30,9 @@ class TreePanel(Rows):
 
     DEFAULT_CSS = "TreePanel { width: 34; height: 100%; dock: left; border-right: solid $foreground 30%; }"
 
-    def __init__(self) -> None:
+    def __init__(self, typed: Callable[[str], None]) -> None:
+        """Make an empty one; ``typed`` is given each character that is typed here."""
+        self._typed = typed
         super().__init__(lambda row: row.node.record.uuid, self._row, id="tree")
         self._spinner = cycle(SPINNER)
         self._sign = next(self._spinner)
@@ -39,6 +43,12 @@ class TreePanel(Rows):
         here = snapshot.current.uuid
         rows = [_Row(node, snapshot.statistics.get(node.record.uuid), node.record.uuid == here) for node in nodes]
         self.show(rows, None if self.has_focus else here)
+
+    def on_key(self, event: events.Key) -> None:
+        """Nothing here is a letter's: who types means the prompt."""
+        if event.is_printable and event.character is not None:
+            event.stop()
+            self._typed(event.character)
 
     def spin(self) -> None:
         """Turn the spinners of those at work."""
