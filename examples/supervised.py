@@ -56,4 +56,6 @@ def main(database: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    if len(sys.argv) != 2:
+        sys.exit("Usage: python examples/supervised.py DATABASE")
+    sys.exit(main(sys.argv[1]))

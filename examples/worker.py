@@ -51,4 +51,6 @@ def main(database: str, *texts: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit("Usage: python examples/worker.py DATABASE TEXT...")
     main(*sys.argv[1:])

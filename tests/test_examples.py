@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ikigai_actors import ActorSystem
 from tests.databases import ROOT
 from tests.messages_server.server import MessagesServer, Says
@@ -109,16 +111,33 @@ def test_a_race_in_a_team_is_found_and_the_mended_team_has_none() -> None:
     assert replay[1] in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def count_words(database: Path, *texts: str) -> "subprocess.CompletedProcess[str]":
+def example(name: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run one to its end."""
     return subprocess.run(
-        [sys.executable, "-W", "error", "examples/worker.py", str(database), *texts],
+        [sys.executable, "-W", "error", f"examples/{name}.py", *arguments],
         capture_output=True, text=True, timeout=PATIENCE, env=environment(), check=False, cwd=ROOT,
     )  # fmt: skip
 
 
 def test_a_worker_comes_back_until_it_crashes_too_often(tmp_path: Path) -> None:
-    first = count_words(tmp_path / "words.db", "tea and milk", "please crash")
+    first = example("worker", str(tmp_path / "words.db"), "tea and milk", "please crash")
     assert (first.returncode, first.stdout, first.stderr) == (0, "text 1: 3 word(s)\ntext 2: 2 word(s)\n", "")
-    second = count_words(tmp_path / "words.db", "crash once more", "again", "crash three times")
+    second = example("worker", str(tmp_path / "words.db"), "crash once more", "again", "crash three times")
     assert (second.returncode, second.stdout) == (1, "text 3: 3 word(s)\ntext 4: 1 word(s)\n")
     assert "is dead: gave up: ConnectionError: text 5 broke the counter" in second.stderr
+
+
+def test_tools_of_ones_own_sell_what_there_is_once(tmp_path: Path) -> None:
+    database = str(tmp_path / "stock.db")
+    sold = example("stock", database, '@sell {"tea": "Assam", "kilos": 2} @then @stock')
+    assert (sold.returncode, sold.stderr) == (0, "")
+    assert sold.stdout == 'stock gave: {"Assam": 8, "Nilgiri": 5}\n'
+    again = example("stock", database, '@sell {"tea": "Assam", "kilos": 9}')
+    assert again.stdout == "sell gave: There are 8 kilos of Assam, not 9.\n"
+
+
+@pytest.mark.parametrize("name", ["worker", "stock", "supervised"])
+def test_an_example_without_a_database_says_how_it_is_run(name: str) -> None:
+    done = example(name)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.fullmatch(rf"Usage: python examples/{name}\.py DATABASE[^\n]*\n", done.stderr)
