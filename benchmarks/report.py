@@ -121,6 +121,11 @@ def _by_name(*named: tuple[str, str]) -> Columns:
     return lambda rows: [Column(title, _with_growth(name)) for title, name in named]
 
 
+def _at_largest(*named: tuple[str, str], ratio: bool = False) -> Columns:
+    """A column for each of some figures, at the largest size; a title and the figure's name each."""
+    return lambda rows: [Column(title, _at(name, None, ratio)) for title, name in named]
+
+
 def _both(*parts: Columns) -> Columns:
     return lambda rows: [column for part in parts for column in part(rows)]
 
@@ -141,6 +146,11 @@ def _at(name: str, size: int | None, ratio: bool) -> Callable[[Sequence[Row]], s
         return f"{figure(row)} ({times(row.ratio)})" if ratio and row.ratio is not None else figure(row)
 
     return text
+
+
+def _largest(name: str) -> Callable[[Sequence[Row]], str]:
+    """The largest size of a figure."""
+    return lambda rows: f"{max((row.size for row in rows if row.name == name), default=0):,}"
 
 
 def _growth(name: str) -> Callable[[Sequence[Row]], str]:
@@ -175,6 +185,10 @@ def _phases(rows: Sequence[Row]) -> list[Column]:
 
 TABLES = {
     "fork": Table("fork", _by_size("fork", ratio=True), "inherited messages"),
+    "fork-summary": Table("fork", _both(
+        lambda rows: [Column("inherited messages", _largest("fork"))],
+        _at_largest(("a fork", "fork"), ratio=True),
+        lambda rows: [Column("growth", _growth("fork"))])),
     "fork-bytes": Table("fork", _by_size("fork: bytes written", ratio=True), "inherited messages"),
     "journal": Table("journal", _by_size("durable appends", ratio=True), "agents"),
     "append": Table("journal", _by_size("one append", ratio=True), "messages before"),
@@ -188,6 +202,8 @@ TABLES = {
                   "agents"),
     "actors": Table("actors", _by_name(
         ("idle", "idle actor"), ("start", "start"), ("tell to one", "tell"), ("fan-out", "fan-out"), ("ask", "ask"))),
+    "actors-summary": Table("actors", _at_largest(
+        ("idle", "idle actor"), ("start", "start"), ("tell to one", "tell"), ("ask", "ask"))),
     "cascade": Table("cascade", _both(
         _titled("tree", _by_size("kill of a tree", ratio=True)),
         _titled("chain", _by_size("kill of a chain", ratio=True))), "descendants"),

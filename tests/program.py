@@ -1,5 +1,6 @@
 """The real program for tests: started as a process, by pipes or at a terminal, read with a deadline."""
 
+import codecs
 import contextlib
 import os
 import pty
@@ -11,6 +12,7 @@ import sys
 import termios
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -50,6 +52,7 @@ class Program:
     def __init__(self, process: "subprocess.Popen[bytes]", reading: int, writing: int) -> None:
         self.process = process
         self._reading, self._writing = reading, writing
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._text = ""
         self.said = ""
         """All that it has printed so far."""
@@ -69,14 +72,14 @@ class Program:
         return cls(process, os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno()))
 
     @classmethod
-    def at_terminal(cls, *arguments: str) -> Self:
-        """Start it at a terminal of its own, 200 columns wide."""
+    def at_terminal(cls, *arguments: str, command: Sequence[str] = COMMAND, directory: Path | None = None) -> Self:
+        """Start it, or another command, at a terminal of its own, 200 columns wide; in a directory."""
         ours, theirs = pty.openpty()
         termios.tcsetwinsize(theirs, (50, 200))
-        command: Sequence[str] = [sys.executable, "-c", AT_TERMINAL, *COMMAND, *arguments]
         process = subprocess.Popen(
-            command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment(), start_new_session=True
-        )
+            [sys.executable, "-c", AT_TERMINAL, *command, *arguments],
+            stdin=theirs, stdout=theirs, stderr=theirs, env=environment(), cwd=directory, start_new_session=True,
+        )  # fmt: skip
         os.close(theirs)
         return cls(process, ours, os.dup(ours))
 
@@ -170,7 +173,7 @@ class Program:
         data = b""
         with contextlib.suppress(OSError):  # how a terminal says that nobody is there any more
             data = os.read(self._reading, 65536)
-        text = data.decode(errors="replace").replace("\r", "")
+        text = self._decoder.decode(data).replace("\r", "")
         self.said += text
         self._text += text
         return bool(data)
