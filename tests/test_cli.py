@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -13,7 +14,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.shell.cli import cli
-from ikigai_actors.shell.document_tool import doc
+from ikigai_actors.shell.commands import commands
 from tests.program import PATIENCE, Program, environment, run
 
 HEAVY = {
@@ -95,10 +96,21 @@ def test_process_tools_load_nothing_that_runs_agents(file: Path, arguments: tupl
     assert needed in loaded
 
 
-def test_every_subcommand_and_option_has_help() -> None:
-    for command in [cli, *cli.commands.values(), *doc.commands.values()]:
-        assert command.help
-        assert all(option.help for option in command.params if isinstance(option, click.Option))
+def every(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+    """A command and all below it, by how they are called."""
+    yield path, command
+    for name, below in command.commands.items() if isinstance(command, click.Group) else ():
+        yield from every(below, f"{path} {name}")
+
+
+@pytest.mark.parametrize("group", [cli, commands], ids=["ikigai", "the shell"])
+def test_every_command_and_option_has_help(group: click.Group) -> None:
+    known = dict(every(group, ""))
+    assert {" doc write", " /doc write"} & set(known)
+    for path, command in known.items():
+        assert command.help, path
+        for option in command.params:
+            assert not isinstance(option, click.Option) or option.help, f"{path} {option.name}"
 
 
 def test_the_version_is_told() -> None:

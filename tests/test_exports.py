@@ -1,11 +1,16 @@
 """The public surface: few names, pinned."""
 
 import ast
+import inspect
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
+
+import pytest
 
 import ikigai_actors
+import ikigai_actors.testing
 
 PUBLIC = [
     "ActorSystem",
@@ -74,9 +79,15 @@ def test_the_package_exports_these_names_sorted() -> None:
     assert ikigai_actors.__all__ == PUBLIC
 
 
-def test_every_export_is_there_and_documented() -> None:
-    for name in ikigai_actors.__all__:
-        assert getattr(ikigai_actors, name).__doc__, name
+@pytest.mark.parametrize("package", [ikigai_actors, ikigai_actors.testing], ids=lambda package: package.__name__)
+def test_every_export_is_there_and_documented_with_all_that_can_be_called_of_it(package: ModuleType) -> None:
+    for name in package.__all__:
+        export = getattr(package, name)
+        assert export.__doc__, name
+        assert not export.__doc__.startswith(f"{name}("), f"{name} has only what dataclass says of it"
+        for part, value in vars(export).items() if inspect.isclass(export) else ():
+            if not part.startswith("_") and (inspect.isroutine(value) or isinstance(value, property)):
+                assert inspect.getdoc(getattr(export, part)), f"{name}.{part}"
 
 
 def test_type_checkers_see_the_same_names() -> None:
