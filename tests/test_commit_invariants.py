@@ -87,7 +87,7 @@ def test_a_fork_in_the_midst_of_calls_is_found(machine: AgentTreeMachine) -> Non
     said = Said(machine)
     commit(machine, [said.turn(2), said.message("user")])
     commit(machine, [said.message("assistant", tool_calls=[{"id": "1", "name": "work", "input": {}}])])
-    birth = {"uuid": "new", "parent": said.uuid, "supervisor": said.uuid, "fork": said.standing.head, "turn": 0}
+    birth = {"uuid": "new", "parent": said.uuid, "supervisor": said.uuid, "fork": said.standing.head, "turn": 0, "restart": "transient"}
     with pytest.raises(Broken, match="barrier: "):
         commit(machine, [Ran("register", birth)])
 
@@ -145,6 +145,22 @@ def test_a_restart_more_than_a_supervisor_may_is_found_and_one_after_the_period_
 def test_giving_up_too_early_is_found(machine: AgentTreeMachine) -> None:
     with pytest.raises(Broken, match=r"intensity: .* gives up"):
         commit(machine, [Said(machine).status("stopped", "gave up")])
+
+
+@pytest.mark.parametrize(("restart", "cause"), [("transient", "crashed"), ("permanent", "exited")])
+def test_who_is_buried_instead_of_restarted_is_found(machine: AgentTreeMachine, restart: str, cause: str) -> None:
+    said = Said(machine)
+    said.standing.restart = restart
+    with pytest.raises(Broken, match=rf"otp: agent .* is {restart}, has {cause}, and is buried"):
+        commit(machine, [Ran("bury", {"uuids": [said.uuid], "cause": cause})])
+
+
+def test_a_temporary_agent_that_is_restarted_is_found(machine: AgentTreeMachine) -> None:
+    said = Said(machine)
+    said.standing.restart = "temporary"
+    root = machine.system.root.uuid
+    with pytest.raises(Broken, match=r"otp: agent .* is temporary, and is restarted"):
+        commit(machine, [Ran("add_restart", {"agent": said.uuid, "supervisor": root, "now": 1})])
 
 
 def test_a_shared_beginning_that_differs_between_siblings_is_found(machine: AgentTreeMachine) -> None:

@@ -9,6 +9,7 @@ mail        the mails of an agent are numbered as they come; what a model is sho
 late        no log has a reply that came after its call was cancelled
 signals     who is paused opens no turn and gets no reply
 intensity   a supervisor restarts no more children within its period than it may, and gives up no earlier
+otp         who ends is restarted by its type, or buried, as OTP's ``supervisor`` has it
 """
 
 import json
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.calls import PROCESS, calls_of
+from ikigai_actors.deaths import Cause
 from ikigai_actors.mailbox import MAIL, PROMPT
 from ikigai_actors.messages import Kind, Message
 from ikigai_actors.restarts import GAVE_UP
@@ -34,6 +36,9 @@ SLACK = 2_000
 """Milliseconds that may pass between a decision and its commit, while the store is busy."""
 
 _CHANGES_TREE = frozenset({"register", "adopt", "bury"})
+_RESTARTED_AFTER = {"permanent": {Cause.CRASHED, Cause.EXITED}, "transient": {Cause.CRASHED}, "temporary": set[Cause]()}
+"""By restart type: ends of a child that its supervisor does not let be. https://www.erlang.org/doc/man/supervisor"""
+
 _IN_A_TURN = frozenset({Kind.ASSISTANT, Kind.TOOL_CALL, Kind.TOOL_RESULT, Kind.APPROVAL, Kind.ERROR, Kind.INTERRUPTED})
 _SHOWN = re.compile(r"^mail (\d+) of ", re.MULTILINE)
 
@@ -45,6 +50,7 @@ class Standing:
     supervisor: str | None
     head: int
     turn: int = 0
+    restart: str = "permanent"
     status: str = "running"
     calls: set[str] = field(default_factory=set)
     """Ordinary calls of its last reply that have no result and do not wait for a person."""
@@ -168,13 +174,15 @@ class CommitCheck:
             self._broken(f"fenced: agent {parent} is dead, and forks {uuid}")
         if one.calls:
             self._broken(f"barrier: agent {parent} forks while calls {', '.join(sorted(one.calls))} have no result")
-        self.agents[uuid] = Standing(given["supervisor"], given["fork"], given["turn"])
+        self.agents[uuid] = Standing(given["supervisor"], given["fork"], given["turn"], given["restart"])
 
     def _buried(self, given: Mapping[str, Any]) -> None:
         for uuid in given["uuids"]:
             one = self.agents[uuid]
             if one.status == "dead":
                 self._broken(f"fenced: agent {uuid} dies a second time")
+            if given["cause"] in _RESTARTED_AFTER[one.restart]:
+                self._broken(f"otp: agent {uuid} is {one.restart}, has {given['cause']}, and is buried")
             if given["cause"] == GAVE_UP and one.supervisor is not None:
                 self._gave_up(one.supervisor)
             one.status, one.turn, one.paused = "dead", 0, False
@@ -191,6 +199,8 @@ class CommitCheck:
 
     def _restarted(self, uuid: str, by: str, now: int) -> None:
         one, above = self.agents[uuid], self.agents[by]
+        if one.restart == "temporary":
+            self._broken(f"otp: agent {uuid} is temporary, and is restarted")
         if uuid != by:
             above.restarts.append(now)
             counted = [then for then in above.restarts[:-1] if then > above.restarted and now - then <= above.period]
