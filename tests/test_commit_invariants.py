@@ -87,7 +87,14 @@ def test_a_fork_in_the_midst_of_calls_is_found(machine: AgentTreeMachine) -> Non
     said = Said(machine)
     commit(machine, [said.turn(2), said.message("user")])
     commit(machine, [said.message("assistant", tool_calls=[{"id": "1", "name": "work", "input": {}}])])
-    birth = {"uuid": "new", "parent": said.uuid, "supervisor": said.uuid, "fork": said.standing.head, "turn": 0, "restart": "transient"}
+    birth = {
+        "uuid": "new",
+        "parent": said.uuid,
+        "supervisor": said.uuid,
+        "fork": said.standing.head,
+        "turn": 0,
+        "restart": "transient",
+    }
     with pytest.raises(Broken, match="barrier: "):
         commit(machine, [Ran("register", birth)])
 

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 from ikigai_actors.errors import StoreConflict, StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Row
@@ -56,12 +57,9 @@ class SQLiteTransaction(BaseTransaction):
 
     def misfits(self, table: str) -> list[str]:
         """See `BaseTransaction.misfits`. SQLite keeps whatever it is given."""
-        columns = {row[1]: (row[2], row[3] or row[5]) for row in self.execute(f"PRAGMA table_info({table})")}
-        wrong = {
-            name: " AND ".join(f"typeof({name}) <> '{kind}'" for kind in _kinds(*columns[name])) for name in columns
-        }
-        [found] = self.execute(f"SELECT {', '.join(f'SUM({each})' for each in wrong.values())} FROM {table}")
-        return [name for name, count in zip(wrong, found, strict=True) if count]
+        columns = tuple((row[1], row[2], row[3] or row[5]) for row in self.execute(f"PRAGMA table_info({table})"))
+        [found] = self.execute(_count_misfits(table, columns))
+        return [name for (name, _, _), count in zip(columns, found, strict=True) if count]
 
     def _run(self, query: str, parameters: Parameters) -> list[Row]:
         statement = for_sqlite(query)
@@ -103,6 +101,13 @@ def _lists_as_json(statement: Statement, parameters: Parameters) -> Parameters:
         return parameters
     lists = {name: json.dumps(list(parameters[name])) for name in statement.lists if parameters.get(name) is not None}
     return {**parameters, **lists}
+
+
+@cache  # a simulation asks at each commit
+def _count_misfits(table: str, columns: tuple[tuple[str, str, int], ...]) -> str:
+    """A SELECT of how many values of each column (name, declared type, required) are of another type."""
+    wrong = (" AND ".join(f"typeof({name}) <> '{kind}'" for kind in _kinds(kept, must)) for name, kept, must in columns)
+    return f"SELECT {', '.join(f'SUM({each})' for each in wrong)} FROM {table}"
 
 
 def _kinds(declared: str, required: int) -> tuple[str, ...]:
