@@ -11,6 +11,9 @@ and does nothing, until its supervisor has decided (`ikigai_actors.keeper`).
 import logging
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+
+from pykka import ActorDeadError
 
 from ikigai_actors import events as on
 from ikigai_actors.actor_messages import Buried, Cut, NewMail, Remains, Restarted
@@ -182,12 +185,13 @@ class Population:
 
     def resume(self) -> list[str]:
         """Go on with every turn that was cut off; returns the agents that do."""
-        cut_off = [
-            actor for actor in self if actor.state.turn and actor.state.phase in (Phase.UNLOADED, Phase.INTERRUPTED)
-        ]
-        for actor in cut_off:
-            actor.actor_ref.tell(on.Resume(Future()))
-        return [actor.origin.uuid for actor in cut_off]
+        resumed = []
+        for actor in list(self):
+            if actor.state.turn and actor.state.phase in (Phase.UNLOADED, Phase.INTERRUPTED):
+                with suppress(ActorDeadError):  # it dies at this moment
+                    actor.actor_ref.tell(on.Resume(Future()))
+                    resumed.append(actor.origin.uuid)
+        return resumed
 
     def statistics(self, read_logs: int) -> SystemStatistics:
         """What this host is doing; ``read_logs`` were read from the store."""

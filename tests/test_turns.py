@@ -70,6 +70,20 @@ def test_an_open_turn_comes_back_as_interrupted_and_resume_sends_the_prompt_agai
     gate.open()
 
 
+def test_who_ends_while_turns_are_resumed_keeps_nobody_else_from_going_on(durable: str) -> None:
+    gate = Gate()
+    with ActorSystem.open(durable, provider=gate.provider) as system:
+        ended, other = system.root.fork().uuid, system.root.fork().uuid
+        for uuid in (ended, other):
+            system.agent(uuid).prompt("one")
+            gate.wait_until_asked()
+    with open_echo(durable) as system:
+        system.actor(ended).actor_ref.stop()
+        assert [agent.uuid for agent in system.resume()] == [other]
+        assert system.agent(other).reply(timeout=DEADLINE).text == "one / 1"
+    gate.open()
+
+
 def test_opening_with_resume_goes_on_with_every_turn_that_was_cut_off(durable: str) -> None:
     gate = Gate()
     with ActorSystem.open(durable, provider=gate.provider) as system:

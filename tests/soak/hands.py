@@ -3,7 +3,7 @@
 import random
 import threading
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ikigai_actors import (
     ActorSystem,
@@ -39,6 +39,8 @@ LINES = 40
 DEFINITE = (AgentDead, AgentNotFound, AgentStopped, MailboxFull, DocumentChanged, DocumentNotFound, MarkNotFound)
 """Errors which say that nothing was written; so does none of the store's, as far as a caller can tell."""
 EXPECTED = (*DEFINITE, Fenced, ProviderError, TurnInterrupted, StoreError, SystemClosed)
+
+T = TypeVar("T")
 
 HAND = "h/"
 """How mails and lines of documents begin that a hand wrote; the token follows."""
@@ -126,7 +128,8 @@ class Hand:
         text = str(Order(f"p/{token}", self._other(scene, agent).uuid, self._path()))
         future = agent.prompt(text)
         try:
-            return Ended(self.number, agent.uuid, text, Kind.ASSISTANT, self._answer(agent, future.get))
+            reply = self._answer(agent, future.get)
+            return Ended(self.number, agent.uuid, text, Kind.ASSISTANT, getattr(reply, "text", ""))
         except ProviderError as error:
             if "invalid_request_error" in str(error):
                 scene.ledger.write(Complaint(f"prompt {token}: the model's server refused the request: {error}"))
@@ -134,11 +137,11 @@ class Hand:
         except TurnInterrupted:
             return Ended(self.number, agent.uuid, text, Kind.INTERRUPTED, "")
 
-    def _answer(self, agent: AgentRef, get: Callable[..., object]) -> str:
-        """Wait for a reply; an agent that is paused meanwhile goes on after a while."""
+    def _answer(self, agent: AgentRef, get: Callable[..., T]) -> T:
+        """Wait for an answer; an agent that is paused meanwhile, perhaps amid its calls, goes on after a while."""
         for _ in range(int(PATIENCE / 5)):
             try:
-                return getattr(get(timeout=5.0), "text", "")
+                return get(timeout=5.0)
             except TimedOut:
                 agent.signal(Signal.CONT, timeout=PATIENCE)
         raise TimedOut(f"No answer within {PATIENCE} s; the agent is {agent.state}")
@@ -147,12 +150,12 @@ class Hand:
         if len(scene.cast) > POPULATION:
             return self._cascade(scene, agent, token)
         prompt = str(Order(f"p/{token}", self._other(scene, agent).uuid, self._path()))
-        child = agent.fork(
+        forked = agent.ask.fork(
             prompt if self._chance.random() < 0.4 else None,
             on_orphan=self._chance.choice((None, None, "reparent", "cascade", "stop", "continue")),
             restart=self._chance.choice(("permanent", "transient", "temporary")),
-            timeout=PATIENCE,
         )
+        child = self._answer(agent, forked.get)
         scene.cast.add(child)
         return Forked(self.number, agent.uuid, child.uuid)
 

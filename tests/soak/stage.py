@@ -296,5 +296,5 @@ class Stage:
     def _signal(self, to: str, token: str) -> Entry:
         chosen = self.chance.choice((Signal.INT, Signal.STOP, Signal.CONT, Signal.TERM, Signal.KILL))
         cascade = self.chance.random() < 0.5
-        client.signal(self.place.url, to, chosen, cascade=cascade, reason=token, grace=1.0)
+        client.signal(self.place.url, to, chosen, cascade=cascade, reason="from outside", grace=1.0)
         return Did(OUTSIDE, f"{chosen.name} from outside")
