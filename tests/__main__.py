@@ -7,6 +7,10 @@ import os
 import subprocess
 import sys
 
+# Tracebacks without carets: to place them CPython 3.11 parses the line, and of two threads that do so at once one gets
+# a SystemError. It may be the one that reports a failure.
+os.environ["PYTHONNODEBUGRANGES"] = "1"
+
 WORKERS = min(8, (os.cpu_count() or 1) + 1)
 """Processes that run tests. One more than there are processors: many a test waits for a program."""
 

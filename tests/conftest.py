@@ -18,6 +18,7 @@ from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.migrations import ensure_schema
+from ikigai_actors.threads import SYSTEM_THREADS, here
 from tests.databases import Admin, postgres_database, postgres_server
 from tests.sessions import OpenSession, Session
 
@@ -41,6 +42,13 @@ def no_database_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     """No test touches what belongs to the person who runs it."""
     monkeypatch.delenv("IKIGAI_DATABASE_URL", raising=False)
     monkeypatch.setenv("IKIGAI_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture(autouse=True)
+def no_simulation_goes_on() -> Iterator[None]:
+    """A simulation that a test does not end would run the systems of those behind it, on threads of its own."""
+    yield
+    assert here() is SYSTEM_THREADS
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,7 @@ def machine() -> Iterator[AgentTreeMachine]:
     made.world.settle()
     yield made
     made.world.close()
-    made.world.ended()
+    made._context.__exit__(None, None, None)
 
 
 class Said:
