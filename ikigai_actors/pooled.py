@@ -94,6 +94,14 @@ class PooledActor(pykka.Actor):
         """See `Owner.wake`."""
         self.dispatcher.schedule(self)
 
+    def told(self, message: object) -> bool:
+        """Tell it something; returns whether it lives, and so will hear of it."""
+        try:
+            self.actor_ref.tell(message)
+        except pykka.ActorDeadError:
+            return False
+        return True
+
     def run_slice(self, quantum: int = QUANTUM) -> bool:
         """Handle up to a quantum of messages; return whether the dispatcher must run the actor again.
 

@@ -11,9 +11,6 @@ and does nothing, until its supervisor has decided (`ikigai_actors.keeper`).
 import logging
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-
-from pykka import ActorDeadError
 
 from ikigai_actors import events as on
 from ikigai_actors.actor_messages import Buried, Cut, NewMail, Remains, Restarted
@@ -185,13 +182,10 @@ class Population:
 
     def resume(self) -> list[str]:
         """Go on with every turn that was cut off; returns the agents that do."""
-        resumed = []
-        for actor in list(self):
-            if actor.state.turn and actor.state.phase in (Phase.UNLOADED, Phase.INTERRUPTED):
-                with suppress(ActorDeadError):  # it dies at this moment
-                    actor.actor_ref.tell(on.Resume(Future()))
-                    resumed.append(actor.origin.uuid)
-        return resumed
+        cut_off = [
+            actor for actor in self if actor.state.turn and actor.state.phase in (Phase.UNLOADED, Phase.INTERRUPTED)
+        ]
+        return [actor.origin.uuid for actor in cut_off if actor.told(on.Resume(Future()))]
 
     def statistics(self, read_logs: int) -> SystemStatistics:
         """What this host is doing; ``read_logs`` were read from the store."""

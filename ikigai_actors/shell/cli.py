@@ -43,7 +43,6 @@ from ikigai_actors.shell.document_tool import doc
 from ikigai_actors.shell.options import Options, attached_notices
 from ikigai_actors.shell.screen import HarmlessFormatter, harmless, one_line
 from ikigai_actors.shell.waiting import told
-from ikigai_actors.store.location import locate
 
 if TYPE_CHECKING:
     from ikigai_actors.attached import AttachedSystem
@@ -193,6 +192,7 @@ def _serve(options: Options, port: int) -> int:
 
 def _opened(options: Options, default: str | None, interactive: bool) -> "ActorSystem | AttachedSystem":
     """The system that runs the agents; when another process runs them, one that is attached to it."""
+    from ikigai_actors.store.location import locate
     from ikigai_actors.system import ActorSystem
 
     try:
