@@ -1,6 +1,6 @@
 """The part of fsck that looks at lives: statuses, deaths, signals and restarts; see `ikigai_actors.fsck`."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.store.base import Transaction
@@ -11,17 +11,19 @@ from supervisors.orphans import OrphanPolicy
 from supervisors.signals import Status
 from supervisors.strategies import Strategy
 
+_WORDS = {
+    "status": frozenset(Status),
+    "restart type": frozenset(RestartType),
+    "strategy": frozenset(Strategy),
+    "orphan policy": frozenset(OrphanPolicy),
+}
+
 
 def check_life(record: AgentRecord, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
     """What is wrong with how an agent stands, or how it died."""
-    words: tuple[tuple[str, str, Iterable[str]], ...] = (
-        ("status", record.status, Status),
-        ("restart type", record.restart, RestartType),
-        ("strategy", record.strategy, Strategy),
-        ("orphan policy", record.on_orphan, OrphanPolicy),
-    )
-    for what, word, known in words:
-        if word not in list(known):
+    words = (record.status, record.restart, record.strategy, record.on_orphan)
+    for (what, known), word in zip(_WORDS.items(), words, strict=True):
+        if word not in known:
             text = f"expected its {what} to be one of {', '.join(sorted(known))}, got {word!r}"
             yield Violation(Invariant.STATUS, record.uuid, text)
     if record.epoch < FIRST_EPOCH:

@@ -34,6 +34,9 @@ OUTAGE = 2.0
 LEAP = 3_600.0
 """Seconds by which the wall clock is set ahead, or back."""
 
+TYPES_EVERY = 16
+"""Commits after which the type of every value is looked at; the rest of fsck looks at each commit."""
+
 AT_COMMIT = ("crashes", "busy", "full", "lost", "unheard", "unanswered", "unreadable", "takeovers", "ahead", "back")
 """What may go wrong where a transaction begins."""
 
@@ -188,7 +191,8 @@ class _Commits:
             process.note("commit", str(change))
         for watcher in world.watchers:
             watcher(changes)
-        if world.checks and changes and (wrong := fsck.check(process.looked_at)):
+        types = world.commits % TYPES_EVERY == 0
+        if world.checks and changes and (wrong := fsck.check(process.looked_at, types=types)):
             process.broken(f"fsck: {'; '.join(f'{one.invariant}: {one.agent}: {one.text}' for one in wrong)}")
         if process.fenced:
             self._look_at_fence(changes)
