@@ -217,6 +217,7 @@ TABLES = {
     "keyboard": Table("keyboard", _by_name(
         *((f"{screen}: {rank}", f"key to screen {screen}, {rank}")
           for screen in ("80×24", "200×60") for rank in ("p50", "p90", "p99")))),
+    "simulation": Table("simulation", _at_largest(("steps a second", "steps of a simulation, CPU time"))),
 }  # fmt: skip
 """By their names in the pages."""
 
