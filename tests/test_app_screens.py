@@ -55,6 +55,21 @@ def test_what_is_typed_at_the_tree_goes_to_the_prompt() -> None:
         on_stage(system, play)
 
 
+def test_what_is_pasted_at_the_tree_goes_to_the_prompt() -> None:
+    async def play(stage: Stage) -> None:
+        from textual.events import Paste
+
+        await stage.press("f3")
+        await stage.expect("buyer")
+        stage.application.post_message(Paste("word " * 200_000))
+        await stage.expect(r"\[pasted 1\.0 MB\]")
+        await stage.type("!")
+        await stage.until(lambda: stage.application.main.page.prompt.text == "[pasted 1.0 MB]!")
+
+    with crew() as system:
+        on_stage(system, play)
+
+
 def test_the_processes_are_sorted_and_choosing_one_goes_there() -> None:
     async def play(stage: Stage) -> None:
         await stage.press("f4")

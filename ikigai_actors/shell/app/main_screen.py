@@ -94,7 +94,7 @@ class MainScreen(Screen[None]):
             provider: how the lower bar names who answers by default.
         """
         super().__init__()
-        self._tree = TreePanel(lambda typed: self.page.prompt.take(typed))
+        self._tree = TreePanel(lambda: self.page.prompt)
         self._system, self._first = first.system, first.uuid
         self._feed, self._recall, self._threads, self._provider = feed, recall, workers, provider
         self._later, self._do, self._press, self._looked_at = later, do, press, looked_at

@@ -9,6 +9,7 @@ from textual import events
 
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.shell.app.bars import SPINNER
+from ikigai_actors.shell.app.prompt import Prompt
 from ikigai_actors.shell.app.rows import Rows
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.screen import one_line
@@ -30,9 +31,9 @@ class TreePanel(Rows):
 
     DEFAULT_CSS = "TreePanel { width: 34; height: 100%; dock: left; border-right: solid $foreground 30%; }"
 
-    def __init__(self, typed: Callable[[str], None]) -> None:
-        """Make an empty one; ``typed`` is given each character that is typed here."""
-        self._typed = typed
+    def __init__(self, prompt: Callable[[], Prompt]) -> None:
+        """Make an empty one; ``prompt`` gives the one in sight, for which everything is that is typed here."""
+        self._prompt = prompt
         super().__init__(lambda row: row.node.record.uuid, self._row, id="tree")
         self._spinner = cycle(SPINNER)
         self._sign = next(self._spinner)
@@ -48,7 +49,14 @@ class TreePanel(Rows):
         """Nothing here is a letter's: who types means the prompt."""
         if event.is_printable and event.character is not None:
             event.stop()
-            self._typed(event.character)
+            self._prompt().take(event.character)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Nor is a paste for the tree."""
+        event.stop()
+        prompt = self._prompt()
+        self.screen.set_focus(prompt)
+        prompt.post_message(events.Paste(event.text))
 
     def spin(self) -> None:
         """Turn the spinners of those at work."""
