@@ -1,17 +1,24 @@
 """Rules of `AgentTreeMachine` that aim: at what chance alone brings about too rarely to find a defect there."""
 
+from contextlib import suppress
+
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
+from ikigai_actors.errors import StoreError
+from ikigai_actors.locks import Locks
 from ikigai_actors.providers.base import Reply, ToolCall
+from ikigai_actors.ref import AgentRef
+from ikigai_actors.store.base import Transaction
 from ikigai_actors.testing.cast import SLOW, WORK
 from ikigai_actors.testing.faults import CrashPoint
 from ikigai_actors.testing.process import Broken
-from ikigai_actors.testing.stage import Stage
+from ikigai_actors.testing.stage import PATIENCE, Stage
+from ikigai_actors.testing.strategies import signals
 from ikigai_actors.units import Append, Fence, LogUnit
+from supervisors.signals import Signal
 
-PATIENCE = 300.0
-"""Seconds after which what was asked for waits for a stopped agent, or for ever."""
+SIGNALS = st.none() | signals()
 
 AGENTS = st.integers(0, 7)
 """Which agent, counted from agent 0; beyond the last one it begins again."""
@@ -22,15 +29,70 @@ lets pass, so that a restart can lie exactly one period back.
 """
 
 
+class StatementFailed(StoreError):
+    """What a database says of one statement, and of no other."""
+
+
+class Failing:
+    """A unit of which a statement fails, whenever it runs."""
+
+    touches: tuple[str, ...] = ()
+    changes_tree = alone = False
+
+    def write(self, tx: Transaction, locked: Locks) -> None:
+        """See `Unit.write`."""
+        raise StatementFailed("This statement always fails.")
+
+
 class AimedRules(Stage):
     """The part of `AgentTreeMachine` that has these rules."""
 
-    @rule(who=AGENTS)
-    def prompt_slow_model(self, who: int) -> None:
+    @rule(who=AGENTS, signal=SIGNALS)
+    def prompt_slow_model(self, who: int, signal: Signal | None = None) -> None:
         """An agent is prompted, and its model takes its time: whatever comes next finds it in the midst of a turn."""
         agent = self.agent(who)
         self.script(agent, SLOW)
         self.attempt(lambda: agent.prompt("go"), self.ledger.open.append)
+        self.attempt(self.world.settle)
+        if signal is not None:
+            self.send_signal(self.agent(who), signal)
+
+    @rule(who=AGENTS, signal=SIGNALS)
+    def prompt_to_wait(self, who: int, signal: Signal | None) -> None:
+        """An agent's model waits, by a call: whatever comes next finds it in the midst of its tools."""
+        agent = self.agent(who)
+        self.script(agent, Reply("", (ToolCall("wait", {"timeout": 5}),)))
+        self.attempt(lambda: agent.prompt("wait"), self.ledger.open.append)
+        self.attempt(self.world.settle)
+        if signal is not None:
+            self.send_signal(self.agent(who), signal)
+
+    @rule(who=AGENTS)
+    def stop_and_prompt(self, who: int) -> None:
+        """An agent that is stopped is prompted: it must wait until it is continued."""
+        self.send_signal(self.agent(who), Signal.STOP)
+        self.attempt(lambda: self.agent(who).prompt("go"), self.ledger.open.append)
+        self.attempt(self.world.settle)
+
+    @rule(who=AGENTS, length=st.integers(2, 3))
+    def fork_line(self, who: int, length: int) -> None:
+        """An agent gets a child, which gets one too: there is somebody below, whatever hits the upper ones."""
+        above = self.agent(who)
+        for _ in range(length):
+            if len(self.living()) < self.LIMIT:
+                self.attempt(lambda parent=above: self._bear(parent))  # type: ignore[misc]
+                above = self.agent(len(self.ledger.known) - 1)
+
+    def _bear(self, parent: AgentRef) -> None:
+        self.ledger.known.setdefault(parent.fork(timeout=PATIENCE).uuid)
+
+    @rule(who=AGENTS)
+    def fail_beside(self, who: int) -> None:
+        """While an agent writes, a unit fails that may share its transaction: that one alone."""
+        agent = self.agent(who)
+        self.attempt(lambda: agent.prompt("go"), self.ledger.open.append)
+        with suppress(StatementFailed):
+            self.attempt(lambda: self.system.lives.perform(Failing(), PATIENCE))
         self.attempt(self.world.settle)
 
     @rule(who=AGENTS, other=AGENTS)

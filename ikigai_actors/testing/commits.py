@@ -6,6 +6,7 @@ tree        who is born, dies, or is looked after by somebody else: the row of `
 barrier     nobody forks while an ordinary call of its last reply has no result
 mail        the mails of an agent are numbered as they come; what a model is shown is marked as read by the same
             commit, each mail once
+turn        a message with which a turn ends closes it by the same commit
 late        no log has a reply that came after its call was cancelled
 signals     who is paused opens no turn and gets no reply
 intensity   a supervisor restarts no more children within its period than it may, and gives up no earlier
@@ -79,6 +80,8 @@ class CommitCheck:
         self.agents: dict[str, Standing] = {}
         self._tree = 0
         self._wrong: list[str] = []
+        self._last: dict[str, Message] = {}
+        """The last message of each agent that the commit at hand writes."""
 
     def committed(self, changes: Sequence[Change]) -> None:
         """Look at one commit."""
@@ -92,6 +95,7 @@ class CommitCheck:
                     self._mailed(row)
                 case Ran(query, given):
                     self._ran(query, given)
+        self._check_turns()
         self._check_shown(changes, was_unread)
         before, self._tree = self._tree, self._world.process.looked_at.read(_tree_version)
         if self._tree == before and _CHANGES_TREE & {one.query for one in changes if isinstance(one, Ran)}:
@@ -111,7 +115,7 @@ class CommitCheck:
             self._broken(f"fenced: agent {uuid} is dead, and writes {kind} {message.content!r}")
         if message.id != one.head + 1:
             self._broken(f"owner: expected position {one.head + 1} next in the log of agent {uuid}, got {message.id}")
-        one.head = message.id
+        one.head, self._last[uuid] = message.id, message
         if kind in _IN_A_TURN and not (turns.get(uuid) or one.turn):
             self._broken(f"owner: agent {uuid} writes {kind} {message.content!r}, and no turn is open")
         if one.paused and kind in (Kind.USER, Kind.ASSISTANT):
@@ -219,6 +223,14 @@ class CommitCheck:
                 f"intensity: agent {uuid} gives up at {now}, and may restart {one.intensity} times "
                 f"within {one.period} ms; it did at {counted}"
             )
+
+    def _check_turns(self) -> None:
+        """A turn is over in the registry, too, when its log says so."""
+        written, self._last = self._last, {}
+        for uuid, message in written.items():
+            replied = message.kind == Kind.ASSISTANT and not calls_of(message)
+            if (replied or message.kind in (Kind.ERROR, Kind.INTERRUPTED)) and self.agents[uuid].turn:
+                self._broken(f"turn: {message.kind} {message.content!r} ends the turn of agent {uuid}, and it is open")
 
     def _check_shown(self, changes: Sequence[Change], was_unread: dict[str, dict[int, str]]) -> None:
         """Mail in the result of a model's ``read_mail`` was unread until this commit, and is read since."""

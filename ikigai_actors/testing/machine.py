@@ -14,7 +14,7 @@ The invariants, by the names with which their failures begin. At every commit an
     fsck                  a database is sound after every commit (fsck.py names what that is)
     requests-valid        what leaves for a provider is a request that the Messages API takes
     commit-before-effect  a request or a tool leaves when what asks for it is committed
-    owner, fenced, tree, barrier, late, signals, intensity, otp
+    owner, fenced, tree, barrier, turn, late, signals, intensity, otp
                           see `ikigai_actors.testing.commits`
 
 After every rule, and at rest:
@@ -36,12 +36,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from ikigai_actors.providers.scripted import ScriptedReply
-from ikigai_actors.testing.aimed import AGENTS, PATIENCE, PERIOD, AimedRules
+from ikigai_actors.testing.aimed import AGENTS, PERIOD, AimedRules
 from ikigai_actors.testing.cast import CALLS
 from ikigai_actors.testing.commits import CommitCheck
 from ikigai_actors.testing.faults import ALL, Faults
 from ikigai_actors.testing.schedule import Schedule
 from ikigai_actors.testing.simulation import simulated
+from ikigai_actors.testing.stage import PATIENCE
 from ikigai_actors.testing.strategies import faults, prompts, replies, schedules, signals
 from supervisors.signals import Signal
 
@@ -53,9 +54,6 @@ class AgentTreeMachine(AimedRules):
 
     MOST_FAULTS: Faults = ALL
     """How much may go wrong in one run."""
-
-    LIMIT = 12
-    """Agents that live at most: runs stay short."""
 
     @initialize(schedule=schedules(), misfortunes=st.runner().flatmap(lambda machine: faults(machine.MOST_FAULTS)))
     def begin(self, schedule: Schedule, misfortunes: Faults) -> None:
@@ -146,10 +144,7 @@ class AgentTreeMachine(AimedRules):
     @rule(who=AGENTS, signal=signals(), spread=st.booleans())
     def signal(self, who: int, signal: Signal, spread: bool) -> None:
         """Somebody sends a signal."""
-        self.attempt(
-            lambda: self.agent(who).signal(signal, timeout=PATIENCE, cascade=spread),
-            lambda _: self.ledger.stopped(self.system, self.commits),
-        )
+        self.send_signal(self.agent(who), signal, spread=spread)
 
     @rule(who=AGENTS, times=st.integers(1, 4))
     def crash_agent(self, who: int, times: int) -> None:

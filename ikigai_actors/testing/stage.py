@@ -15,11 +15,16 @@ from ikigai_actors.registry import AgentRecord
 from ikigai_actors.system import ActorSystem
 from ikigai_actors.testing.agenda import Endless, Stuck
 from ikigai_actors.testing.cast import WORK, OwnCode, Work
+from ikigai_actors.testing.commits import CommitCheck
 from ikigai_actors.testing.ledger import Ledger, check_wait
 from ikigai_actors.testing.process import Broken, ProcessCrashed
 from ikigai_actors.testing.simulation import Simulation
 from ikigai_actors.tools import Tool
 from ikigai_actors.waits import Found
+from supervisors.signals import Signal
+
+PATIENCE = 300.0
+"""Seconds after which what was asked for waits for a stopped agent, or for ever."""
 
 
 class Stage(RuleBasedStateMachine):
@@ -27,6 +32,12 @@ class Stage(RuleBasedStateMachine):
 
     world: Simulation
     """Where it takes place, once it has begun."""
+
+    commits: CommitCheck
+    """Looks at each commit of it."""
+
+    LIMIT = 12
+    """Agents that live at most: runs stay short."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,6 +104,13 @@ class Stage(RuleBasedStateMachine):
             check_wait(self.system, waiter, agents, answers, deadline if told else None, clock.now_ms())
 
         self.attempt(lambda: waiter.wait(agents, timeout=seconds), waited)
+
+    def send_signal(self, agent: AgentRef, signal: Signal, *, spread: bool = False) -> None:
+        """Somebody sends a signal; from its acknowledgement on, whoever is paused gets no further."""
+        self.attempt(
+            lambda: agent.signal(signal, timeout=PATIENCE, cascade=spread),
+            lambda _: self.ledger.stopped(self.system, self.commits),
+        )
 
     def living(self) -> list[AgentRecord]:
         """Who lives."""
