@@ -137,8 +137,8 @@ def eventually(condition: Callable[[], object], what: str) -> None:
     pytest.fail(f"{what} did not come within {DEADLINE} s")
 
 
-def python(script: str, *arguments: object) -> "subprocess.Popen[str]":
-    """Start a script in a process of its own."""
+def python(script: str, *arguments: object, env: dict[str, str] | None = None) -> "subprocess.Popen[str]":
+    """Start a script in a process of its own, with this environment or its own."""
     return subprocess.Popen(
         [sys.executable, "-W", "error", "-c", dedent(script), *map(str, arguments)],
         cwd=ROOT,
@@ -146,6 +146,7 @@ def python(script: str, *arguments: object) -> "subprocess.Popen[str]":
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env=env,
     )
 
 

@@ -37,6 +37,11 @@ def environment() -> dict[str, str]:
     return {**kept, "TERM": "dumb", "PYTHONUTF8": "1"}
 
 
+def unmeasured() -> dict[str, str]:
+    """That environment, for a program at which coverage does not look: it imports much, and writes files."""
+    return {name: value for name, value in environment().items() if name != "COVERAGE_PROCESS_CONFIG"}
+
+
 def run(*arguments: str, lines: str | bytes = b"") -> "subprocess.CompletedProcess[str]":
     """Run the program to its end, with these bytes as its standard input."""
     given = lines.encode() if isinstance(lines, str) else lines

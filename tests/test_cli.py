@@ -15,7 +15,7 @@ import pytest
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.shell.cli import cli
 from ikigai_actors.shell.commands import commands
-from tests.program import PATIENCE, Program, environment, run
+from tests.program import PATIENCE, Program, environment, run, unmeasured
 
 HEAVY = {
     "aiohttp", "anthropic", "asyncio", "filelock", "httpx2", "hypothesis", "platformdirs", "prompt_toolkit", "psycopg",
@@ -45,7 +45,7 @@ def loaded_by(*arguments: str) -> set[str]:
         [sys.executable, "-W", "error", "-c", script],
         capture_output=True,
         text=True,
-        env=environment(),
+        env=unmeasured(),
         timeout=PATIENCE,
         check=True,
     )

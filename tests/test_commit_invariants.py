@@ -67,6 +67,14 @@ def test_a_reply_outside_of_a_turn_is_found(machine: AgentTreeMachine) -> None:
         commit(machine, [said.message("assistant")])
 
 
+@pytest.mark.parametrize("kind", ["assistant", "error", "interrupted"])
+def test_a_turn_that_ends_in_the_log_alone_is_found(machine: AgentTreeMachine, kind: str) -> None:
+    said = Said(machine)
+    commit(machine, [said.turn(2), said.message("user")])
+    with pytest.raises(Broken, match=rf"turn: {kind} 'x' ends the turn of agent {said.uuid}, and it is open"):
+        commit(machine, [said.message(kind)])
+
+
 def test_what_the_dead_write_and_send_is_found(machine: AgentTreeMachine) -> None:
     dead, living = Said(machine, 1), Said(machine, 2)
     dead.standing.status = "dead"

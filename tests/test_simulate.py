@@ -23,6 +23,7 @@ from ikigai_actors.testing import (
 from ikigai_actors.testing.simulation import simulated
 from ikigai_actors.testing.strategies import Tree
 from tests.echo import echo
+from tests.program import unmeasured
 
 FAST = settings(max_examples=30, deadline=None, database=None)
 
@@ -118,6 +119,6 @@ def test_the_plugin_and_the_package_import_nothing_heavy() -> None:
         "import sys, ikigai_actors.testing.pytest_plugin; from ikigai_actors.testing import ManualClock; "
         "print([name for name in sys.modules if '.' not in name] + [m for m in sys.modules if 'ikigai' in m])"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=unmeasured())
     loaded = set(ast.literal_eval(run.stdout))
     assert not {"hypothesis", "anthropic", "psycopg", "sqlite3", "ikigai_actors.system"} & loaded

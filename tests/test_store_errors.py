@@ -12,6 +12,7 @@ from ikigai_actors.store import Transaction, open_store, sqlite_transaction
 from ikigai_actors.store.migrations import ensure_schema, newest, schema_version
 from ikigai_actors.store.sqlite import SQLiteStore
 from tests.databases import printed, python, sql, tree_change, tree_version
+from tests.program import unmeasured
 
 
 @pytest.fixture
@@ -164,7 +165,7 @@ def test_a_file_that_may_not_be_written_is_unusable(file: Path) -> None:
             except StoreUnusable as error:
                 print(error)
         """
-        said = printed(python(script, copy))
+        said = printed(python(script, copy, env=unmeasured()))
     assert "writable" in said or "may write" in said
 
 
