@@ -95,22 +95,28 @@ def _of_messages(messages: Any, model: Any) -> Iterator[str]:
         where = f"messages.{position}"
         if message["role"] != expected:
             yield f"{where}: expected role {expected!r}, got {message['role']!r}"
+        expected = "assistant" if message["role"] == "user" else "user"
         if not isinstance(message["content"], list) or not message["content"]:
             yield f"{where}: content must be a list of at least one block"
             continue
         for index, block in enumerate(message["content"]):
             yield from _of_text(block, f"{where}.content.{index}")
+        if not all(map(_is_block, message["content"])):
+            continue
         if message["role"] == "user":
             yield from _of_user(message["content"], calls, where)
             calls = []
         else:
             yield from _of_assistant(message["content"], model, seen, where)
             calls = [block.get("id") for block in message["content"] if block.get("type") == "tool_use"]
-        expected = "assistant" if message["role"] == "user" else "user"
+
+
+def _is_block(block: Any) -> bool:
+    return isinstance(block, Mapping) and isinstance(block.get("type"), str)
 
 
 def _of_text(block: Any, where: str) -> Iterator[str]:
-    if not isinstance(block, Mapping) or not isinstance(block.get("type"), str):
+    if not _is_block(block):
         yield f"{where}: a block must be an object with a type"
     elif block["type"] == "text" and not str(block.get("text", "")).strip():
         yield f"{where}: text content blocks must contain non-whitespace text"
@@ -167,4 +173,7 @@ def _is_signed(block: Mapping[str, Any], model: Any) -> bool:
     if block["type"] == "thinking":
         return bool(block.get("signature") == sign(str(model), block.get("thinking", "")))
     text, _, signature = str(block.get("data", "")).partition(".")
-    return signature == sign(str(model), bytes.fromhex(text).decode())
+    try:
+        return signature == sign(str(model), bytes.fromhex(text).decode())
+    except ValueError:  # no data that `redacted_thinking` has made
+        return False
