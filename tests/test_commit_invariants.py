@@ -8,23 +8,16 @@ import pytest
 
 from ikigai_actors.testing import AgentTreeMachine, Broken
 from ikigai_actors.testing.agenda import Entry
-from ikigai_actors.testing.faults import NONE
 from ikigai_actors.testing.remote import LATE
-from ikigai_actors.testing.schedule import PLAIN
 from ikigai_actors.testing.store import Change, Ran, Written
+from tests.planted import begun
 
 
 @pytest.fixture
 def machine() -> Iterator[AgentTreeMachine]:
-    """One with agent 0 and two children, which takes up what is made up for it and is not brought to rest any more."""
-    made = AgentTreeMachine()
-    made.begin(schedule=PLAIN, misfortunes=NONE)
-    made.fork(who=0, prompt=None, reply="ok")
-    made.fork(who=0, prompt=None, reply="ok")
-    made.world.settle()
-    yield made
-    made.world.close()
-    made._context.__exit__(None, None, None)
+    """One that takes up what is made up for it."""
+    with begun() as made:
+        yield made
 
 
 class Said:
