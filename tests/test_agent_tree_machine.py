@@ -68,6 +68,18 @@ def test_an_agent_that_crashes_again_and_again_leaves_a_tree_that_keeps_every_in
     assert sum("add_restart" in line.text for line in machine.world.trace.lines) > 3
 
 
+def test_a_child_of_agent_0_that_crashes_too_often_is_buried_and_every_invariant_holds(
+    machine: AgentTreeMachine,
+) -> None:
+    machine.fork(who=0, prompt=None, reply="ok")
+    for _ in range(3):
+        machine.crash_agent(who=1, times=2)
+        machine.comes_to_rest()
+    assert any("bury" in line.text and "cause=gave up" in line.text for line in machine.world.trace.lines)
+    assert machine.agent(1).record.status == "dead"
+    machine.what_was_acknowledged_is_there()
+
+
 def test_a_wait_ends_with_what_has_happened(machine: AgentTreeMachine) -> None:
     machine.fork(who=0, prompt="go", reply="ok")
     machine.send(sender=1, recipient=0, body="done")

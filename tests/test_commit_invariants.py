@@ -30,11 +30,21 @@ class Said:
     def message(self, kind: str, content: str = "x", after: int = 1, **data: Any) -> Written:
         return Written("messages", (self.uuid, self.standing.head + after, kind, content, json.dumps(data), 1))
 
-    def mail(self, number: int, sender: str | None = None) -> Written:
-        return Written("mail", (self.uuid, number, sender, "mail", "x", 1, None))
+    def mail(self, number: int, sender: str | None = None, kind: str = "mail") -> Written:
+        return Written("mail", (self.uuid, number, sender, kind, "x", 1, None))
+
+    def shown(self, number: int) -> Written:
+        return self.message("tool_result", f"mail {number} of you:\nx", name="read_mail")
 
     def turn(self, opened: int) -> Ran:
         return Ran("set_turn", {"uuid": self.uuid, "turn": opened})
+
+    def birth(self) -> Ran:
+        given = {"uuid": "new", "parent": self.uuid, "supervisor": self.uuid, "fork": self.standing.head}
+        return Ran("register", {**given, "turn": 0, "restart": "transient"})
+
+    def death(self, cause: str) -> Ran:
+        return Ran("bury", {"uuids": [self.uuid], "cause": cause})
 
     def status(self, status: str, reason: str | None = None) -> Ran:
         return Ran("set_status", {"uuids": [self.uuid], "status": status, "reason": reason})
@@ -68,13 +78,19 @@ def test_a_turn_that_ends_in_the_log_alone_is_found(machine: AgentTreeMachine, k
         commit(machine, [said.message(kind)])
 
 
-def test_what_the_dead_write_and_send_is_found(machine: AgentTreeMachine) -> None:
+def test_what_the_dead_do_is_found(machine: AgentTreeMachine) -> None:
     dead, living = Said(machine, 1), Said(machine, 2)
     dead.standing.status = "dead"
     with pytest.raises(Broken, match=r"fenced: .* writes"):
         commit(machine, [dead.message("mark")])
     with pytest.raises(Broken, match=r"fenced: .* sends"):
         commit(machine, [living.mail(1, dead.uuid)])
+    with pytest.raises(Broken, match=r"fenced: .* gets mail 1"):
+        commit(machine, [dead.mail(1)])
+    with pytest.raises(Broken, match=r"fenced: .* forks new"):
+        commit(machine, [dead.birth()])
+    with pytest.raises(Broken, match=r"fenced: .* dies a second time"):
+        commit(machine, [dead.death("killed")])
     with pytest.raises(Broken, match=r"fenced: .* becomes running"):
         commit(machine, [dead.status("running")])
 
@@ -88,16 +104,8 @@ def test_a_fork_in_the_midst_of_calls_is_found(machine: AgentTreeMachine) -> Non
     said = Said(machine)
     commit(machine, [said.turn(2), said.message("user")])
     commit(machine, [said.message("assistant", tool_calls=[{"id": "1", "name": "work", "input": {}}])])
-    birth = {
-        "uuid": "new",
-        "parent": said.uuid,
-        "supervisor": said.uuid,
-        "fork": said.standing.head,
-        "turn": 0,
-        "restart": "transient",
-    }
     with pytest.raises(Broken, match="barrier: "):
-        commit(machine, [Ran("register", birth)])
+        commit(machine, [said.birth()])
 
 
 def test_mails_out_of_number_are_found(machine: AgentTreeMachine) -> None:
@@ -110,10 +118,28 @@ def test_a_mail_that_a_model_is_shown_twice_or_that_stays_unread_is_found(machin
     read = Ran("mark_read", {"recipient": said.uuid, "sender": None, "last": 1})
     commit(machine, [said.turn(2), said.message("user"), said.mail(1)])
     with pytest.raises(Broken, match=r"mail: .* stay unread"):
-        commit(machine, [said.message("tool_result", "mail 1 of you:\nx", name="read_mail")])
-    commit(machine, [read, said.message("tool_result", "mail 1 of you:\nx", name="read_mail")])
+        commit(machine, [said.shown(1)])
+    commit(machine, [read, said.shown(1)])
     with pytest.raises(Broken, match=r"mail: .* read before"):
-        commit(machine, [said.message("tool_result", "mail 1 of you:\nx", name="read_mail")])
+        commit(machine, [said.shown(1)])
+
+
+@pytest.mark.parametrize("query", ["mark_one_read", "delete_mail"])
+def test_a_mail_that_was_opened_or_deleted_and_is_shown_to_a_model_is_found(
+    machine: AgentTreeMachine, query: str
+) -> None:
+    said = Said(machine)
+    commit(machine, [said.turn(2), said.message("user"), said.mail(1), said.mail(2)])
+    commit(machine, [Ran(query, {"recipient": said.uuid, "id": 1})])
+    with pytest.raises(Broken, match=r"mail: .* is shown mails \[1\], which were read before"):
+        commit(machine, [said.shown(1)])
+
+
+def test_a_prompt_of_a_person_that_a_model_is_shown_as_mail_is_found(machine: AgentTreeMachine) -> None:
+    said = Said(machine)
+    commit(machine, [said.turn(2), said.message("user"), said.mail(1, kind="prompt")])
+    with pytest.raises(Broken, match=r"mail: .* is shown mails \[1\]"):
+        commit(machine, [said.shown(1)])
 
 
 def test_a_reply_that_came_too_late_is_found(machine: AgentTreeMachine) -> None:
@@ -153,6 +179,8 @@ def test_a_restart_more_than_a_supervisor_may_is_found_and_one_after_the_period_
 def test_giving_up_too_early_is_found(machine: AgentTreeMachine) -> None:
     with pytest.raises(Broken, match=r"intensity: .* gives up"):
         commit(machine, [Said(machine).status("stopped", "gave up")])
+    with pytest.raises(Broken, match=r"intensity: .* gives up"):
+        commit(machine, [Said(machine).death("gave up")])
 
 
 @pytest.mark.parametrize(("restart", "cause"), [("transient", "crashed"), ("permanent", "exited")])
@@ -160,7 +188,7 @@ def test_who_is_buried_instead_of_restarted_is_found(machine: AgentTreeMachine, 
     said = Said(machine)
     said.standing.restart = restart
     with pytest.raises(Broken, match=rf"otp: agent .* is {restart}, has {cause}, and is buried"):
-        commit(machine, [Ran("bury", {"uuids": [said.uuid], "cause": cause})])
+        commit(machine, [said.death(cause)])
 
 
 def test_a_temporary_agent_that_is_restarted_is_found(machine: AgentTreeMachine) -> None:

@@ -88,13 +88,12 @@ class CommitCheck:
         turns = {uuid: one.turn for uuid, one in self.agents.items()}
         was_unread = {uuid: dict(one.unread) for uuid, one in self.agents.items() if one.unread}
         for change in changes:
-            match change:
-                case Written("messages", row):
-                    self._wrote(row, turns)
-                case Written("mail", row):
-                    self._mailed(row)
-                case Ran(query, given):
-                    self._ran(query, given)
+            if isinstance(change, Ran):
+                self._ran(change.query, change.parameters)
+            elif change.table == "messages":
+                self._wrote(change.row, turns)
+            else:
+                self._mailed(change.row)
         self._check_turns()
         self._check_shown(changes, was_unread)
         before, self._tree = self._tree, self._world.process.looked_at.read(_tree_version)
