@@ -223,6 +223,17 @@ def test_an_exception_of_the_test_gets_the_story_the_tree_and_the_line_that_repl
     assert story.splitlines()[-1].startswith("Replay: '")
 
 
+def test_an_exception_of_the_test_is_told_of_though_the_database_is_closed() -> None:
+    def fails() -> None:
+        with simulated() as world:
+            prompted(world)[0].close()
+            raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine") as failure:
+        fails()
+    assert "Replay: " in failure.value.__notes__[0]
+
+
 def test_a_database_that_is_not_sound_after_a_commit_fails_the_test() -> None:
     with simulated() as world:
         _, anna = prompted(world)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 from ikigai_actors import registry
+from ikigai_actors.errors import StoreError
 from ikigai_actors.providers.base import Provider, Request
 from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.seeded import CHOICES, Chance
@@ -195,8 +196,10 @@ class Simulation:
 
     def story(self) -> str:
         """What happened, for a person: the story, the tree, and the choices that lead there again."""
-        store = self._process.store if self._process is not None else None
-        records = store.read(registry.every) if store is not None else []
+        try:
+            records = self._process.store.read(registry.every) if self._process is not None else []
+        except StoreError:  # the system was closed; what went wrong must be told all the same
+            records = []
         told = story(self.trace.lines, names_of(records))
         return f"{told}\n\n{tree(records)}\n\nReplay: {str(self.schedule)!r}"
 
