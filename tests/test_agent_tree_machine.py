@@ -7,13 +7,17 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from ikigai_actors import Signal, SystemClosed
+from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.testing import AgentTreeMachine, Broken
+from ikigai_actors.testing.cast import SLOW
 from ikigai_actors.testing.faults import NONE
 from ikigai_actors.testing.ledger import check_wait
 from ikigai_actors.testing.oracle import CopyingOracle
 from ikigai_actors.testing.schedule import PLAIN
 from ikigai_actors.testing.store import Ran, Written
 from ikigai_actors.waits import Found
+from tests.planted import begun
 
 FAST = settings(
     max_examples=40,
@@ -75,9 +79,50 @@ def test_a_child_of_agent_0_that_crashes_too_often_is_buried_and_every_invariant
     for _ in range(3):
         machine.crash_agent(who=1, times=2)
         machine.comes_to_rest()
-    assert any("bury" in line.text and "cause=gave up" in line.text for line in machine.world.trace.lines)
-    assert machine.agent(1).record.status == "dead"
+    assert machine.agent(1).record.exit_cause == "gave up"
     machine.what_was_acknowledged_is_there()
+
+
+@pytest.mark.parametrize("pause", [False, True])
+def test_a_second_crash_is_one_too_many_at_once_and_exactly_at_the_end_of_the_period(
+    machine: AgentTreeMachine, pause: bool
+) -> None:
+    machine.fork(who=0, prompt=None, reply="ok")
+    machine.crash_twice(who=1, pause=pause)
+    [first, *_] = [line.text for line in machine.world.trace.lines if "add_restart" in line.text]
+    assert machine.agent(1).uuid in first
+    assert machine.agent(1).record.exit_cause == "gave up"
+
+
+def test_no_more_agents_are_made_than_a_run_may_have(machine: AgentTreeMachine) -> None:
+    for _ in range(machine.LIMIT + 1):
+        machine.fork(who=0, prompt=None, reply="ok")
+    assert len(machine.living()) == machine.LIMIT
+
+
+def test_who_waits_in_vain_while_nobody_is_stopped_is_found(machine: AgentTreeMachine) -> None:
+    machine.script(machine.agent(0), SLOW, SLOW)
+    with pytest.raises(Broken, match="quiescence: nobody is stopped, and "):
+        machine.attempt(lambda: machine.agent(0).prompt("go").get(timeout=SLOW.delay / 2))
+    machine.fork(who=0, prompt=None, reply="ok")
+    machine.signal(who=1, signal=Signal.STOP, spread=False)
+    machine.attempt(lambda: machine.agent(0).prompt("go").get(timeout=SLOW.delay / 2))
+
+
+def test_an_outage_of_the_store_that_nobody_has_planned_fails_the_run(
+    machine: AgentTreeMachine,
+) -> None:
+    machine.world.process.unreadable_until = machine.world.clock.monotonic() + 1
+    with pytest.raises(StoreUnavailable):
+        machine.attempt(lambda: machine.agent(0).prompt("go").get())
+    machine.world.sleep(1)
+
+
+def test_a_system_that_is_closed_in_the_midst_of_a_run_fails_it() -> None:
+    with begun() as machine:
+        machine.system.close()
+        with pytest.raises(SystemClosed):
+            machine.attempt(lambda: machine.agent(0).mark("here"))
 
 
 def test_a_wait_ends_with_what_has_happened(machine: AgentTreeMachine) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ikigai_actors import AgentRecord, AgentRef
 from ikigai_actors.testing import AgentTreeMachine, Broken
 from ikigai_actors.testing.agenda import Entry
 from ikigai_actors.testing.remote import LATE
@@ -218,3 +219,23 @@ def test_an_earlier_owner_is_refused(machine: AgentTreeMachine) -> None:
     machine.write_of_earlier_owner(who=1, ours=True)
     machine.write_of_earlier_owner(who=1, ours=False)
     assert sum("belongs to another host" in line.text for line in machine.world.trace.lines) == 2
+
+
+class Ahead(AgentRef):
+    """A handle by whose word the agent had one more owner than it has."""
+
+    @property
+    def record(self) -> AgentRecord:
+        return super().record._replace(epoch=super().record.epoch + 1)
+
+
+class Misled(AgentTreeMachine):
+    """Takes the owner of an agent for an earlier one."""
+
+    def agent(self, number: int) -> AgentRef:
+        return Ahead(self.system, super().agent(number).uuid)
+
+
+def test_an_earlier_owner_that_is_not_refused_is_found() -> None:
+    with begun(Misled) as machine, pytest.raises(Broken, match=r"fenced: .* writes for agent"):
+        machine.write_of_earlier_owner(who=1, ours=True)
