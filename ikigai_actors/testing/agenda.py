@@ -25,9 +25,6 @@ from ikigai_actors.errors import IkigaiError
 from ikigai_actors.seeded import CHOICES, Chance
 from ikigai_actors.testing.clock import ManualClock
 
-PATIENCE = 60.0
-"""Seconds of the real clock that one step may take: code that waits for something else is stuck."""
-
 ASIDE = 50
 """Steps for which something is set aside at most: nobody starves."""
 
@@ -205,10 +202,10 @@ class Baton:
         """Wait until it is given."""
         self._lock.acquire()
 
-    def take_soon(self) -> None:
-        """The same, for one step of another thread. Raises `Stuck` when that takes too long."""
-        if not self._lock.acquire(timeout=PATIENCE):
+    def take_soon(self, seconds: float) -> None:
+        """The same, for one step of another thread. Raises `Stuck` when that takes longer."""
+        if not self._lock.acquire(timeout=seconds):
             raise Stuck(
-                f"A step took longer than {PATIENCE:g} s: some code waits for what is not part of the simulation, "
+                f"A step took longer than {seconds:g} s: some code waits for what is not part of the simulation, "
                 "a lock, a socket, time.sleep() or a thread of its own."
             )

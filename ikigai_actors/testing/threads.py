@@ -21,6 +21,9 @@ from ikigai_actors.threads import Condition, Queue, one_of
 
 T = TypeVar("T")
 
+PATIENCE = 60.0
+"""Seconds of the real clock that one step may take: code that waits for something else is stuck."""
+
 
 class SimulatedThreads:
     """The threads of one process in a simulation: `Threads` that stand on an agenda."""
@@ -114,7 +117,7 @@ class SimulatedThreads:
         if thread.over:
             return
         thread.baton.give()
-        self.test.take_soon()
+        self.test.take_soon(PATIENCE)
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
