@@ -1,8 +1,25 @@
 """Faults of a simulation: each happens, is named in the trace, and the runtime bears it."""
 
+import asyncio
+from contextlib import nullcontext
+from dataclasses import replace
+
 import pytest
 
-from ikigai_actors import ActorSystem, AgentRef, IkigaiError, ScriptedProvider, StoreError, SystemClosed
+from ikigai_actors import (
+    ActorSystem,
+    AgentRef,
+    IkigaiError,
+    Reply,
+    ScriptedProvider,
+    Signal,
+    StoreError,
+    Stream,
+    SystemClosed,
+    ToolCall,
+    TurnInterrupted,
+    tool,
+)
 from ikigai_actors.testing import Broken, CrashPoint, Faults, ProcessCrashed, Schedule, Simulation, TakenOver, simulated
 from tests.echo import echo, kinds
 
@@ -135,6 +152,108 @@ def test_a_crash_point_is_where_the_process_ends(commit: int, committed: bool) -
         world.recover()
         for record in world.system.agents():
             assert not record.turn
+
+
+def test_a_takeover_may_come_between_two_writes_of_the_test_itself() -> None:
+    with simulated(faults=Faults(takeovers=1)) as world:
+        system, _ = prompted(world)
+        world.follow(Schedule({0: 1}))
+        with pytest.raises(TakenOver):
+            system.store.write(lambda tx: None)
+        assert world.recover().agent("anna").prompt("hello").get().text == "hello / 1"
+
+
+def test_a_host_may_send_mail_until_the_other_one_that_takes_over_is_there() -> None:
+    with simulated() as world:
+        system, anna = prompted(world)
+        world.process.threads.thread(lambda: system.send(anna.uuid, "from the first"), "mine").start()
+        world.handed_over()
+        world.settle()
+        assert [mail.body for mail in world.reopen().agent("anna").read_mail()] == ["from the first"]
+
+
+def test_a_request_whose_turn_is_not_committed_is_found() -> None:
+    with simulated() as world:
+        _, anna = prompted(world)
+        anna.prompt("hello").get()
+        anna.prompt("again")
+        world.process.asked(world.requests[0])
+        with pytest.raises(Broken, match=f"commit-before-effect: agent {anna.uuid} asks a model"):
+            world.settle()
+
+
+@pytest.mark.parametrize("checks", [True, False])
+def test_a_request_that_the_api_would_not_take_is_found_unless_nobody_looks(checks: bool) -> None:
+    with simulated() as world:
+        _, anna = prompted(world)
+        anna.prompt("hello")
+        while not world.requests:
+            world.agenda.step()
+        world.checks = checks
+        world.process.asked(replace(world.requests[0], messages=()))
+        with pytest.raises(Broken, match=f"requests-valid: agent {anna.uuid}") if checks else nullcontext():
+            world.settle()
+
+
+def test_a_deaf_provider_answers_after_the_interrupt_and_nobody_hears_it() -> None:
+    with simulated(faults=Faults(deaf=1)) as world:
+        root = world.open(ScriptedProvider([Stream(("slow",), delay=60), "next"])).root
+        reply = root.prompt("hello")
+        while not world.requests:
+            world.agenda.step()
+        world.follow(Schedule({0: 1}))
+        world.settle()
+        assert fault_of(world) == "deaf"
+        root.signal(Signal.INT)
+        with pytest.raises(TurnInterrupted):
+            reply.get()
+        world.settle()
+        assert any(line.kind == "reply" and "comes late" in line.text for line in world.trace.lines)
+        assert root.prompt("again").get().text == "next"
+        assert kinds(root.history()) == ["user", "interrupted", "user", "assistant"]
+
+
+def test_a_request_that_is_interrupted_on_its_way_never_arrives(caplog: pytest.LogCaptureFixture) -> None:
+    seen = set()
+    for number in range(20):
+        provider = ScriptedProvider(echo)
+        with simulated(Schedule({number: 1, number + 2: 1})) as world:
+            root = world.open(provider).root
+            root.prompt("hello")
+            while not world.requests:
+                world.agenda.step()
+            root.signal(Signal.INT)
+            world.settle()
+            assert kinds(root.history())[1:] in (["interrupted"], ["assistant"])
+            seen.add(len(provider.requests))
+    assert seen == {0, 1}
+    assert not caplog.records  # the loop has nothing to complain of
+
+
+def test_a_tool_on_the_event_loop_is_told_of_and_runs() -> None:
+    @tool
+    async def weather(city: str) -> str:
+        """Tell the weather of a city."""
+        await asyncio.sleep(3)
+        return f"rain in {city}"
+
+    asks = Reply(tool_calls=(ToolCall("weather", {"city": "Kyiv"}),))
+    with simulated() as world:
+        began = world.clock.monotonic()
+        root = world.open(ScriptedProvider([asks, "done"]), tools=[weather]).root
+        assert root.prompt("go").get().text == "done"
+        assert world.clock.monotonic() == began + 3
+        assert [one.content for one in root.history() if one.kind == "tool_result"] == ["rain in Kyiv"]
+        assert "weather {'city': 'Kyiv'}" in [line.text for line in world.trace.lines if line.kind == "tool"]
+
+
+def test_the_figures_of_a_simulated_system_count_who_is_ready() -> None:
+    with simulated() as world:
+        system, anna = prompted(world)
+        world.settle()
+        assert system.statistics().ready == 0
+        anna.prompt("hello")
+        assert system.statistics().ready == 1
 
 
 def test_a_crash_point_before_the_first_commit_is_refused() -> None:
