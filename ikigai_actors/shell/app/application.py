@@ -262,11 +262,8 @@ class Application(App[int]):
 
     def _post(self, callback: Callable[..., Any], *arguments: Any) -> None:
         """Call something on the application's thread, soon; when it has ended, never."""
-        if self._main_loop is None or self._main_loop.is_closed():
-            if asyncio.iscoroutine(arguments[0] if arguments else None):
-                arguments[0].close()
-            return
-        self._main_loop.call_soon_threadsafe(self._call, callback, arguments)
+        if self._main_loop is not None and not self._main_loop.is_closed():
+            self._main_loop.call_soon_threadsafe(self._call, callback, arguments)
 
     def _call(self, callback: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         if self.is_running and self.main.is_mounted:

@@ -36,13 +36,7 @@ class Rows(ScrollView, can_focus=True):
     class Chosen(Message):
         """Enter was pressed on a row, or it was clicked."""
 
-        rows: "Rows"
         key: str
-
-        @property
-        def control(self) -> "Rows":
-            """The list."""
-            return self.rows
 
     def __init__(
         self,
@@ -101,7 +95,7 @@ class Rows(ScrollView, can_focus=True):
     def action_choose(self) -> None:
         """Tell which row the cursor is at."""
         if (key := self.key) is not None:
-            self.post_message(self.Chosen(self, key))
+            self.post_message(self.Chosen(key))
 
     def on_click(self, event: events.Click) -> None:
         """Choose the row that is clicked."""
