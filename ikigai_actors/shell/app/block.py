@@ -25,8 +25,8 @@ class Block:
     def lines(self, frame: Frame) -> list[Strip]:
         """Its lines."""
         if frame != self._frame:
-            self._lines, self._frame = lay_out(self.piece, frame, self.toggled, self.plain), frame
             self.plain = is_heavy(self.piece)
+            self._lines, self._frame = lay_out(self.piece, frame, self.toggled, self.plain), frame
         return self._lines
 
     def settle(self, lines: list[Strip], frame: Frame) -> bool:

@@ -10,6 +10,8 @@ Rich takes long for is laid out on another thread, and shown plain until then. O
 drawn that have changed: while an answer arrives that is the last one, of twenty or sixty.
 """
 
+import asyncio
+import contextlib
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, Future
@@ -89,8 +91,6 @@ class Transcript(ScrollView, can_focus=True):
     def add(self, messages: Sequence[Message]) -> None:
         """Messages were committed that follow the head."""
         for message in messages:
-            if message.id <= self.head:
-                continue
             self._first = self._first or message.id
             self.head = message.id
             if message.kind in ENDS:
@@ -253,8 +253,7 @@ class Transcript(ScrollView, can_focus=True):
         self._insert(blocks)
 
     def _stop_waiting(self, prompt: str) -> None:
-        text = tidy(prompt)
-        found = next((block for block in self._waiting if block.piece.text == text), None)
+        found = next((block for block in self._waiting if block.piece.text == tidy(prompt)), None)
         if found is not None:
             self._waiting.remove(found)
 
@@ -325,14 +324,15 @@ class Transcript(ScrollView, can_focus=True):
             self.post_message(self.Wanted(self, self._first))
 
     def _lay_out_elsewhere(self, block: Block) -> None:
-        frame, loop = self._frame, self.app._loop
+        frame, loop = self._frame, asyncio.get_running_loop()
         if block.asked == frame:
             return
         block.asked = frame
 
         def done(future: "Future[list[Strip]]") -> None:
-            if loop is not None and not future.cancelled() and future.exception() is None:
-                loop.call_soon_threadsafe(self._settle, block, future.result(), frame)
+            if not future.cancelled() and future.exception() is None:
+                with contextlib.suppress(RuntimeError):  # the application has ended
+                    loop.call_soon_threadsafe(self._settle, block, future.result(), frame)
 
         self._threads.submit(lay_out, block.piece, frame).add_done_callback(done)
 
@@ -343,8 +343,8 @@ class Transcript(ScrollView, can_focus=True):
         index, before = self._blocks.index(block), len(block.lines(self._frame))
         if not block.settle(lines, frame) or index >= len(self._starts) - 1:
             return
-        above = self._starts[index] < self.scroll_offset.y and not self.following
+        above, place = self._starts[index] < self.scroll_offset.y and not self.following, self.scroll_y
         self._lay_out_from(index)
         self._arrange()
         if above:
-            self.scroll_to(y=self.scroll_y + len(lines) - before, animate=False, immediate=True)
+            self.scroll_to(y=place + len(lines) - before, animate=False, immediate=True)
