@@ -201,8 +201,10 @@ class Application(App[int]):
         """A prompt will not be answered; from any thread."""
         self._post(self.main.give_up, uuid, prompt)
 
-    def later(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
-        """Do work on another thread, and then something with what came of it here."""
+    def later(
+        self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[], None] | None = None
+    ) -> None:
+        """Do work on another thread, and then something here: with what came of it, or as it failed."""
 
         def finished(task: "Task[Any]") -> None:
             if task.cancelled():
@@ -211,6 +213,8 @@ class Application(App[int]):
                 self._post(done, task.result())
             else:
                 self.feed.notice(f"error: {error}")
+                if failed is not None:
+                    self._post(failed)
 
         self._threads.submit(work).add_done_callback(finished)
 

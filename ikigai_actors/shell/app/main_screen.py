@@ -142,6 +142,7 @@ class MainScreen(Screen[None]):
         self.query_one("#transcripts", ContentSwitcher).current = page.transcript.id
         self.query_one("#prompts", ContentSwitcher).current = page.prompt.id
         page.prompt.focus()
+        page.read()
         self._drop_pages()
         self.tick()
         if notice:
@@ -307,13 +308,12 @@ class MainScreen(Screen[None]):
 
     def _open(self, uuid: str) -> Page:
         transcript, prompt = Transcript(self._threads), Prompt(self._recall)
-        transcript.id, prompt.id = f"t-{uuid}", f"p-{uuid}"
+        transcript.id = prompt.id = f"page-{id(transcript)}"  # not the uuid: the page before may not be removed yet
         transcript.paint(self.app.current_theme.dark)
         self.query_one("#transcripts", ContentSwitcher).mount(transcript)
         self.query_one("#prompts", ContentSwitcher).mount(prompt)
         page = Page(self._system.handle(uuid), transcript, prompt, self._later)
         self._feed.follow(uuid)
-        page.open()
         return page
 
     def _drop_pages(self) -> None:

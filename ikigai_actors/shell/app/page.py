@@ -6,7 +6,7 @@ twice, since positions have no holes.
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Protocol
 
 from ikigai_actors.messages import Message
 from ikigai_actors.ref import AgentRef
@@ -15,13 +15,16 @@ from ikigai_actors.shell.app.feed import ENDS, News
 from ikigai_actors.shell.app.prompt import Prompt
 from ikigai_actors.shell.app.transcript import Transcript
 
-T = TypeVar("T")
-
 AT_ONCE = 50
 """Messages that are read at once."""
 
-Later = Callable[[Callable[[], Any], Callable[[Any], None]], None]
-"""Does work on another thread, and then something with what came of it on the application's."""
+
+class Later(Protocol):
+    """Does work on another thread, and then something on the application's: with what came of it, or as it failed."""
+
+    def __call__(
+        self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[], None] | None = None
+    ) -> None: ...
 
 
 class Page:
@@ -39,8 +42,13 @@ class Page:
         """Whether it can be made anew later, and looks the same then."""
         return self.transcript.following and not self.transcript.answering and not self.prompt.text
 
-    def open(self) -> None:
-        """Read the end of the history."""
+    def read(self) -> None:
+        """Read the end of the history, if that was not done; go on where the store failed."""
+        if self._reading:
+            return
+        if self._scrollback is not None:
+            self._go_on()
+            return
         self._reading = True
 
         def read() -> tuple[Scrollback, list[Message]]:
@@ -52,18 +60,19 @@ class Page:
             self.transcript.add(messages)
             self._go_on()
 
-        self._later(read, show)
+        self._later(read, show, self._stop)
 
     def read_before(self, position: int) -> None:
         """Show what comes before a position."""
-        scrollback = self._scrollback
-        if scrollback is not None:
-            self._later(lambda: scrollback.before(position, AT_ONCE), self.transcript.prepend)
+        scrollback, show = self._scrollback, self.transcript.prepend
+        assert scrollback is not None  # something is shown
+        self._later(lambda: scrollback.before(position, AT_ONCE), show, lambda: show(()))
 
     def take(self, news: News) -> None:
         """Show what is new."""
-        if self._reading:
+        if self._reading or self._scrollback is None:
             self._held.append(news)
+            self.read()
             return
         head = self.transcript.head
         messages = [message for message in news.messages if message.id > head]
@@ -89,7 +98,11 @@ class Page:
             (self.transcript.restart if skip else self.transcript.add)(messages)
             self._go_on()
 
-        self._later(lambda: scrollback.between(end - AT_ONCE if skip else start, end), show)
+        self._later(lambda: scrollback.between(end - AT_ONCE if skip else start, end), show, self._stop)
+
+    def _stop(self) -> None:
+        """The store failed: what is missing is read when there is more to tell, or when one comes here again."""
+        self._reading = False
 
     def _go_on(self) -> None:
         """The reading is over: take what came meanwhile."""
