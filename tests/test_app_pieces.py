@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.messages import NO_DATA, Message
-from ikigai_actors.publisher import Streamed
+from ikigai_actors.publisher import StoreTrouble, Streamed
 from ikigai_actors.shell.app.chunks import Chunks, chunked
 from ikigai_actors.shell.app.feed import KEPT, Feed
 from ikigai_actors.shell.app.layout import Frame, lay_out
@@ -98,6 +98,17 @@ def test_no_line_is_wider_than_the_screen(
         assert cell_len(strip.text) <= width + 1  # a wide character may stick out of a cell; it is cut when drawn
 
 
+def test_what_follows_a_line_that_is_very_long_is_shown_too() -> None:
+    shown = lay_out(Piece(Look.TOLD, "x" * 5_000 + "\nthe end"), Frame(80))
+    assert sum(len(strip.text) for strip in shown[:-1]) == 5_000
+    assert shown[-1].text == "the end"
+
+
+def test_an_answer_that_says_nothing_is_told_of() -> None:
+    [piece] = pieces_of([message(1, "assistant", "", stop_reason="end_turn", blocks=[])])
+    assert (piece.look, piece.text) == (Look.NOTE, "[an empty answer]")
+
+
 def test_what_was_submitted_is_gone_through_and_found_again(tmp_path: Path) -> None:
     recall = Recall(tmp_path / "deep" / "history")
     for text in ("one", "two\nlines", "two\nlines", "three"):
@@ -136,6 +147,31 @@ def test_a_feed_keeps_an_answer_on_its_way_as_text_and_nothing_else() -> None:
             ("thinking", "299"),
             ("text", "499"),
         ]
+        feed.close()
+
+
+def test_a_feed_forgets_the_messages_of_a_page_that_is_dropped_but_not_an_answer_on_its_way() -> None:
+    with ActorSystem.open("sqlite:///:memory:", OfflineProvider()) as system:
+        feed, agent = Feed(system, lambda: None), system.root.uuid
+        feed.follow(agent)
+        feed.hear(message(1, "user")._replace(agent_uuid=agent))
+        feed.hear(Streamed(agent, "so it began", "text"))
+        feed.forget(agent)
+        feed.forget("an agent of which nothing was heard")
+        feed.hear(message(2, "mark")._replace(agent_uuid=agent))
+        news = feed.take(agent)
+        assert news is not None
+        assert (news.messages, news.ended, news.pieces) == ([], False, [("text", ["so it began"])])
+        feed.close()
+
+
+def test_a_feed_tells_of_an_outage_but_not_of_the_end_which_the_application_tells_itself() -> None:
+    with ActorSystem.open("sqlite:///:memory:", OfflineProvider()) as system:
+        feed = Feed(system, lambda: None)
+        feed.hear(StoreTrouble("it is down", final=True))
+        assert feed.notices() == []
+        feed.hear(StoreTrouble("it is down"))
+        assert ["it is down" in notice for notice in feed.notices()] == [True]
         feed.close()
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from ikigai_actors import ScriptedProvider
+from tests.gate import Hanging
 from tests.stage import Stage, on_stage, open_memory
 
 
@@ -16,6 +17,11 @@ def test_tab_completes_commands_agents_marks_and_documents() -> None:
             await stage.type(typed)
             await stage.press("tab")
             await stage.until(lambda whole=whole: prompt.text == whole, whole)  # type: ignore[misc]
+            prompt.clear()
+        for typed in ("/switch buyer", "/no-such", "no command"):  # what cannot be completed stays as it is
+            await stage.type(typed)
+            await stage.press("tab")
+            assert prompt.text == typed
             prompt.clear()
         await stage.type("/re")
         await stage.press("tab")
@@ -75,6 +81,78 @@ def test_what_was_deleted_can_be_brought_back() -> None:
         assert prompt.text == "keep this"
 
     with open_memory() as system:
+        on_stage(system, play)
+
+
+def test_the_arrows_move_within_a_prompt_and_beyond_its_ends_through_what_was_submitted(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        prompt = stage.application.main.page.prompt
+        await stage.press("enter", "up", "down")  # nothing was submitted, and nothing is
+        assert prompt.text == ""
+        await stage.say("/model")
+        await stage.expect("model: not set")
+        await stage.type("un\nsent")
+        await stage.press("up")
+        assert (prompt.text, prompt.cursor_location) == ("un\nsent", (0, 2))
+        await stage.press("up")
+        assert prompt.text == "/model"
+        await stage.press("down")
+        assert prompt.text == "un\nsent"
+        await stage.press("up", "down")
+        assert (prompt.text, prompt.cursor_location[0]) == ("un\nsent", 1)
+
+    with open_memory() as system:
+        on_stage(system, play, history=tmp_path / "history")
+        assert not system.root.history()
+
+
+def test_the_search_among_what_was_submitted_has_a_cursor(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        prompt = stage.application.main.page.prompt
+        await stage.press("ctrl+r")
+        await stage.expect("three")
+        await stage.press("down", "down", "up", "enter")
+        await stage.until(lambda: prompt.text == "two")
+        await stage.press("ctrl+r")
+        await stage.expect("search what was submitted")
+        await stage.press("escape")
+        await stage.expect_gone("search what was submitted")
+        assert prompt.text == "two"
+
+    (tmp_path / "history").write_text("one\ntwo\nthree\n")
+    with open_memory() as system:
+        on_stage(system, play, history=tmp_path / "history")
+
+
+def test_two_pastes_of_one_size_are_two_tokens() -> None:
+    async def play(stage: Stage) -> None:
+        from textual.events import Paste
+
+        prompt = stage.application.main.page.prompt
+        for letter in "abc":
+            prompt.post_message(Paste(letter * 20_000))
+        await stage.until(lambda: prompt.text == "[pasted 20 KB][pasted 20 KB, 2][pasted 20 KB, 3]")
+        await stage.press("enter")
+        await stage.expect("seen")
+
+    with open_memory(ScriptedProvider(["seen"])) as system:
+        on_stage(system, play)
+        assert system.root.history()[0].content == "".join(letter * 20_000 for letter in "abc")
+
+
+def test_ctrl_c_copies_what_is_selected_and_interrupts_a_turn() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.type("keep this")
+        await stage.press(*["shift+left"] * 4, "ctrl+c")
+        await stage.until(lambda: stage.application.clipboard == "this")
+        assert stage.application.main.page.prompt.text == "keep this"
+        await stage.press("end", "enter")
+        await stage.expect("waiting for the model")
+        await stage.press("ctrl+c")
+        await stage.expect(r"\[interrupted\]")
+        await stage.expect("Ctrl-C again leaves")
+
+    with open_memory(Hanging("So it begins")) as system:
         on_stage(system, play)
 
 

@@ -124,6 +124,18 @@ def test_ctrl_c_twice_leaves_and_tells_of_the_turn_in_progress(tmp_path: Path) -
         assert "Leaving a turn that is in progress" in program.text
 
 
+def test_a_database_that_vanishes_ends_it_with_its_error_and_leaves_the_terminal_clean(tmp_path: Path) -> None:
+    with FullScreen(*arguments(tmp_path)) as program:
+        program.expect(r"\[\w[\w-]+\].*idle")
+        program.say("/mark here")
+        program.expect("── mark 'here'")
+        (tmp_path / "team.db").rename(tmp_path / "moved.db")
+        program.say("/mark nowhere")
+        assert program.ends() == 1
+        assert program.is_clean()
+        assert "deleted or replaced" in program.text
+
+
 def test_no_color_sends_no_colours(tmp_path: Path) -> None:
     with FullScreen(*arguments(tmp_path), NO_COLOR="1") as program:
         program.expect(r"\[\w[\w-]+\].*idle")
