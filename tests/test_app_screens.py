@@ -5,6 +5,8 @@ import random
 import re
 from pathlib import Path
 
+from textual.containers import VerticalScroll
+
 from ikigai_actors import ActorSystem, FunctionProvider, OfflineProvider, Reply, Request, ScriptedProvider, Usage
 from tests.gate import Gate
 from tests.stage import Stage, on_stage
@@ -142,6 +144,8 @@ def test_documents_are_listed_and_opened_with_their_versions() -> None:
         await stage.press("enter")
         await stage.expect("Taller")
         await stage.expect("version 1, written by buyer")
+        await stage.press("tab")
+        assert isinstance(stage.application.focused, VerticalScroll)
         await stage.press("escape")
         await stage.expect(r"─ .*\[")
 
