@@ -78,6 +78,15 @@ def test_the_cursor_is_kept_in_sight_and_within_the_list() -> None:
     listed(play)
 
 
+def test_the_cursor_is_in_sight_as_soon_as_a_list_is_shown() -> None:
+    async def play(app: Listed, pilot: "Pilot[None]") -> None:
+        app.rows.show(range(50), "42")
+        await pilot.pause()
+        assert app.window()[-1] == "row 42"
+
+    listed(play)
+
+
 def test_a_click_chooses_the_row_in_that_place_and_below_the_last_one_nothing() -> None:
     async def play(app: Listed, pilot: "Pilot[None]") -> None:
         app.rows.show(range(50))
@@ -157,7 +166,7 @@ def test_the_processes_show_for_how_long_each_has_done_what_it_does(milliseconds
         asyncio.run(run(replace(moment, statistics={system.root.uuid: own})))
 
 
-def test_snapshots_go_on_when_the_store_is_back_and_when_there_is_no_such_agent() -> None:
+def test_snapshots_go_on_when_the_store_is_back() -> None:
     taken: list[Snapshot] = []
     failed: list[IkigaiError] = []
     store = FaultyStore(open_store("sqlite:///:memory:"))
@@ -170,12 +179,21 @@ def test_snapshots_go_on_when_the_store_is_back_and_when_there_is_no_such_agent(
         store.unreadable = None
         snapshots.poke()
         eventually(lambda: taken, "a snapshot")
-        snapshots.look("nobody", False)
-        before = len(taken)
+        snapshots.close()
+    assert not failed
+
+
+def test_snapshots_go_on_after_an_agent_that_is_not_there() -> None:
+    taken: list[Snapshot] = []
+    failed: list[IkigaiError] = []
+    with open_memory() as system:
+        snapshots = Snapshots(system, Questions(system.approvals), "nobody", taken.append, failed.append, Prices({}))
+        snapshots.start()
         kid = system.root.fork()
         snapshots.look(kid.uuid, True)
-        eventually(lambda: any(each.current.uuid == kid.uuid for each in taken[before:]), "a snapshot of the kid")
+        eventually(lambda: taken, "a snapshot")
         snapshots.close()
+    assert taken[0].current.uuid == kid.uuid
     assert not failed
 
 

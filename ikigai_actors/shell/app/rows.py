@@ -108,7 +108,7 @@ class Rows(ScrollView, can_focus=True):
         top, height = self.scroll_offset.y, max(1, self.size.height)
         if not top <= self._at < top + height:
             y = self._at if self._at < top else self._at - height + 1
-            self.scroll_to(y=y, animate=False, immediate=True)
+            self.scroll_to(y=y, animate=False, immediate=True, force=True)  # even before there is a scroll bar
 
 
 _CONSOLE = Console(legacy_windows=False)
