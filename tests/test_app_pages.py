@@ -119,6 +119,12 @@ def test_earlier_messages_that_the_store_does_not_give_are_asked_for_again() -> 
         store.unreadable = None
         transcript.scroll_down(animate=False, immediate=True)
         await stage.until(lambda: marks(stage) == list(range(100)))
+        store.unreadable = StoreUnavailable("down, as planned")
+        await stage.press("f5")
+        await stage.until(lambda: stage.transcript.count("error: down, as planned") == 2)
+        store.unreadable = None
+        await stage.press("r")
+        await stage.expect("0, 0 unread")
 
     store = FaultyStore(open_store("sqlite:///:memory:"))
     with open_on(store, lambda _: "done") as system:
@@ -142,7 +148,9 @@ def test_pages_beyond_those_that_are_kept_are_made_anew() -> None:
         assert root.uuid not in main._pages
         root.signal(Signal.INT)
         stage.system.send(root, "enough")
-        await stage.until(lambda: not root.record.turn)
+        await stage.until(lambda: not root.record.turn and stage.application._clerk.doing is None)
+        stage.application.give_up(root.uuid, "one")  # what is told of an agent without a page is told nowhere
+        await stage.pilot.pause(0)
         for agent in (kids[0], root, kids[1], kids[0]):  # each is made anew while it is still taken away
             main.visit(agent.uuid)
         await stage.expect(r"─ .*\[kid-0\]")

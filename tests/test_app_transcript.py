@@ -162,6 +162,16 @@ def test_what_is_heavy_is_plain_again_when_the_width_changes() -> None:
     assert not block.settle([], narrow)
 
 
+def test_what_waits_to_be_laid_out_is_not_asked_for_twice() -> None:
+    async def play(app: Shown, pilot: "Pilot[None]") -> None:
+        app.transcript.add([*heavy(1), *heavy(2)])
+        await app.lay_out()
+        assert len(app.threads.work) == 1
+        assert app.transcript.text.count("**bold**") > 100
+
+    shown(play)
+
+
 def test_lines_for_what_is_shown_no_more_are_not_taken() -> None:
     async def play(app: Shown, pilot: "Pilot[None]") -> None:
         app.transcript.stream([("text", HEAVY_TEXT + "\n\nmore\n")])
@@ -188,11 +198,14 @@ def test_earlier_messages_that_are_heavy_are_laid_out_elsewhere_too() -> None:
 
 def test_what_is_laid_out_after_the_end_is_dropped_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
     async def play(app: Shown, pilot: "Pilot[None]") -> None:
-        app.transcript.add(heavy(1))
+        app.transcript.add([*heavy(1), *heavy(2)])
+        await until(lambda: len(app.threads.work) == 2)
 
     app = shown(play)
+    left, _ = app.threads.work.pop()
     with caplog.at_level(logging.WARNING):
         app.threads.go_on()
+        assert left.cancel()
     assert not caplog.records
 
 
