@@ -52,7 +52,7 @@ def run(*arguments: str, lines: str | bytes = b"") -> "subprocess.CompletedProce
 
 
 class Program:
-    """A running program that is talked to. Killed at the end of the block, if it still runs."""
+    """A running program that is talked to. Told to end at the end of the block, if it still runs; killed after an error."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", reading: int, writing: int) -> None:
         self.process = process
@@ -94,10 +94,14 @@ class Program:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.process.kill()
-        self.process.wait(PATIENCE)
-        self.close_output()
-        self.end_input()
+        try:
+            if kind is None:
+                self._end()
+        finally:
+            self.process.kill()
+            self.process.wait(PATIENCE)
+            self.close_output()
+            self.end_input()
 
     def send(self, text: str) -> None:
         """Type this."""
@@ -167,6 +171,18 @@ class Program:
         """``kill -9``."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait(PATIENCE)
+
+    def _end(self) -> None:
+        """Ask it to end, and again after a while: readline misses a signal, as `interrupt` tells."""
+        deadline = time.monotonic() + PATIENCE
+        while self.process.poll() is None:
+            assert time.monotonic() < deadline, f"It does not end:\n{self.said}"
+            self.process.terminate()
+            again = time.monotonic() + 1.0
+            while self._ready(again) and self._read(again):
+                pass
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(max(0.0, again - time.monotonic()))
 
     def _ready(self, deadline: float) -> bool:
         """Wait until there is something to read; False when there is not in time."""
