@@ -52,7 +52,7 @@ def run(*arguments: str, lines: str | bytes = b"") -> "subprocess.CompletedProce
 
 
 class Program:
-    """A running program that is talked to. Told to end at the end of the block, if it still runs; killed after an error."""
+    """A running program that is talked to. It is told to end at the end of the block; after an error it is killed."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", reading: int, writing: int) -> None:
         self.process = process

@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
+import platformdirs
 import pytest
 
 from ikigai_actors.errors import BadInput, StoreError, StoreUnusable
 from ikigai_actors.store import open_store
-from ikigai_actors.store.location import Location, locate
+from ikigai_actors.store.location import Location, locate, user_home
 
 
 def test_a_path_and_each_kind_of_sqlite_url_name_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,6 +27,10 @@ def test_without_a_name_the_environment_decides_and_then_the_default_file(tmp_pa
     assert locate(None, {"IKIGAI_DATABASE_URL": "", "IKIGAI_HOME": str(home)}).path == home / "ikigai.db"
     assert locate(None, {}, lambda: home).path == home / "ikigai.db"
     assert home.stat().st_mode & 0o777 == 0o700
+
+
+def test_what_is_the_users_lies_where_the_operating_system_wants_it() -> None:
+    assert user_home() == platformdirs.user_data_path("ikigai", appauthor=False)
 
 
 def test_a_default_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
@@ -72,3 +77,10 @@ def test_no_error_about_a_postgresql_url_tells_its_password(url: str) -> None:
         assert "secret" not in repr(error)
         assert "se%63ret" not in repr(error)
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+def test_a_location_is_shown_without_its_password() -> None:
+    location = locate("postgresql://bob:secret@host/name?sslpassword=secret")
+    assert location.url is not None
+    assert "secret" in location.url
+    assert repr(location) == "Location('postgresql://bob:***@host/name?sslpassword=***')"

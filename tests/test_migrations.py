@@ -4,16 +4,28 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from ikigai_actors import registry
-from ikigai_actors.errors import StoreError, StoreUnusable
+from ikigai_actors.errors import StoreConflict, StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.store import Row, Store, Transaction, open_store
-from ikigai_actors.store.migrations import Migration, ensure_schema, migrate, newest, require_schema, schema_version
+from ikigai_actors.store.migrations import (
+    Migration,
+    ensure_schema,
+    migrate,
+    misfits,
+    newest,
+    require_schema,
+    schema_version,
+)
 from ikigai_actors.store.queries import split
 from tests.databases import DEADLINE, printed, python, sql, tables
+from tests.faults import FaultyStore
+from tests.wire import with_settings
 
 
 def test_tables_of_somebody_else_are_refused_and_left_alone(durable: str) -> None:
@@ -124,6 +136,45 @@ def test_processes_that_make_the_schema_at_once_make_it_once(durable: str) -> No
         process.stdin.write("go\n")
         process.stdin.flush()
     assert [printed(process) for process in processes] == [f"{newest()} [(0,)]"] * 3
+
+
+def test_a_schema_that_somebody_else_makes_at_the_same_moment_is_looked_for_again(database: str) -> None:
+    store = FaultyStore(open_store(database))
+    conflict = StoreConflict("What was to be made is there already, as planned.")
+    store.fails(*[conflict] * 9)
+    with pytest.raises(StoreConflict, match="as planned"):
+        ensure_schema(store)
+    store.recovers()
+    store.fails(conflict)
+    assert ensure_schema(store) == newest()
+    store.close()
+
+
+def test_a_version_that_another_process_holds_is_no_schema_of_somebody_else(new_postgres: Callable[[], str]) -> None:
+    url = new_postgres()
+    options = conninfo_to_dict(url)["options"]
+    with closing(open_store(url)) as store, closing(
+        open_store(with_settings(url, options=f"{options} -clock_timeout=20"))
+    ) as other:  # fmt: skip
+        ensure_schema(store)
+
+        def locked(tx: Transaction) -> None:
+            sql(tx, "LOCK TABLE schema_version")
+            with pytest.raises(StoreUnavailable):
+                schema_version(other)
+
+        store.write(locked)
+        assert schema_version(other) == newest()
+
+
+def test_a_transaction_that_knows_no_tables_is_no_place_for_a_schema(store: Store) -> None:
+    class Plain:
+        """What a `Transaction` must have, and no more."""
+
+        run = append = staticmethod(lambda *_, **__: [])
+
+    with pytest.raises(TypeError, match=r"Plain cannot change a schema: it needs execute\(\) and tables\(\)"):
+        misfits(Plain())
 
 
 def shape(store: Store) -> set[Row]:

@@ -302,8 +302,14 @@ def test_a_separate_store_is_the_same_database_and_closing_it_leaves_the_first_o
     separate = store.separate()
     separate.write(lambda tx: tx.run("tree_change"))
     assert separate.read(tree_version) == 1
+    further = separate.separate()
     separate.close()
     separate.close()
+    assert further.read(tree_version) == 1
+    watch = further.watch()
+    watch.close()
+    assert not watch.wait()
+    further.close()
     assert store.read(tree_version) == 1
 
 

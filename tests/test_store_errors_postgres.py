@@ -243,3 +243,31 @@ def test_an_error_of_psycopg_is_told_by_its_state_or_text(error: psycopg.Error, 
     ours = PostgresErrors("postgresql://host/db").ours(error)
     assert isinstance(ours, kind)
     assert type(ours) is kind or kind is StoreUnavailable
+
+
+def test_a_transaction_that_always_deadlocks_is_given_up_after_a_few_runs(server_store: Store) -> None:
+    runs = []
+
+    def work(tx: Transaction) -> None:
+        runs.append(backend(tx))
+        sql(tx, "DO $$ BEGIN RAISE SQLSTATE '40P01'; END $$")
+
+    with pytest.raises(StoreUnavailable, match="standing in each other's way"):
+        server_store.write(work)
+    assert len(runs) > 1
+    assert len(set(runs)) == 1
+    server_store.write(tree_change)
+
+
+def test_a_commit_that_the_server_refuses_is_told_by_its_reason_and_nothing_is_there(server_store: Store) -> None:
+    unique = "CREATE TABLE t (x BIGINT UNIQUE DEFERRABLE INITIALLY DEFERRED)"
+    server_store.write(lambda tx: sql(tx, unique))
+
+    def work(tx: Transaction) -> None:
+        tree_change(tx)
+        sql(tx, "INSERT INTO t VALUES (1), (1)")
+
+    with pytest.raises(StoreConflict, match="a constraint refused the rows"):
+        server_store.write(work)
+    assert server_store.read(tree_version) == 0
+    server_store.write(tree_change)
