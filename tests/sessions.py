@@ -1,6 +1,7 @@
-"""A shell session whose lines a test writes."""
+"""A shell session whose lines a test writes, into a pipe or as a person would."""
 
 import io
+import signal
 from collections.abc import Callable
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from ikigai_actors.interface import System
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.shell.interrupts import Interrupts
-from ikigai_actors.shell.keyboard import Pipe
+from ikigai_actors.shell.keyboard import Keyboard, Pipe
 from ikigai_actors.shell.line import LineMode
 from ikigai_actors.shell.screen import Screen
 from ikigai_actors.shell.session import Shell
@@ -32,19 +33,44 @@ class Lines(io.BytesIO):
         return b""
 
 
+class Typist(Pipe):
+    """A person at a keyboard, who types nothing while an answer arrives."""
+
+    interactive = True
+
+    def __init__(self, *lines: Line) -> None:
+        super().__init__(Lines(lines))
+        self._half = ""
+
+    def ctrl_c(self, half: str = "") -> None:
+        """Press Ctrl-C, after half a line."""
+        self._half = half
+        signal.raise_signal(signal.SIGINT)
+
+    def unfinished(self) -> str:
+        """See `Keyboard.unfinished`."""
+        return self._half
+
+
 class Session:
     """Runs lines through a shell and gives what it printed."""
 
     def __init__(self, system: System, capsys: pytest.CaptureFixture[str]) -> None:
         self.system = system
         self.notices = ""
+        self.status: int | None = None
+        """How the last one ended."""
         self._capsys = capsys
 
     def __call__(self, *lines: Line) -> list[str]:
+        return self.by(Pipe(Lines(lines)))
+
+    def by(self, keyboard: Keyboard) -> list[str]:
+        """The same for the lines of a keyboard."""
         self._capsys.readouterr()
         interrupts = Interrupts().install()
         try:
-            LineMode(Shell(self.system, Pipe(Lines(lines)), Screen(), interrupts)).run()
+            self.status = LineMode(Shell(self.system, keyboard, Screen(), interrupts)).run()
         finally:
             interrupts.remove()
         printed = self._capsys.readouterr()

@@ -12,7 +12,7 @@ import pytest
 from ikigai_actors import ActorSystem, ScriptedProvider, Signal, TurnInterrupted, Workspace
 from ikigai_actors.tools import LIMIT, Result
 from ikigai_actors.workspace import processes
-from ikigai_actors.workspace.bash import KEPT
+from ikigai_actors.workspace.bash import KEPT, Bash, Ran
 from ikigai_actors.workspace.shells import Shells, bash_tool
 from tests.calling import calling, requests_of, results, scripted
 from tests.databases import eventually
@@ -163,6 +163,33 @@ def test_a_cancelled_call_leaves_no_process_and_the_next_one_gets_a_new_shell(tm
     told = in_shells(tmp_path, work)
     why = "the one before was ended with a call that was cancelled"
     assert told == Result(f"[new shell in {tmp_path}; {why}]\nok")
+
+
+def test_an_agent_that_never_ran_a_command_leaves_nothing_behind(tmp_path: Path) -> None:
+    in_shells(tmp_path, lambda shells: shells.leave("agent"))
+
+
+def test_a_shell_that_ends_takes_no_command(tmp_path: Path) -> None:
+    async def work() -> Ran:
+        shell = await Bash.start("/bin/bash", tmp_path, {}, processes.Endings())
+        await shell.end()
+        return await shell.run("touch late", DEADLINE)
+
+    assert asyncio.run(work()) == Ran("", 0, None)
+    assert not (tmp_path / "late").exists()
+
+
+@LINUX
+def test_an_event_loop_that_ends_has_no_patience_with_what_is_deaf_to_term(tmp_path: Path) -> None:
+    async def work() -> int:
+        shell = await Bash.start("/bin/bash", tmp_path, {"PATH": os.environ["PATH"]}, processes.Endings())
+        running = asyncio.create_task(shell.run(f"trap '' TERM; {BUSY}", DEADLINE))
+        session = await asyncio.to_thread(session_in, tmp_path)
+        shell.end()
+        await asyncio.wait({running}, timeout=0.0)
+        return session
+
+    assert living(asyncio.run(work())) == []
 
 
 def test_agents_have_shells_of_their_own(tmp_path: Path) -> None:

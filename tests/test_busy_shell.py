@@ -4,7 +4,9 @@ import threading
 
 import pytest
 
-from ikigai_actors import AgentRef, Message
+from ikigai_actors import AgentRef, Message, NoTurn, ProviderError, Reply, TurnInterrupted
+from ikigai_actors.errors import IkigaiError, SystemClosed
+from ikigai_actors.futures import Future
 from ikigai_actors.publisher import Event, StoreTrouble, Streamed, ToolTrouble
 from ikigai_actors.shell.screen import Screen
 from ikigai_actors.shell.turn import Feed, Turn, Wake, told
@@ -71,6 +73,48 @@ def test_a_defect_in_a_command_does_not_end_the_session(session: Session, caplog
     printed = session("tea", close_store, "/history", "/agents", "/help exit")
     assert printed[-2:] == ["Options:", "  --help  Show this message and exit."]
     assert any(line.startswith("error: Database") for line in printed)
+
+
+def test_what_the_database_tells_is_told_until_the_session_ends_with_words_of_its_own() -> None:
+    with open_echo("sqlite:///:memory:") as system:
+        wake = Wake()
+        feed = Feed(system, wake)
+        for trouble in (StoreTrouble("no answer"), StoreTrouble(None), StoreTrouble("gone for good", final=True)):
+            feed.hear(trouble)
+        assert [told(trouble) for trouble in feed.troubles()] == [
+            "Trouble with the database; nothing is lost, agents wait. no answer",
+            "The database answers again.",
+        ]
+        feed.close()
+        wake.close()
+
+
+@pytest.mark.parametrize(
+    ("end", "shown"),
+    [
+        (Reply("an answer"), "an answer\n"),
+        (Reply("half", stop_reason="interrupted"), "half\n[interrupted]\n"),
+        (TurnInterrupted("interrupted"), "[interrupted]\n"),
+        (ProviderError("overloaded"), "[error: overloaded]\n"),
+        (NoTurn("no turn is open"), ""),
+        (SystemClosed("closed"), ""),
+    ],
+)
+def test_the_end_of_a_turn_is_shown_also_when_nothing_of_it_was_heard(
+    capsys: pytest.CaptureFixture[str], end: Reply | IkigaiError, shown: str
+) -> None:
+    with open_echo("sqlite:///:memory:") as system:
+        wake = Wake()
+        feed = Feed(system, wake)
+        outcome: Future[Reply] = Future()
+        turn = Turn(system.root, feed).expect(outcome)
+        outcome.settle(end)
+        while not turn.over:
+            wake.wait()
+            turn.show(Screen())
+        feed.close()
+        wake.close()
+    assert capsys.readouterr().out == shown
 
 
 def test_what_a_toolset_tells_does_not_stand_in_the_middle_of_an_answer(capsys: pytest.CaptureFixture[str]) -> None:

@@ -308,6 +308,19 @@ def test_what_the_shell_writes_only_its_user_may_read(tmp_path: Path) -> None:
     }
 
 
+def test_what_serve_needs_is_named_when_it_is_missing(file: Path) -> None:
+    script = (
+        "import sys; sys.modules['textual_serve'] = None  # as if it were not installed\n"
+        "from ikigai_actors.shell.cli import main; sys.exit(main())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script, "--database", str(file), "serve"],
+        capture_output=True, text=True, env=environment(), timeout=PATIENCE, check=False,
+    )  # fmt: skip
+    assert (done.stdout, done.returncode) == ("", 1)
+    assert done.stderr == "ikigai: ikigai serve needs textual-serve: pip install 'ikigai-actors[serve]'.\n"
+
+
 def test_a_line_without_end_does_not_fill_the_memory(file: Path) -> None:
     long = b"x" * (16 * 1024 * 1024 + 10) + b"\n/agents\n"
     done = run("--database", str(file), lines=long)

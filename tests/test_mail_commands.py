@@ -278,6 +278,7 @@ def test_names_are_completed_after_send(session: Session) -> None:
     assert "/send buyer" in completions(root, "/send b")  # beside a uuid that begins so
     assert "/switch buyer" in completions(root, "/switch b")
     assert completions(root, "/doc b") == []
+    assert completions(root, "/tools for") == ["/tools fork"]
 
 
 def test_a_person_waits_for_agents_and_for_mail(session: Session) -> None:

@@ -57,6 +57,14 @@ def test_a_file_that_is_none_is_refused_with_what_was_expected(tmp_path: Path, t
     assert str(tmp_path / NAME) in trouble
 
 
+def test_a_file_that_cannot_be_read_is_refused_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(b"[t\xffa]")
+    with pytest.raises(BadInput, match=r"cannot be read from .*prices\.toml: .*0xff"):
+        read_prices(tmp_path / NAME)
+    with pytest.raises(BadInput, match=r"cannot be read from .*directory"):
+        read_prices(tmp_path)
+
+
 def test_tokens_are_counted_by_model(database: str) -> None:
     def reply(model: str, sent: int) -> Reply:
         return Reply("ok", usage=Usage(sent, 1), model=model)

@@ -2,13 +2,16 @@
 
 import json
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from queue import Queue
 
 import pytest
 from click.testing import CliRunner
 
-from ikigai_actors import ActorSystem, Reply, ScriptedProvider, Usage
+from ikigai_actors import ActorSystem, Reply, ScriptedProvider, Signal, Usage
+from ikigai_actors.shell import client
 from ikigai_actors.shell.cli import cli
 from ikigai_actors.store import open_store
 from ikigai_actors.store.migrations import ensure_schema
@@ -191,6 +194,25 @@ def test_a_prompt_without_a_host_says_so_and_is_answered_when_there_is_one(aband
             assert program.ends() == 0
 
 
+def test_a_prompt_to_a_stopped_agent_says_so_and_is_waited_for_across_hosts(durable: str) -> None:
+    told: Queue[str] = Queue()
+
+    def prompt() -> str:
+        prompted = client.prompt_and_wait(durable, "kid", "tea", DEADLINE, told.put)
+        return prompted.reply.text if prompted.reply is not None else "nothing"
+
+    with ThreadPoolExecutor(1) as threads:
+        with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
+            system.root.fork(name="kid").signal(Signal.STOP)
+            waiting = threads.submit(prompt)
+            assert told.get(timeout=DEADLINE).startswith("kid is stopped: the prompt waits until it goes on")
+        assert told.get(timeout=DEADLINE).startswith("No process runs these agents now: the prompt waits until one")
+        with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
+            assert not waiting.done()
+            system.agent("kid").signal(Signal.CONT)
+            assert waiting.result(timeout=DEADLINE) == "tea / 1"
+
+
 def test_a_turn_whose_host_is_killed_is_waited_for_no_more(tmp_path: Path) -> None:
     database = ("--database", str(tmp_path / "tea.db"))
     with Program.by_pipe(*database, "--model", "offline:slow") as shell:
@@ -225,6 +247,9 @@ def test_documents_are_listed_shown_written_and_deleted(abandoned: str) -> None:
     assert doc("show", "plan/mast.md")[1] == 1
     assert doc("write", "x")[1] == 2
     assert doc("write", "x", "text", "--file", "-")[1] == 2
+    if Path("/proc/self/mem").exists():
+        refused = doc("write", "x", "--file", "/proc/self/mem")
+        assert refused == ("/proc/self/mem cannot be read: Input/output error.", 1)
 
 
 def test_the_program_keeps_documents_byte_for_byte(tmp_path: Path) -> None:

@@ -53,6 +53,9 @@ def test_a_file_in_which_another_process_writes_is_waited_for_when_it_gets_its_l
         other.execute("BEGIN EXCLUSIVE")
         with pytest.raises(StoreUnavailable, match="another process"):
             SQLiteStore(file, patience=0.02)
+        other.execute("ROLLBACK")
+        other.execute("BEGIN")
+        other.execute("SELECT version FROM schema_version").fetchall()  # SQLite itself does not wait for a reader here
         ending = threading.Timer(0.02, other.execute, ("ROLLBACK",))
         ending.start()
         SQLiteStore(file, patience=DEADLINE).close()
@@ -68,12 +71,13 @@ def test_a_file_that_cannot_be_made_says_why(tmp_path: Path) -> None:
         import resource, sys
         from ikigai_actors.errors import StoreUnavailable
         from ikigai_actors.store.sqlite import SQLiteStore
-        resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, before[1]))
         try:
             SQLiteStore(sys.argv[1])
         except StoreUnavailable as error:
-            message = str(error)
-        print(message)
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+            print(error)
     """
     assert "cannot be made: Too many open files" in printed(python(script, tmp_path / "a.db"))
 
