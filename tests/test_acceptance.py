@@ -200,6 +200,20 @@ def test_what_was_typed_comes_back_with_the_arrow_up_in_the_next_session(databas
         shell.expect("You said “tea”. I remember 2 prompts")
 
 
+def test_without_a_place_for_a_history_the_session_goes_on(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("IKIGAI_HOME", str(tmp_path / "file" / "home"))
+    with Program.at_terminal("--database", database) as shell:
+        shell.expect(PROMPT)
+        shell.say("tea")
+        shell.expect(r"model\." + PROMPT)
+        shell.send("\x1b[A\n")
+        shell.expect("You said “tea”. I remember 2 prompts")
+    assert (tmp_path / "file").read_bytes() == b""
+
+
 def test_the_tab_key_completes_commands_and_names(database: str) -> None:
     with Program.at_terminal("--database", database) as shell:
         shell.expect(PROMPT)

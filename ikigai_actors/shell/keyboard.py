@@ -105,17 +105,17 @@ class Terminal:
 
     interactive = True
 
-    def __init__(self, history: Path | None, complete: Complete, styled: bool = False) -> None:
+    def __init__(self, history: Path, complete: Complete, styled: bool = False) -> None:
         """Make the one terminal of this process.
 
         Args:
             styled: whether the prompt is bold.
-            history: the file that keeps what was typed; it is made readable for its user alone. None keeps nothing.
+            history: the file that keeps what was typed; it is made readable for its user alone.
             complete: called at the Tab key with the line before the cursor.
         """
         self._typed: list[str | None] = []
         self._descriptor = sys.stdin.fileno()
-        self._history = history
+        self._history: Path | None = None
         self._styled = styled
         self._readline: ModuleType | None = None
         try:
@@ -128,7 +128,7 @@ class Terminal:
         readline.set_completer(lambda _, index: _nth(complete(readline.get_line_buffer()), index))
         readline.parse_and_bind("tab: complete")
         readline.set_history_length(HISTORY_LENGTH)
-        self._open_history()
+        self._history = _opened(history, readline)
 
     def read(self, label: str) -> str | None:
         """See `Keyboard.read`."""
@@ -186,17 +186,6 @@ class Terminal:
         print(f"{label}> {harmless(line or '')}")
         return line
 
-    def _open_history(self) -> None:
-        """Read the history file, or make it; without one the session goes on all the same."""
-        if self._history is None or self._readline is None:
-            return
-        try:
-            self._history.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(self._history, os.O_CREAT | os.O_RDWR, 0o600))
-            self._readline.read_history_file(self._history)
-        except OSError:
-            self._history = None
-
     def _remember(self, line: str) -> None:
         """Keep a line at once: nothing is lost by ``kill -9``."""
         if self._readline is None or not line.strip():
@@ -208,6 +197,17 @@ class Terminal:
         if self._history is not None:
             with contextlib.suppress(OSError):
                 self._readline.append_history_file(1, self._history)
+
+
+def _opened(history: Path, readline: ModuleType) -> Path | None:
+    """Read the history file, or make it; None when there can be none: the session goes on all the same."""
+    try:
+        history.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(history, os.O_CREAT | os.O_RDWR, 0o600))
+        readline.read_history_file(history)
+    except OSError:
+        return None
+    return history
 
 
 def _nth(texts: list[str], index: int) -> str | None:
