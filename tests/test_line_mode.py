@@ -1,6 +1,7 @@
 """The line mode: a person who presses Ctrl-C, what came of the background, and calls that wait for approval."""
 
 import contextlib
+import io
 import os
 import signal
 from collections.abc import Iterator
@@ -9,7 +10,8 @@ import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider, ProviderError, ScriptedProvider, Signal, tool
 from ikigai_actors.attached import AttachedSystem
-from ikigai_actors.errors import SystemClosed
+from ikigai_actors.errors import BadInput, SystemClosed
+from ikigai_actors.shell.keyboard import LONGEST, Pipe
 from ikigai_actors.store import open_store
 from tests.databases import eventually
 from tests.faults import FaultyStore
@@ -58,6 +60,13 @@ def test_ctrl_c_at_the_prompt_ends_the_turn_of_the_current_agent_and_shows_that(
     assert printed[:2] == ["Half of ", "[interrupted]"]
     assert printed[3] == "    2  assistant    Half of [interrupted]"
     assert outcome.done
+
+
+def test_a_line_of_many_times_what_is_allowed_is_passed_over_to_its_end() -> None:
+    pipe = Pipe(io.BytesIO(b"x" * (2 * LONGEST + 1) + b"\n/agents\n"))
+    with pytest.raises(BadInput, match=f"Line 1 is longer than {LONGEST} bytes"):
+        pipe.read("label")
+    assert (pipe.read("label"), pipe.read("label")) == ("/agents", None)
 
 
 def test_ctrl_c_into_a_pipe_ends_the_session(session: Session) -> None:

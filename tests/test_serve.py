@@ -89,7 +89,9 @@ def test_pages_are_attached_to_the_server_and_see_one_another(tmp_path: Path) ->
     assert "idle" in run("--database", str(tmp_path / "tea.db"), "agents").stdout
 
 
-def test_nobody_gets_in_without_the_link_from_elsewhere_or_under_another_name(tmp_path: Path) -> None:
+def test_nobody_gets_in_without_the_link_from_elsewhere_or_under_another_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def play(browser: aiohttp.ClientSession, link: str, base: str) -> None:
         port = base.rpartition(":")[2]
         for path in ("/", "/?token=wrong", "/static/js/textual.js", "/ws", "/download/x"):
@@ -124,7 +126,8 @@ def test_nobody_gets_in_without_the_link_from_elsewhere_or_under_another_name(tm
         port = int(re.findall(r"127\.0\.0\.1:(\d+)", program.said)[0])
         with socket.socket() as elsewhere:  # no other address than loopback
             assert elsewhere.connect_ex(("127.0.0.2", port)) != 0
-        done = run("--database", str(tmp_path / "other.db"), "serve", "--port", str(port))
+        monkeypatch.setenv("IKIGAI_DATABASE_URL", str(tmp_path / "other.db"))
+        done = run("serve", "--port", str(port))
         assert (done.stdout, done.returncode) == ("", 1)
         assert f"ikigai: Port {port} cannot be had" in done.stderr
 

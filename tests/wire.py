@@ -20,11 +20,14 @@ def with_settings(url: str, **changes: str) -> str:
 class Wire:
     """A line to the server that is cut at a COMMIT: before the server hears it, or before its answer is heard."""
 
-    def __init__(self, url: str, *, heard: bool) -> None:
-        """Listen; `url` is then the way through this wire. Heard: the server hears the COMMIT that is cut off."""
+    def __init__(self, url: str, *, heard: bool, at: bytes = b"COMMIT\0") -> None:
+        """Listen; `url` is then the way through this wire. Heard: the server hears the COMMIT that is cut off.
+
+        ``at``: what it is cut at instead.
+        """
         with psycopg.connect(url) as connection:
             self._host, self._port = connection.info.host, connection.info.port
-        self._heard = heard
+        self._heard, self._at = heard, at
         self.armed = threading.Event()
         """Set from where on a COMMIT is cut off."""
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -66,7 +69,7 @@ class Wire:
             back = threading.Thread(target=self._answer, args=(server, client), daemon=True)
             back.start()
             while data := client.recv(65536):
-                if b"COMMIT\0" in data and self.armed.is_set():
+                if self._at in data and self.armed.is_set():
                     client.shutdown(socket.SHUT_RDWR)
                     if self._heard:
                         server.sendall(data)

