@@ -68,8 +68,8 @@ def grep_tool(directory: Path, environment: Mapping[str, str], scripts: str) -> 
 
 
 def find_ripgrep(directory: Path, scripts: str) -> str | None:
-    """The path of ``rg``: the one in the directory with the scripts of our environment, else one on PATH that does not
-    lie in the directory, where an agent could have put it.
+    """The path of ``rg``: the one among the scripts of our environment, which lie at ``scripts``, else one on PATH that
+    does not lie in the directory, where an agent could have put it.
     """
     if ours := shutil.which("rg", path=scripts):
         return ours
