@@ -104,6 +104,12 @@ def test_a_system_that_is_closed_ends_the_session_whatever_it_waits_for(open_ses
     with pytest.raises(SystemClosed):
         in_a_turn(in_a_turn.system.close)
     gate.open()
+    held = Gate()
+    with_an_errand = open_session(held.provider)
+    system = with_an_errand.system
+    with pytest.raises(SystemClosed):
+        with_an_errand(lambda: system.root.prompt("work"), held.wait_until_asked, "/mark", system.close)
+    held.open()
 
 
 def test_a_defect_is_told_and_the_session_goes_on(session: Session, caplog: pytest.LogCaptureFixture) -> None:

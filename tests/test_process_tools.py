@@ -140,12 +140,16 @@ def test_a_tail_says_when_nobody_runs_the_agents_and_when_somebody_does(abandone
         program.expect("No process runs these agents")
 
 
-@pytest.mark.parametrize("command", [("log", "kid"), ("prompt", "kid", "x", "--wait"), ("stats",), ("agents", "--all")])
+@pytest.mark.parametrize(
+    "command",
+    [("log", "kid"), ("prompt", "kid", "x", "--wait"), ("stats",), ("agents", "--all"), ("doc", "show", "plan")],
+)
 def test_text_of_the_database_does_a_terminal_no_harm(new_sqlite: NewDatabase, command: tuple[str, ...]) -> None:
     database = new_sqlite()
     with ActorSystem.open(database, ScriptedProvider(lambda request: EVIL)) as system:
         system.root.fork(EVIL, name="kid").reply(timeout=DEADLINE)
         system.root.fork(name="late").kill(reason=EVIL)
+        system.documents.write("plan", EVIL)
         with Program.at_terminal("--database", database, *command) as program:
             assert program.ends() == 0
             assert not set(program.said) & set("\x1b\x9b\u202e")
