@@ -71,16 +71,12 @@ NO_TOOLS: Book = {}
 def accepts(state: State, command: Event) -> bool:
     """Whether a command can run now; it waits with the actor otherwise."""
     match command:
-        case on.Loaded():
-            return True
         case on.Fork():
             return state.phase in BETWEEN_TURNS or (state.phase is Phase.RUNNING_TOOLS and at_rest(state.calls))
         case on.Prompt() | on.Resume() if state.status is Status.STOPPED:
             return False
         case on.Prompt() | on.Clear() | on.SetMark() | on.Rewind() | on.Configure() | on.ExitNow():
             return state.phase in BETWEEN_TURNS
-        case on.GoOn():
-            return state.phase is Phase.RUNNING_TOOLS
         case _:
             return state.phase is not Phase.UNLOADED
 

@@ -150,8 +150,7 @@ class Run:
                     listed = await list_tools(client)
                     self._scope.deadline = math.inf
                     self._client = client
-                    if not self._listed.done():
-                        self._listed.set_result(listed)
+                    self._listed.set_result(listed)
                     await self._over.wait()
             if self._scope.cancelled_caught:
                 failure = f"it did not answer within {self._start_timeout:g} s"

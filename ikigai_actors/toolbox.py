@@ -73,10 +73,6 @@ class Toolbox:
             for name, facts in book.items()
         }
 
-    def policy(self, name: str, settings: Mapping[str, Any]) -> Policy:
-        """Whether an agent's calls of a tool may run. Raises `KeyError` for a tool that it has not."""
-        return self.book(settings)[name].policy
-
     def describe(self, settings: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
         """An agent's tools for its model, in an order that never changes. Raises `ProviderError` as `names` does."""
         return tuple(
