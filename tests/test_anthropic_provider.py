@@ -1,6 +1,7 @@
 """The Anthropic provider over real HTTP, against a server that is stricter than the real one."""
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from ikigai_actors.providers.anthropic import DEFAULT_MODEL, AnthropicProvider
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, ToolCall, Usage
 from ikigai_actors.testing.strict import redacted_thinking, sign
 from tests.messages_server.cache import tokens
-from tests.messages_server.server import OUTPUT_TOKENS, Ending, MessagesServer, Refuses, Says, Waits
+from tests.messages_server.server import OUTPUT_TOKENS, Ending, MessagesServer, Refuses, Says, Sends, Waits
 
 KEY = "sk-ant-secret-0123456789"
 HELLO: tuple[dict[str, Any], ...] = ({"role": "user", "content": [{"type": "text", "text": "Hello"}]},)
@@ -196,6 +197,15 @@ def test_an_empty_stream_is_an_error(server: MessagesServer) -> None:
         ask(server)
 
 
+def test_a_message_without_a_list_of_blocks_is_an_error(server: MessagesServer) -> None:
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    message = {"id": "1", "role": "assistant", "model": "m", "content": None, "stop_reason": "end_turn", "usage": usage}
+    begins = json.dumps({"type": "message_start", "message": message})
+    server.script.append(Sends(f"event: message_start\ndata: {begins}\n\n".encode()))
+    with pytest.raises(ProviderError, match=r"The reply cannot be understood: a broken block .* Prompt again\."):
+        ask(server)
+
+
 def test_a_call_that_the_length_limit_cut_never_gets_out(server: MessagesServer) -> None:
     call = {"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {"command": "rm -rf /"}}
     server.script.append(Says(({"type": "text", "text": "I clean up."}, call), stop_reason="max_tokens"))
@@ -211,7 +221,7 @@ def test_no_server_is_an_error_that_names_the_address_setting() -> None:
         ask(server)
 
 
-@pytest.mark.parametrize("url", ["no address at all", "http://[", "ftp://127.0.0.1"])
+@pytest.mark.parametrize("url", ["no address at all", "http://[", "http://h:x", "ftp://h"])
 def test_a_base_url_that_is_none_is_an_error_that_names_the_address_setting(server: MessagesServer, url: str) -> None:
     with pytest.raises(ProviderError, match="ANTHROPIC_BASE_URL"):
         ask(server, base_url=url)
@@ -227,6 +237,16 @@ def test_no_key_is_an_error_that_says_what_to_do(
         with pytest.raises(ProviderError, match=r"set ANTHROPIC_API_KEY, or use the model 'offline'"):
             ask(server, api_key=key)
     assert server.requests == []
+
+
+def test_a_login_that_is_not_there_is_an_error_that_names_the_key(
+    server: MessagesServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ANTHROPIC_PROFILE", "nobody")
+    with pytest.raises(ProviderError, match=r"The client of the API failed .*'nobody'.*check ANTHROPIC_API_KEY"):
+        ask(server, api_key=None)
 
 
 def test_key_and_address_come_from_the_environment(server: MessagesServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,3 +133,9 @@ def _without_marks(sent: Any) -> Any:
 
 def _flat(sent: Mapping[str, Any]) -> list[Any]:
     return [(message["role"], block) for message in sent["messages"] for block in message["content"]]
+
+
+def test_a_request_that_is_said_to_share_more_than_it_has_is_a_defect_that_is_told() -> None:
+    sent, _ = arguments(history(user("a"), said("b"), user("c")))
+    with pytest.raises(ValueError, match="2 blocks less"):
+        with_breakpoints(sent, 5)

@@ -155,3 +155,13 @@ def test_its_repr_tells_whether_it_is_done() -> None:
     assert repr(future) == "<Future open>"
     future.set(1)
     assert (repr(future), future.done) == ("<Future done>", True)
+
+
+def test_an_exception_without_one_is_an_error_all_the_same() -> None:
+    kind, nothing = Future[int](), Future[int]()
+    kind.set_exception((LookupError, None, None))
+    nothing.set_exception()
+    with pytest.raises(LookupError):
+        kind.get()
+    with pytest.raises(RuntimeError, match="without an exception"):
+        nothing.get()

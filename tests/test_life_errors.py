@@ -4,16 +4,32 @@ from collections.abc import Callable
 
 import pytest
 
-from ikigai_actors import ActorSystem, AgentDead, AgentNotFound, AmbiguousAgent, IkigaiError, RootProtected, Signal
+from ikigai_actors import (
+    ActorSystem,
+    AgentDead,
+    AgentNotFound,
+    AmbiguousAgent,
+    BadInput,
+    IkigaiError,
+    RootProtected,
+    Signal,
+)
+from ikigai_actors.acts import CheckMail
 from ikigai_actors.interface import System
+from ikigai_actors.messages import NO_DATA
 from ikigai_actors.providers.base import Request
 from ikigai_actors.providers.scripted import ScriptedProvider, ScriptedReply
+from ikigai_actors.restarts import AdoptChild
+from ikigai_actors.signalling import SendSignal
+from ikigai_actors.store import Store
+from ikigai_actors.units import FIRST_EPOCH, Fence, Perform, Performance, Unit, write_alone
+from tests import trees
 from tests.calling import calling
 from tests.conftest import NewDatabase
 from tests.gate import DEADLINE
 from tests.program import run
 from tests.sessions import OpenSession
-from tests.trees import add
+from tests.trees import HOST, add
 
 TWIN = "twin" + 17 * "x"
 TARGETS = {
@@ -87,3 +103,30 @@ def test_a_person_reads_of_each_what_is_wrong_at_the_command_line(new_sqlite: Ne
         done = run("--database", url, "kill", called)
         assert (done.returncode, done.stdout) == (1, "")
         assert told in done.stderr
+
+
+def test_what_makes_no_sense_is_refused_before_anything_is_sent() -> None:
+    with ActorSystem.open(":memory:", provider=ScriptedProvider([])) as system:
+        agent = system.root.fork()
+        with pytest.raises(BadInput, match=r"Expected a Signal, one of INT, .*; got 'HUP'"):
+            agent.signal("HUP")  # type: ignore[arg-type]
+        with pytest.raises(BadInput, match=r"Expected a grace of 0 seconds or more, got -1\."):
+            agent.signal(Signal.TERM, grace=-1)
+        with pytest.raises(BadInput, match=r"Expected prompt to be text, got 5 \(int\)"):
+            agent.prompt(5)  # type: ignore[arg-type]
+        with pytest.raises(BadInput, match="thinking to be what JSON can hold"):
+            agent.configure(thinking={"type": object()})
+        assert agent.record.status == "running"
+
+
+def test_a_unit_for_somebody_who_is_not_there_is_refused_by_itself(store: Store) -> None:
+    trees.plant(store, a="root")
+    units: list[Unit] = [
+        SendSignal("nobody", Signal.KILL, 9, spread=True),
+        AdoptChild("nobody", "a"),
+        AdoptChild("a", "nobody"),
+        Perform(Performance("nobody", 1, NO_DATA, 9, CheckMail("nobody"), str), Fence(HOST, FIRST_EPOCH)),
+    ]
+    for unit in units:
+        with pytest.raises(AgentNotFound, match="There is no agent nobody"):
+            write_alone(store, unit)

@@ -9,7 +9,7 @@ from ikigai_actors import events as on
 from ikigai_actors.assembly import outcome_of
 from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
 from ikigai_actors.history import EMPTY, play_all
-from ikigai_actors.machine import accepts, step
+from ikigai_actors.machine import accepts, notice_of, step
 from ikigai_actors.messages import Kind, Message
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.state import Answer, Phase, RequestModel, Spawn, State, Step
@@ -223,3 +223,31 @@ def test_the_outcome_of_a_log_is_how_its_latest_turn_ended() -> None:
     error = outcome_of([closing(Kind.ERROR, "bad", partial="so far")])
     assert isinstance(error, ProviderError)
     assert (str(error), error.partial) == ("bad", "so far")
+
+
+def test_a_turn_that_crashed_too_often_is_closed_once() -> None:
+    done = step(CUT_OFF, on.Poisoned("it crashed"), NOW)
+    assert written(done) == [(5, "error", "it crashed")]
+    assert done.state.turn == 0
+    assert step(IDLE, on.Poisoned("it crashed"), NOW) == Step(IDLE)  # an interrupt came before it
+
+
+NOTICE = closing(Kind.MAIL, "You have 1 unread mail.")
+
+
+@pytest.mark.parametrize(
+    ("later", "known"),
+    [
+        (closing(Kind.USER), True),
+        (closing(Kind.CLEAR), False),
+        (closing(Kind.REWIND), False),
+        (closing(Kind.TOOL_RESULT, name="read_mail"), False),
+        (closing(Kind.TOOL_RESULT, name="read_mail", is_error=True), True),
+        (closing(Kind.TOOL_RESULT, name="agents"), True),
+    ],
+)
+def test_a_notice_of_mail_is_known_until_the_mailbox_was_looked_at_or_the_model_sees_it_no_more(
+    later: Message, known: bool
+) -> None:
+    assert notice_of([NOTICE, later]) == (NOTICE.id if known else 0)
+    assert notice_of([later]) == 0

@@ -1,5 +1,6 @@
 """Plain tools run on so many slots; one that waits in a call of ours lends its own."""
 
+import asyncio
 import threading
 from collections.abc import Callable
 
@@ -7,6 +8,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, Future, ScriptedProvider, current_agent, tool
 from ikigai_actors.outside import TOOL_THREADS, Outside
+from ikigai_actors.slots import Slots
 from ikigai_actors.tools import Result
 from tests.calling import calling, results
 from tests.gate import DEADLINE, Gate
@@ -107,3 +109,22 @@ def test_who_has_waited_goes_on_at_once_and_no_other_tool_begins_before_there_is
         third.leave()
     finally:
         outside.close([])
+
+
+def test_who_no_longer_waits_for_a_slot_keeps_it_from_nobody() -> None:
+    async def play() -> None:
+        slots = Slots(asyncio.get_running_loop(), 1)
+        await slots.take()
+        early, late, last = (asyncio.create_task(slots.take()) for _ in range(3))
+        await asyncio.sleep(0)  # they wait in this order
+        early.cancel()
+        slots.give_back()  # passes over the first one, who does not know yet
+        late.cancel()  # it has the slot, and does not know
+        await asyncio.wait_for(last, DEADLINE)
+        for gone in (early, late):
+            with pytest.raises(asyncio.CancelledError):
+                await gone
+        slots.give_back()
+        await asyncio.wait_for(slots.take(), DEADLINE)
+
+    asyncio.run(play())
