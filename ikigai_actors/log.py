@@ -251,15 +251,17 @@ def read_lineage(tx: Transaction, uuid: str, whole: bool = False) -> list[Ancest
         AgentNotFound: there is no such agent.
         HistoryError: an ancestor is missing, or the lineage runs in a circle.
     """
-    rows = {row[0]: Ancestor(*row[:3]) for row in tx.run("lineage", uuid=uuid, whole=int(whole))}
+    rows = {row[0]: row for row in tx.run("lineage", uuid=uuid, whole=int(whole))}
     if uuid not in rows:
         raise AgentNotFound(f"There is no agent {uuid}.", uuid)
-    lineage = [rows.pop(uuid)]
-    while rows:
-        parent = lineage[-1].parent_uuid
-        if parent is None or parent not in rows:
-            raise HistoryError(f"The ancestors of agent {uuid} cannot be followed beyond {lineage[-1].uuid}.")
-        lineage.append(rows.pop(parent))
+    lineage: list[Ancestor] = []
+    row: Row | None = rows.pop(uuid)
+    while row is not None:
+        last, cleared = Ancestor(*row[:3]), row[3]
+        lineage.append(last)
+        row = rows.pop(last.parent_uuid, None)
+    if last.parent_uuid is not None and last.fork_message_id > 0 and (whole or cleared is None):  # there should be more
+        raise HistoryError(f"The ancestors of agent {uuid} cannot be followed beyond {last.uuid}.")
     return lineage
 
 

@@ -90,6 +90,7 @@ CASES: list[Case] = [
     (Invariant.DATA, "root", message("root", 2, """data = '{"blocks": 5}'""")),
     (Invariant.DATA, "root", message("root", 6, "data = 'no json'")),
     (Invariant.DATA, "root", message("root", 7, "data = 'no json'")),
+    (Invariant.DATA, "root", message("root", 11, "data = 'no json'")),  # in a log that "g" refers to
     (Invariant.TIME, "root", message("root", 5, "created_at = 0")),
     (Invariant.TIME, "g", message("g", 11, "created_at = -1")),
     (Invariant.FORK_POINT, "g", without("a", ">= 10")),

@@ -1,14 +1,18 @@
 """The archive: each log is read once, no further back than needed, and shared."""
 
 from collections.abc import Sequence
+from contextlib import closing
 
 import pytest
 
 from ikigai_actors.errors import AgentNotFound, HistoryError
 from ikigai_actors.log import Archive, read_ranges
 from ikigai_actors.messages import Message
+from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store, Transaction
-from tests.trees import add
+from ikigai_actors.store.migrations import ensure_schema
+from tests.damage import agent, damage
+from tests.trees import add, change
 
 Row = tuple[str, str | None, int, Sequence[str]]
 """An agent: uuid, parent, fork point, the kinds of its messages."""
@@ -194,3 +198,30 @@ def test_the_conversation_leaves_out_what_a_model_never_sees(store: Store) -> No
     assert [m.id for m in log.conversation(12)] == [1, 3, 5, 9, 10, 12]
     assert [m.id for m in log.conversation(13)] == [1, 3]
     assert [m.id for m in log.conversation(3)] == [1, 3]
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_ancestors_that_run_in_a_circle_are_an_error(store: Store, many: bool) -> None:
+    plant(store, ("root", None, 0, ["user"]), ("a", "root", 1, ["user"]), ("b", "a", 2, ["user"]))
+    change(store, "a", "parent_uuid = 'b'")
+    archive = Archive(store)
+    with pytest.raises(HistoryError, match=r"ancestors of agent b cannot be followed|b descends from itself"):
+        archive.load_many(["b"]) if many else archive.load("b")
+
+
+def test_an_ancestor_that_is_missing_is_an_error_for_all_who_need_it(durable: str) -> None:
+    with closing(open_store(durable)) as store:
+        ensure_schema(store)
+        plant(
+            store,
+            ("root", None, 0, ["user"]),
+            ("a", "root", 1, ["user", "clear"]),
+            ("needs", "a", 2, ["user"]),
+            ("cleared", "a", 3, ["user"]),
+        )
+        damage(durable, agent("a", "parent_uuid = 'nobody'"))
+        with pytest.raises(HistoryError, match="agent needs cannot be followed beyond a"):
+            Archive(store).load("needs")
+        with pytest.raises(HistoryError, match="agent cleared cannot be followed beyond a"):
+            Archive(store).load("cleared", whole=True)
+        assert contents(Archive(store), "cleared") == ["cleared4"]
