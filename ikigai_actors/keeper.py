@@ -37,7 +37,7 @@ from ikigai_actors.registry import AgentRecord
 from ikigai_actors.restarts import GAVE_UP, GiveUp, Recorded, RecordRestart, Revive, restarts_of
 from ikigai_actors.signalling import SendSignal, SignalsHandled
 from ikigai_actors.store.base import Store, Transaction
-from ikigai_actors.threads import Queue, Threads
+from ikigai_actors.threads import LONGEST_SLEEP, Queue, Threads
 from supervisors import supervisor as otp
 from supervisors.children import Child, Exit, RestartType
 from supervisors.intensity import backoff, is_poison
@@ -133,11 +133,13 @@ class Keeper:
 
     def _run(self) -> None:
         while not self._closed:
-            wait = max(0.0, self._due[0][0] - self._clock.monotonic()) if self._due else None
+            left = max(0.0, self._due[0][0] - self._clock.monotonic()) if self._due else None
+            event = None
             try:
-                event = self._events.get(timeout=wait)
+                event = self._events.get(timeout=None if left is None else min(left, LONGEST_SLEEP))
             except queue.Empty:
-                _, _, event = heapq.heappop(self._due)
+                if left is not None and left <= LONGEST_SLEEP:
+                    _, _, event = heapq.heappop(self._due)
             if event is not None:
                 self._try(event)
 

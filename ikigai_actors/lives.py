@@ -11,7 +11,7 @@ from ikigai_actors.deaths import Aftermath
 from ikigai_actors.errors import BadInput
 from ikigai_actors.futures import Future
 from ikigai_actors.restarts import SetSupervision
-from ikigai_actors.signalling import SendSignal
+from ikigai_actors.signalling import SendSignal, milliseconds
 from ikigai_actors.store.base import Store
 from ikigai_actors.units import Unit
 from ikigai_actors.verdicts import Committed, Verdict
@@ -85,17 +85,8 @@ class Lives:
     def _unit(self, uuid: str, signal: Signal, *, cascade: bool, reason: str, grace: float) -> SendSignal:
         if not isinstance(signal, Signal):
             raise BadInput(f"Expected a Signal, one of {', '.join(Signal)}; got {signal!r}.")
-        if grace < 0:
-            raise BadInput(f"Expected a grace of 0 seconds or more, got {grace!r}.")
-        return SendSignal(
-            uuid,
-            signal,
-            self._clock.now_ms(),
-            spread=cascade,
-            reason=reason,
-            grace=int(grace * 1000),
-            handled=self.here,
-        )
+        now, limit = self._clock.now_ms(), milliseconds(grace)
+        return SendSignal(uuid, signal, now, spread=cascade, reason=reason, grace=limit, handled=self.here)
 
 
 def supervision(

@@ -16,6 +16,9 @@ from ikigai_actors.store.base import Transaction
 from supervisors.signals import Delivered, Refused, Signal, Status, cascade
 from supervisors.signals import deliver as outcome_of
 
+LONGEST_GRACE = 1_000_000_000
+"""The most seconds that an agent has to finish its turn after TERM: thirty years, which every database can hold."""
+
 
 class SendSignal:
     """A signal; answered with its `Aftermath`.
@@ -115,6 +118,13 @@ class SendSignal:
             now=self._now,
             handled=self._now if self._handled else None,
         )
+
+
+def milliseconds(grace: float) -> int:
+    """A grace that is given in seconds. Raises `BadInput`."""
+    if not 0 <= grace <= LONGEST_GRACE:
+        raise BadInput(f"Expected a grace of 0 to {LONGEST_GRACE:,} seconds, got {grace!r}.")
+    return int(grace * 1000)
 
 
 @dataclass(frozen=True, slots=True)

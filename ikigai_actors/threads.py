@@ -20,6 +20,11 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 T = TypeVar("T")
 
+LONGEST_SLEEP = 86_400.0
+"""Seconds after which a thread looks at the clock again, however far away the time is that it waits for. Above a limit
+of its own the machine refuses to wait at all.
+"""
+
 
 class Condition(Protocol):
     """A `threading.Condition`, as far as the runtime uses it."""

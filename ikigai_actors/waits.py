@@ -27,7 +27,7 @@ from ikigai_actors.clock import Clock
 from ikigai_actors.errors import AgentDead, AgentNotFound, IkigaiError, StoreUnavailable, SystemClosed
 from ikigai_actors.mailbox import EXIT, NOBODY
 from ikigai_actors.store.base import Store, Transaction
-from ikigai_actors.threads import Threads
+from ikigai_actors.threads import LONGEST_SLEEP, Threads
 from supervisors.signals import Status
 
 logger = logging.getLogger(__name__)
@@ -236,7 +236,7 @@ class Waits:
                 if self._dirty:
                     dirty, self._dirty = self._dirty, {}
                     return dirty, over
-                wait = self._due[0][0] - now if self._due else None
+                wait = min(self._due[0][0] - now, LONGEST_SLEEP) if self._due else None
                 self._changed.wait_for(lambda: self._closed or self._dirty, wait)
         return None
 

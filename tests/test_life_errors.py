@@ -20,12 +20,14 @@ from ikigai_actors.messages import NO_DATA
 from ikigai_actors.providers.base import Request
 from ikigai_actors.providers.scripted import ScriptedProvider, ScriptedReply
 from ikigai_actors.restarts import AdoptChild
+from ikigai_actors.shell.cli import run as command
 from ikigai_actors.signalling import SendSignal
 from ikigai_actors.store import Store
 from ikigai_actors.units import FIRST_EPOCH, Fence, Perform, Performance, Unit, write_alone
 from tests import trees
 from tests.calling import calling
 from tests.conftest import NewDatabase
+from tests.fuzz.shells import printed
 from tests.gate import DEADLINE
 from tests.program import run
 from tests.sessions import OpenSession
@@ -110,8 +112,9 @@ def test_what_makes_no_sense_is_refused_before_anything_is_sent() -> None:
         agent = system.root.fork()
         with pytest.raises(BadInput, match=r"Expected a Signal, one of INT, .*; got 'HUP'"):
             agent.signal("HUP")  # type: ignore[arg-type]
-        with pytest.raises(BadInput, match=r"Expected a grace of 0 seconds or more, got -1\."):
-            agent.signal(Signal.TERM, grace=-1)
+        for grace in (-1, 1e15, float("inf"), float("nan")):
+            with pytest.raises(BadInput, match=r"Expected a grace of 0 to 1,000,000,000 seconds, got "):
+                agent.signal(Signal.TERM, grace=grace)
         with pytest.raises(BadInput, match=r"Expected prompt to be text, got 5 \(int\)"):
             agent.prompt(5)  # type: ignore[arg-type]
         with pytest.raises(BadInput, match="thinking to be what JSON can hold"):
@@ -130,3 +133,12 @@ def test_a_unit_for_somebody_who_is_not_there_is_refused_by_itself(store: Store)
     for unit in units:
         with pytest.raises(AgentNotFound, match="There is no agent nobody"):
             write_alone(store, unit)
+
+
+@pytest.mark.parametrize("grace", ["inf", "nan", "1e15"])
+def test_a_grace_that_no_database_can_hold_is_refused_at_the_command_line(new_sqlite: NewDatabase, grace: str) -> None:
+    url = new_sqlite()
+    with ActorSystem.open(url, provider=ScriptedProvider([])) as system, printed() as paper:
+        system.root.fork(name="kid")
+        assert command(["--database", url, "signal", "TERM", "kid", "--grace", grace]) == 1
+    assert "Expected a grace of 0 to 1,000,000,000 seconds" in paper.text

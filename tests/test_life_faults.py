@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from ikigai_actors import ActorSystem, AgentDead, Request, ScriptedProvider, StoreInUse, fsck
+from ikigai_actors import ActorSystem, AgentDead, Request, ScriptedProvider, Signal, StoreInUse, fsck
 from ikigai_actors.deaths import Bury
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.mailbox import latest
@@ -13,7 +13,7 @@ from ikigai_actors.store import Store, open_store
 from ikigai_actors.units import write_alone
 from tests.databases import eventually, python
 from tests.faults import Ending, FaultyStore, HeldStore
-from tests.gate import DEADLINE
+from tests.gate import DEADLINE, Gate
 from tests.test_restarts import Worker
 from tests.trees import HOST, change, plant, record
 from tests.trial import open_on
@@ -169,3 +169,16 @@ def test_an_agent_is_killed_while_its_restart_waits_for_the_store(durable: str) 
             answer.get(timeout=DEADLINE)
         assert killed.get(timeout=DEADLINE) == [child]
         store.before, store.unreadable = (lambda: None), None
+
+
+def test_a_deadline_further_away_than_any_clock_can_tell_keeps_nobody_from_being_restarted(durable: str) -> None:
+    gate, worker = Gate(), Worker(child=1)
+    with ActorSystem.open(durable, gate.provider) as system:
+        busy, child = system.root.fork("go"), system.root.fork(name="child")
+        gate.wait_until_asked()
+        busy.signal(Signal.TERM, grace=1e9)
+        change(system.store, busy.uuid, f"deadline = {10**18}")  # as of an earlier version, which took any grace
+    gate.open()
+    with worker.open(durable) as system:
+        assert system.handle(busy.uuid).state == "terminating"
+        assert system.handle(child.uuid).prompt("go").get(timeout=DEADLINE).text == "child is done"

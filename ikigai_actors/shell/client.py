@@ -17,7 +17,7 @@ from ikigai_actors.mailbox import PROMPT, Mail, Send
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.shell.reader import existing
-from ikigai_actors.signalling import SendSignal
+from ikigai_actors.signalling import SendSignal, milliseconds
 from ikigai_actors.store.base import Store
 from ikigai_actors.units import write_alone
 from supervisors.signals import Signal
@@ -112,7 +112,7 @@ def signal(database: str | None, agent: str, name: Signal, *, cascade: bool, rea
     with existing(database) as store:
         record = store.read(lambda tx: registry.find(tx, agent))
         now = SystemClock().now_ms()
-        sent = SendSignal(record.uuid, name, now, spread=cascade, reason=reason, grace=int(grace * 1000))
+        sent = SendSignal(record.uuid, name, now, spread=cascade, reason=reason, grace=milliseconds(grace))
         done: Aftermath = write_alone(store, sent)
     if done.dead:
         others = len(done.dead) - 1
