@@ -2,25 +2,31 @@
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import pytest
 
 from ikigai_actors import (
     ActorSystem,
+    BadInput,
     Message,
     NoTurn,
     OfflineProvider,
     ProviderError,
+    RootProtected,
     ScriptedProvider,
     Signal,
     TurnInterrupted,
     tool,
 )
 from ikigai_actors.attached import AttachedSystem
-from ikigai_actors.errors import AgentDead, HostElsewhere, NoHost, SystemClosed
-from ikigai_actors.publisher import Died, Event, HostChanged
+from ikigai_actors.errors import AgentDead, HostElsewhere, NoHost, StoreUnusable, SystemClosed
+from ikigai_actors.publisher import Died, Event, HostChanged, StoreTrouble
 from ikigai_actors.ref import AgentRef
-from tests.databases import eventually
+from ikigai_actors.store import open_store
+from ikigai_actors.store.migrations import ensure_schema
+from supervisors.signals import Status
+from tests.databases import eventually, sql
 from tests.echo import echo
 from tests.gate import DEADLINE, Gate
 from tests.sessions import Session
@@ -98,7 +104,13 @@ def test_mail_signals_documents_and_waits_work_by_rows(durable: str) -> None:
         assert host.documents.read("plan").author == kid.uuid
         mine.supervise(strategy="one_for_all")
         assert kid.record.strategy == "one_for_all"
+        with pytest.raises(RootProtected):
+            system.root.kill()
+        with pytest.raises(BadInput, match="blank"):
+            mine.prompt(" ")
+        assert system.send(mine, "from a person") == 2
         assert mine.signal(Signal.STOP)
+        eventually(lambda: host.actor(kid.uuid).state.status is Status.STOPPED, "the stop")
         waiting = mine.prompt("never")
         assert mine.kill(reason="enough") == [mine]
         with pytest.raises(AgentDead, match="enough"):
@@ -169,11 +181,35 @@ def test_when_the_host_goes_away_that_is_told_and_nobody_waits_for_ever(durable:
         assert system.root.state == "interrupted"
         with pytest.raises(NoHost):
             system.root.prompt("milk").get(timeout=DEADLINE)
+        with pytest.raises(NoHost):
+            system.root.fork()
         gate.open()
         with ActorSystem.open(durable, ScriptedProvider(echo)) as other:
             eventually(lambda: heard[-1] == HostChanged(str(system.host)), "the next host")
             other.root.resume()
             eventually(lambda: "milk" in spoken(system.root), "the prompt that had waited")
+
+
+def test_what_keeps_it_from_looking_is_told_and_that_it_looks_again(durable: str) -> None:
+    heard: list[Event] = []
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as host, AttachedSystem.open(durable) as system:
+        system.subscribe(heard.append)
+        host.store.write(lambda tx: sql(tx, "ALTER TABLE hosts RENAME TO elsewhere"))
+        eventually(lambda: heard, "the trouble")
+        host.store.write(lambda tx: sql(tx, "ALTER TABLE elsewhere RENAME TO hosts"))
+        eventually(lambda: len(heard) > 1, "its end")
+    trouble = [event.reason for event in heard if isinstance(event, StoreTrouble)]
+    assert [reason is None for reason in trouble] == [False, True]
+    assert "hosts" in str(trouble[0])
+
+
+def test_a_database_without_agents_says_so_and_one_that_is_none_is_refused(durable: str) -> None:
+    with pytest.raises(StoreUnusable):
+        AttachedSystem.open(durable)
+    with closing(open_store(durable)) as store:
+        ensure_schema(store)
+    with AttachedSystem.open(durable) as system, pytest.raises(NoHost, match="There are no agents yet"):
+        assert system.root
 
 
 def test_closing_ends_waits_and_leaves_the_agents_alone(durable: str, gate: Gate) -> None:
@@ -185,6 +221,8 @@ def test_closing_ends_waits_and_leaves_the_agents_alone(durable: str, gate: Gate
         system.close()
         with pytest.raises(SystemClosed):
             waiting.get(timeout=DEADLINE)
+        with pytest.raises(SystemClosed):
+            system.actor(host.root.uuid)
         gate.open()
         eventually(lambda: spoken(host.root) == ["tea", "done"], "the answer")
 

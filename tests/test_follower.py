@@ -62,6 +62,16 @@ def test_those_who_are_born_and_die_meanwhile_are_told_of(durable: str) -> None:
         assert (follower.news().messages, follower.news().died) == ([], [])
 
 
+def test_a_death_by_a_clock_that_is_slow_is_told_all_the_same(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as system, closing(open_store(durable)) as store:
+        kid = system.root.fork()
+        follower = Follower(store)
+        follower.begin(NOW)
+        kid.kill()  # long before now, by the clock of the host
+        assert [death.agent_uuid for death in follower.news().died] == [kid.uuid]
+        assert follower.news().died == []
+
+
 def test_only_those_who_are_named_are_followed_into_their_death(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as system, closing(open_store(durable)) as store:
         one, other = system.root.fork(), system.root.fork()

@@ -6,9 +6,11 @@ import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from ikigai_actors.boot import ensure_root
 from ikigai_actors.errors import StoreInUse, StoreUnusable
@@ -146,6 +148,24 @@ def test_a_lock_file_that_cannot_be_made_is_an_error_with_its_name(new_sqlite: N
     file = path_of(new_sqlite())
     file.with_name(file.name + ".lock").mkdir()
     with pytest.raises(StoreUnusable, match=r"\.lock"):
+        take(file)
+
+
+def test_a_file_that_cannot_be_taken_after_all_is_not_locked(new_sqlite: NewDatabase, take: Hosts) -> None:
+    url = new_sqlite()
+    with closing(open_store(url)) as store:
+        ensure_schema(store)
+        row = {"id": "believed", "hostname": "elsewhere", "pid": 1, "lease": 60_000}
+        store.write(lambda tx: tx.run("register_host", **row))  # as of a database that was copied from a server
+        with pytest.raises(StoreInUse, match=r"elsewhere, pid 1, .*try again in"):
+            take(url)
+        store.write(lambda tx: tx.run("end_host", id="believed"))
+        take(url)
+
+
+def test_a_file_whose_new_owner_is_not_registered_yet_is_in_use_too(new_sqlite: NewDatabase, take: Hosts) -> None:
+    file = path_of(new_sqlite())
+    with FileLock(file.with_name(file.name + ".lock")), pytest.raises(StoreInUse, match="in use by another process"):
         take(file)
 
 

@@ -14,6 +14,7 @@ from ikigai_actors import (
     RootProtected,
     ScriptedProvider,
     Signal,
+    TurnInterrupted,
     fsck,
     tool,
 )
@@ -248,3 +249,20 @@ def test_an_end_without_a_result_leaves_a_sound_database(database: str) -> None:
         child = system.root.fork()
         child.exit()
         assert fsck.check(system.store) == []
+
+
+def test_an_interrupt_of_a_branch_ends_its_turns(database: str) -> None:
+    gate = Gate()
+    with ActorSystem.open(database, provider=gate.provider) as system:
+        top = system.root.fork()
+        idle, kid, dead = top.fork(), top.fork("work"), top.fork("work")
+        dead.kill()
+        top.prompt("work")
+        eventually(lambda: top.record.turn, "the turn")
+        turns = [agent.ask.reply() for agent in (top, kid)]
+        assert top.signal(Signal.INT, cascade=True)
+        for turn in turns:
+            with pytest.raises(TurnInterrupted):
+                turn.get(timeout=DEADLINE)
+        assert idle.state == "idle"
+        gate.open()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ikigai_actors import ActorSystem, AgentDead, ScriptedProvider, Signal
+from ikigai_actors import ActorSystem, AgentDead, ScriptedProvider, Signal, TurnInterrupted
 from ikigai_actors.shell import client
 from supervisors.signals import Status
 from tests.databases import eventually
@@ -62,3 +62,20 @@ def test_a_term_from_elsewhere_reaches_those_whom_it_leaves_behind(durable: str)
         client.signal(durable, "top", Signal.TERM, cascade=True, reason="", grace=3600)
         eventually(lambda: kid.state == "dead", "the death")
         assert (top.record.exit_cause, kid.record.exit_cause) == ("terminated", "terminated")
+
+
+def test_an_interrupt_from_elsewhere_ends_the_turns_of_a_whole_branch_and_of_nobody_else(durable: str) -> None:
+    gate = Gate()
+    with ActorSystem.open(durable, provider=gate.provider) as system:
+        top = system.root.fork(name="top")  # it is idle
+        kids, other = [top.fork("work"), top.fork("work")], system.root.fork("work")
+        paused = system.root.fork()
+        paused.signal(Signal.STOP)
+        turns = [kid.ask.reply() for kid in kids]
+        client.signal(durable, "top", Signal.INT, cascade=True, reason="", grace=0)
+        for turn in turns:
+            with pytest.raises(TurnInterrupted):
+                turn.get(timeout=DEADLINE)
+        assert (paused.state, other.record.turn > 0) == ("stopped", True)
+        gate.open()
+        assert other.reply(timeout=DEADLINE).text == "done"

@@ -125,3 +125,39 @@ def test_at_the_end_calls_are_over_before_their_toolset_is_closed_and_it_ends_it
         system.root.prompt("go")
         assert keeper.called.wait(DEADLINE)
     assert keeper.did == ["tool over, the keeper there", "close, the keeper there", "keeper over"]
+
+
+class Clumsy(Recorder):
+    """Fails whenever it is told that something ends."""
+
+    name = "clumsy"
+
+    async def leave(self, agent: str) -> None:
+        await super().leave(agent)
+        raise LookupError("planted in leave")
+
+    async def close(self) -> None:
+        await super().close()
+        raise LookupError("planted in close")
+
+
+class Toolless(Recorder):
+    """Has no tools."""
+
+    name = "toolless"
+
+    async def open(self, tell: Tell) -> Sequence[Tool]:
+        return []
+
+
+def test_a_toolset_that_fails_at_an_end_keeps_no_other_from_it(caplog: pytest.LogCaptureFixture) -> None:
+    clumsy, other = Clumsy(), Toolless()
+    with ActorSystem.open(":memory:", provider=ScriptedProvider([]), tools=[clumsy, other]) as system:
+        child = system.root.fork()
+        child.kill()
+        for each in (clumsy, other):
+            assert each.left.wait(DEADLINE)
+    assert clumsy.did == ["open", f"leave {child.uuid}", "close"]
+    assert other.did == [f"leave {child.uuid}", "close"]
+    planted = [str(record.exc_info[1]) for record in caplog.records if record.exc_info]
+    assert planted == ["planted in leave", "planted in close"]
