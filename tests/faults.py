@@ -49,8 +49,8 @@ class FaultyStore(_Wrapped):
         self._plans: deque[StoreError | str] = deque()
         self.before: Callable[[], None] = lambda: None
         """Called before each transaction that writes."""
-        self.unreadable: StoreError | None = None
-        """What every read fails with, if anything."""
+        self.unreadable: Exception | None = None
+        """What every read fails with, if anything; what is no `IkigaiError` is a defect of ours."""
         self.unreadable_by = ""
         """The name of the one thread whose reads fail with it; empty when those of all do."""
         self.refused = 0

@@ -9,20 +9,28 @@ from ikigai_actors import (
     ActorSystem,
     AgentDead,
     BadInput,
+    Fenced,
     FunctionProvider,
+    Future,
     Request,
     RootProtected,
     ScriptedProvider,
     Signal,
+    StoreError,
     TurnInterrupted,
     fsck,
     tool,
 )
+from ikigai_actors.actor_messages import Cut
 from ikigai_actors.assembly import assemble
 from ikigai_actors.providers.base import Exit, Reply
+from ikigai_actors.store import open_store
 from tests.calling import calling, faults, requests_of, results, scripted
 from tests.databases import eventually
+from tests.faults import FaultyStore
 from tests.gate import DEADLINE, Gate
+from tests.trees import change
+from tests.trial import open_on
 
 
 def test_a_killed_agent_is_dead_at_once_and_its_work_is_cancelled(database: str) -> None:
@@ -266,3 +274,27 @@ def test_an_interrupt_of_a_branch_ends_its_turns(database: str) -> None:
                 turn.get(timeout=DEADLINE)
         assert idle.state == "idle"
         gate.open()
+
+
+def test_an_agent_that_another_host_has_taken_acts_no_more_here(database: str) -> None:
+    with ActorSystem.open(database, provider=ScriptedProvider([])) as system:
+        child = system.root.fork()
+        actor = system.actor(child.uuid)
+        change(system.store, child.uuid, "epoch = epoch + 1")
+        with pytest.raises(Fenced):
+            child.prompt("go").get(timeout=DEADLINE)
+        eventually(lambda: actor.actor_inbox.closed, "its end")
+        with pytest.raises(AgentDead, match="acts no more on this host"):
+            child.prompt("again")
+        cut = Future[None]()
+        actor.actor_inbox.put_urgent(Cut(cut))  # as the keeper does when a sibling fails
+        cut.get(timeout=DEADLINE)
+
+
+def test_a_model_that_asks_who_is_there_reads_why_it_cannot_be_told(database: str) -> None:
+    store = FaultyStore(open_store(database))
+    store.unreadable, store.unreadable_by = StoreError("unreadable, as planned"), "ikigai-tool agents"
+    script = ScriptedProvider([calling("agents"), "alone then"])
+    with open_on(store, script) as system:
+        assert system.root.prompt("go").get(timeout=DEADLINE).text == "alone then"
+        assert results(script.requests[1]) == [("1", "unreadable, as planned", True)]

@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 
 from ikigai_actors import mailbox
+from ikigai_actors.acts import CheckMail
 from ikigai_actors.deaths import Bury
 from ikigai_actors.errors import (
     AgentNotFound,
@@ -31,14 +32,14 @@ from ikigai_actors.mailbox import (
 from ikigai_actors.store import Store, Transaction
 from ikigai_actors.store.base import Row
 from ikigai_actors.store.queries import query
-from ikigai_actors.units import lock
+from ikigai_actors.units import lock, write_alone
 from ikigai_actors.verdicts import Committed
 from tests.databases import sql
 from tests.faults import FaultyStore
 from tests.journals import Task
 from tests.mailboxes import NOW, check, counts, deliver, every, fill, numbers, read, send, sound, taken_in
 from tests.test_units import Desk
-from tests.trees import HOST, append, ids, says
+from tests.trees import HOST, append, ids, plant, says
 
 
 @pytest.fixture
@@ -260,3 +261,13 @@ def test_mail_is_found_by_index(desk: Desk) -> None:
         }.items():  # fmt: skip
             statement = statement.replace(parameter, value)
         assert index in str(desk.store.read(partial(sql, statement=f"{explain} {statement}"))), name
+
+
+def test_a_look_at_a_full_mailbox_says_how_much_it_leaves_out(store: Store) -> None:
+    plant(store, a="root", b="root")
+    fill(store, "a", 500)
+    text = write_alone(store, CheckMail("a"))
+    shown = text.count("\nmail ")
+    assert text.startswith("500 unread: 500 of b")
+    assert shown > 0
+    assert text.endswith(f"\n({500 - shown} later ones)")

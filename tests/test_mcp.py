@@ -276,3 +276,16 @@ def test_a_server_that_is_open_is_not_opened_twice(bench: Bench) -> None:
     bench.open(server)
     with pytest.raises(BadInput, match="open already"):
         bench.open(server)
+
+
+def test_a_server_that_was_closed_runs_no_call_and_one_that_was_never_open_is_closed_at_once() -> None:
+    async def play() -> Result:
+        server = McpServer(SERVER, name="t")
+        await server.close()
+        [add] = [tool for tool in await server.open(print) if tool.name == "t__add"]
+        await server.close()
+        return await add.call_async({"a": 1, "b": 1})
+
+    result = asyncio.run(play())
+    assert result.is_error
+    assert result.content.endswith("is closed. This call did not run.")

@@ -1,5 +1,7 @@
 """Prompts from other processes: durable before they are told of, taken up once, when the agent is idle."""
 
+import pytest
+
 from ikigai_actors import ActorSystem, Request, ScriptedProvider, Signal, StoreError
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.mailbox import PROMPT, Send
@@ -136,3 +138,17 @@ def test_a_prompt_for_an_agent_0_with_wrong_rows_is_tried_once(durable: str) -> 
         for _ in range(200):
             system.agents()
         assert system.statistics().read_logs < 5
+
+
+def test_a_defect_of_the_keeper_is_logged_and_it_goes_on(durable: str, caplog: pytest.LogCaptureFixture) -> None:
+    store = FaultyStore(open_store(durable))
+    with open_on(store, ScriptedProvider(prompted)) as system:
+        kid = system.root.fork()
+        store.unreadable, store.unreadable_by = LookupError("planted"), "ikigai-keeper"
+        leave(durable, kid.uuid, "one")
+        eventually(lambda: store.refused, "the defect")
+        store.unreadable = None
+        leave(durable, kid.uuid, "two")
+        eventually(lambda: [one.content for one in kid.history()][-1:] == ["heard two"], "the second answer")
+        assert [one.content for one in kid.history() if one.kind == "user"] == ["one", "two"]
+    assert "The keeper failed" in caplog.messages

@@ -19,7 +19,8 @@ def test_a_subscriber_that_is_too_slow_hears_all_but_some_deltas_and_may_close_i
             subscription.close()
 
     subscription = publisher.subscribe(hear, capacity=1)
-    pieces, last = [Streamed("a", str(number), "text") for number in range(4)], ToolTrouble("t", "the last one")
+    pieces: list[Event] = [Streamed("a", str(number), "text") for number in range(4)]
+    last = ToolTrouble("t", "the last one")
     publisher.publish(pieces[0])
     assert entered.wait(DEADLINE)
     for event in (*pieces[1:], last):

@@ -3,11 +3,12 @@
 import threading
 from typing import Any
 
-from ikigai_actors.errors import AgentNotFound, HistoryError
+from ikigai_actors.errors import AgentNotFound, HistoryError, StoreError
 from ikigai_actors.log import Archive, Log
 from ikigai_actors.messages import Message
 from ikigai_actors.reader import LogReader
 from ikigai_actors.store.base import Store
+from tests.faults import FaultyStore
 from tests.gate import DEADLINE
 from tests.trees import plant
 
@@ -66,3 +67,12 @@ def test_a_closed_reader_answers_nobody(store: Store) -> None:
     reader.read("a", answers.of("a"))
     reader.close()
     assert answers.given == {}
+
+
+def test_a_defect_is_told_to_all_who_wait_for_their_logs(store: Store) -> None:
+    plant(store, a="root", b="root")
+    broken = FaultyStore(store)
+    broken.unreadable = LookupError("planted")
+    given = ask(broken, "a", "b")
+    assert [type(given[uuid]) for uuid in "ab"] == [StoreError, StoreError]
+    assert "planted" in str(given["a"])
