@@ -157,10 +157,11 @@ def test_a_file_that_cannot_be_taken_after_all_is_not_locked(new_sqlite: NewData
         ensure_schema(store)
         row = {"id": "believed", "hostname": "elsewhere", "pid": 1, "lease": 60_000}
         store.write(lambda tx: tx.run("register_host", **row))  # as of a database that was copied from a server
-        with pytest.raises(StoreInUse, match=r"elsewhere, pid 1, .*try again in"):
+        with pytest.raises(StoreInUse, match=r"elsewhere, pid 1, .*try again in") as refused:
             take(url)
         store.write(lambda tx: tx.run("end_host", id="believed"))
         take(url)
+        assert refused.tb is not None  # it keeps the first attempt alive: nobody else gives the lock back
 
 
 def test_a_file_whose_new_owner_is_not_registered_yet_is_in_use_too(new_sqlite: NewDatabase, take: Hosts) -> None:
