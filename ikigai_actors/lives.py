@@ -1,6 +1,7 @@
 """Lives: commits the signals that handles send, and how agents look after one another."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 from ikigai_actors import events as on
@@ -8,7 +9,7 @@ from ikigai_actors import registry
 from ikigai_actors.agent import AgentActor
 from ikigai_actors.clock import Clock
 from ikigai_actors.deaths import Aftermath
-from ikigai_actors.errors import BadInput
+from ikigai_actors.errors import AgentDead, BadInput
 from ikigai_actors.futures import Future
 from ikigai_actors.restarts import SetSupervision
 from ikigai_actors.signalling import SendSignal, milliseconds
@@ -73,7 +74,8 @@ class Lives:
         if cascade:
             for record in self._store.read(lambda tx: registry.descendants(tx, uuid)):
                 if record.living and record.turn:
-                    self._actor(record.uuid).actor_inbox.put_urgent(on.Interrupt(Future(), turn=record.turn))
+                    with suppress(AgentDead):  # since it was read: the others are still interrupted
+                        self._actor(record.uuid).actor_inbox.put_urgent(on.Interrupt(Future(), turn=record.turn))
         self.signal(uuid, Signal.INT, had_effect, cascade=cascade)
         return ended
 

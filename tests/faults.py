@@ -124,6 +124,27 @@ class Ending(_Wrapped):
         return self._inner.write(work)
 
 
+class Overtaken(_Wrapped):
+    """A `Store` of which a reader learns something, and it is true no more: something happens in between."""
+
+    def __init__(self, inner: Store) -> None:
+        super().__init__(inner)
+        self.meanwhile: Callable[[object], None] | None = None
+        """Called once, with what the next read gives, before the reader has it."""
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """See `Store.read`."""
+        answer = self._inner.read(work)
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            meanwhile(answer)
+        return answer
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """See `Store.write`."""
+        return self._inner.write(work)
+
+
 class HeldStore(_Wrapped):
     """A `Store` that holds a transaction before its COMMIT, with all its locks, until it is let go."""
 

@@ -27,7 +27,7 @@ from ikigai_actors.providers.base import Exit, Reply
 from ikigai_actors.store import open_store
 from tests.calling import calling, faults, requests_of, results, scripted
 from tests.databases import eventually
-from tests.faults import FaultyStore
+from tests.faults import FaultyStore, Overtaken
 from tests.gate import DEADLINE, Gate
 from tests.trees import change
 from tests.trial import open_on
@@ -273,6 +273,27 @@ def test_an_interrupt_of_a_branch_ends_its_turns(database: str) -> None:
             with pytest.raises(TurnInterrupted):
                 turn.get(timeout=DEADLINE)
         assert idle.state == "idle"
+        gate.open()
+
+
+def test_an_interrupt_of_a_branch_reaches_those_beside_one_who_dies_meanwhile(database: str) -> None:
+    gate = Gate()
+    store = Overtaken(open_store(database))
+    with open_on(store, gate.provider) as system:
+        top = system.root.fork()
+        dying, kid = top.fork("work"), top.fork("work")
+        turn = kid.ask.reply()
+        eventually(lambda: kid.record.turn, "the turn")
+
+        def meanwhile(read: object) -> None:
+            assert isinstance(read, list)
+            assert [record.uuid for record in read] == [dying.uuid, kid.uuid]
+            dying.kill()
+
+        store.meanwhile = meanwhile
+        system.lives.interrupt(top.uuid, cascade=True)
+        with pytest.raises(TurnInterrupted):
+            turn.get(timeout=DEADLINE)
         gate.open()
 
 
