@@ -59,10 +59,10 @@ def test_a_mail_that_says_something_else_than_was_sent_is_found() -> None:
 
 
 def test_who_lives_below_whom_a_cascade_has_hit_is_found(machine: AgentTreeMachine) -> None:
-    top, child = machine.agent(0), machine.agent(1)
-    machine.ledger.died(machine.system, top, [], spread=False)
-    with pytest.raises(Broken, match=f"cascade: {child.uuid}"):
-        machine.ledger.died(machine.system, top, [], spread=True)
+    child = machine.agent(1)
+    machine.ledger.died(machine.system, [])
+    with pytest.raises(Broken, match=f"cascade: {child.uuid} outlived it"):
+        machine.ledger.died(machine.system, [], [child.uuid])
 
 
 def test_a_history_that_is_not_what_copying_gives_is_found(machine: AgentTreeMachine) -> None:

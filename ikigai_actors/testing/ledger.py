@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ikigai_actors import registry
 from ikigai_actors.errors import AgentDead
 from ikigai_actors.futures import Future
 from ikigai_actors.log import Archive
@@ -63,12 +62,11 @@ class Ledger:
                 raise Broken(f"mail: agent {agent} read {mail.body!r} as mail {mail.id}, which is not what was sent")
         before += numbers
 
-    def died(self, system: ActorSystem, top: AgentRef, victims: Iterable[AgentRef], *, spread: bool) -> None:
-        """Agents were killed."""
+    def died(self, system: ActorSystem, victims: Iterable[AgentRef], below: Iterable[str] = ()) -> None:
+        """Agents were killed; by a cascade all that were ``below`` when it was asked for, who lives being adopted."""
         self.ended.update(victim.uuid for victim in victims)
-        below = system.store.read(lambda tx: registry.descendants(tx, top.uuid)) if spread else []
-        if living := [record.uuid for record in below if record.living]:
-            raise Broken(f"cascade: {', '.join(living)} live below {top.uuid}")
+        if living := [uuid for uuid in below if system.handle(uuid).record.living]:
+            raise Broken(f"cascade: {', '.join(living)} outlived it")
 
     def stopped(self, system: ActorSystem, commits: CommitCheck) -> None:
         """A signal was acknowledged: who is stopped, and has nothing under way at a model, gets no further."""

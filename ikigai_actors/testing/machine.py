@@ -36,6 +36,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from ikigai_actors.providers.scripted import ScriptedReply
+from ikigai_actors.registry import descendants
 from ikigai_actors.testing.aimed import AGENTS, PERIOD, AimedRules
 from ikigai_actors.testing.cast import CALLS
 from ikigai_actors.testing.commits import CommitCheck
@@ -165,10 +166,11 @@ class AgentTreeMachine(AimedRules):
 
     def _kill(self, who: int, *, spread: bool) -> None:
         agent = self.agent(who)
-
+        read = self.system.store.read
+        below = [record.uuid for record in read(lambda tx: descendants(tx, agent.uuid))] if spread else []
         self.attempt(
             lambda: agent.kill(cascade=spread, timeout=PATIENCE),
-            lambda victims: self.ledger.died(self.system, agent, victims, spread=spread),
+            lambda victims: self.ledger.died(self.system, victims, below),
         )
 
     @rule(who=AGENTS, child=AGENTS)

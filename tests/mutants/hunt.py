@@ -18,7 +18,7 @@ from hypothesis.stateful import invariant, run_state_machine_as_test
 
 from ikigai_actors.testing import AgentTreeMachine
 
-FRUITLESS = 120
+FRUITLESS = 300
 """So many programs without a shorter one end the shrinking."""
 
 
