@@ -60,6 +60,13 @@ def test_the_crash_of_an_agent_leads_to_a_restart_and_the_prompt_is_answered(mac
     assert [line.text for line in machine.world.trace.lines if "add_restart" in line.text]
 
 
+def test_turns_that_wait_for_minutes_one_after_the_other_come_to_rest(machine: AgentTreeMachine) -> None:
+    for _ in range(30):
+        machine.prompt_to_wait(who=0, signal=None)
+    machine.comes_to_rest()
+    assert not machine.ledger.open
+
+
 def test_an_agent_that_crashes_again_and_again_leaves_a_tree_that_keeps_every_invariant(
     machine: AgentTreeMachine,
 ) -> None:

@@ -11,7 +11,7 @@ from ikigai_actors.messages import Message
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.registry import AgentRecord
-from ikigai_actors.state import WORKING, Phase
+from ikigai_actors.state import WORKING, Phase, State
 from ikigai_actors.system import ActorSystem
 from ikigai_actors.testing.commits import SLACK, CommitCheck
 from ikigai_actors.testing.oracle import Copy, CopyingOracle
@@ -150,11 +150,18 @@ class Ledger:
             state = system.actor(record.uuid).state
             if record.status == "terminating" and not state.turn:
                 raise Broken(f"signals: agent {record.uuid} terminates, its turn is over, and it lives")
-            if state.phase in WORKING and record.status != "stopped":
-                raise Broken(f"quiescence: agent {record.uuid} is {state.shown.value}, and nothing can happen")
+        for uuid, state in at_work(system).items():
+            raise Broken(f"quiescence: agent {uuid} is {state.shown.value}, and nothing can happen")
         self.open = [future for future in self.open if not future.done]
         if self.open and not stopped:
             raise Broken(f"quiescence: {len(self.open)} prompts have no answer, and nothing can happen")
+
+
+def at_work(system: ActorSystem) -> dict[str, State]:
+    """Who is in the midst of a turn, and not stopped there."""
+    going = [record.uuid for record in system.agents() if record.living and record.status != "stopped"]
+    states = {uuid: system.actor(uuid).state for uuid in going}
+    return {uuid: state for uuid, state in states.items() if state.phase in WORKING}
 
 
 def _has_heard(system: ActorSystem, uuid: str) -> bool:

@@ -41,11 +41,15 @@ from ikigai_actors.testing.aimed import AGENTS, PERIOD, AimedRules
 from ikigai_actors.testing.cast import CALLS
 from ikigai_actors.testing.commits import CommitCheck
 from ikigai_actors.testing.faults import ALL, Faults
+from ikigai_actors.testing.ledger import at_work
 from ikigai_actors.testing.schedule import Schedule
 from ikigai_actors.testing.simulation import simulated
 from ikigai_actors.testing.stage import PATIENCE
 from ikigai_actors.testing.strategies import faults, prompts, replies, schedules, signals
 from supervisors.signals import Signal
+
+MOST_PERIODS = 20
+"""How often as long as a restart counts a run may take to come to rest."""
 
 LABELS = st.sampled_from(("here", "there"))
 
@@ -233,8 +237,11 @@ class AgentTreeMachine(AimedRules):
 
         def rest() -> None:
             self.world.settle()
-            self.world.sleep(PERIOD)
-            self.world.settle()
+            for _ in range(MOST_PERIODS):  # one turn may wait for minutes, and another one behind it
+                self.world.sleep(PERIOD)
+                self.world.settle()
+                if not at_work(self.system):
+                    return
 
         process = None
         while process is not self.world.process:  # after a crash time passes anew
