@@ -8,8 +8,10 @@ from ikigai_actors import AgentRef, Message, NoTurn, ProviderError, Reply, TurnI
 from ikigai_actors.errors import IkigaiError, SystemClosed
 from ikigai_actors.futures import Future
 from ikigai_actors.publisher import Event, StoreTrouble, Streamed, ToolTrouble
+from ikigai_actors.shell.feed import Feed, told
 from ikigai_actors.shell.screen import Screen
-from ikigai_actors.shell.turn import Feed, Turn, Wake, told
+from ikigai_actors.shell.turn import Turn
+from ikigai_actors.shell.wake import Wake
 from tests.echo import open_echo
 from tests.gate import Gate
 from tests.sessions import OpenSession, Session

@@ -18,12 +18,14 @@ from ikigai_actors.futures import Future, TimedOut
 from ikigai_actors.interface import System
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.desk import last_active, named
+from ikigai_actors.shell.feed import Feed, result_of, told
 from ikigai_actors.shell.interrupts import Interrupts
 from ikigai_actors.shell.keyboard import Keyboard
 from ikigai_actors.shell.questions import Questions, described
 from ikigai_actors.shell.screen import Screen
 from ikigai_actors.shell.told import ended, inherited
-from ikigai_actors.shell.turn import Feed, Turn, Wake, result_of, told
+from ikigai_actors.shell.turn import Turn
+from ikigai_actors.shell.wake import Wake
 from ikigai_actors.state import Phase
 from supervisors.signals import Signal
 

@@ -1,4 +1,4 @@
-"""Turns that the shell shows, and what the system tells, kept until it is shown.
+"""Turns that the shell shows.
 
     feed = Feed(system, wake)                   subscribes
     turn = Turn(agent, feed, "hello")           from here on nothing of it is missed
@@ -12,147 +12,21 @@ missing is printed, and if they differ the whole answer is. A turn that ended be
 outcome. Thinking is not shown.
 """
 
-import selectors
-import signal
-import socket
 import textwrap
-import threading
-from collections import deque
-from typing import Any
 
-from ikigai_actors.errors import IkigaiError, NoHost, NoTurn, ProviderError, SystemClosed, TurnInterrupted
+from ikigai_actors.errors import NoTurn, SystemClosed, TurnInterrupted
 from ikigai_actors.futures import Future
-from ikigai_actors.interface import System
-from ikigai_actors.messages import NO_DATA, Kind, Message, storable
+from ikigai_actors.messages import Kind, Message, storable
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.publisher import Died, Event, HostChanged, Mailed, StoreTrouble, Streamed, ToolTrouble
+from ikigai_actors.publisher import Streamed
 from ikigai_actors.ref import AgentRef
-from ikigai_actors.shell.screen import Screen, one_line
-
-SETTLED = "settled"
-"""Kind of a message of our own, never stored: the outcome of a turn is known, and all its messages came before."""
-
-Trouble = StoreTrouble | ToolTrouble | HostChanged
-"""What a person should know of, beside agents."""
-
-HOST_GONE = (
-    "The process that ran these agents is gone: nothing goes on. Leave, and start ikigai: it runs them then. What you "
-    "send meanwhile waits in the database."
-)
+from ikigai_actors.shell.feed import SETTLED, Feed, result_of
+from ikigai_actors.shell.screen import Screen
 
 RESULT_LENGTH = 100
 """Characters that are shown of a tool's result."""
 
 _SILENT_STOPS = frozenset({"end_turn", "stop_sequence", "tool_use"})
-
-
-class Wake:
-    """Wakes the main thread when it waits, from any other; signals wake it too."""
-
-    def __init__(self) -> None:
-        self._here, self._there = socket.socketpair()
-        self._here.setblocking(False)
-        self._there.setblocking(False)
-        # A signal that comes just before the waiting begins would not end it.
-        self._before = signal.set_wakeup_fd(self._there.fileno(), warn_on_full_buffer=False)
-
-    def set(self) -> None:
-        """Wake whoever waits, now or next."""
-        try:
-            self._there.send(b"\0")
-        except (BlockingIOError, OSError):  # full: it is woken in any case; closed: nobody waits
-            return
-
-    def wait(self, descriptor: int | None = None) -> bool:
-        """Wait until woken, or until the descriptor can be read; return whether that was it."""
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._here, selectors.EVENT_READ)
-            if descriptor is not None:
-                selector.register(descriptor, selectors.EVENT_READ)
-            ready = {key.fileobj for key, _ in selector.select()}
-        if self._here in ready:
-            self._here.recv(65536)
-        return descriptor in ready
-
-    def close(self) -> None:
-        """Give the sockets back."""
-        signal.set_wakeup_fd(self._before)
-        self._here.close()
-        self._there.close()
-
-
-class Feed:
-    """What the system tells, kept until it is shown: all of the agents that are followed, of others the answer on its
-    way.
-    """
-
-    def __init__(self, system: System, wake: Wake) -> None:
-        self.wake = wake
-        self._lock = threading.Lock()
-        self._followed: dict[str, deque[Event]] = {}
-        self._on_the_way: dict[str, list[Event]] = {}
-        self._troubles: list[Trouble] = []
-        self._subscription = system.subscribe(self.hear)
-
-    def close(self) -> None:
-        """Hear no more."""
-        self._subscription.close()
-
-    def hear(self, event: Event) -> None:
-        """Take what the system tells; on the subscription's thread."""
-        with self._lock:
-            if isinstance(event, Mailed | Died):
-                return  # the prompt tells how much is unread
-            if isinstance(event, StoreTrouble) and event.final:
-                pass  # the session ends, with its own words
-            elif isinstance(event, Trouble):
-                self._troubles.append(event)
-            elif (queue := self._followed.get(event.agent_uuid)) is not None:
-                queue.append(event)
-            elif isinstance(event, Streamed):
-                self._on_the_way.setdefault(event.agent_uuid, []).append(event)
-            elif event.kind in (Kind.USER, Kind.ASSISTANT, Kind.ERROR, Kind.INTERRUPTED):
-                self._on_the_way.pop(event.agent_uuid, None)
-        self.wake.set()
-
-    def follow(self, uuid: str) -> None:
-        """Keep everything of an agent from now on, beginning with the answer that is on its way."""
-        with self._lock:
-            if uuid not in self._followed:
-                self._followed[uuid] = deque(self._on_the_way.pop(uuid, ()))
-
-    def forget(self, uuid: str) -> None:
-        """Follow an agent no more."""
-        with self._lock:
-            self._followed.pop(uuid, None)
-
-    def next(self, uuid: str) -> Event | None:
-        """The next event of a followed agent; None when there is none yet."""
-        with self._lock:
-            queue = self._followed.get(uuid)
-            return queue.popleft() if queue else None
-
-    def troubles(self, patient: bool = False) -> list[Trouble]:
-        """What is new about the store, the tools and the host; the tools can wait for who is patient."""
-        with self._lock:
-            kept: list[Trouble]
-            kept = [each for each in self._troubles if patient and isinstance(each, ToolTrouble)]
-            new = [each for each in self._troubles if each not in kept]
-            self._troubles = kept
-            return new
-
-    def await_outcome(self, agent: AgentRef, number: int, outcome: Future[Reply]) -> None:
-        """Tell the feed when the outcome is known, after all that belongs to the turn."""
-        settled = Message(agent.uuid, number, SETTLED, "", NO_DATA, 0)
-
-        def wait() -> None:
-            if isinstance(result_of(outcome), Reply | ProviderError | TurnInterrupted | NoHost):
-                self._subscription.add(settled)  # behind the messages of the turn, which were published before
-            else:
-                self.hear(settled)  # the system is closed, or the agent gone: nothing else will come
-            self.wake.set()
-
-        threading.Thread(target=wait, name="ikigai-shell-wait", daemon=True).start()
 
 
 class Turn:
@@ -247,25 +121,6 @@ class Turn:
         self.over = True
 
 
-def told(trouble: Trouble) -> str:
-    """Trouble, as a person is told of it."""
-    if isinstance(trouble, ToolTrouble):
-        return f"{trouble.toolset}: {one_line(trouble.text)}"
-    if isinstance(trouble, HostChanged):
-        return HOST_GONE if trouble.host is None else f"These agents are run by {one_line(trouble.host)} now."
-    if trouble.reason is None:
-        return "The database answers again."
-    return f"Trouble with the database; nothing is lost, agents wait. {one_line(trouble.reason)}"
-
-
 def shortened(text: str) -> str:
     """A result on one line."""
     return textwrap.shorten(text, RESULT_LENGTH, placeholder=" …") or "nothing"
-
-
-def result_of(future: Future[Any]) -> Any:
-    """What a future gives, errors of ours too; waits for it."""
-    try:
-        return future.get()
-    except IkigaiError as error:
-        return error

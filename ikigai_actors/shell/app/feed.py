@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ikigai_actors.interface import System
 from ikigai_actors.messages import Kind, Message
 from ikigai_actors.publisher import Event, HostChanged, Mailed, StoreTrouble, Streamed, ToolTrouble
-from ikigai_actors.shell.turn import told
+from ikigai_actors.shell.feed import told
 
 KEPT = 500
 """Messages that are kept for an agent nobody looks at; a page reads what it misses from the database."""

@@ -1,0 +1,40 @@
+"""What ends the waiting of the main thread."""
+
+import selectors
+import signal
+import socket
+
+
+class Wake:
+    """Wakes the main thread when it waits, from any other; signals wake it too."""
+
+    def __init__(self) -> None:
+        self._here, self._there = socket.socketpair()
+        self._here.setblocking(False)
+        self._there.setblocking(False)
+        # A signal that comes just before the waiting begins would not end it.
+        self._before = signal.set_wakeup_fd(self._there.fileno(), warn_on_full_buffer=False)
+
+    def set(self) -> None:
+        """Wake whoever waits, now or next."""
+        try:
+            self._there.send(b"\0")
+        except (BlockingIOError, OSError):  # full: it is woken in any case; closed: nobody waits
+            return
+
+    def wait(self, descriptor: int | None = None) -> bool:
+        """Wait until woken, or until the descriptor can be read; return whether that was it."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._here, selectors.EVENT_READ)
+            if descriptor is not None:
+                selector.register(descriptor, selectors.EVENT_READ)
+            ready = {key.fileobj for key, _ in selector.select()}
+        if self._here in ready:
+            self._here.recv(65536)
+        return descriptor in ready
+
+    def close(self) -> None:
+        """Give the sockets back."""
+        signal.set_wakeup_fd(self._before)
+        self._here.close()
+        self._there.close()
