@@ -11,10 +11,10 @@ from ikigai_actors import Signal, SystemClosed
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.testing import AgentTreeMachine, Broken
 from ikigai_actors.testing.cast import SLOW
-from ikigai_actors.testing.faults import NONE
+from ikigai_actors.testing.faults import NONE, Faults
 from ikigai_actors.testing.ledger import check_wait
 from ikigai_actors.testing.oracle import CopyingOracle
-from ikigai_actors.testing.schedule import PLAIN
+from ikigai_actors.testing.schedule import PLAIN, Schedule
 from ikigai_actors.testing.store import Ran, Written
 from ikigai_actors.waits import Found
 from tests.planted import begun
@@ -58,6 +58,24 @@ def test_the_crash_of_an_agent_leads_to_a_restart_and_the_prompt_is_answered(mac
     machine.comes_to_rest()
     assert answer.get().text == "ok"
     assert [line.text for line in machine.world.trace.lines if "add_restart" in line.text]
+
+
+def test_a_host_that_has_ended_asks_no_model_when_its_threads_are_unwound() -> None:
+    """As a long run has found it."""
+    machine = AgentTreeMachine()
+    drawn = Schedule.parse("0:1 25:11 29:10 37:12 38:3 40:1 47:4 59:6")
+    machine.begin(schedule=drawn, misfortunes=Faults(back=1))
+    machine.write_document(author=0, careful=True, path="plan.md")
+    machine.fail_beside(who=0)
+    machine.restart()
+    machine.restart()
+    machine.prompt_slow_model(signal=None, who=0)
+    machine.restart()
+    machine.take_over(resume=True)
+    machine.mark(label="here", who=0)
+    machine.restart()
+    machine.restart()
+    machine.teardown()
 
 
 def test_turns_that_wait_for_minutes_one_after_the_other_come_to_rest(machine: AgentTreeMachine) -> None:

@@ -1,14 +1,25 @@
 """The hunt for mutants works, shown by a quick one; ``python -m tests.mutants`` hunts them all and takes its time."""
 
+import re
+
 import pytest
 
 from tests.mutants import MUTANTS, Mutant
-from tests.mutants.__main__ import changed, hunt
+from tests.mutants.__main__ import ROOT, changed, hunt
 
 
 def test_every_mutant_has_its_place_and_a_name_of_its_own() -> None:
     assert all(changed(mutant) for mutant in MUTANTS)
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 20
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/mutants.md"])
+def test_the_tables_say_of_every_mutant_when_it_was_found_and_how_short(page: str) -> None:
+    """At most ten steps, that is."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    rows = dict(re.findall(r"\| ([^|]+?) \| \d+ \|(?: [\w-]+ \|)? (\d+) (?=\|)", text))
+    assert {mutant.name for mutant in MUTANTS} <= rows.keys()
+    assert max(int(rows[mutant.name]) for mutant in MUTANTS) <= 10
 
 
 def test_a_mutant_without_a_place_is_an_error() -> None:

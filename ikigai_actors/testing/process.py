@@ -105,7 +105,9 @@ class Process:
             self.world.note(kind, f"(fenced host) {text}" if self.fenced else text)
 
     def asked(self, request: Request) -> None:
-        """A request leaves; it must be valid."""
+        """A request leaves; it must be valid. What is unwound of an ended process sends none."""
+        if self.threads.abandoned:
+            raise Abandoned
         self.world.requests.append(request)
         last = request.messages[-1]["content"][-1] if request.messages else {}
         self.note("ask", f"{request.agent}: {len(request.messages)} messages, {str(last.get('text', last))!r}")
