@@ -45,6 +45,23 @@ def in_shells(directory: Path, work: Callable[[Shells], Awaitable[T]], idle: flo
     return asyncio.run(begin())
 
 
+@LINUX
+def test_a_shell_whose_last_words_nobody_waits_for_is_closed_all_the_same(tmp_path: Path) -> None:
+    async def play() -> bool:
+        endings = processes.Endings()
+        shell = await Bash.start("/bin/bash", tmp_path, {"PATH": os.environ["PATH"]}, endings)
+        await shell.run("setsid sleep 2 & echo", DEADLINE)  # who has left the session holds the pipe open
+        gone, ending = endings.end(shell._transport.get_pid()), shell.end()
+        await gone
+        for _ in range(10):  # turns of the loop, until it waits for them
+            await asyncio.sleep(0)
+        ending.cancel()
+        await asyncio.wait({ending})
+        return shell._transport.is_closing()
+
+    assert asyncio.run(play())
+
+
 def said(directory: Path, *commands: str, seconds: float = DEADLINE) -> list[Result]:
     """What the commands of one agent give, one after the other; the news of the first shell is left out."""
 

@@ -151,10 +151,12 @@ class Bash(asyncio.SubprocessProtocol):
             with contextlib.suppress(asyncio.CancelledError):  # the system closes; `Endings` makes haste then
                 await asyncio.wait({gone})
         os.close(self._lifeline)
-        await asyncio.wait({self._exited}, timeout=_LAST_WORDS)
-        await asyncio.wait({self._read_all}, timeout=_LAST_WORDS)
-        self._settle(None)
-        self._transport.close()
+        try:
+            await asyncio.wait({self._exited}, timeout=_LAST_WORDS)
+            await asyncio.wait({self._read_all}, timeout=_LAST_WORDS)
+        finally:
+            self._settle(None)
+            self._transport.close()
         await asyncio.wait({self._closed}, timeout=_LAST_WORDS)
 
     def _settle(self, code: int | None) -> None:
