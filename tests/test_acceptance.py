@@ -242,4 +242,6 @@ def test_on_postgresql_a_killed_program_owns_the_database_until_its_lease_ends(n
     assert re.fullmatch(rf"ikigai: [^\n]*in use by {owner}; {remedy}[^\n]*\n", refused.stderr)
     listed = run("--database", database, "agents")
     assert listed.returncode == 0
-    assert [line[1:3] for line in agents_in(listed.stdout)] == [("", "idle"), ("dba", "in a turn")]
+    [root, dba] = [line[1:3] for line in agents_in(listed.stdout)]
+    assert root == ("", "idle")
+    assert dba in [("dba", "in a turn"), ("dba", "interrupted")]  # the lease may have ended by now
