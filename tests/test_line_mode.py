@@ -15,7 +15,7 @@ from ikigai_actors.shell.keyboard import LONGEST, Pipe
 from ikigai_actors.store import open_store
 from tests.databases import eventually
 from tests.faults import FaultyStore
-from tests.gate import Gate, Hanging
+from tests.gate import DEADLINE, Gate, Hanging
 from tests.sessions import OpenSession, Session, Typist
 from tests.trial import open_on
 
@@ -112,18 +112,34 @@ def test_a_system_that_is_closed_ends_the_session_whatever_it_waits_for(open_ses
     held.open()
 
 
+class Unplugged(Typist):
+    """A terminal that is gone for a moment."""
+
+    gone = True
+
+    def hushed(self) -> contextlib.AbstractContextManager[None]:
+        if self.gone:
+            self.gone = False
+            raise RuntimeError("no terminal")
+        return super().hushed()
+
+
+def test_a_defect_in_the_background_is_told_and_the_session_goes_on(open_session: OpenSession) -> None:
+    gate = Gate()
+    session = open_session(gate.provider)
+    outcome = session.system.root.prompt("work")
+    gate.wait_until_asked()
+
+    def answered() -> None:
+        gate.open()
+        outcome.get(timeout=DEADLINE)
+
+    printed = session.by(Unplugged(answered, "/agents", "/agents"))
+    assert printed[1:3] == ["1 running, 0 dead", "error: RuntimeError: no terminal"]
+    assert printed[-1] == "1 running, 0 dead"
+
+
 def test_a_defect_is_told_and_the_session_goes_on(session: Session, caplog: pytest.LogCaptureFixture) -> None:
-    class Unplugged(Typist):
-        """A terminal that is gone for a moment."""
-
-        gone = True
-
-        def hushed(self) -> contextlib.AbstractContextManager[None]:
-            if self.gone:
-                self.gone = False
-                raise RuntimeError("no terminal")
-            return super().hushed()
-
     printed = session.by(Unplugged("tea", "/agents"))
     assert printed[0] == "error: RuntimeError: no terminal"
     assert printed[-1] == "1 running, 0 dead"

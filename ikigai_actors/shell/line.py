@@ -12,6 +12,7 @@ Ctrl-C interrupts the turn of the current agent; at an empty prompt it asks, and
 """
 
 import logging
+from collections.abc import Callable
 
 from ikigai_actors.errors import BadInput, IkigaiError, SystemClosed
 from ikigai_actors.interface import System
@@ -37,7 +38,7 @@ class LineMode:
         try:
             shell.note_state(lambda text: shell.screen.notice(f"{shell.label}: {text}"))
             while not shell.leaving:
-                shell.report()
+                self._try(shell.report)
                 line = self._read()
                 if line is None:
                     break
@@ -52,13 +53,16 @@ class LineMode:
     def do(self, line: str) -> None:
         """Do one line. Raises only what ends the session: `SystemClosed`, output that cannot be written, a signal."""
         self._asked = False
+        if line.startswith("/"):
+            self._try(lambda: commands.run(self._shell, line))
+        elif line.strip():
+            self._try(lambda: self._shell.say(line))
+        else:
+            self._try(self._shell.follow)
+
+    def _try(self, work: Callable[[], object]) -> None:
         try:
-            if line.startswith("/"):
-                commands.run(self._shell, line)
-            elif line.strip():
-                self._shell.say(line)
-            else:
-                self._shell.follow()
+            work()
         except SystemClosed:
             raise
         except IkigaiError as error:
@@ -66,7 +70,7 @@ class LineMode:
         except OSError:  # behind ours: a `TimedOut` is one as well
             raise
         except Exception as error:  # a defect of ours: the agents and the session go on
-            logger.exception("A line could not be done")
+            logger.exception("The shell failed")
             self._shell.screen.error(f"{type(error).__name__}: {error}")
 
     def _read(self) -> str | None:
@@ -82,7 +86,7 @@ class LineMode:
                 if not keyboard.interactive:
                     raise
                 self._interrupted(keyboard.unfinished())
-                self._shell.report()
+                self._try(self._shell.report)
 
     def _interrupted(self, unfinished: str) -> None:
         """Ctrl-C at the prompt. Raises `KeyboardInterrupt` to leave."""
