@@ -136,21 +136,21 @@ def _titled(title: str, columns: Columns) -> Columns:
 
 
 def _at(name: str, size: int | None, ratio: bool) -> Callable[[Sequence[Row]], str]:
-    """A figure at a size (None: at the largest there is), with its ratio when asked for."""
+    """A figure at a size (None: at the largest that was measured), with its ratio when asked for."""
 
     def text(rows: Sequence[Row]) -> str:
         of = [row for row in rows if row.name == name and size in (None, row.size)]
         if not of:
             return ""
-        row = max(of, key=lambda row: row.size)
+        row = max(of, key=lambda row: (row.figure is not None, row.size))
         return f"{figure(row)} ({times(row.ratio)})" if ratio and row.ratio is not None else figure(row)
 
     return text
 
 
 def _largest(name: str) -> Callable[[Sequence[Row]], str]:
-    """The largest size of a figure."""
-    return lambda rows: f"{max((row.size for row in rows if row.name == name), default=0):,}"
+    """The largest size at which a figure was measured."""
+    return lambda rows: f"{max((row.size for row in rows if row.name == name and row.figure is not None), default=0):,}"
 
 
 def _growth(name: str) -> Callable[[Sequence[Row]], str]:

@@ -35,9 +35,12 @@ class FullScreen:
         *arguments: str,
         size: tuple[int, int] = (80, 24),
         command: Sequence[str] = (),
+        controlling: bool = True,
         **variables: str,
     ) -> None:
-        """Start it, or another command; ``variables`` are added to its environment."""
+        """Start it, or another command; ``variables`` are added to its environment. What the terminal does not control
+        gets no signal from it.
+        """
         self._ours, theirs = pty.openpty()
         self.before = termios.tcgetattr(theirs)
         """How the terminal was set."""
@@ -49,7 +52,7 @@ class FullScreen:
         self.sent = b""
         """All that the program has sent."""
         self.process = subprocess.Popen(
-            [sys.executable, "-c", AT_TERMINAL, *(command or [*COMMAND, *arguments])],
+            [*(sys.executable, "-c", AT_TERMINAL)[: 3 * controlling], *(command or [*COMMAND, *arguments])],
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
@@ -124,6 +127,12 @@ class FullScreen:
         while self._read(0.05):
             pass
         return self.process.returncode
+
+    def hang_up(self) -> int:
+        """Close the window; return the exit status."""
+        ours, self._ours = self._ours, os.open(os.devnull, os.O_RDONLY)
+        os.close(ours)
+        return self.process.wait(PATIENCE)
 
     def kill(self) -> None:
         """``kill -9``."""

@@ -89,6 +89,15 @@ def test_a_peer_that_is_not_installed_is_named_in_the_tables() -> None:
     assert re.search(r"\| absent, SQLite +\| +not installed \|", text)
 
 
+def test_a_summary_shows_the_largest_size_at_which_there_is_a_figure() -> None:
+    rows = [OURS, replace(OURS, size=10_000), PEER, replace(PEER, size=10_000, figure=None, why="not tried")]
+    text = report.rendered("<!-- benchmark: fork-summary -->\n<!-- end -->", {"fork": run(*rows)})
+    assert [re.findall(r"[\d,]+00 ", line) for line in text.splitlines() if "SQLite" in line] == [
+        ["10,000 "],
+        ["1,000 "],
+    ]
+
+
 def test_a_peer_whose_package_is_missing_is_not_installed() -> None:
     peer = Peer("absent", "no-such-package", "benchmarks.peers.no_such_module", "Session", "file", 10)
     assert peer.who == "absent"

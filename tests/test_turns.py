@@ -16,6 +16,7 @@ from ikigai_actors import (
 from ikigai_actors.inbox import CAPACITY, InboxFull
 from ikigai_actors.testing import simulated
 from tests.conftest import NewDatabase
+from tests.databases import eventually
 from tests.echo import echo, kinds, open_echo
 from tests.gate import DEADLINE, Gate, Hanging
 
@@ -76,7 +77,7 @@ def test_who_ends_while_turns_are_resumed_keeps_nobody_else_from_going_on(durabl
         ended, other = system.root.fork().uuid, system.root.fork().uuid
         for uuid in (ended, other):
             system.agent(uuid).prompt("one")
-            gate.wait_until_asked()
+            eventually(lambda uuid=uuid: system.agent(uuid).record.turn, "the turn")  # type: ignore[misc]
     with open_echo(durable) as system:
         system.actor(ended).actor_ref.stop()
         assert [agent.uuid for agent in system.resume()] == [other]

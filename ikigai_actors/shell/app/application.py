@@ -42,6 +42,7 @@ from ikigai_actors.shell.app.printers import Toast, TranscriptPrinter
 from ikigai_actors.shell.app.process_screen import ProcessScreen
 from ikigai_actors.shell.app.recall import Recall
 from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
+from ikigai_actors.shell.app.terminal import HUNG_UP, is_gone, terminal
 from ikigai_actors.shell.commands import commands
 from ikigai_actors.shell.desk import last_active
 from ikigai_actors.shell.prices import known_prices
@@ -93,6 +94,7 @@ class Application(App[int]):
         self._beats = 0
         self._due = monotonic()
         self._main_loop: asyncio.AbstractEventLoop | None = None
+        self._terminal: int | None = None
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="ikigai-screen")
         self._clerk = Clerk(self._fail)
         first = last_active(system)
@@ -141,6 +143,7 @@ class Application(App[int]):
         for name in ("SIGTERM", "SIGHUP", "SIGINT"):
             if (number := getattr(signal, name, None)) is not None:
                 self._on_signal(number)
+        self._terminal = terminal()
         self._timer = self.set_timer(1 / RATE, self._beat)
         self._snapshots.start()
 
@@ -256,6 +259,9 @@ class Application(App[int]):
         those of an interval would pile up, and keys wait behind them.
         """
         began = monotonic()
+        if self._terminal is not None and is_gone(self._terminal):  # nobody need have sent SIGHUP
+            self.exit(HUNG_UP)
+            return
         self.main.tick()
         self._beats += 1
         if self._beats % 4 == 0:
