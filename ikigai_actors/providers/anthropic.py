@@ -16,6 +16,7 @@ import re
 import reprlib
 from collections.abc import Mapping
 from dataclasses import fields
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ikigai_actors.errors import ProviderError
@@ -32,6 +33,8 @@ DEFAULT_MODEL = "claude-sonnet-5-5"
 DEFAULT_MAX_TOKENS = 16_000
 """The length of a reply, thinking included, at most."""
 
+_TELLING = 8
+"""So many characters of a key tell of it."""
 _KEY = re.compile(r"sk-ant-[\w-]+")
 _NO_KEY = (
     "There is no key for the Anthropic API: set ANTHROPIC_API_KEY, or use the model 'offline', which needs none. "
@@ -203,8 +206,18 @@ class AnthropicProvider:
         client = self._client
         for secret in (client.api_key, client.auth_token) if client is not None else ():
             for form in (secret, secret.strip(), repr(secret)[1:-1]) if secret else ():
-                text = text.replace(form, "[key]") if form else text
+                text = _without(form, text) if form else text
         return _KEY.sub("[key]", text)
+
+
+def _without(secret: str, text: str) -> str:
+    """The text without the secret, also where it is cut off behind its first characters."""
+    begins, at = secret[:_TELLING], 0
+    while (at := text.find(begins, at)) >= 0:
+        quoted = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text[at:], secret, strict=False)))
+        text = f"{text[:at]}[key]{text[at + quoted :]}"
+        at += len("[key]")
+    return text
 
 
 class _MalformedStreamError(Exception):

@@ -66,6 +66,7 @@ def test_no_key_of_a_provider_is_shown(server: MessagesServer, text: str) -> Non
     key = f"{DISTINCT}{text}"
     server.script[:] = [
         Refuses(401, "authentication_error", f"The key {key} is wrong.", {}),
+        Refuses(401, "authentication_error", f"The key {key[: len(DISTINCT) + 2]}... is wrong.", {}),
         Refuses(500, "api_error", f"{key}", {}),
         Sends(f"What is {key}?".encode(errors="replace"), 400, "text/plain"),
     ]
@@ -74,7 +75,7 @@ def test_no_key_of_a_provider_is_shown(server: MessagesServer, text: str) -> Non
         provider = AnthropicProvider(base_url=server.url, api_key=key, max_retries=0)
         assert DISTINCT not in repr(provider)
         failures = []
-        for _ in range(3):
+        for _ in range(4):
             with pytest.raises(ProviderError) as caught:
                 await provider.respond(ASKED, lambda _: None)
             failures.append(caught.value)
