@@ -137,8 +137,9 @@ class MainScreen(Screen[None]):
     def visit(self, uuid: str, notice: str = "") -> None:
         """Show an agent."""
         page = self._pages.pop(uuid, None) or self._open(uuid)
-        self._pages[uuid] = page
-        self._current = uuid
+        if page.transcript.parent is None:  # nothing is mounted any more: the application ends
+            return
+        self._pages[uuid], self._current = page, uuid
         self.query_one("#transcripts", ContentSwitcher).current = page.transcript.id
         self.query_one("#prompts", ContentSwitcher).current = page.prompt.id
         page.prompt.focus()
@@ -312,9 +313,8 @@ class MainScreen(Screen[None]):
         transcript.paint(self.app.current_theme.dark)
         self.query_one("#transcripts", ContentSwitcher).mount(transcript)
         self.query_one("#prompts", ContentSwitcher).mount(prompt)
-        page = Page(self._system.handle(uuid), transcript, prompt, self._later)
         self._feed.follow(uuid)
-        return page
+        return Page(self._system.handle(uuid), transcript, prompt, self._later)
 
     def _drop_pages(self) -> None:
         spare = [uuid for uuid, page in self._pages.items() if uuid != self._current and page.disposable]
