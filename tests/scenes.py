@@ -140,6 +140,7 @@ def play(directory: Path, wanted: Mapping[str, str]) -> dict[str, Shown]:
             svg = self_contained(stage.application.export_screenshot(title=f"ikigai: {name}"))
             shown[name] = Shown(same(stage.system, stage.text) + "\n", same(stage.system, svg))
             await stage.press(*scene.back)
+            await stage.expect("F1 keys")  # or a palette would show nothing behind it
 
     (directory / "prices.toml").write_text(PRICES, encoding="utf-8")
     with ActorSystem.open("sqlite:///:memory:", _team(), tools=[forecast]) as system:
