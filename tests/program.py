@@ -27,7 +27,7 @@ AT_TERMINAL = (
 )
 
 
-UNWANTED = ("ANTHROPIC_API_KEY", "COLUMNS", "LINES", "NO_COLOR")
+UNWANTED = ("ANTHROPIC_API_KEY", "COLUMNS", "LINES", "NO_COLOR", "PYTHONUNBUFFERED")
 """Variables that would decide for the program; a size that is given as one hides every later size of the terminal."""
 
 

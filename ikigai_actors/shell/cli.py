@@ -151,9 +151,16 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except IkigaiError as error:
         click.echo(f"ikigai: {one_line(str(error))}", err=True)
     except OSError as error:  # of the library's none gets here: the output cannot be written
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the interpreter would try again, and complain
+        _write_nowhere(1)
         click.echo(f"ikigai: the output cannot be written: {error.strerror}", err=True)
     return 1
+
+
+def _write_nowhere(*descriptors: int) -> None:
+    """Write no more to where nothing can be written, or the interpreter would try again at its end, and fail."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in descriptors:
+        os.dup2(nowhere, descriptor)
 
 
 def _shell(options: Options) -> int:
@@ -217,14 +224,18 @@ def _are_terminals(*streams: "TextIO | None") -> bool:
 def _application(system: "System", options: Options, notices: list[str]) -> int:
     from ikigai_actors.shell.app.application import Application
     from ikigai_actors.shell.app.logs import logged_to
+    from ikigai_actors.shell.app.terminal import is_gone, terminal
     from ikigai_actors.shell.interrupts import Interrupts
     from ikigai_actors.shell.line import leaving
 
     provider = options.default_provider() or ("anthropic" if os.environ.get("ANTHROPIC_API_KEY") else "offline")
     told = [f"{_greeting(system)} · F1 keys, /help commands", *notices]
+    shown = terminal()
     application = Application(system, _home() / "history", options.follow, provider, told)
     with logged_to(_home() / "ikigai.log", application.feed.notice):
         status = application.run_it()
+    if shown is not None and is_gone(shown):
+        _write_nowhere(1, 2)
     Interrupts().install()  # nothing tears the closing
     if notice := leaving(system):
         click.echo(notice, err=True)
