@@ -44,7 +44,9 @@ class AgentMailCommands:
     ) -> "Future[dict[AgentRef | str, Found]]":
         """See `AgentMail.wait`. Cancelling an `await` of it ends the waiting."""
         system = self._ref.system
-        return system.post.waiting(self._ref.uuid, agents, timeout, system.handle)[0]
+        future, ticket = system.post.waiting(self._ref.uuid, agents, timeout, system.handle)
+        ticket.begin()
+        return future
 
 
 class AgentMail:
@@ -115,6 +117,7 @@ class AgentMail:
         refuse_to_block()
         future, ticket = self.system.post.waiting(self.uuid, agents, timeout, self.system.handle)
         try:
+            ticket.begin()  # in here: Ctrl-C may come right behind it
             return future.get()
         finally:
             ticket.cancel()

@@ -78,7 +78,7 @@ class Post:
     def waiting(
         self, waiter: str, agents: Sequence[Any] | None, timeout: float | None, handle: Callable[[str], Any]
     ) -> tuple[Future[dict[Any, Found]], Ticket]:
-        """Wait for mail or agents; what comes of it, by agent as it was given, and what ends the waiting.
+        """A wait for mail or agents, to be begun; what comes of it, by agent as it was given, and its ticket.
 
         Raises `BadInput`, `AmbiguousAgent`, and `WouldWaitForItself` for code of an agent that is to be waited for.
         """
@@ -97,7 +97,7 @@ class Post:
         future: Future[dict[Any, Found]] = Future(make=by_agent, cancel=lambda: ticket.cancel())
         uuids = None if known is None else tuple(dict.fromkeys(uuid for uuid in known.values() if uuid is not None))
         deadline = None if timeout is None else self._clock.now_ms() + int(timeout * 1000)
-        ticket = self._waits.begin(Wait(waiter, uuids, deadline), future.settle)
+        ticket = self._waits.ticket(Wait(waiter, uuids, deadline), future.settle)
         return future, ticket
 
     def _sender(self, sender: Handle | str | None) -> str | None:

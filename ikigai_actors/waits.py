@@ -82,6 +82,10 @@ class Ticket:
     """Who is waited for still; the waiter itself stands for mail of anybody."""
     found: dict[str, Found] = field(default_factory=dict)
 
+    def begin(self) -> None:
+        """Wait from now on. Who may be interrupted at any moment makes sure before that it is cancelled."""
+        self._waits.add(self)
+
     def cancel(self) -> None:
         """Wait no more; nothing is called back, unless that is being done at this moment."""
         self._waits.forget(self)
@@ -135,8 +139,19 @@ class Waits:
 
     def begin(self, wait: Wait, done: Done) -> Ticket:
         """Wait from now on; ``done`` is called once, soon if there is nothing to wait for."""
+        ticket = self.ticket(wait, done)
+        ticket.begin()
+        return ticket
+
+    def ticket(self, wait: Wait, done: Done) -> Ticket:
+        """A wait that has yet to begin."""
         ticket = Ticket(wait, self, done)
         ticket.pending.update((wait.waiter,) if wait.agents is None else wait.agents)
+        return ticket
+
+    def add(self, ticket: Ticket) -> None:
+        """See `Ticket.begin`."""
+        wait = ticket.wait
         with self._changed:
             closed = self._closed
             if not closed:
@@ -148,7 +163,6 @@ class Waits:
                 self._mark(ticket, ticket.pending)
         if closed:
             ticket.answer(SystemClosed("The system is closed; open it again."))
-        return ticket
 
     def changed(self, uuid: str) -> None:
         """An agent has another status, or has ended. Any thread may tell; costs little when nobody waits."""
@@ -197,16 +211,15 @@ class Waits:
         heapq.heappush(self._due, (self._clock.monotonic() + seconds, self._count, ticket))
 
     def _remove(self, ticket: Ticket) -> bool:
-        """Whether it was there."""
-        if ticket not in self._open:
-            return False
-        del self._open[ticket]
+        """Whether it was there; of one that was interrupted while it was added, parts."""
+        there = ticket in self._open
+        self._open.pop(ticket, None)
         self._dirty.pop(ticket, None)
         for uuid in {ticket.wait.waiter, *(ticket.wait.agents or ())}:
-            del self._tickets[uuid][ticket]
+            self._tickets[uuid].pop(ticket, None)
             if not self._tickets[uuid]:
                 del self._tickets[uuid]
-        return True
+        return there
 
     def _run(self) -> None:
         while (work := self._next()) is not None:

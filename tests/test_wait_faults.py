@@ -1,13 +1,16 @@
 """Waits while something goes wrong: the store, the time, whoever is to be told, or the end of it all."""
 
 import queue
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import pytest
 
 from ikigai_actors import ActorSystem, AgentNotFound, ScriptedProvider, Signal, StoreError, SystemClosed
+from ikigai_actors.agentmail import AgentMail
 from ikigai_actors.clock import SystemClock
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.store import Store
@@ -136,3 +139,34 @@ def test_who_waits_longer_than_any_clock_can_tell_keeps_nobody_else_waiting() ->
             assert quick.answer == {kid: "stopped"}
         root.send(root, "it is over")
         assert patient.answer == {root: "mail"}
+
+
+def interrupted(line: int, work: Callable[[], object]) -> bool:
+    """Do something, with a Ctrl-C before that line of the wait; whether there are as many lines."""
+    left, before = line, sys.gettrace()
+
+    def trace(frame: FrameType, event: str, _: object) -> "Callable[..., Any] | None":
+        nonlocal left
+        if frame.f_code is not AgentMail.wait.__code__:
+            return None
+        left -= event == "line"
+        if left == 0:
+            raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        work()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def test_a_wait_that_ctrl_c_ends_before_any_of_its_lines_leaves_nothing() -> None:
+    with ActorSystem.open(":memory:", ScriptedProvider([])) as system:
+        line = 0
+        while interrupted(line := line + 1, lambda: system.root.wait(timeout=0)):
+            assert system.statistics().waits == 0, line
+        assert line > 4
