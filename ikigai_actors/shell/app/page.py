@@ -66,7 +66,7 @@ class Page:
         """Show what comes before a position."""
         scrollback, show = self._scrollback, self.transcript.prepend
         assert scrollback is not None  # something is shown
-        self._later(lambda: scrollback.before(position, AT_ONCE), show, lambda: show(()))
+        self._later(lambda: scrollback.before(position, AT_ONCE), show, lambda: show(None))
 
     def take(self, news: News) -> None:
         """Show what is new."""

@@ -69,7 +69,7 @@ class Transcript(ScrollView, can_focus=True):
         self._waiting: list[Block] = []
         self._frame = Frame(0)
         self._opened = False  # whether anything was laid out
-        self._asked = False
+        self._asked = self._in_vain = False  # for what comes before the first message; whether it could not be read
         self._first = 0  # position of the first message that is shown; 0 for none
         self.head = 0
         """Position of the latest message that is shown."""
@@ -108,9 +108,9 @@ class Transcript(ScrollView, can_focus=True):
         self._lay_out_from(0)
         self.add(messages)
 
-    def prepend(self, messages: Sequence[Message]) -> None:
-        """Messages that come before the first one."""
-        self._asked = False
+    def prepend(self, messages: Sequence[Message] | None) -> None:
+        """Messages that come before the first one; None that cannot be read, until the person scrolls again."""
+        self._asked = self._in_vain = messages is None
         if not messages or not self._first or messages[-1].id != self._first - 1:
             return
         self._first = messages[0].id
@@ -187,8 +187,8 @@ class Transcript(ScrollView, can_focus=True):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Ask for earlier messages when their place comes near."""
         super().watch_scroll_y(old_value, new_value)
-        self.following = new_value >= self.max_scroll_y
-        self._drawn = []
+        self.following, self._drawn = new_value >= self.max_scroll_y, []
+        self._asked = self._asked and not self._in_vain
         self._ask()
 
     def on_click(self, event: events.Click) -> None:
