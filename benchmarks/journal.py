@@ -96,7 +96,7 @@ def _by_peer(places: list[Place], peer: Peer, size: int) -> Row:
             return Row(*head, median(taken), "s")
     except Unavailable as why:
         return Row(*head, None, "s", why=str(why))
-    except NotImplementedError:
+    except NotImplementedError:  # see `Session`
         return Row(*head, None, "s", why="not offered")
 
 

@@ -9,6 +9,7 @@ A database that is newer than this program is refused, and so is one with tables
 """
 
 from collections.abc import Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -227,7 +228,7 @@ def migrate(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -> int:
         raise StoreUnusable(f"Database {store.location} is empty: there is nothing to migrate.")
     for step in sorted(migrations):
         if step.version > version:
-            version = store.write(lambda tx, step=step: _step(tx, step))  # type: ignore[misc] # mypy infers no defaults
+            version = store.write(partial(_step, step=step))
     return version
 
 

@@ -1,6 +1,7 @@
 """Rules of `AgentTreeMachine` that aim: at what chance alone brings about too rarely to find a defect there."""
 
 from contextlib import suppress
+from functools import partial
 
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
@@ -80,7 +81,7 @@ class AimedRules(Stage):
         above = self.agent(who)
         for _ in range(length):
             if len(self.living()) < self.LIMIT:
-                self.attempt(lambda parent=above: self._bear(parent))  # type: ignore[misc]
+                self.attempt(partial(self._bear, above))
                 above = self.agent(len(self.ledger.known) - 1)
 
     def _bear(self, parent: AgentRef) -> None:
@@ -144,15 +145,9 @@ class AimedRules(Stage):
     @rule(sender=AGENTS, recipient=AGENTS, bodies=st.lists(st.sampled_from("abc"), min_size=2, max_size=3))
     def send_and_read(self, sender: int, recipient: int, bodies: list[str]) -> None:
         """Mails of one moment are sent and read."""
-        by, to = self.agent(sender), self.agent(recipient)
         for body in bodies:
-            self.attempt(
-                lambda text=body: self.agent(sender).send(self.agent(recipient), text, timeout=PATIENCE),  # type: ignore[misc]
-                lambda number, text=body: self.ledger.was_sent(by.uuid, to.uuid, number, text),  # type: ignore[misc]
-            )
-        self.attempt(
-            lambda: self.agent(recipient).read_mail(timeout=PATIENCE), lambda mails: self.ledger.reads(to.uuid, mails)
-        )
+            self.send_mail(self.agent(sender), self.agent(recipient), body)
+        self.read_mail_of(self.agent(recipient))
 
     @rule(who=AGENTS, ours=st.booleans())
     def write_of_earlier_owner(self, who: int, ours: bool) -> None:

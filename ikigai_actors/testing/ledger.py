@@ -1,6 +1,7 @@
 """What was acknowledged in a run, and whether it is still so: the invariants of `AgentTreeMachine`."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ikigai_actors.errors import AgentDead
@@ -127,7 +128,7 @@ class Ledger:
             if records[uuid].living:
                 raise Broken(f"acknowledged: agent {uuid} lives, and was said to be dead")
         for (recipient, number), body in self.sent.items():
-            if system.store.read(lambda tx, to=recipient, n=number: one(tx, to, n)).body != body:  # type: ignore[misc]
+            if system.store.read(partial(one, recipient=recipient, number=number)).body != body:
                 raise Broken(f"acknowledged: mail {number} of agent {recipient} is not what was sent")
         for path, version in self.documents.items():
             if system.documents.read(path).version < version:
@@ -198,7 +199,7 @@ def check_wait(
         if not isinstance(agent, AgentRef):
             continue
         record = agent.record
-        letters = system.store.read(lambda tx, of=agent: latest(tx, waiter.uuid, of.uuid))  # type: ignore[misc]
+        letters = system.store.read(partial(latest, recipient=waiter.uuid, sender=agent.uuid))
         if found is Found.MAIL and not letters:
             raise Broken(f"wait: agent {agent.uuid} has sent no mail to {waiter.uuid}")
         if found is Found.UNKNOWN or (found is Found.DEAD and record.living):

@@ -107,19 +107,12 @@ class AgentTreeMachine(AimedRules):
     @rule(sender=AGENTS, recipient=AGENTS, body=prompts())
     def send(self, sender: int, recipient: int, body: str) -> None:
         """An agent sends a mail."""
-        by, to = self.agent(sender), self.agent(recipient)
-
-        self.attempt(
-            lambda: by.send(to, body, timeout=PATIENCE),
-            lambda number: self.ledger.was_sent(by.uuid, to.uuid, number, body),
-        )
+        self.send_mail(self.agent(sender), self.agent(recipient), body)
 
     @rule(who=AGENTS)
     def read_mail(self, who: int) -> None:
         """An agent reads its mail."""
-        agent = self.agent(who)
-
-        self.attempt(lambda: agent.read_mail(timeout=PATIENCE), lambda mails: self.ledger.reads(agent.uuid, mails))
+        self.read_mail_of(self.agent(who))
 
     @rule(who=AGENTS, others=st.none() | st.lists(AGENTS, min_size=1, max_size=3), seconds=st.sampled_from((0, 5, 600)))
     def wait(self, who: int, others: list[int] | None, seconds: int) -> None:

@@ -70,7 +70,7 @@ class Simulation:
         """Told of each commit what it changed, before anybody else knows."""
         self._image = empty_image()
         self._system: ActorSystem | None = None
-        self._again: Callable[[], ActorSystem] | None = None
+        self._again: Callable[..., ActorSystem] | None = None
         self._drawn_bytes = 0
         self._crash_at: CrashPoint | None = crash
 
@@ -135,7 +135,7 @@ class Simulation:
         self.close()
         if self._process is not None:  # else it has crashed, or goes on beside the one that is opened
             self.ended()
-        return self._again(resume=resume)  # type: ignore[call-arg]
+        return self._again(resume=resume)
 
     def close(self) -> None:
         """Close the system, if one runs; nothing goes wrong meanwhile."""
@@ -183,7 +183,7 @@ class Simulation:
             raise AssertionError("No system runs: call open(), or reopen() after a crash.")
         self.note("takeover", "")
         self.handed_over()
-        return self._again(resume=resume)  # type: ignore[call-arg]
+        return self._again(resume=resume)
 
     def handed_over(self) -> None:
         """Another host is to come; this one goes on beside it."""

@@ -112,6 +112,17 @@ class Stage(RuleBasedStateMachine):
             lambda _: self.ledger.stopped(self.system, self.commits),
         )
 
+    def send_mail(self, by: AgentRef, to: AgentRef, body: str) -> None:
+        """An agent sends another one a mail."""
+        self.attempt(
+            lambda: by.send(to, body, timeout=PATIENCE),
+            lambda number: self.ledger.was_sent(by.uuid, to.uuid, number, body),
+        )
+
+    def read_mail_of(self, agent: AgentRef) -> None:
+        """An agent reads its mail."""
+        self.attempt(lambda: agent.read_mail(timeout=PATIENCE), lambda mails: self.ledger.reads(agent.uuid, mails))
+
     def living(self) -> list[AgentRecord]:
         """Who lives."""
         return [record for record in self.system.agents() if record.living]
