@@ -8,8 +8,9 @@ from ikigai_actors import AgentRef, Message, NoTurn, ProviderError, Reply, TurnI
 from ikigai_actors.errors import IkigaiError, SystemClosed
 from ikigai_actors.futures import Future
 from ikigai_actors.publisher import Event, StoreTrouble, Streamed, ToolTrouble
-from ikigai_actors.shell.feed import Feed, told
+from ikigai_actors.shell.feed import Feed
 from ikigai_actors.shell.screen import Screen
+from ikigai_actors.shell.told import explained
 from ikigai_actors.shell.turn import Turn
 from ikigai_actors.shell.wake import Wake
 from tests.echo import open_echo
@@ -83,7 +84,7 @@ def test_what_the_database_tells_is_told_until_the_session_ends_with_words_of_it
         feed = Feed(system, wake)
         for trouble in (StoreTrouble("no answer"), StoreTrouble(None), StoreTrouble("gone for good", final=True)):
             feed.hear(trouble)
-        assert [told(trouble) for trouble in feed.troubles()] == [
+        assert [explained(trouble) for trouble in feed.troubles()] == [
             "Trouble with the database; nothing is lost, agents wait. no answer",
             "The database answers again.",
         ]
@@ -129,11 +130,11 @@ def test_what_a_toolset_tells_does_not_stand_in_the_middle_of_an_answer(capsys: 
             for event in events:
                 feed.hear(event)
             turn.show(screen)
-            return [told(trouble) for trouble in feed.troubles(patient=turn.answering)]
+            return [explained(trouble) for trouble in feed.troubles(patient=turn.answering)]
 
         uuid, trouble = system.root.uuid, ToolTrouble("files", "its server is gone")
         assert happens(Streamed(uuid, "half of ", "text"), trouble) == []
-        assert happens(StoreTrouble("no answer")) == [told(StoreTrouble("no answer"))]  # why nothing more comes
+        assert happens(StoreTrouble("no answer")) == [explained(StoreTrouble("no answer"))]  # why nothing more comes
         finished = Message(uuid, 1, "assistant", "half of an answer", {"stop_reason": "end_turn"}, 0)
         assert happens(Streamed(uuid, "an answer", "text"), finished) == ["files: its server is gone"]
         assert happens() == []

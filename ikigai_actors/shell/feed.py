@@ -11,7 +11,6 @@ from ikigai_actors.messages import NO_DATA, Kind, Message
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.publisher import Died, Event, HostChanged, Mailed, StoreTrouble, Streamed, ToolTrouble
 from ikigai_actors.ref import AgentRef
-from ikigai_actors.shell.screen import one_line
 from ikigai_actors.shell.wake import Wake
 
 SETTLED = "settled"
@@ -19,11 +18,6 @@ SETTLED = "settled"
 
 Trouble = StoreTrouble | ToolTrouble | HostChanged
 """What a person should know of, beside agents."""
-
-HOST_GONE = (
-    "The process that ran these agents is gone: nothing goes on. Leave, and start ikigai: it runs them then. What you "
-    "send meanwhile waits in the database."
-)
 
 
 class Feed:
@@ -98,17 +92,6 @@ class Feed:
             self.wake.set()
 
         threading.Thread(target=wait, name="ikigai-shell-wait", daemon=True).start()
-
-
-def told(trouble: Trouble) -> str:
-    """Trouble, as a person is told of it."""
-    if isinstance(trouble, ToolTrouble):
-        return f"{trouble.toolset}: {one_line(trouble.text)}"
-    if isinstance(trouble, HostChanged):
-        return HOST_GONE if trouble.host is None else f"These agents are run by {one_line(trouble.host)} now."
-    if trouble.reason is None:
-        return "The database answers again."
-    return f"Trouble with the database; nothing is lost, agents wait. {one_line(trouble.reason)}"
 
 
 def result_of(future: Future[Any]) -> Any:

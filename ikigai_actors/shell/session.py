@@ -18,12 +18,12 @@ from ikigai_actors.futures import Future, TimedOut
 from ikigai_actors.interface import System
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.desk import last_active, named
-from ikigai_actors.shell.feed import Feed, result_of, told
+from ikigai_actors.shell.feed import Feed, result_of
 from ikigai_actors.shell.interrupts import Interrupts
 from ikigai_actors.shell.keyboard import Keyboard
 from ikigai_actors.shell.questions import Questions, described
 from ikigai_actors.shell.screen import Screen
-from ikigai_actors.shell.told import ended, inherited
+from ikigai_actors.shell.told import ended, explained, inherited
 from ikigai_actors.shell.turn import Turn
 from ikigai_actors.shell.wake import Wake
 from ikigai_actors.state import Phase
@@ -346,4 +346,4 @@ class Shell:
 
     def _tell_troubles(self, patient: bool = False) -> None:
         for trouble in self._feed.troubles(patient):
-            self.screen.notice(told(trouble))
+            self.screen.notice(explained(trouble))

@@ -1,9 +1,17 @@
-"""Agents in words, as the shell tells of them."""
+"""Agents, and trouble, in words, as the shell tells of them."""
 
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
+from ikigai_actors.publisher import HostChanged, ToolTrouble
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.desk import named
+from ikigai_actors.shell.feed import Trouble
+from ikigai_actors.shell.screen import one_line
+
+HOST_GONE = (
+    "The process that ran these agents is gone: nothing goes on. Leave, and start ikigai: it runs them then. What you "
+    "send meanwhile waits in the database."
+)
 
 
 def inherited(agent: AgentRef) -> str:
@@ -24,3 +32,14 @@ def ended(agent: AgentRef, outcome: object) -> str:
             return f"{named(agent)}: its turn ended with an error: {error}"
         case _:
             return f"{named(agent)}: {outcome}"
+
+
+def explained(trouble: Trouble) -> str:
+    """Trouble, as a person is told of it."""
+    if isinstance(trouble, ToolTrouble):
+        return f"{trouble.toolset}: {one_line(trouble.text)}"
+    if isinstance(trouble, HostChanged):
+        return HOST_GONE if trouble.host is None else f"These agents are run by {one_line(trouble.host)} now."
+    if trouble.reason is None:
+        return "The database answers again."
+    return f"Trouble with the database; nothing is lost, agents wait. {one_line(trouble.reason)}"

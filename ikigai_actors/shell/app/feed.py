@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ikigai_actors.interface import System
 from ikigai_actors.messages import Kind, Message
 from ikigai_actors.publisher import Event, HostChanged, Mailed, StoreTrouble, Streamed, ToolTrouble
-from ikigai_actors.shell.feed import told
+from ikigai_actors.shell.told import explained
 
 KEPT = 500
 """Messages that are kept for an agent nobody looks at; a page reads what it misses from the database."""
@@ -68,7 +68,7 @@ class Feed:
                 case StoreTrouble() if event.final:
                     pass  # the application ends, with its own words
                 case StoreTrouble() | ToolTrouble() | HostChanged():
-                    self._notices.append(told(event))
+                    self._notices.append(explained(event))
                 case Mailed():
                     pass
         self._changed()
