@@ -190,3 +190,16 @@ def test_a_fork_that_had_to_wait_moves_nobody_who_has_gone_elsewhere() -> None:
         system.root.fork(name="kid")
         system.touch(system.root)
         on_stage(system, play)
+
+
+def test_a_fork_that_is_answered_while_the_application_ends_goes_nowhere() -> None:
+    async def play(stage: Stage) -> None:
+        main = stage.application.main
+        main.query_one("#transcripts").remove()  # as at the end: nothing is mounted there any more
+        main.visit(kid.uuid)
+        assert stage.current == stage.system.root.uuid
+
+    with open_memory() as system:
+        kid = system.root.fork(name="kid")
+        system.touch(system.root)
+        on_stage(system, play)
