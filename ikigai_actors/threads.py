@@ -13,8 +13,10 @@ import asyncio
 import concurrent.futures
 import contextlib
 import contextvars
+import math
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -23,6 +25,12 @@ T = TypeVar("T")
 LONGEST_SLEEP = 86_400.0
 """Seconds after which a thread looks at the clock again, however far away the time is that it waits for. Above a limit
 of its own the machine refuses to wait at all.
+"""
+
+LONGEST_DEAFNESS = 0.25
+"""Seconds that the main thread waits without a look at its signals. A signal ends a wait for a lock only when the
+machine gives it to the main thread, and only when that one sleeps already: one that comes an instant before, or that
+another thread is given, is remembered and handled when the main thread wakes.
 """
 
 
@@ -99,7 +107,15 @@ class SystemThreads:
 
     def result(self, future: "concurrent.futures.Future[T]", timeout: float | None) -> T:
         """See `Threads.result`."""
-        return future.result(timeout)
+        on_main = threading.current_thread() is threading.main_thread()
+        longest = LONGEST_DEAFNESS if on_main else LONGEST_SLEEP
+        due = math.inf if timeout is None else time.monotonic() + timeout
+        while (left := due - time.monotonic()) > longest:
+            with contextlib.suppress(concurrent.futures.TimeoutError):
+                return future.result(longest)
+            if future.done():  # just now, or it raised a TimeoutError of its own
+                return future.result()
+        return future.result(max(left, 0))
 
 
 SYSTEM_THREADS = SystemThreads()

@@ -1,8 +1,13 @@
 """Futures: waiting, awaiting, and waits that could never end."""
 
 import asyncio
+import contextlib
 import queue
+import signal
+import sys
 import threading
+import traceback
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +16,7 @@ import pytest
 
 from ikigai_actors.errors import WouldDeadlock, WouldWaitForItself
 from ikigai_actors.futures import Future, TimedOut, acting_agent, forbid_blocking
+from tests.databases import eventually
 from tests.gate import DEADLINE
 
 
@@ -50,6 +56,45 @@ def test_a_timeout_is_pykkas_and_pythons_and_ours() -> None:
         Future[int]().get(timeout=0)
     assert isinstance(caught.value, pykka.Timeout)
     assert isinstance(caught.value, TimeoutError)
+
+
+@contextlib.contextmanager
+def once_main_waits(work: Callable[[], object]) -> Iterator[None]:
+    """Do this on another thread as soon as the main thread waits for a future."""
+
+    def waits() -> bool:
+        main = sys._current_frames()[threading.main_thread().ident or 0]
+        within = [frame.f_code for frame, _ in traceback.walk_stack(main)]
+        return within[0] is threading.Condition.wait.__code__ and Future.get.__code__ in within
+
+    def run() -> None:
+        eventually(waits, "the wait")
+        work()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
+def test_a_signal_that_another_thread_was_given_ends_the_main_threads_wait() -> None:
+    future = Future[str]()
+    rescue = threading.Timer(DEADLINE, future.set, ["waited on"])
+    rescue.start()
+    with once_main_waits(lambda: signal.pthread_kill(threading.get_ident(), signal.SIGINT)):
+        with pytest.raises(KeyboardInterrupt):
+            future.get()
+        rescue.cancel()
+    assert not future.done
+
+
+@pytest.mark.parametrize("seconds", [None, 1e10, threading.TIMEOUT_MAX * 2])
+def test_a_wait_may_be_longer_than_the_machine_can_wait(seconds: float | None) -> None:
+    future = Future[int]()
+    with once_main_waits(lambda: future.set(3)):
+        assert future.get(timeout=seconds) == 3
 
 
 def test_a_value_that_is_itself_a_timeout_error_passes_through() -> None:
