@@ -148,6 +148,7 @@ class McpServer(Toolset):
         except BaseException:  # Ctrl-C, while it takes its time
             self._run = None
             run.kill()
+            await asyncio.wait({run.task})
             raise
         names = tool_names(self.name, listed)
         return [

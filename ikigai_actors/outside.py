@@ -164,7 +164,7 @@ class Outside:
         self._calls: dict[Call | ToolRun, None] = {}  # in order, so that they are cancelled in order
         self._async_tools: dict[asyncio.Task[Result], None] = {}
         self._toolsets: list[Toolset] = []
-        self._leaving: set[asyncio.Task[None]] = set()
+        self._at_toolsets: set[asyncio.Task[Any]] = set()
         self._closed = False
         self._closing = threading.Lock()  # held to start something: nothing is started on a loop that is closed
         self._thread.start()
@@ -195,23 +195,26 @@ class Outside:
 
     def open(self, toolset: Toolset, tell: Tell) -> Sequence[Tool]:
         """Start a toolset, which is closed with the rest; return its tools. Raises what it raises."""
-        opening = asyncio.run_coroutine_threadsafe(toolset.open(tell), self._loop)
+
+        async def begin() -> Sequence[Tool]:
+            self._note(asyncio.current_task())
+            tools = await toolset.open(tell)
+            self._toolsets.append(toolset)  # in here: Ctrl-C may come right behind it
+            return tools
+
+        opening = asyncio.run_coroutine_threadsafe(begin(), self._loop)
         try:
-            tools = here().result(opening, None)
+            return here().result(opening, None)
         except BaseException:  # Ctrl-C too, while a server takes its time
             opening.cancel()
             raise
-        self._toolsets.append(toolset)
-        return tools
 
     def leave(self, agent: str) -> None:
         """Have the toolsets end what they held for an agent that acts no more."""
 
         def begin() -> None:
             for toolset in self._toolsets:
-                task = self._loop.create_task(_left(toolset, agent))
-                self._leaving.add(task)
-                task.add_done_callback(self._leaving.discard)
+                self._note(self._loop.create_task(_left(toolset, agent)))
 
         with self._closing:
             if self._toolsets and not self._closed:
@@ -283,18 +286,19 @@ class Outside:
             self._closed = True
         for call in list(self._calls):
             call.cancel()
-        closing = asyncio.run_coroutine_threadsafe(self._close_all([*self._toolsets, *providers]), self._loop)
+        closing = asyncio.run_coroutine_threadsafe(self._close_all(providers), self._loop)
         here().result(closing, None)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 
-    async def _close_all(self, parts: "list[Toolset | Provider]") -> None:
+    async def _close_all(self, providers: list[Provider]) -> None:
         """Give the cancelled calls a moment to unwind, then close each part, whatever another one does, then the rest.
 
         A part ends its tasks by itself, in its own order: one that is cancelled from here may leave a process behind.
         """
         calls = [call.task for call in self._calls if call.task is not None]
-        await self._unwound([*calls, *self._async_tools, *self._leaving])
+        await self._unwound([*calls, *self._async_tools, *self._at_toolsets])
+        parts: list[Toolset | Provider] = [*self._toolsets, *providers]
         for part in parts:
             try:
                 await part.close()
@@ -304,6 +308,12 @@ class Outside:
         for task in rest:
             task.cancel()
         await self._unwound(rest)
+
+    def _note(self, task: "asyncio.Task[Any] | None") -> None:
+        """What a toolset does for the system is over before the toolsets are closed."""
+        assert task is not None  # on the loop
+        self._at_toolsets.add(task)
+        task.add_done_callback(self._at_toolsets.discard)
 
     async def _unwound(self, tasks: "list[asyncio.Task[Any]]") -> None:
         """What heeds no cancellation is left where it is: the loop ends with it."""

@@ -246,14 +246,15 @@ def test_a_program_that_is_no_server_is_ended_with_what_it_started(bench: Bench,
     meeting.visit().wait_until_it_leaves()
 
 
-def test_opening_that_is_cancelled_leaves_no_process(meeting: Meeting) -> None:
+def test_opening_that_is_cancelled_leaves_no_process_and_no_task(meeting: Meeting) -> None:
     async def open_and_cancel() -> None:
         opening = asyncio.create_task(McpServer([sys.executable, "-c", CHILD, meeting.path]).open(print))
         visit = await asyncio.to_thread(meeting.visit)
         opening.cancel()
-        await asyncio.to_thread(visit.wait_until_it_leaves)
         with pytest.raises(asyncio.CancelledError):
             await opening
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        await asyncio.to_thread(visit.wait_until_it_leaves)
 
     asyncio.run(open_and_cancel())
 

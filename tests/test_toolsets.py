@@ -1,6 +1,7 @@
 """Toolsets live as long as the system, know which agents are gone, and fail at open without leaving anything."""
 
 import asyncio
+import signal
 import threading
 from collections.abc import Sequence
 
@@ -161,3 +162,33 @@ def test_a_toolset_that_fails_at_an_end_keeps_no_other_from_it(caplog: pytest.Lo
     assert other.did == [f"leave {child.uuid}", "close"]
     planted = [str(record.exc_info[1]) for record in caplog.records if record.exc_info]
     assert planted == ["planted in leave", "planted in close"]
+
+
+class Interrupted(Recorder):
+    """Ctrl-C is pressed while it opens, and it needs a moment to end what it has begun; or when it has just opened."""
+
+    name = "interrupted"
+
+    def __init__(self, *, opens: bool) -> None:
+        super().__init__()
+        self._opens = opens
+
+    async def open(self, tell: Tell) -> Sequence[Tool]:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        if self._opens:
+            return await super().open(tell)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(1000):
+                await asyncio.sleep(0)
+            self.did.append("nothing left")
+        return []
+
+
+@pytest.mark.parametrize(("opens", "did"), [(False, ["nothing left"]), (True, ["open", "close"])])
+def test_ctrl_c_while_a_toolset_opens_leaves_nothing(opens: bool, did: list[str]) -> None:
+    interrupted = Interrupted(opens=opens)
+    with pytest.raises(KeyboardInterrupt):
+        ActorSystem.open(":memory:", provider=ScriptedProvider([]), tools=[interrupted])
+    assert interrupted.did == did
