@@ -203,3 +203,18 @@ def test_a_fork_that_is_answered_while_the_application_ends_goes_nowhere() -> No
         kid = system.root.fork(name="kid")
         system.touch(system.root)
         on_stage(system, play)
+
+
+def test_what_the_person_should_know_stands_below_a_history_that_is_read_first() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.expect(r"mark 'm99'[\s\S]*Mind the gap\.")
+        kid.kill(reason="of old age")
+        await stage.expect(r"mark 'm49'[\s\S]*kid \([\w-]+\) is dead \(of old age\)")
+
+    with open_memory() as system:
+        heir = system.root.fork(name="heir")
+        kid = heir.fork(name="kid")
+        mark(heir, *range(50))
+        mark(kid, *range(50, 100))
+        system.touch(kid)
+        on_stage(system, play, notices=["Mind the gap."])

@@ -147,7 +147,7 @@ class MainScreen(Screen[None]):
         self._drop_pages()
         self.tick()
         if notice:
-            page.transcript.tell(notice, Look.NOTE)
+            page.tell(notice, Look.NOTE)
         self._looked_at(uuid)
 
     def tick(self) -> None:
@@ -157,7 +157,7 @@ class MainScreen(Screen[None]):
         if (news := self._feed.take(self._current)) is not None:
             page.take(news)
         for notice in self._feed.notices():
-            page.transcript.tell(tidy(notice), Look.NOTE)
+            page.tell(tidy(notice), Look.NOTE)
         page.transcript.tick()
 
     def spin(self, doing: tuple[str, float] | None) -> None:
@@ -187,7 +187,7 @@ class MainScreen(Screen[None]):
     def tell(self, uuid: str, text: str, look: Look) -> None:
         """Show something on an agent's page, if it has one."""
         if (page := self._pages.get(uuid)) is not None:
-            page.transcript.tell(tidy(text), look)
+            page.tell(tidy(text), look)
 
     def give_up(self, uuid: str, prompt: str) -> None:
         """A prompt will not be answered."""
@@ -210,7 +210,7 @@ class MainScreen(Screen[None]):
         page = self.page
         page.transcript.following = True
         if event.text.startswith("/"):
-            page.transcript.tell(tidy(event.text), Look.STRONG)
+            page.tell(tidy(event.text), Look.STRONG)
         else:
             page.transcript.wait_with(event.text)
         self._do(page.agent, event.text)
@@ -347,4 +347,4 @@ class MainScreen(Screen[None]):
         elif len(found) > 1:
             shown = "  ".join(option.strip() for option in found[:SHOWN_COMPLETIONS])
             more = f"  … {len(found)} in all" if len(found) > SHOWN_COMPLETIONS else ""
-            self.page.transcript.tell(tidy(shown + more), Look.NOTE)
+            self.page.tell(tidy(shown + more), Look.NOTE)

@@ -12,6 +12,7 @@ from ikigai_actors.messages import Message
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.scrollback import Scrollback
 from ikigai_actors.shell.app.feed import ENDS, News
+from ikigai_actors.shell.app.pieces import Look
 from ikigai_actors.shell.app.prompt import Prompt
 from ikigai_actors.shell.app.transcript import Transcript
 
@@ -36,11 +37,19 @@ class Page:
         self._scrollback: Scrollback | None = None
         self._reading = False
         self._held: list[News] = []
+        self._told: list[tuple[str, Look]] = []
 
     @property
     def disposable(self) -> bool:
         """Whether it can be made anew later, and looks the same then."""
         return self.transcript.following and not self.transcript.answering and not self.prompt.text
+
+    def tell(self, text: str, look: Look) -> None:
+        """Show something of the shell's own, below what was said; also below a history that is still to be read."""
+        if self._reading and self._scrollback is None:
+            self._told.append((text, look))
+        else:
+            self.transcript.tell(text, look)
 
     def read(self) -> None:
         """Read the end of the history, if that was not done; go on where the store failed."""
@@ -101,12 +110,16 @@ class Page:
         self._later(lambda: scrollback.between(end - AT_ONCE if skip else start, end), show, self._stop)
 
     def _stop(self) -> None:
-        """The store failed: what is missing is read when there is more to tell, or when one comes here again."""
-        self._reading = False
+        """The reading is over. When the store failed, what is missing is read when there is more to tell, or when one
+        comes here again.
+        """
+        self._reading, told, self._told = False, self._told, []
+        for text, look in told:
+            self.tell(text, look)
 
     def _go_on(self) -> None:
-        """The reading is over: take what came meanwhile."""
-        self._reading = False
+        """The reading went well: take what came meanwhile."""
+        self._stop()
         held, self._held = self._held, []
         for news in held:
             self.take(news)
