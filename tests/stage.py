@@ -51,14 +51,11 @@ class Stage:
         nothing to do, which beside streaming agents may take a second for each key.)
         """
         for key in keys:
-            self.application.post_message(Key(key, key if len(key) == 1 else None))
-            await self.pilot.pause(0)
+            await self._send(Key(key, key if len(key) == 1 else None))
 
     async def type(self, text: str) -> None:
-        """Type a text, fast; a newline makes a new line."""
-        for sign in text:
-            self.application.post_message(Key(_NAMES.get(sign, sign), sign))
-        await self.pilot.pause(0)
+        """Type a text, fast; a newline makes a new line. All of it is done."""
+        await self._send(*(Key(_NAMES.get(sign, sign), sign) for sign in text))
 
     async def say(self, text: str) -> None:
         """Type a text and press Enter."""
@@ -79,6 +76,19 @@ class Stage:
     async def expect_gone(self, pattern: str) -> None:
         """Wait until the screen shows this no more."""
         await self.until(lambda: not re.search(pattern, self.text), f"the end of {pattern!r}")
+
+    async def _send(self, *keys: Key) -> None:
+        """Return when the last one is done: it goes to the widget with the focus and, until one takes it, on to the one
+        above; each has its turn in one pause at the latest.
+        """
+        focused = self.application.focused or self.application.screen
+        for key in keys:
+            self.application.post_message(key)
+        await self.pilot.pause(0)
+        for _ in focused.ancestors_with_self if keys[-1].is_forwarded else ():
+            if not keys[-1]._stop_propagation:
+                await self.pilot.pause(0)
+        await self.pilot.pause(0)
 
 
 def short(agent: AgentRef) -> str:

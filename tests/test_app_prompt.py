@@ -49,6 +49,7 @@ def test_several_lines_are_one_prompt_and_what_was_submitted_can_be_recalled(tmp
         assert prompt.text == "one\ntwo"
         prompt.clear()
         await stage.press("ctrl+r")
+        await stage.expect("search what was submitted")
         await stage.type("TW")
         await stage.expect("one two")
         await stage.press("enter")
@@ -149,8 +150,8 @@ def test_ctrl_c_copies_what_is_selected_and_interrupts_a_turn() -> None:
         await stage.press("end", "enter")
         await stage.expect("waiting for the model")
         await stage.press("ctrl+c")
+        await stage.expect("Ctrl-C again leaves")  # for a while
         await stage.expect(r"\[interrupted\]")
-        await stage.expect("Ctrl-C again leaves")
 
     with open_memory(Hanging("So it begins")) as system:
         on_stage(system, play)
@@ -193,15 +194,16 @@ def test_ctrl_c_twice_leaves_and_ctrl_d_only_from_an_empty_prompt() -> None:
     async def twice(stage: Stage) -> None:
         await stage.type("something")
         await stage.press("ctrl+c")
-        await stage.expect("Ctrl-C again leaves")
-        assert stage.application.main.page.prompt.text == ""
+        await stage.until(lambda: stage.application.main.page.prompt.text == "")
         await stage.press("ctrl+c")
+        await stage.until(lambda: not stage.application.is_running)
 
     async def once(stage: Stage) -> None:
         await stage.type("ab")
         await stage.press("left", "ctrl+d")
         assert stage.application.main.page.prompt.text == "a"
         await stage.press("backspace", "ctrl+d")
+        await stage.until(lambda: not stage.application.is_running)
 
     async def by_command(stage: Stage) -> None:
         await stage.say("/exit")

@@ -161,6 +161,7 @@ def test_the_keys_are_listed_and_the_palette_prepares_commands() -> None:
         await stage.expect("Ctrl\\+Up, Alt\\+Up +Parent")
         await stage.press("escape")
         await stage.press("ctrl+p")
+        await stage.expect("Search for commands")
         await stage.type("check-mail")
         await stage.expect("Show how much mail")
         await stage.press("enter")
@@ -212,10 +213,16 @@ LOOKS_LIKE = """\
       return 12"""
 
 
+async def ask(stage: Stage) -> None:
+    """Have the question answered. The answer is in the log by then: while it arrives, its end looks otherwise."""
+    await stage.say("What is the plan?")
+    await stage.expect("return 12")
+    await stage.until(lambda: not stage.application.main.page.transcript.answering, "the whole answer")
+
+
 def test_an_answer_looks_like_this() -> None:
     async def play(stage: Stage) -> None:
-        await stage.say("What is the plan?")
-        await stage.expect("return 12")
+        await ask(stage)
         await stage.expect("idle")
         shown = "\n".join(line.rstrip() for line in stage.text.split("\n"))
         assert shown.strip("\n").startswith(LOOKS_LIKE), shown
@@ -226,8 +233,7 @@ def test_an_answer_looks_like_this() -> None:
 
 def test_light_and_dark_lay_the_transcript_out_anew() -> None:
     async def play(stage: Stage) -> None:
-        await stage.say("What is the plan?")
-        await stage.expect("return 12")
+        await ask(stage)
         before = stage.transcript
         stage.application.theme = "textual-light"
         await asyncio.sleep(0)
@@ -266,8 +272,7 @@ def lines(stage: Stage) -> list[str]:
 
 def test_what_is_drawn_in_parts_looks_as_if_it_were_drawn_whole() -> None:
     async def play(stage: Stage) -> None:
-        await stage.say("What is the plan?")
-        await stage.expect("return 12")
+        await ask(stage)
         transcript, chance = stage.application.main.page.transcript, random.Random(1)
         words = [f"{word} " for word in ANSWER.replace("\n", " \n").split(" ")]
         moves = [
