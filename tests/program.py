@@ -19,6 +19,9 @@ from typing import Self
 PATIENCE = 60.0
 """Seconds after which a test gives up; nothing takes that long."""
 
+ENDLESS = '@wait {"timeout": 600}'
+"""A prompt to the offline provider that opens a turn which a test need not hurry to interrupt."""
+
 COMMAND = [sys.executable, "-W", "error", "-m", "ikigai_actors"]
 
 # The terminal becomes the one that Ctrl-C of the new session goes through; then the program takes this one's place.

@@ -13,7 +13,7 @@ import pytest
 from ikigai_actors.store import open_store
 from ikigai_actors.store.migrations import ensure_schema
 from tests.fullscreen import DOWN, RIGHT, UP, FullScreen
-from tests.program import COMMAND, PATIENCE, environment
+from tests.program import COMMAND, ENDLESS, PATIENCE, environment
 
 
 def arguments(directory: Path, model: str = "offline") -> tuple[str, ...]:
@@ -40,19 +40,24 @@ def test_type_fork_navigate_resize_interrupt_kill_and_start_again(tmp_path: Path
         program.expect(r"─ ↑.*\[buyer\].{50,}idle")
         program.resize(80, 24)
         program.expect(r"─ ↑.*\[buyer\].{30,50}idle")
-        program.say("Speak slowly about many things.")
-        program.expect("› Speak slowly")
-        program.expect("You said “Speak")
+        program.say(f"/send buyer {'a ' * 100}")
+        program.expect("mail 1 to buyer")
+        program.say("@read_mail")
+        program.expect("read_mail gave")  # and then, for seconds, a word at a time
         program.type("\x1b")
         program.expect(r"\[interrupted\]")
-        program.say("And once more, please.")
-        program.expect("You said “And once")
+        program.say(ENDLESS)
+        program.expect("runs wait")
         program.kill()
-    with FullScreen(*arguments(tmp_path)) as program:
+    with FullScreen(*arguments(tmp_path), size=(80, 40)) as program:
         program.expect(r"─ ↑.*\[buyer\].*interrupted")
         program.expect("The last turn was interrupted")
         program.say("/resume")
-        program.expect("You said “And once more, please.”. I remember 4")
+        program.expect("runs wait")
+        program.say("/send buyer enough")
+        program.expect("wait gave")
+        program.say("And once more, please.")
+        program.expect("You said “And once more, please.”. I remember 5")
         program.type(UP + DOWN)
         program.expect(r"\[seller\]")
         program.type("\x04")
@@ -121,9 +126,9 @@ def test_a_window_that_is_closed_ends_it(tmp_path: Path, controlling: bool) -> N
 
 
 def test_ctrl_c_twice_leaves_and_tells_of_the_turn_in_progress(tmp_path: Path) -> None:
-    with FullScreen(*arguments(tmp_path, "offline:slow")) as program:
+    with FullScreen(*arguments(tmp_path)) as program:
         program.expect(r"\[\w[\w-]+\].*idle")
-        program.say('/fork "Speak slowly about many things, please." --no-follow')
+        program.say(f"/fork '{ENDLESS}' --no-follow")
         program.expect("↓1")
         program.type("\x03\x03")
         assert program.ends() == 130

@@ -19,14 +19,10 @@ from tests.conftest import NewDatabase
 from tests.databases import eventually
 from tests.echo import echo
 from tests.gate import DEADLINE, Gate
-from tests.program import Program, run
+from tests.program import ENDLESS, Program, run
 
 EVIL = "\x1b[2J\x9b31m6XHtt7> \u202e/kill"
 """Text that would clear the screen, paint it red, fake a prompt, and turn the writing."""
-
-
-LONG = "Speak slowly about many things. " * 40
-"""A prompt whose answer takes its time."""
 
 
 @pytest.fixture
@@ -219,10 +215,10 @@ def test_a_prompt_to_a_stopped_agent_says_so_and_is_waited_for_across_hosts(dura
 
 def test_a_turn_whose_host_is_killed_is_waited_for_no_more(tmp_path: Path) -> None:
     database = ("--database", str(tmp_path / "tea.db"))
-    with Program.by_pipe(*database, "--model", "offline:slow") as shell:
+    with Program.by_pipe(*database, "--model", "offline") as shell:
         shell.say("/fork --name kid")
         shell.expect("inherits")
-        with Program.by_pipe(*database, "prompt", "kid", LONG, "--wait", notices=True) as program:
+        with Program.by_pipe(*database, "prompt", "kid", ENDLESS, "--wait", notices=True) as program:
             eventually(lambda: " in a turn " in call(database[1], "agents")[0], "the turn")
             shell.kill()
             assert program.ends() == 1
