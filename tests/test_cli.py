@@ -255,8 +255,7 @@ def test_a_reader_that_goes_away_ends_the_session_quietly(tmp_path: Path) -> Non
         shell.say("tea")
         shell.expect("You said")
         shell.close_output()
-        shell.say("coffee")
-        shell.say("milk")
+        shell.say("coffee\nmilk")  # at once: nobody may be left to take a second line
         assert shell.process.wait(PATIENCE) == 1
     assert run("--database", str(tmp_path / "new.db"), "agents").returncode == 0
 
