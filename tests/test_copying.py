@@ -239,6 +239,8 @@ def test_the_command_copies_beside_a_running_shell_and_says_so(durable: str, emp
     with Program.by_pipe("--database", durable) as shell:
         shell.say("tea")
         shell.expect("You said “tea”")
+        shell.say("/agents")
+        shell.expect(r"idle +0 inherited \+ 2 own")  # the answer is committed, which may come after it is shown
         done = run("copy", durable, empty)
     assert (done.returncode, done.stderr) == (0, "")
     copied, used, checked = done.stdout.splitlines()
