@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from mcp.types import ListToolsResult, PaginatedRequestParams
 from mcp.types import Tool as Listed
 
 from ikigai_actors import BadInput, McpServer
-from ikigai_actors.mcp_run import list_tools
+from ikigai_actors.mcp_run import McpTool, list_tools
 from ikigai_actors.mcp_server import PAUSES, WINDOW
 from ikigai_actors.tools import LIMIT, Result
 from tests.gate import DEADLINE
@@ -111,10 +112,13 @@ def test_a_server_gets_no_secret_of_ours_but_what_it_is_given(
 
 
 def test_a_call_that_takes_too_long_is_an_error_and_the_server_goes_on(bench: Bench, meeting: Meeting) -> None:
-    bench.start(timeout=0.5)
+    bench.start(timeout=2)
+    add = bench.tools["t__add"]
+    assert isinstance(add, McpTool)
+    bench.tools["t__add"] = replace(add, timeout=DEADLINE)
     late, _ = bench.begin("meet", path=meeting.path)
     visit = meeting.visit()
-    assert "did not finish within 0.5 s" in late.result(DEADLINE).content
+    assert "did not finish within 2 s" in late.result(DEADLINE).content
     visit.wait_until_it_leaves()
     assert bench.call("add", a=1, b=1) == Result("2")
 
@@ -241,8 +245,9 @@ def test_what_is_no_server_is_bad_input_and_names_the_command(
 
 
 def test_a_program_that_is_no_server_is_ended_with_what_it_started(bench: Bench, meeting: Meeting) -> None:
-    with pytest.raises(BadInput, match="did not answer"):
-        bench.open(McpServer([sys.executable, "-c", CHILD, meeting.path], start_timeout=2))
+    repeats = CHILD.replace("test.recv", "for line in sys.stdin: print(line, end='', flush=True)\ntest.recv")
+    with pytest.raises(BadInput, match="it answers"):
+        bench.open(McpServer([sys.executable, "-c", repeats, meeting.path], start_timeout=DEADLINE))
     meeting.visit().wait_until_it_leaves()
 
 
