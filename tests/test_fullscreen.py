@@ -49,7 +49,7 @@ def test_type_fork_navigate_resize_interrupt_kill_and_start_again(tmp_path: Path
         program.say(ENDLESS)
         program.expect("runs wait")
         program.kill()
-    with FullScreen(*arguments(tmp_path), size=(80, 40)) as program:
+    with FullScreen(*arguments(tmp_path)) as program:
         program.expect(r"─ ↑.*\[buyer\].*interrupted")
         program.expect("The last turn was interrupted")
         program.say("/resume")
