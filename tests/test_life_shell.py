@@ -120,7 +120,7 @@ def test_a_second_process_kills_and_signals_beside_a_running_shell(durable: str,
         done = run("--database", durable, "kill", "victim", "--reason", "from outside")
         assert (done.returncode, done.stdout.strip()) == (0, "victim is dead")
         program.say("/agents --all")
-        program.expect("dead")
+        program.expect(r"1 running, 1 dead\n")
         done = run("--database", durable, "kill", "victim")
         assert done.returncode == 1
         assert "victim" in done.stderr
@@ -141,6 +141,6 @@ def test_the_host_stops_the_actor_that_another_process_killed(durable: str) -> N
         assert run("--database", durable, "signal", "INT", "other").returncode == 0
         eventually(lambda: turn.done, "the end of the turn")
         assert other.record.status == "running"
-        assert system.store.read(lambda tx: tx.run("new_signals")) == []
+        eventually(lambda: not system.store.read(lambda tx: tx.run("new_signals")), "the note that all is carried out")
         gate.open()
         assert other.prompt("again").get(timeout=DEADLINE).text == "done"
