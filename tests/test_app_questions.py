@@ -4,6 +4,7 @@ import pytest
 
 from ikigai_actors import Reply, ScriptedProvider, ToolCall, tool
 from ikigai_actors.shell.app.question_bar import QuestionBar
+from tests.gate import DEADLINE
 from tests.stage import Stage, on_stage, open_memory
 
 
@@ -63,6 +64,7 @@ def test_a_key_answers_a_question_of_another_agent_once_and_says_so() -> None:
         kid = system.root.fork("erase it", name="kid")
         system.touch(system.root)
         on_stage(system, play)
+        assert kid.reply(timeout=DEADLINE).text == "well"
         assert "a.txt is gone" in [message.content for message in kid.history()]
 
 
