@@ -17,6 +17,9 @@ from tests.program import Program, run
 
 SLOW = ("--model", "offline:slow")
 
+LONG = "a b c d e f g h i j k l m n o p q r s t"
+"""A prompt whose slow answer goes on for more than a second behind its first words: until a busy machine has killed."""
+
 PROMPT = r"\n[\w-]{6}> $"
 """What agent 0's prompt looks like: nobody has named it."""
 
@@ -66,11 +69,11 @@ def test_at_a_terminal_agents_fork_diverge_and_survive_a_hard_kill(database: str
         shell.expect(PROMPT)
         shell.say("/fork --name seller")
         shell.expect("seller> $")
-        shell.say("shops")
-        shell.expect("You said “shops”\\. I remember")  # the first words of a streamed answer
+        shell.say(LONG)
+        shell.expect("You said “a b")  # the first words of a streamed answer
         shell.kill()
 
-    with Program.at_terminal("--database", database, *SLOW) as shell:
+    with Program.at_terminal("--database", database) as shell:
         shell.expect(r"seller: its last turn was interrupted; /resume sends the prompt again\nseller> $")
         shell.say("/agents")
         tree = shell.expect(r"(?s)/agents\n(.*)3 running, 0 dead\nseller> $")[1]
@@ -86,31 +89,31 @@ def test_at_a_terminal_agents_fork_diverge_and_survive_a_hard_kill(database: str
         shell.say("/switch seller")
         shell.expect("its last turn was interrupted")
         shell.say("/resume")
-        shell.expect(r"You said “shops”\. I remember 2 prompts; before it came “tea”\.\nseller> $")
+        shell.expect(rf"You said “{LONG}”\. I remember 2 prompts; before it came “tea”\.\nseller> $")
         shell.send("\x04")
         assert shell.ends() == 0
 
     assert histories(database) == {
         "root": answers("tea"),
         "buyer": answers("tea", "farms"),
-        "seller": answers("tea", "shops"),
+        "seller": answers("tea", LONG),
     }
 
 
 def test_by_a_pipe_agents_fork_diverge_and_survive_a_hard_kill(database: str) -> None:
     with Program.by_pipe("--database", database, *SLOW) as shell:
-        shell.say('tea\n/fork "farms" --name buyer\n/parent\n/fork --name seller\nshops')
-        shell.expect("You said “shops”\\. I remember")
+        shell.say(f'tea\n/fork "farms" --name buyer\n/parent\n/fork --name seller\n{LONG}')
+        shell.expect("You said “a b")
         shell.kill()
     listed = run("--database", database, "agents").stdout
     assert agents_in(listed)[1:] == [("", "buyer", "idle", 3), ("", "seller", "interrupted", 2)]
 
-    done = run("--database", database, *SLOW, lines="/agents\n/resume\n/switch buyer\nfields\n")
+    done = run("--database", database, lines="/agents\n/resume\n/switch buyer\nfields\n")
     printed = done.stdout.splitlines()
     assert printed[2].startswith("* └─ ")
     assert printed[3:] == [
         "3 running, 0 dead",
-        "You said “shops”. I remember 2 prompts; before it came “tea”.",
+        f"You said “{LONG}”. I remember 2 prompts; before it came “tea”.",
         printed[5],
         "You said “fields”. I remember 3 prompts; before it came “tea”, “farms”.",
     ]
@@ -118,32 +121,32 @@ def test_by_a_pipe_agents_fork_diverge_and_survive_a_hard_kill(database: str) ->
     assert histories(database) == {
         "root": answers("tea"),
         "buyer": answers("tea", "farms", "fields"),
-        "seller": answers("tea", "shops"),
+        "seller": answers("tea", LONG),
     }
 
 
 def test_a_prompt_instead_of_a_resume_closes_the_turn_that_was_cut_off(database: str) -> None:
     with Program.by_pipe("--database", database, *SLOW) as shell:
-        shell.say("tea")
+        shell.say(LONG)
         shell.expect("You said")
         shell.kill()
     done = run("--database", database, lines="coffee\n")
-    assert done.stdout == "You said “coffee”. I remember 2 prompts; before it came “tea”.\n"
-    assert histories(database)["root"][:2] == ["user: tea", "interrupted: "]
+    assert done.stdout == f"You said “coffee”. I remember 2 prompts; before it came “{LONG}”.\n"
+    assert histories(database)["root"][:2] == [f"user: {LONG}", "interrupted: "]
 
 
 def test_ctrl_c_interrupts_the_answer_and_twice_leaves(database: str) -> None:
     with Program.at_terminal("--database", database, *SLOW) as shell:
         shell.expect(PROMPT)
-        shell.say("tea")
-        shell.expect("You said “tea”\\.")
+        shell.say(LONG)
+        shell.expect("You said “a b")
         shell.interrupt(r"\n\[interrupted\]" + PROMPT)
         shell.say("coffee")
         shell.expect("You said “coffee”")
         assert shell.interrupt_until_it_ends() == 130
     kept = histories(database)["root"]
-    assert kept[0] == "user: tea"
-    assert re.fullmatch("assistant: You said “tea”.*", kept[1])
+    assert kept[0] == f"user: {LONG}"
+    assert re.fullmatch("assistant: You said “a b.*", kept[1])
     assert not kept[1].endswith("talk to a model.")
 
 
@@ -160,19 +163,19 @@ def test_ctrl_c_at_a_prompt_drops_the_line_then_asks_and_then_leaves(database: s
 def test_ctrl_d_leaves_also_during_an_answer_which_can_be_resumed(database: str) -> None:
     with Program.at_terminal("--database", database, *SLOW) as shell:
         shell.expect(PROMPT)
-        shell.say("tea")
+        shell.say(LONG)
         shell.expect("You said")
         shell.send("\x04")
         shell.expect("Leaving a turn that is in progress")
         assert shell.ends() == 0
     assert run("--database", database, lines="/resume\n").stdout.endswith("to talk to a model.\n")
-    assert histories(database) == {"root": answers("tea")}
+    assert histories(database) == {"root": answers(LONG)}
 
 
 def test_enter_leaves_an_answer_in_the_background_and_nothing_blocks(database: str) -> None:
     with Program.at_terminal("--database", database, *SLOW) as shell:
         shell.expect(PROMPT)
-        shell.say("tea")
+        shell.say(LONG)
         shell.expect("You said")
         shell.say("/fork --name late")
         shell.expect(r"goes on in the background; Enter shows the rest\]\n[\w-]{6}> /fork --name late\n")
@@ -233,8 +236,8 @@ def test_the_tab_key_completes_commands_and_names(database: str) -> None:
 def test_on_postgresql_a_killed_program_owns_the_database_until_its_lease_ends(new_postgres: NewDatabase) -> None:
     database = new_postgres()
     with Program.by_pipe("--database", database, *SLOW) as shell:
-        shell.say("tea\n/fork --name dba\ncoffee")
-        shell.expect("You said “coffee”\\. I remember")
+        shell.say(f"tea\n/fork --name dba\n{LONG}")
+        shell.expect("You said “a b")
         shell.kill()
         with psycopg.connect(database, autocommit=True) as connection:  # however long the rest takes
             connection.execute("UPDATE hosts SET lease_until = lease_until + 3600000")
