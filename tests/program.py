@@ -148,11 +148,12 @@ class Program:
     def interrupt(self, pattern: str) -> None:
         """Press Ctrl-C until the pattern comes.
 
-        More than once, since readline misses a signal that comes between its prompt and its waiting.
+        More than once, since readline misses a signal that comes between its prompt and its waiting; but not while a
+        busy machine may still be at it, for the next one asks whether to leave.
         """
         while True:
             self.send("\x03")
-            deadline = time.monotonic() + 1.0
+            deadline = time.monotonic() + 3.0
             while re.search(pattern, self._text) is None and self._ready(deadline):
                 assert self._read(deadline), f"The program ended without {pattern!r}:\n{self.said}"
             if re.search(pattern, self._text) is not None:
