@@ -299,10 +299,12 @@ class AgentActor(Performer):
         if isinstance(error, HistoryError):
             self.runtime.bury(self.state.uuid, str(error))
 
+    def on_crash(self, reason: BaseException) -> None:
+        """An agent that crashed is the business of its supervisor; its next actor takes what comes from here on."""
+        self._leave_remains(reason)
+
     def on_death(self, reason: BaseException | None) -> None:
-        """Nobody is left waiting for an agent that acts no more; one that crashed is the business of its supervisor."""
-        if reason is not None:
-            self._leave_remains(reason)
+        """Nobody is left waiting for an agent that acts no more."""
         self._end(self._gone())
 
     def _gone(self) -> ActorGone:

@@ -70,6 +70,14 @@ class PooledActor(pykka.Actor):
         actor._start_actor_loop()
         return actor.actor_ref
 
+    def on_crash(self, reason: BaseException) -> None:
+        """Run code when a handler has failed, once, while the actor still takes messages: whoever is to take its place
+        is there before anybody finds it dead.
+
+        Args:
+            reason: what the handler or ``on_start`` raised.
+        """
+
     def on_death(self, reason: BaseException | None) -> None:
         """Run code when the actor has died, once, after ``on_stop`` or ``on_failure`` and before anybody is told.
 
@@ -141,11 +149,13 @@ class PooledActor(pykka.Actor):
         self._die(None)
 
     def _die(self, reason: BaseException | None) -> None:
-        """Close the inbox, run the hooks, answer what is left; does nothing but log when the actor is dead already."""
+        """Run the hooks, close the inbox, answer what is left; does nothing but log when the actor is dead already."""
         if reason is not None:
             logger.error("Unhandled exception in %s", self, exc_info=reason)
         if self.actor_inbox.closed:
             return
+        if reason is not None:
+            self._run_hook(self.on_crash, reason)
         self.actor_inbox.closed = True
         try:
             if reason is None:

@@ -13,8 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pykka
-
 from ikigai_actors import events as on
 from ikigai_actors import registry
 from ikigai_actors.agentlife import AgentLife, AgentLifeCommands
@@ -129,11 +127,12 @@ class AgentCommands(AgentMailCommands, AgentLifeCommands):
         uuid = self._ref.uuid
         if self._waits:
             future.check_wait()
-        try:
-            self._ref.system.actor(uuid).actor_ref.tell(command(future))
-        except pykka.ActorDeadError as error:
-            raise AgentDead(f"Agent {uuid} is dead or acts no more on this host.", uuid) from error
-        return future
+        told, actor = command(future), None
+        while (latest := self._ref.system.actor(uuid)) is not actor:  # it crashed just now: there is a new one
+            if latest.told(told):
+                return future
+            actor = latest
+        raise AgentDead(f"Agent {uuid} is dead or acts no more on this host.", uuid)
 
 
 class AgentRef(AgentMail, AgentLife):

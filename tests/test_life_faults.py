@@ -2,13 +2,32 @@
 
 import threading
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
-from ikigai_actors import ActorSystem, AgentDead, Request, ScriptedProvider, Signal, StoreInUse, fsck
+from ikigai_actors import (
+    ActorSystem,
+    AgentDead,
+    AgentRef,
+    FunctionProvider,
+    Reply,
+    Request,
+    ScriptedProvider,
+    Signal,
+    StoreInUse,
+    fsck,
+)
+from ikigai_actors.agent import AgentActor
+from ikigai_actors.clock import SystemClock
 from ikigai_actors.deaths import Bury
 from ikigai_actors.errors import StoreUnavailable
+from ikigai_actors.futures import Future
+from ikigai_actors.interface import System
 from ikigai_actors.mailbox import latest
+from ikigai_actors.parts import MACHINE
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.units import write_alone
 from tests.databases import eventually, python
@@ -182,3 +201,74 @@ def test_a_deadline_further_away_than_any_clock_can_tell_keeps_nobody_from_being
     with worker.open(durable) as system:
         assert system.handle(busy.uuid).state == "terminating"
         assert system.handle(child.uuid).prompt("go").get(timeout=DEADLINE).text == "child is done"
+
+
+class Looked(SystemClock):
+    """A clock at which somebody looks: then something happens first, once."""
+
+    def __init__(self) -> None:
+        self.meanwhile: Callable[[], object] | None = None
+
+    def now_ms(self) -> int:
+        """See `Clock.now_ms`."""
+        if threading.current_thread().name.startswith("ikigai-worker"):
+            meanwhile, self.meanwhile = self.meanwhile, None
+            if meanwhile is not None:
+                meanwhile()
+        return super().now_ms()
+
+
+def test_who_is_prompted_just_as_it_crashes_answers_when_it_is_back(database: str) -> None:
+    """Its next actor looks at the clock when it is made: it has not taken the place of the one that crashed yet."""
+    clock, later = Looked(), list[Future[Reply]]()
+
+    def work(request: Request) -> str:
+        if not later:
+            clock.meanwhile = lambda: later.append(child.prompt("two"))
+            raise LookupError("once")
+        return "done"
+
+    parts = replace(MACHINE, clock=clock)
+    with ActorSystem.open(database, provider=FunctionProvider(work, "code"), parts=parts) as system:
+        child = system.root.fork()
+        assert child.prompt("one").get(timeout=DEADLINE).text == "done"
+        assert [prompt.get(timeout=DEADLINE).text for prompt in later] == ["done"]
+
+
+class Slow:
+    """A system to one that finds an actor, and is so slow that something happens before it is told, once."""
+
+    def __init__(self, system: ActorSystem, meanwhile: Callable[[AgentActor], object]) -> None:
+        self._system, self._meanwhile = system, [meanwhile]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._system, name)
+
+    def actor(self, uuid: str) -> AgentActor:
+        """See `ActorSystem.actor`."""
+        actor = self._system.actor(uuid)
+        while self._meanwhile:
+            self._meanwhile.pop()(actor)
+        return actor
+
+
+def test_a_prompt_that_comes_too_late_for_an_actor_that_has_crashed_goes_to_the_next_one(database: str) -> None:
+    begun, leave = threading.Event(), threading.Event()
+
+    def work(request: Request) -> str:
+        if not begun.is_set():
+            begun.set()
+            assert leave.wait(DEADLINE)
+            raise LookupError("once")
+        return "done"
+
+    def crash(actor: AgentActor) -> None:
+        leave.set()
+        eventually(lambda: actor.actor_inbox.closed, "the crash")
+
+    with ActorSystem.open(database, provider=FunctionProvider(work, "code")) as system:
+        child = system.root.fork()
+        first = child.prompt("one")
+        assert begun.wait(DEADLINE)
+        second = AgentRef(cast("System", Slow(system, crash)), child.uuid).prompt("two")
+        assert [future.get(timeout=DEADLINE).text for future in (first, second)] == ["done", "done"]
