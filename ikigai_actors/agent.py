@@ -342,7 +342,7 @@ class AgentActor(Performer):
         if isinstance(message, Cut):
             message.done.settle(None)
         elif isinstance(caller, Future) and self._heir is not None:
-            self._heir.actor_ref.tell(message)
+            self._heir.actor_inbox.put_urgent(message)  # before what is told to the heir; or to its own heir
         elif isinstance(caller, Future):
             caller.settle(self._gone())
         super().refuse(envelope)

@@ -20,6 +20,7 @@ from ikigai_actors import (
     StoreInUse,
     fsck,
 )
+from ikigai_actors import events as on
 from ikigai_actors.agent import AgentActor
 from ikigai_actors.clock import SystemClock
 from ikigai_actors.deaths import Bury
@@ -272,3 +273,16 @@ def test_a_prompt_that_comes_too_late_for_an_actor_that_has_crashed_goes_to_the_
         assert begun.wait(DEADLINE)
         second = AgentRef(cast("System", Slow(system, crash)), child.uuid).prompt("two")
         assert [future.get(timeout=DEADLINE).text for future in (first, second)] == ["done", "done"]
+
+
+def test_what_comes_too_late_for_an_actor_whose_agent_has_died_since_is_answered_so(database: str) -> None:
+    worker = Worker(child=1)
+    with worker.open(database) as system:
+        child = system.root.fork(name="child")
+        crashed, answer = system.actor(child.uuid), Future[bool]()
+        assert child.prompt("go").get(timeout=DEADLINE).text == "child is done"
+        child.kill()
+        eventually(lambda: crashed.actor_inbox.closed, "the crash")
+        crashed.actor_inbox.put_urgent(on.Interrupt(answer))
+        with pytest.raises(AgentDead):
+            answer.get(timeout=DEADLINE)
