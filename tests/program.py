@@ -22,6 +22,9 @@ PATIENCE = 60.0
 ENDLESS = '@wait {"timeout": 600}'
 """A prompt to the offline provider that opens a turn which a test need not hurry to interrupt."""
 
+AGAIN = 3.0
+"""Seconds after which a key that was not heeded is pressed again: a busy machine needs some for what it does heed."""
+
 COMMAND = [sys.executable, "-W", "error", "-m", "ikigai_actors"]
 
 # The terminal becomes the one that Ctrl-C of the new session goes through; then the program takes this one's place.
@@ -153,7 +156,7 @@ class Program:
         """
         while True:
             self.send("\x03")
-            deadline = time.monotonic() + 3.0
+            deadline = time.monotonic() + AGAIN
             while re.search(pattern, self._text) is None and self._ready(deadline):
                 assert self._read(deadline), f"The program ended without {pattern!r}:\n{self.said}"
             if re.search(pattern, self._text) is not None:
@@ -161,13 +164,18 @@ class Program:
                 return
 
     def interrupt_until_it_ends(self) -> int:
-        """Press Ctrl-C, and again after a while, until it ends; return the exit status."""
+        """Press Ctrl-C, and again when that is answered, or after a while (see `interrupt`), until it ends; return the
+        exit status.
+        """
         running = True
         while running:
+            self._text = ""
             with contextlib.suppress(OSError):  # nobody is there any more
                 self.send("\x03")
-            deadline = time.monotonic() + 0.7
-            while running and self._ready(deadline):
+            deadline = time.monotonic() + AGAIN
+            while running and re.search(r"(?s)(\[interrupted\]|again leaves).*> $", self._text) is None:
+                if not self._ready(deadline):
+                    break
                 running = self._read(deadline)
         return self.process.wait(PATIENCE)
 
