@@ -251,7 +251,8 @@ def test_callers_that_wait_for_room_hear_that_the_journal_gave_up(world: World) 
 def test_closing_while_the_store_is_down_tries_once_more_and_then_fails(world: World) -> None:
     world.store.fails(*[DOWN] * 1000)
     world.submit("one", "a", 1)
-    closing, tries = threading.Event(), list[bool]()
+    closing = threading.Event()
+    tries: list[bool] = []
     world.store.before = lambda: tries.append(closing.is_set())
     world.journal.start()
     eventually(lambda: world.journal.statistics().retries, "the first failure")

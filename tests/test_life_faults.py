@@ -221,7 +221,8 @@ class Looked(SystemClock):
 
 def test_who_is_prompted_just_as_it_crashes_answers_when_it_is_back(database: str) -> None:
     """Its next actor looks at the clock when it is made: it has not taken the place of the one that crashed yet."""
-    clock, later = Looked(), list[Future[Reply]]()
+    clock = Looked()
+    later: list[Future[Reply]] = []
 
     def work(request: Request) -> str:
         if not later:
