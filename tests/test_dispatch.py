@@ -89,16 +89,19 @@ def test_a_handler_that_fails_under_tell_ends_the_actor_and_reports_it_once(
 
 
 def test_a_failing_on_start_ends_the_actor_and_reports_it_once(ground: Ground) -> None:
-    planted = ValueError("planted")
+    planted, asked = ValueError("planted"), threading.Event()
 
     class Stillborn(Recorder):
         def on_start(self) -> None:
+            assert asked.wait(DEADLINE)
             raise planted
 
     actor = Stillborn(ground.dispatcher)
     actor._start_actor_loop()
+    pending = actor.actor_ref.ask("never", block=False)
+    asked.set()
     with pytest.raises(ActorGone):
-        ask(ground, actor.actor_ref, "never")
+        ground.get(pending)
     assert actor.hooks == [("failure", planted), ("death", planted)]
 
 
@@ -271,10 +274,13 @@ def test_a_base_exception_ends_its_actor_and_not_the_workers(
     workers: Workers, caplog: pytest.LogCaptureFixture
 ) -> None:
     told, asked, other = Recorder(workers), Recorder(workers), Recorder.start(workers)
-    planted = SystemExit(3)
+    planted, pause = SystemExit(3), Pause()
+    told.actor_ref.tell(pause)
     told.actor_ref.tell(planted)
-    with pytest.raises(pykka.ActorDeadError):
-        told.actor_ref.ask("never", timeout=DEADLINE)
+    pending = told.actor_ref.ask("never", block=False)
+    pause.end()
+    with pytest.raises(ActorGone):
+        pending.get(timeout=DEADLINE)
     with pytest.raises(ActorGone):
         asked.actor_ref.ask(planted, timeout=DEADLINE)
     for doomed in (told, asked):
