@@ -10,6 +10,7 @@ import pykka
 
 from ikigai_actors.dispatch import Workers
 from ikigai_actors.futures import Future
+from ikigai_actors.inbox import Inbox
 from ikigai_actors.pooled import Dispatcher, PooledActor
 from ikigai_actors.seeded import Chance, SeededDispatcher
 from tests.gate import DEADLINE
@@ -100,6 +101,18 @@ class Pause:
 
     def end(self) -> None:
         self._over.set()
+
+
+class Hold(Pause):
+    """Holds the inbox of its actor, and then keeps it busy until the test lets it go on."""
+
+    def __init__(self, inbox: Inbox) -> None:
+        super().__init__()
+        self._inbox = inbox
+
+    def take(self) -> None:
+        self._inbox.held = True
+        super().take()
 
 
 class Recorder(PooledActor):

@@ -15,7 +15,7 @@ from ikigai_actors.errors import AgentDead, WouldDeadlock
 from ikigai_actors.futures import Future
 from ikigai_actors.inbox import CAPACITY, Envelope, InboxFull
 from ikigai_actors.pooled import ActorGone, PooledActor
-from tests.dispatchers import GROUNDS, Ground, Pause, Recorder
+from tests.dispatchers import GROUNDS, Ground, Hold, Pause, Recorder
 from tests.gate import DEADLINE
 
 
@@ -294,13 +294,12 @@ def test_a_release_that_races_the_end_of_the_slice_is_never_lost(workers: Worker
     actor = Recorder(workers)
     ref = actor.actor_ref
     for number in range(1_000):
-        held = Pause()
-        held.end()
-        ref.tell("hold")
-        actor.actor_inbox.release(held)
-        ref.tell(number)
-        held.wait_until_taken()
+        hold = Hold(actor.actor_inbox)
+        ref.tell(hold)
+        hold.wait_until_taken()
+        hold.end()
         actor.actor_inbox.release("released")
+        ref.tell(number)
     got = ref.ask("list", block=True, timeout=DEADLINE)
     assert [message for message in got if isinstance(message, int)] == list(range(1_000))
 
