@@ -19,6 +19,7 @@ from ikigai_actors.shell.app.rows import Rows
 from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
 from ikigai_actors.shell.prices import Prices
 from ikigai_actors.shell.questions import Questions
+from ikigai_actors.statistics import AgentStatistics
 from ikigai_actors.store import open_store
 from tests.databases import eventually
 from tests.faults import FaultyStore
@@ -151,19 +152,20 @@ def test_the_processes_show_for_how_long_each_has_done_what_it_does(milliseconds
         def on_mount(self) -> None:
             self.push_screen(ProcessScreen())
 
-    async def run(snapshot: Snapshot) -> None:
+    async def run(moment: Snapshot, own: AgentStatistics) -> None:
         app = Processes()
         async with app.run_test(size=(90, 10)) as pilot:
             await pilot.pause()
             screen = app.screen
             assert isinstance(screen, ProcessScreen)
-            screen.update_from(snapshot)
+            since = int(time() * 1_000) - milliseconds  # here: an application may take a second to begin
+            statistics = {moment.current.uuid: replace(own, since=since)}
+            screen.update_from(replace(moment, statistics=statistics))
             assert screen.query_one(Rows).render_line(0).text.strip().endswith(f" {told}")
 
     with open_memory() as system:
         moment = watching(system)._take(system.root.uuid, everybody=True)
-        own = replace(moment.statistics[system.root.uuid], since=int(time() * 1_000) - milliseconds)
-        asyncio.run(run(replace(moment, statistics={system.root.uuid: own})))
+        asyncio.run(run(moment, moment.statistics[system.root.uuid]))
 
 
 def test_snapshots_go_on_when_the_store_is_back() -> None:
