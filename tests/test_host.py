@@ -35,6 +35,10 @@ OWN = """
 """
 
 
+LONG = 600.0
+"""Seconds of a lease that nobody renews, and that does not run out before another process has begun."""
+
+
 @pytest.fixture
 def take() -> Iterator[Hosts]:
     """Takes databases for the test, and gives them back in the end."""
@@ -67,7 +71,7 @@ def test_a_second_host_is_refused_and_told_who_the_first_is(durable: str, take: 
 
 
 def test_a_second_host_in_another_process_is_refused(durable: str, take: Hosts) -> None:
-    take(durable)
+    take(durable, lease=LONG)
     second = python(
         f"""{OWN}
     try:
@@ -180,7 +184,7 @@ def test_a_host_without_a_lease_may_always_act(new_sqlite: NewDatabase, take: Ho
 @pytest.mark.parametrize(
     ("taking", "said"),
     [
-        ("host = take_database(store, name, SystemClock())", ["in use", "mine"]),
+        (f"host = take_database(store, name, SystemClock(), {LONG})", ["in use", "mine"]),
         ("store.write(lambda tx: (tx.run('tree_change'), tx.run('register_host', **row)))", ["mine", "mine"]),
     ],
     ids=["as hosts", "without a lease or lock"],
