@@ -148,7 +148,7 @@ def test_lines_that_were_laid_out_for_another_width_are_not_taken() -> None:
         transcript = app.transcript
         transcript.add(heavy(1))
         await pilot.resize_terminal(40, 20)
-        await pilot.pause()
+        await until(lambda: len(app.threads.work) == 2)  # once for each width
         await app.lay_out()
         assert "**bold**" in transcript.text
         await app.lay_out()

@@ -76,12 +76,18 @@ def panel(body: Mapping[str, Any]) -> Says:
     return Says.text("Sent.")
 
 
+def has_sent(body: Mapping[str, Any]) -> bool:
+    """Whether an agent asks with the result of its ``send``."""
+    return any(block.get("name") == "send" for message in body["messages"][-2:-1] for block in message["content"])
+
+
 def test_with_a_key_a_model_does_it_over_the_api(new_sqlite: Callable[[], str]) -> None:
     database = new_sqlite()
     with MessagesServer() as server:
         server.model = panel
         printed = fan_out(database, ANTHROPIC_API_KEY="key", ANTHROPIC_BASE_URL=server.url)
-        assert len(server.requests) == 4 + 3 * 2
+        # What a child asks when it has sent its mail may come too late: the program ends with the answer of the chair.
+        assert sum(not has_sent(body) for body in server.requests) == 4 + 3
     assert printed.startswith("They wrote: mail 1 of ")
     assert printed.count("I say yes.") == 3
     assert all_was_read(database)
