@@ -1,0 +1,119 @@
+"""The inbox of an actor: whatever another thread does between two of its lines, no message is forgotten."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import count
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from ikigai_actors.inbox import Envelope, Inbox
+
+LOCKED = {Inbox._schedule.__code__, Inbox._add_urgent.__code__}
+"""What may hold the lock: another thread would wait there."""
+
+
+class Letter:
+    """An envelope, as Pykka makes them."""
+
+    message, reply_to = "letter", None
+
+
+class Owner:
+    """Counts how often a worker is to run it, and keeps what it is to refuse."""
+
+    def __init__(self) -> None:
+        self.inbox = Inbox(self)
+        self.runs = 0
+        self.refused: list[object] = []
+
+    def wake(self) -> None:
+        self.runs += 1
+
+    def leave(self) -> None:
+        """The worker has done its share."""
+        again = self.inbox.rest()
+        self.runs += again
+
+    def refuse(self, envelope: Envelope) -> None:
+        self.refused.append(envelope.message)
+
+
+Arrive = Callable[[Inbox], None]
+
+ARRIVALS: dict[str, Arrive] = {
+    "a message": lambda inbox: inbox.put(Letter()),
+    "an urgent message": lambda inbox: inbox.put_urgent("letter"),
+    "a release": lambda inbox: inbox.release("letter"),
+}
+
+each_arrival = pytest.mark.parametrize("how", ARRIVALS)
+
+
+@contextmanager
+def before_line(number: int, meanwhile: Callable[[], object]) -> Iterator[list[int]]:
+    """In the block, do this before the line of the inbox that runs as that one; gives how many lines were too few."""
+    left, before = [number], sys.gettrace()
+
+    def trace(frame: FrameType, event: str, _: object) -> "Callable[..., Any] | None":
+        if frame.f_code.co_filename != Inbox.put.__code__.co_filename or frame.f_code in LOCKED:
+            return None
+        left[0] -= event == "line"
+        if event == "line" and left[0] == 0:
+            meanwhile()
+        return trace
+
+    sys.settrace(trace)
+    try:
+        yield left
+    finally:
+        sys.settrace(before)
+
+
+def at_work(how: str) -> Owner:
+    """An actor that a worker runs, with nothing left to do, or held."""
+    owner = Owner()
+    owner.inbox.put(Letter())
+    assert owner.inbox.get().message == "letter"
+    owner.inbox.held = how == "a release"
+    assert owner.runs == 1
+    return owner
+
+
+@each_arrival
+def test_what_comes_while_a_worker_leaves_is_handled_by_it_or_wakes_the_actor(how: str) -> None:
+    for line in count(1):
+        owner = at_work(how)
+        with before_line(line, partial(ARRIVALS[how], owner.inbox)) as left:
+            owner.leave()
+        if left[0] > 0:
+            break
+        assert owner.runs == 2, f"line {line}"
+    assert line > 4
+
+
+@each_arrival
+def test_what_comes_is_handled_whenever_the_worker_leaves_meanwhile(how: str) -> None:
+    for line in count(1):
+        owner = at_work(how)
+        with before_line(line, owner.leave) as left:
+            ARRIVALS[how](owner.inbox)
+        if left[0] > 0:
+            break
+        assert owner.runs == 2, f"line {line}"
+    assert line > 3
+
+
+@each_arrival
+def test_what_comes_as_the_actor_dies_is_refused_once(how: str) -> None:
+    for line in count(1):
+        owner = at_work(how)
+        with before_line(line, owner.inbox.set) as left:
+            ARRIVALS[how](owner.inbox)
+        if left[0] > 0:
+            break
+        assert owner.refused == ["letter"], f"line {line}"
+    assert line > 3
