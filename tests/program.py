@@ -102,7 +102,7 @@ class Program:
     ) -> None:
         try:
             if kind is None:
-                self._end()
+                self.end()
         finally:
             self.process.kill()
             self.process.wait(PATIENCE)
@@ -179,22 +179,23 @@ class Program:
                 running = self._read(deadline)
         return self.process.wait(PATIENCE)
 
-    def kill(self) -> None:
-        """``kill -9``."""
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait(PATIENCE)
-
-    def _end(self) -> None:
-        """Ask it to end, and again after a while: readline misses a signal, as `interrupt` tells."""
+    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Ask it to end by a signal, and again after a while (see `interrupt`); return the exit status."""
         deadline = time.monotonic() + PATIENCE
         while self.process.poll() is None:
             assert time.monotonic() < deadline, f"It does not end:\n{self.said}"
-            self.process.terminate()
-            again = time.monotonic() + 1.0
+            self.process.send_signal(number)
+            again = time.monotonic() + AGAIN
             while self._ready(again) and self._read(again):
                 pass
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(max(0.0, again - time.monotonic()))
+        return self.process.returncode
+
+    def kill(self) -> None:
+        """``kill -9``."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(PATIENCE)
 
     def _ready(self, deadline: float) -> bool:
         """Wait until there is something to read; False when there is not in time."""

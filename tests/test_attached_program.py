@@ -1,6 +1,5 @@
 """The real program attached to another one: on a whole screen, in lines, and when the other one goes away."""
 
-import signal
 from pathlib import Path
 
 from ikigai_actors.shell import reader
@@ -41,6 +40,15 @@ def test_a_whole_screen_shows_the_agents_of_another_shell_which_is_killed_and_ta
     assert "Attached" not in done.stderr
 
 
+GONE = "The process that ran these agents is gone"
+
+
+def waited(attached: Program) -> str:
+    """What a shell tells when it has waited for a second."""
+    attached.say("/wait 1")
+    return attached.expect(r"(?s)^.*kid> $")[0]
+
+
 def test_lines_at_a_terminal_see_interrupt_and_leave_the_turn_of_another_shell(new_postgres: NewDatabase) -> None:
     url = new_postgres()
     database = ("--database", url, "--model", "offline:slow")
@@ -58,9 +66,7 @@ def test_lines_at_a_terminal_see_interrupt_and_leave_the_turn_of_another_shell(n
             attached.expect("STOP sent to kid .*: stopped")
             shell.say("/agents")
             shell.expect("kid +stopped")
-            shell.process.send_signal(signal.SIGTERM)
-            shell.ends()
-            attached.say("/wait 4")
-            attached.expect("The process that ran these agents is gone")
+            shell.end()
+            eventually(lambda: GONE in waited(attached), "the news")
             attached.say("/exit")
             assert attached.ends() == 0

@@ -281,8 +281,7 @@ def test_a_request_to_end_closes_the_database(file: Path, number: signal.Signals
     with Program.by_pipe("--database", str(file)) as shell:
         shell.say("/agents")
         shell.expect("running")
-        shell.process.send_signal(number)
-        assert shell.ends() == 128 + number
+        assert shell.end(number) == 128 + number
     connection = sqlite3.connect(file)
     assert connection.execute("SELECT COUNT(*) FROM hosts WHERE ended_at IS NULL").fetchone() == (0,)
     connection.close()
