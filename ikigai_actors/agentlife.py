@@ -15,7 +15,7 @@ from ikigai_actors import events as on
 from ikigai_actors.deaths import Aftermath
 from ikigai_actors.errors import BadInput
 from ikigai_actors.futures import Future, refuse_to_block
-from ikigai_actors.lives import GRACE, had_effect, supervision
+from ikigai_actors.lives import GRACE, had_effect, supervision, tell
 from ikigai_actors.messages import check_text
 from ikigai_actors.registry import Handle, uuid_of
 from ikigai_actors.restarts import AdoptChild
@@ -55,7 +55,7 @@ class AgentLifeCommands:
         """See `AgentLife.exit`."""
         told: Future[None] = Future(self._ref.uuid)
         command = on.ExitNow(check_text(result, "result"), told)
-        self._ref.system.actor(self._ref.uuid).actor_ref.tell(command)
+        tell(self._ref.system.actor, self._ref.uuid, command)
         return told
 
 

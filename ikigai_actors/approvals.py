@@ -19,6 +19,7 @@ from ikigai_actors import events as on
 from ikigai_actors.agent import AgentActor
 from ikigai_actors.calls import PendingCall, asking, pending, recover
 from ikigai_actors.futures import Future
+from ikigai_actors.lives import tell
 from ikigai_actors.log import Archive
 from ikigai_actors.messages import check_text
 from ikigai_actors.state import Phase
@@ -61,11 +62,11 @@ class Approvals:
         return [pending(uuid, call) for call in asking(calls)]
 
     def _decide(self, call: PendingCall, command: Callable[[Future[bool]], on.Decide], timeout: float | None) -> bool:
-        actor, decided = self._actor(call.agent), Future[bool](call.agent)
+        decided = Future[bool](call.agent)
         decided.check_wait()
-        actor.actor_ref.tell(command(decided))
+        actor = tell(self._actor, call.agent, command(decided))
         if not decided.get(timeout=timeout):
             return False
         if actor.state.phase is Phase.INTERRUPTED:
-            actor.actor_ref.tell(on.Resume(Future()))
+            actor.told(on.Resume(Future()))
         return True

@@ -115,3 +115,23 @@ def check_policy(on_orphan: str | None) -> str | None:
 def had_effect(aftermath: Aftermath) -> bool:
     """Whether a signal did something."""
     return not aftermath.ignored
+
+
+def tell(find: Callable[[str], AgentActor], uuid: str, message: object) -> AgentActor:
+    """Tell the actor that runs an agent something; return it. One that crashed just now is no longer the one: look
+    again.
+
+    Args:
+        find: gives the actor that runs an agent now.
+        uuid: the agent.
+        message: what it is told.
+
+    Raises:
+        AgentDead: there is none that hears it; beside that, what ``find`` raises.
+    """
+    actor = None
+    while (latest := find(uuid)) is not actor:
+        if latest.told(message):
+            return latest
+        actor = latest
+    raise AgentDead(f"Agent {uuid} is dead or acts no more on this host.", uuid)

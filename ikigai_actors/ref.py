@@ -17,11 +17,11 @@ from ikigai_actors import events as on
 from ikigai_actors import registry
 from ikigai_actors.agentlife import AgentLife, AgentLifeCommands
 from ikigai_actors.agentmail import AgentMail, AgentMailCommands
-from ikigai_actors.errors import AgentDead, BadInput, NoCurrentAgent
+from ikigai_actors.errors import BadInput, NoCurrentAgent
 from ikigai_actors.futures import Future, acting_agent
 from ikigai_actors.history import ReplayRange
 from ikigai_actors.identity import check_name, new_agent_uuid
-from ikigai_actors.lives import check_policy
+from ikigai_actors.lives import check_policy, tell
 from ikigai_actors.log import read_ranges
 from ikigai_actors.messages import Message, check_text
 from ikigai_actors.providers.base import Reply
@@ -127,12 +127,8 @@ class AgentCommands(AgentMailCommands, AgentLifeCommands):
         uuid = self._ref.uuid
         if self._waits:
             future.check_wait()
-        told, actor = command(future), None
-        while (latest := self._ref.system.actor(uuid)) is not actor:  # it crashed just now: there is a new one
-            if latest.told(told):
-                return future
-            actor = latest
-        raise AgentDead(f"Agent {uuid} is dead or acts no more on this host.", uuid)
+        tell(self._ref.system.actor, uuid, command(future))
+        return future
 
 
 class AgentRef(AgentMail, AgentLife):

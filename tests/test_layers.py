@@ -65,7 +65,7 @@ LIBRARIES = {
     "mcp": {"mcp_run"},
     "anyio": {"mcp_run"},
     "httpx2": {"providers"},
-    "pykka": {"inbox", "pooled", "futures", "ref"},
+    "pykka": {"inbox", "pooled", "futures"},
     "click": {"shell"},
     "hypothesis": {"testing"},
     "pytest": {"testing"},

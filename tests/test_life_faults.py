@@ -254,7 +254,8 @@ class Slow:
         return actor
 
 
-def test_a_prompt_that_comes_too_late_for_an_actor_that_has_crashed_goes_to_the_next_one(database: str) -> None:
+@pytest.mark.parametrize("told_to", ["answer", "exit"])
+def test_what_comes_too_late_for_an_actor_that_has_crashed_goes_to_the_next_one(database: str, told_to: str) -> None:
     begun, leave = threading.Event(), threading.Event()
 
     def work(request: Request) -> str:
@@ -272,8 +273,13 @@ def test_a_prompt_that_comes_too_late_for_an_actor_that_has_crashed_goes_to_the_
         child = system.root.fork()
         first = child.prompt("one")
         assert begun.wait(DEADLINE)
-        second = AgentRef(cast("System", Slow(system, crash)), child.uuid).prompt("two")
-        assert [future.get(timeout=DEADLINE).text for future in (first, second)] == ["done", "done"]
+        late = AgentRef(cast("System", Slow(system, crash)), child.uuid).ask
+        if told_to == "answer":
+            assert late.prompt("two").get(timeout=DEADLINE).text == "done"
+        else:
+            late.exit("enough").get(timeout=DEADLINE)
+            assert child.record.exit_reason == "enough"
+        assert first.get(timeout=DEADLINE).text == "done"
 
 
 def test_what_comes_too_late_for_an_actor_whose_agent_has_died_since_is_answered_so(database: str) -> None:
