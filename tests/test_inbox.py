@@ -42,12 +42,12 @@ class Owner:
         self.refused.append(envelope.message)
 
 
-Arrive = Callable[[Inbox], None]
+Act = Callable[[Owner], None]
 
-ARRIVALS: dict[str, Arrive] = {
-    "a message": lambda inbox: inbox.put(Letter()),
-    "an urgent message": lambda inbox: inbox.put_urgent("letter"),
-    "a release": lambda inbox: inbox.release("letter"),
+ARRIVALS: dict[str, Act] = {
+    "a message": lambda owner: owner.inbox.put(Letter()),
+    "an urgent message": lambda owner: owner.inbox.put_urgent("letter"),
+    "a release": lambda owner: owner.inbox.release("letter"),
 }
 
 each_arrival = pytest.mark.parametrize("how", ARRIVALS)
@@ -83,37 +83,31 @@ def at_work(how: str) -> Owner:
     return owner
 
 
-@each_arrival
-def test_what_comes_while_a_worker_leaves_is_handled_by_it_or_wakes_the_actor(how: str) -> None:
+def at_each_line(how: str, work: Act, meanwhile: Act) -> Iterator[Owner]:
+    """An actor that a worker runs, when something was done with it, and something else before a line of that."""
     for line in count(1):
         owner = at_work(how)
-        with before_line(line, partial(ARRIVALS[how], owner.inbox)) as left:
-            owner.leave()
+        with before_line(line, partial(meanwhile, owner)) as left:
+            work(owner)
         if left[0] > 0:
-            break
-        assert owner.runs == 2, f"line {line}"
-    assert line > 4
+            assert line > 3
+            return
+        yield owner
+
+
+@each_arrival
+def test_what_comes_while_a_worker_leaves_is_handled_by_it_or_wakes_the_actor(how: str) -> None:
+    for owner in at_each_line(how, work=Owner.leave, meanwhile=ARRIVALS[how]):
+        assert owner.runs == 2
 
 
 @each_arrival
 def test_what_comes_is_handled_whenever_the_worker_leaves_meanwhile(how: str) -> None:
-    for line in count(1):
-        owner = at_work(how)
-        with before_line(line, owner.leave) as left:
-            ARRIVALS[how](owner.inbox)
-        if left[0] > 0:
-            break
-        assert owner.runs == 2, f"line {line}"
-    assert line > 3
+    for owner in at_each_line(how, work=ARRIVALS[how], meanwhile=Owner.leave):
+        assert owner.runs == 2
 
 
 @each_arrival
 def test_what_comes_as_the_actor_dies_is_refused_once(how: str) -> None:
-    for line in count(1):
-        owner = at_work(how)
-        with before_line(line, owner.inbox.set) as left:
-            ARRIVALS[how](owner.inbox)
-        if left[0] > 0:
-            break
-        assert owner.refused == ["letter"], f"line {line}"
-    assert line > 3
+    for owner in at_each_line(how, work=ARRIVALS[how], meanwhile=lambda owner: owner.inbox.set()):
+        assert owner.refused == ["letter"]
