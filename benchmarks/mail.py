@@ -8,6 +8,7 @@ one call, all that is unread, marked in the same durable commit. One send: see `
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from statistics import median
 
 from benchmarks import sends
@@ -20,7 +21,7 @@ from ikigai_actors.clock import SystemClock
 from ikigai_actors.journal import Journal
 from ikigai_actors.mailbox import MAIL, Mail, Read, Send
 from ikigai_actors.store.base import Row as Values
-from ikigai_actors.store.base import Store
+from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.units import write_alone
 
 SENDERS = 1_000
@@ -146,6 +147,10 @@ def _filter(place: Place, count: int) -> tuple[int, float, float]:
         return found, every, some
 
 
+def _append(tx: Transaction, mails: list[Mail]) -> None:
+    tx.append(mails, "mail")
+
+
 def _fill(store: Store, uuids: list[str], read: int, unread: int) -> None:
     """Put mails of all senders in turn into the first one's mailbox, those that were read first."""
     to = uuids[0]
@@ -155,5 +160,5 @@ def _fill(store: Store, uuids: list[str], read: int, unread: int) -> None:
             Mail(to, place + 1, uuids[place % SENDERS], MAIL, BODY.format(place), NOW, NOW if place < read else None)
             for place in chunk
         ]
-        store.write(lambda tx, mails=mails: tx.append(mails, "mail"))  # type: ignore[misc]  # binds the loop's value
+        store.write(partial(_append, mails=mails))
     store.write(lambda tx: tx.run("count_mail", uuids=[to], mailed=read + unread, unread=unread))

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 
 from benchmarks.places import Database, prepared
@@ -100,8 +101,11 @@ def _root(database: Database) -> str:
 
 
 def _append(store: Store, rows: Iterator[Row]) -> None:
+    def append(tx: Transaction, chunk: list[Row]) -> None:
+        tx.append(chunk)
+
     while chunk := list(islice(rows, CHUNK)):
-        store.write(lambda tx, chunk=chunk: tx.append(chunk))  # type: ignore[misc]  # the default binds the loop's value
+        store.write(partial(append, chunk=chunk))
 
 
 def _register(store: Store, agents: Iterator[tuple[str, str, int, str | None]]) -> None:
