@@ -15,7 +15,7 @@ from ikigai_actors.messages import Message
 from ikigai_actors.shell.app.block import Block
 from ikigai_actors.shell.app.layout import HEAVY, Frame
 from ikigai_actors.shell.app.pieces import Look, Piece
-from ikigai_actors.shell.app.transcript import BUDGET, Transcript
+from ikigai_actors.shell.app.transcript import Transcript
 from tests.stage import DEADLINE
 from tests.trees import says
 
@@ -42,10 +42,10 @@ class Held(Executor):
 class Shown(App[None]):
     """A transcript and nothing else."""
 
-    def __init__(self, budget: float) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.threads = Held()
-        self.transcript = Transcript(self.threads, budget)
+        self.transcript = Transcript(self.threads)
         self.wanted: list[int] = []
 
     def compose(self) -> ComposeResult:
@@ -73,13 +73,11 @@ class Shown(App[None]):
         self.wanted.append(event.position)
 
 
-def shown(
-    play: Callable[[Shown, "Pilot[None]"], Awaitable[None]], size: tuple[int, int] = (60, 20), budget: float = BUDGET
-) -> Shown:
+def shown(play: Callable[[Shown, "Pilot[None]"], Awaitable[None]], size: tuple[int, int] = (60, 20)) -> Shown:
     """Run a transcript for the length of a play; returns it, ended."""
 
     async def run() -> Shown:
-        app = Shown(budget)
+        app = Shown()
         async with app.run_test(size=size) as pilot:
             await play(app, pilot)
         return app
@@ -93,10 +91,6 @@ def log(*ids: int, content: str = "hello", kind: str = "user", **data: Any) -> l
 
 def heavy(position: int) -> list[Message]:
     return log(position, content=HEAVY_TEXT, kind="assistant", stop_reason="end_turn")
-
-
-SLOW = pytest.mark.parametrize("budget", [BUDGET, 0.0], ids=["in time", "one block a tick"])
-"""On a machine that is busy too."""
 
 
 def top(transcript: Transcript) -> str:
@@ -125,8 +119,7 @@ def test_what_is_heavy_is_plain_until_another_thread_has_laid_it_out_and_then_st
     shown(play)
 
 
-@SLOW
-def test_what_is_laid_out_above_moves_nothing_that_is_in_sight(budget: float) -> None:
+def test_what_is_laid_out_above_moves_nothing_that_is_in_sight() -> None:
     async def play(app: Shown, pilot: "Pilot[None]") -> None:
         transcript = app.transcript
         transcript.add(heavy(1))
@@ -140,7 +133,7 @@ def test_what_is_laid_out_above_moves_nothing_that_is_in_sight(budget: float) ->
         assert (top(transcript), transcript.max_scroll_y - transcript.scroll_y) == (before, below)
         assert not transcript.following
 
-    shown(play, budget=budget)
+    shown(play)
 
 
 def test_lines_that_were_laid_out_for_another_width_are_not_taken() -> None:
@@ -257,8 +250,7 @@ def test_a_result_whose_call_is_not_shown_stands_alone() -> None:
     shown(play)
 
 
-@SLOW
-def test_folding_keeps_what_is_in_sight_there_and_reads_what_is_above_again(budget: float) -> None:
+def test_folding_keeps_what_is_in_sight_there_and_reads_what_is_above_again() -> None:
     def thought(at: int) -> list[Message]:
         blocks = [{"type": "thinking", "thinking": "hm\nwell"}]
         return log(at, content=f"answer {at}", kind="assistant", stop_reason="end_turn", blocks=blocks)
@@ -276,23 +268,4 @@ def test_folding_keeps_what_is_in_sight_there_and_reads_what_is_above_again(budg
         assert app.wanted == [11]
         assert transcript.text.endswith("answer 30")
 
-    shown(play, budget=budget)
-
-
-@SLOW
-def test_a_result_above_moves_nobody_to_the_end(budget: float) -> None:
-    async def play(app: Shown, pilot: "Pilot[None]") -> None:
-        transcript = app.transcript
-        uses = [{"type": "tool_use", "id": "x", "name": "erase", "input": {}}]
-        transcript.add(log(1, kind="assistant", stop_reason="tool_use", blocks=uses))
-        for at in range(2, 32):
-            transcript.add(log(at, content=f"prompt {at}"))
-        await until(lambda: app.arranged)
-        transcript.scroll_relative(y=-10, animate=False, immediate=True)
-        before = transcript.scroll_y
-        transcript.add(log(32, content="done", kind="tool_result", tool_use_id="x", name="erase"))
-        await until(lambda: app.arranged)
-        assert "└ done" in transcript.text
-        assert (transcript.scroll_y, transcript.following) == (before, False)
-
-    shown(play, budget=budget)
+    shown(play)

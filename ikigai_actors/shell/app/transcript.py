@@ -32,7 +32,7 @@ from ikigai_actors.shell.app.layout import Frame, foldable, lay_out
 from ikigai_actors.shell.app.pieces import Look, Piece, add_result, pieces_of, tidy
 
 BUDGET = 0.008
-"""Seconds of one tick that laying out may take; a block is laid out in any case."""
+"""Seconds of one tick that laying out may take."""
 
 MARGIN = 20
 """Lines above the window from which on earlier messages are asked for."""
@@ -58,9 +58,9 @@ class Transcript(ScrollView, can_focus=True):
         transcript: "Transcript"
         position: int
 
-    def __init__(self, workers: Executor, budget: float = BUDGET) -> None:
+    def __init__(self, workers: Executor) -> None:
         super().__init__()
-        self._threads, self._budget = workers, budget
+        self._threads = workers
         self._blocks: list[Block] = []
         self._starts = [0]  # of each laid out block its first line, and at the end how many lines there are
         self._drawn: list[Strip] = []  # the lines that are in sight, or will be when Textual comes to it
@@ -91,7 +91,8 @@ class Transcript(ScrollView, can_focus=True):
     def add(self, messages: Sequence[Message]) -> None:
         """Messages were committed that follow the head."""
         for message in messages:
-            self._first, self.head = self._first or message.id, message.id
+            self._first = self._first or message.id
+            self.head = message.id
             if message.kind in ENDS:
                 self._end_answer(message)
             elif message.kind == Kind.TOOL_RESULT:
@@ -207,9 +208,9 @@ class Transcript(ScrollView, can_focus=True):
         self._cut(min(at, self._body))
         self._lay_out_from(0)
         self._arrange()
+        self.following = following
         if not following:
             self.scroll_to(y=0, animate=False, immediate=True)
-        self.following = following
 
     def _cut(self, at: int) -> None:
         """Drop the blocks before a place, and the rest of a message that is cut in two."""
@@ -281,13 +282,12 @@ class Transcript(ScrollView, can_focus=True):
             self._cut(self._at_the_end() if not self._opened else self._body - TRIMMED)
             self._lay_out_from(0)
         self._opened = self._opened or bool(self._body)
-        until, late = perf_counter() + self._budget, False
-        while len(self._starts) <= len(self._blocks) and not late:
+        until = perf_counter() + BUDGET
+        while len(self._starts) <= len(self._blocks) and perf_counter() < until:
             block = self._blocks[len(self._starts) - 1]
             self._starts.append(self._starts[-1] + len(block.lines(self._frame)))
             if block.plain:
                 self._lay_out_elsewhere(block)
-            late = perf_counter() >= until
         self._resize_contents()
 
     def _at_the_end(self) -> int:
@@ -303,7 +303,7 @@ class Transcript(ScrollView, can_focus=True):
         # Not by setting it, since then all of the screen would be arranged anew.
         self.set_reactive(Transcript.virtual_size, Size(self._frame.width, height))
         self.vertical_scrollbar.window_virtual_size = height
-        if following or (self.scroll_y > self.max_scroll_y and len(self._starts) > len(self._blocks)):
+        if following or self.scroll_y > self.max_scroll_y:
             self.scroll_to(y=self.max_scroll_y, animate=False, immediate=True)
             self.following = True
         self._draw()
@@ -340,11 +340,11 @@ class Transcript(ScrollView, can_focus=True):
         """Take lines that another thread has laid out; what is in sight stays in sight."""
         if not self.is_attached or block not in self._blocks:
             return
-        index, more = self._blocks.index(block), len(lines) - len(block.lines(self._frame))
+        index, before = self._blocks.index(block), len(block.lines(self._frame))
         if not block.settle(lines, frame) or index >= len(self._starts) - 1:
             return
         above, place = self._starts[index] < self.scroll_offset.y and not self.following, self.scroll_y
-        self._starts[index + 1 :] = [start + more for start in self._starts[index + 1 :]]
-        self._resize_contents()
+        self._lay_out_from(index)
+        self._arrange()
         if above:
-            self.scroll_to(y=place + more, animate=False, immediate=True)
+            self.scroll_to(y=place + len(lines) - before, animate=False, immediate=True)
