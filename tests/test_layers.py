@@ -140,11 +140,6 @@ def test_supervisors_know_nothing_of_models_databases_or_threads(path: Path) -> 
         assert module.split(".")[0] in {"collections", "dataclasses", "enum", "supervisors", "typing"}
 
 
-@pytest.mark.parametrize("path", sources("ikigai_actors") + sources("supervisors"), ids=module_of)
-def test_a_file_is_one_noun_of_350_lines_at_most(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 350
-
-
 @pytest.mark.parametrize("path", sources("ikigai_actors"), ids=module_of)
 def test_only_the_application_and_who_waits_draw_on_a_screen(path: Path) -> None:
     drawing = {module.split(".")[0] for module in imports(path)} & {"textual", "rich"}
