@@ -40,12 +40,16 @@ from ikigai_actors.log import Log
 from ikigai_actors.messages import Message
 from ikigai_actors.performer import Performer
 from ikigai_actors.pooled import ActorGone
+from ikigai_actors.providers.base import Reply, Spent, Usage
 from ikigai_actors.runtime import Runtime
 from ikigai_actors.state import Departure, Phase, State, Step
 from ikigai_actors.units import Append, Fence, LogUnit, Perform, Performance, Performed, Unit
 from ikigai_actors.verdicts import Committed, Failed, Refused, Verdict
 from supervisors.children import Exit
 from supervisors.signals import Status
+
+AT_ANY_TIME = (on.AskOutcome, on.Decide, on.Interrupt)
+"""The commands that wait for no turn to end."""
 
 
 class AgentActor(Performer):
@@ -106,7 +110,7 @@ class AgentActor(Performer):
                 self._go_on_after(message)
             case on.StatusChanged():
                 self._decide(message)
-            case on.AskOutcome() | on.Resume() | on.Decide() | on.Interrupt():
+            case on.Resume() | on.AskOutcome() | on.Decide() | on.Interrupt():
                 self._now_or_later(message)
             case on.ReplyReceived() | on.ReplyFailed() | on.Exited():
                 self._answered(message)
@@ -145,18 +149,31 @@ class AgentActor(Performer):
     def _answered(self, completion: on.ReplyReceived | on.ReplyFailed | on.Exited) -> None:
         if completion.request == self.state.request and self._errands.asking:
             self._errands.answered()
-            self.tally.answered(completion.reply if isinstance(completion, on.ReplyReceived) else None)
+            self.tally.answered(_spent_on(completion))
         self._decide(completion)
 
     def _decide(self, event: on.Event) -> bool:
         """Ask the machine; returns whether it had something to do."""
-        if isinstance(event, on.Interrupt) and event.turn in (0, self.state.turn):  # perhaps one that has waited
-            event = replace(event, partial=self._cancel())
+        event = self._informed(event)
         book = self.runtime.toolbox.book(self.state.view.settings)
         step = machine.step(self.state, event, self.runtime.clock.now_ms(), book)
         something = step.unit is not None or step.state is not self.state or bool(step.effects)
         self._take(step)
         return something
+
+    def _informed(self, event: on.Event) -> on.Event:
+        """The event, with what only the log and what is outside know of it."""
+        match event:
+            case on.Interrupt() if event.turn in (0, self.state.turn):
+                partial, spent = self._cancel()
+                return replace(event, partial=partial, spent=spent)
+            case on.Undo() if self._log is not None:
+                latest = self._log.latest_prompt()
+                return replace(event, prompt=latest.id if latest is not None else 0)
+            case on.Prompt() if self._log is not None and self.state.failed:
+                since = list(self._log.between(self.state.failed - 1, self.state.head))
+                return replace(event, repeats=self.state.failed if machine.repeats(event.text, since) else 0)
+        return event
 
     def exit(self) -> None:
         """See `Performer.exit`."""
@@ -169,8 +186,10 @@ class AgentActor(Performer):
         while not inbox.held and not inbox.closed and not inbox.urgent:
             if self._effects:
                 self._perform_or_postpone(self._effects.pop(0))
-            elif (command := self._next_command()) is None or not self._decide(command):
+            elif (command := self._next_command()) is None:
                 return
+            elif not self._decide(command) and isinstance(command, on.GoOn):
+                return  # its calls wait for what is outside; any other command is done with
 
     def _next_command(self) -> on.Event | None:
         """What can be decided now: a fork first, since it waits for less; then the calls of the last reply."""
@@ -184,11 +203,18 @@ class AgentActor(Performer):
             return own
         if self._forks and machine.accepts(self.state, self._forks[0]):
             return self._forks.pop(0)
+        if (waiting := self._next_of_those_that_wait()) is not None:
+            return waiting
         if self.state.phase is Phase.RUNNING_TOOLS:
             return on.GoOn(new_agent_uuid(self.runtime.random_bytes))
-        if self._later and machine.accepts(self.state, self._later[0]):
-            command: on.Command = self._later.pop(0)
-            return command
+        return None
+
+    def _next_of_those_that_wait(self) -> on.Event | None:
+        """What has waited for the log: the commands of turns keep their order; what waits for no turn passes them."""
+        for place, command in enumerate(self._later):
+            if (place == 0 or isinstance(command, AT_ANY_TIME)) and machine.accepts(self.state, command):
+                taken: on.Event = self._later.pop(place)
+                return taken
         return None
 
     def _take(self, step: Step) -> None:
@@ -280,7 +306,7 @@ class AgentActor(Performer):
         calls = recover(own[self.state.turn - log.base - 1 :]) if self.state.turn else ()
         view = log.view(log.head)
         notice = machine.notice_of(own) if view.settings.get("notify") else 0
-        self._decide(on.Loaded(log.head, view, calls, outcome_of(own), notice))
+        self._decide(on.Loaded(log.head, view, calls, outcome_of(own), notice, machine.failed_turn(own)))
 
     def _lost(self, error: IkigaiError) -> None:
         """Without a log nothing can be done: who waits hears why, and an agent whose rows are wrong is buried.
@@ -346,3 +372,12 @@ class AgentActor(Performer):
         elif isinstance(caller, Future):
             caller.settle(self._gone())
         super().refuse(envelope)
+
+
+def _spent_on(completion: on.ReplyReceived | on.ReplyFailed | on.Exited) -> Spent | None:
+    match completion:
+        case on.ReplyReceived(reply=Reply(usage=Usage() as usage, model=model)):
+            return Spent(usage, model)
+        case on.ReplyFailed():
+            return completion.spent
+    return None

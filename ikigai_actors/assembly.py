@@ -25,7 +25,7 @@ from typing import Any
 
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.messages import Kind, Message
-from ikigai_actors.providers.base import Reply, Request, ToolCall, Usage
+from ikigai_actors.providers.base import Reply, Request, Spent, ToolCall, Usage
 
 Block = Mapping[str, Any]
 """A content block of the Messages API."""
@@ -41,7 +41,7 @@ GO_ON = "Go on."
 INTERRUPTED = "interrupted"
 """The stop reason of a reply that was cut off: only its text is kept."""
 
-_NOT_SETTINGS = frozenset({"system", "model", "tools", "policies", "notify"})
+_NOT_SETTINGS = frozenset({"system", "model", "tools", "policies", "notify", "stream_retries"})
 _THINKING = frozenset({"thinking", "redacted_thinking"})
 _CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
@@ -63,8 +63,8 @@ def assemble(
 
     Args:
         conversation: The folded history, oldest first; what is not conversation in it is ignored.
-        settings: The settings in force. ``system`` is the system prompt; ``model``, ``tools``,
-            ``policies`` and ``notify`` are not passed on.
+        settings: The settings in force. ``system`` is the system prompt; ``model``, ``tools``, ``policies``,
+            ``notify`` and ``stream_retries`` are not passed on.
         agent: The agent's uuid, for the provider.
         name: The agent's name, if it has one, likewise.
         model: The model that will answer, ``provider:model`` or ``provider``; it gets its own thinking back only.
@@ -112,10 +112,24 @@ def reply_message_data(reply: Reply, model: str) -> dict[str, Any]:
             _sendable({"id": call.id, "name": call.name, "input": dict(call.input)}) for call in reply.tool_calls
         ]
     if reply.usage is not None:
-        data["usage"] = asdict(reply.usage)
-    if reply.model:
+        data |= spent_data(Spent(reply.usage, reply.model))
+    elif reply.model:
         data["made_by"] = reply.model
     return data
+
+
+def spent_data(spent: Spent | None) -> dict[str, Any]:
+    """What a message stores of what a service has counted, of a whole reply or of one that never came."""
+    if spent is None:
+        return {}
+    usage = {"usage": asdict(spent.usage)}
+    return {**usage, "made_by": spent.model} if spent.model else usage
+
+
+def spent_of(message: Message) -> Spent | None:
+    """What a service has counted for a message: the inverse of `spent_data`. None when it was told nothing."""
+    usage = _usage(message.data.get("usage"))
+    return None if usage is None else Spent(usage, message.data.get("made_by", ""))
 
 
 def _sendable(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from ikigai_actors.errors import TurnInterrupted
+from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.events import Caller
 from ikigai_actors.history import play_all
 from ikigai_actors.messages import NO_DATA, Kind, Message
@@ -57,6 +57,8 @@ def told_cut_off(state: State) -> tuple[Answer, ...]:
 def end_turn(state: State, now: int, outcome: Outcome, *drafts: Draft) -> Step:
     """Close the turn with these messages, and tell everybody who waits how it ended."""
     messages = messages_of(state.uuid, state.head, now, drafts)
-    after = advance(state, messages, turn=0, phase=Phase.IDLE, steps=0, calls=(), callers=(), last=outcome)
+    failed = state.turn if isinstance(outcome, ProviderError) else 0
+    ended = {"turn": 0, "phase": Phase.IDLE, "steps": 0, "calls": (), "callers": (), "last": outcome, "failed": failed}
+    after = advance(state, messages, **ended)
     answers = tuple(Answer(caller, outcome) for caller in state.callers)
     return Step(after, LogUnit(state.uuid, messages, turn=0), answers)

@@ -15,7 +15,7 @@ from ikigai_actors.log import Log
 from ikigai_actors.messages import Kind, storable
 from ikigai_actors.outside import Call, Crash, ToolRun
 from ikigai_actors.performances import told_waited
-from ikigai_actors.providers.base import Delta, Exit, Reply
+from ikigai_actors.providers.base import Delta, Exit, Reply, Spent
 from ikigai_actors.publisher import Streamed
 from ikigai_actors.runtime import Runtime
 from ikigai_actors.state import State
@@ -26,12 +26,13 @@ from ikigai_actors.waits import Answers, Found, Ticket, Wait
 class Errands:
     """The errands of one agent."""
 
-    __slots__ = ("_call", "_crash", "_inbox", "_name", "_runs", "_runtime", "_uuid")
+    __slots__ = ("_call", "_crash", "_inbox", "_name", "_runs", "_runtime", "_spent", "_uuid")
 
     def __init__(self, runtime: Runtime, inbox: Inbox, uuid: str, name: str | None) -> None:
         self._runtime, self._inbox, self._uuid, self._name = runtime, inbox, uuid, name
         self._call: Call | None = None
         self._crash: Crashed | None = None
+        self._spent: Spent | None = None
         self._runs: dict[str, ToolRun | Ticket] | None = None
 
     @property
@@ -60,8 +61,13 @@ class Errands:
         )
         inbox, publisher, uuid = self._inbox, self._runtime.publisher, self._uuid
 
+        self._spent = None
+
         def on_delta(delta: Delta) -> None:
-            publisher.publish(Streamed(uuid, delta.text, delta.kind))
+            if delta.spent is not None:
+                self._spent = delta.spent
+            else:
+                publisher.publish(Streamed(uuid, delta.text, delta.kind))
 
         def on_reply(answer: Reply | ProviderError | Exit | Crash) -> None:
             match answer:
@@ -69,7 +75,7 @@ class Errands:
                     received = replace(answer, text=storable(answer.text))
                     inbox.put_urgent(on.ReplyReceived(request, received, full_model))
                 case ProviderError():
-                    inbox.put_urgent(on.ReplyFailed(request, answer))
+                    inbox.put_urgent(on.ReplyFailed(request, answer, self._spent))
                 case Exit():
                     inbox.put_urgent(on.Exited(request, storable(answer.result)))
                 case Crash():
@@ -144,13 +150,13 @@ class Errands:
         if self._runs is not None:
             self._runs.pop(call, None)
 
-    def cancel(self) -> str:
-        """End everything that is outside; return what was received of the model's reply."""
+    def cancel(self) -> tuple[str, Spent | None]:
+        """End everything that is outside; return what was received of the model's reply, and what it has cost."""
         call, self._call = self._call, None
         runs, self._runs = self._runs, None
         for run in (runs or {}).values():
             run.cancel()
         if call is None:
-            return ""
+            return "", None
         call.cancel()
-        return call.text
+        return call.text, self._spent

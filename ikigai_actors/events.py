@@ -11,7 +11,7 @@ from typing import Any
 from ikigai_actors.calls import Calls
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.history import View
-from ikigai_actors.providers.base import Reply
+from ikigai_actors.providers.base import Reply, Spent
 from supervisors.signals import Status
 
 Caller = Any
@@ -26,6 +26,10 @@ class Prompt:
     caller: Caller
     mail: int = 0
     """The mail that it came with, from another process; 0 for none."""
+    repeats: int = 0
+    """Position of the same prompt, when it was the latest and its turn failed without a reply; it is taken back. 0 for
+    none. The actor looks it up in the log as it decides.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,15 @@ class Rewind:
 
 
 @dataclass(frozen=True, slots=True)
+class Undo:
+    """Go back to before the latest prompt; answered with the position of the rewind."""
+
+    caller: Caller
+    prompt: int = 0
+    """Position of that prompt; 0 when there is none. The actor looks it up in the log as it decides."""
+
+
+@dataclass(frozen=True, slots=True)
 class Configure:
     """Change settings; None removes one. Answered with the position of the change."""
 
@@ -75,7 +88,7 @@ class Configure:
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Go on with a turn that was cut off; answered with whether there was one."""
+    """Go on with a turn that was cut off, or that ended with an error; answered with whether there was one."""
 
     caller: Caller
 
@@ -112,6 +125,8 @@ class Interrupt:
     """What the model had said so far; the actor looks it up as it takes the signal."""
     turn: int = 0
     """The turn that is meant, a later one is left alone; 0 means whichever is in progress."""
+    spent: Spent | None = None
+    """What the model's service has counted so far; likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +169,8 @@ class Loaded:
     """The outcome of the latest turn that was closed, or None."""
     notice: int = 0
     """See `State.notice`."""
+    failed: int = 0
+    """See `State.failed`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +189,8 @@ class ReplyFailed:
 
     request: int
     error: ProviderError
+    spent: Spent | None = None
+    """What the model's service has counted of the reply that did not come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +239,6 @@ class GoOn:
     """A uuid that nobody has, for a child."""
 
 
-Command = Prompt | Fork | Clear | SetMark | Rewind | Configure | Resume | AskOutcome | Decide | ExitNow
+Command = Prompt | Fork | Clear | SetMark | Rewind | Undo | Configure | Resume | AskOutcome | Decide | ExitNow
 Completion = Loaded | ReplyReceived | ReplyFailed | Exited | ToolFinished | CallRefused
 Event = Command | Completion | Interrupt | GoOn | NoteMail | StatusChanged | Leave | Poisoned

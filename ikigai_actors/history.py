@@ -12,6 +12,9 @@ and a view can be kept for ever: that is how siblings share the history before t
 
 Two departures from the seed of this algorithm: a bounded range that is empty is left out, since its end would read as
 "no limit" when it is 0; and marks and rewinds are applied wherever in the lineage they stand.
+
+A rewind may name a prompt in place of a mark: each prompt is a place to come back to. It costs as many steps as earlier
+rewinds are undone by it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -159,12 +162,35 @@ def _rewind(view: View, message: Message) -> View:
     """Conversation and marks as they were at the mark, which stays; settings as they are. No such mark: nothing
     changes.
     """
+    if "before" in message.data:
+        return _rewind_before(view, message)
     mark, target = view.marks, message.data.get("mark")
     while mark is not None and mark.id != target:
         mark = mark.earlier
     if mark is None:
         return view
     return View(message.id - 1, Segment(mark.start, mark.id, mark.closed), mark, view.settings)
+
+
+def _rewind_before(view: View, message: Message) -> View:
+    """Conversation and marks as they were before a prompt; settings as they are. No such prompt in sight: nothing
+    changes.
+
+    The marks in force then are those of now that are older: a rewind past one of them would have hidden the prompt.
+    """
+    prompt = message.data["before"]
+    if not isinstance(prompt, int):
+        return view
+    start, end, closed = view.start, message.id - 1, view.closed
+    while not start < prompt <= end:
+        if closed is None:
+            return view
+        start, end, closed = closed
+    mark = view.marks
+    while mark is not None and mark.id >= prompt:
+        mark = mark.earlier
+    kept = Segment(start, prompt - 1, closed) if prompt - 1 > start else closed
+    return View(message.id - 1, kept, mark, view.settings)
 
 
 def merge(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> Mapping[str, Any]:

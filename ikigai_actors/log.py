@@ -20,7 +20,7 @@ from operator import attrgetter, itemgetter
 
 from ikigai_actors.errors import AgentNotFound, HistoryError
 from ikigai_actors.history import EMPTY, Ancestor, ReplayRange, View, play, walk
-from ikigai_actors.messages import CONTROL, CONVERSATION, Message
+from ikigai_actors.messages import CONTROL, CONVERSATION, Kind, Message
 from ikigai_actors.store.base import Row, Store, Transaction
 
 _position = attrgetter("id")
@@ -131,6 +131,17 @@ class Log:
                 spoken = log._spoken
                 first = bisect_right(spoken, low, key=_position)
                 yield from spoken[first : bisect_right(spoken, high, first, key=_position)]
+
+    def latest_prompt(self) -> Message | None:
+        """The latest prompt of the folded history, an inherited one too; None when there is none."""
+        for start, end in reversed(self.view(self.head).visible(self.head)):
+            for log, low, high in reversed(self._pieces(start, end)):
+                spoken = log._spoken
+                first, behind = bisect_right(spoken, low, key=_position), bisect_right(spoken, high, key=_position)
+                for index in range(behind - 1, first - 1, -1):
+                    if spoken[index].kind == Kind.USER:
+                        return spoken[index]
+        return None
 
     def visible(self, position: int | None = None) -> Iterator[Message]:
         """The folded history up to a position (the head when None): clears and rewinds applied."""

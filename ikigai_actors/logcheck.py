@@ -97,6 +97,8 @@ class LogCheck:
                 self._calls = anchors(message)
             case Kind.MARK:
                 self._marks |= anchors(message)
+            case Kind.REWIND if "before" in message.data:
+                self._refer(message, f"prompt {message.data.get('before')!r}")
             case Kind.REWIND:
                 self._refer(message, f"mark {message.data.get('mark')!r}")
             case Kind.TOOL_CALL | Kind.TOOL_RESULT | Kind.APPROVAL:
@@ -129,9 +131,9 @@ class LogCheck:
         return bool(self._wanted)
 
     def resolve(self, row: Row) -> None:
-        """Settle what refers to this message, if it is a reply or a mark."""
+        """Settle what refers to this message, if it is a reply, a mark or a prompt."""
         uuid, position, kind = row[:3]
-        if uuid not in self._ancestors or kind not in (Kind.ASSISTANT, Kind.MARK):
+        if uuid not in self._ancestors or kind not in (Kind.ASSISTANT, Kind.MARK, Kind.USER):
             return
         try:
             targets = anchors(Message.from_row(row))
@@ -217,7 +219,9 @@ class LogCheck:
 
 
 def anchors(message: Message) -> set[str]:
-    """What a later message may refer to: a mark's position, a reply's calls."""
+    """What a later message may refer to: the position of a mark or a prompt, a reply's calls."""
     if message.kind == Kind.MARK:
         return {f"mark {message.id!r}"}
+    if message.kind == Kind.USER:
+        return {f"prompt {message.id!r}"}
     return {f"call {call.id!r}" for call in calls_of(message)}

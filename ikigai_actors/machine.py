@@ -12,6 +12,10 @@ that may follow once the unit is committed. It decides; `AgentActor` commits, pe
               Prompt      │
                      interrupted   (the turn was cut off by a crash: open in the registry, nobody works on it)
 
+A reply that breaks off on its way is asked for again, as often as the setting ``stream_retries`` says: a `retry`
+message is committed, and then the request leaves anew. Any other error ends the turn, and `State.failed` remembers it:
+`Resume` opens that turn again, as it stands in the log, and the next request leaves when that is committed.
+
 What a crash leaves, state by state. ``unloaded``, ``idle``: nothing open. ``waiting_for_model``: the prompt and the
 open turn are committed, the reply is not; the agent comes back ``interrupted`` and `Resume` sends the history again.
 ``running_tools``: the reply is committed, and of each call what calls.py lists; `Resume` goes on there. A call may
@@ -26,10 +30,11 @@ A command that cannot run yet is left with the actor, which offers it again afte
 a step boundary, everything else for the end of the turn. A completion that answers an older request changes nothing.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ikigai_actors import events as on
-from ikigai_actors.assembly import reply_message_data
+from ikigai_actors.assembly import reply_message_data, spent_data
 from ikigai_actors.calls import Book, asking, at_rest, calls_of, settle_cut_off, waits
 from ikigai_actors.deaths import Cause
 from ikigai_actors.drafts import (
@@ -67,6 +72,9 @@ from supervisors.signals import Status
 
 NO_TOOLS: Book = {}
 
+STREAM_RETRIES = 1
+"""How often a reply that breaks off is asked for again, where no setting says."""
+
 
 def accepts(state: State, command: Event) -> bool:
     """Whether a command can run now; it waits with the actor otherwise."""
@@ -75,7 +83,7 @@ def accepts(state: State, command: Event) -> bool:
             return state.phase in BETWEEN_TURNS or (state.phase is Phase.RUNNING_TOOLS and at_rest(state.calls))
         case on.Prompt() | on.Resume() if state.status is Status.STOPPED:
             return False
-        case on.Prompt() | on.Clear() | on.SetMark() | on.Rewind() | on.Configure() | on.ExitNow():
+        case on.Prompt() | on.Clear() | on.SetMark() | on.Rewind() | on.Undo() | on.Configure() | on.ExitNow():
             return state.phase in BETWEEN_TURNS
         case _:
             return state.phase is not Phase.UNLOADED
@@ -98,8 +106,7 @@ def step(state: State, event: Event, now: int, book: Book = NO_TOOLS) -> Step:
         case on.ReplyReceived() if _expects(state, event.request):
             return _reply(state, event, now)
         case on.ReplyFailed() if _expects(state, event.request):
-            data = {"partial": event.error.partial} if event.error.partial else NO_DATA
-            return end_turn(state, now, event.error, (Kind.ERROR, storable(str(event.error)), data))
+            return _failed(state, event, now)
         case on.Exited() if _expects(state, event.request):
             return depart(state, event.result, now)
         case on.ReplyReceived() | on.ReplyFailed() | on.Exited():
@@ -139,6 +146,8 @@ def step(state: State, event: Event, now: int, book: Book = NO_TOOLS) -> Step:
             return write(state, now, (Kind.MARK, event.label, NO_DATA), caller=event.caller)
         case on.Rewind():
             return _rewind(state, event, now)
+        case on.Undo():
+            return _undo(state, event, now)
         case on.Configure():
             return write(state, now, (Kind.CONFIGURE, "", event.settings), caller=event.caller)
 
@@ -152,14 +161,17 @@ def _loaded(state: State, event: on.Loaded) -> State:
     if state.turn:
         last = TurnInterrupted(f"The turn of agent {state.uuid} was cut off; resume it.", state.uuid)
     phase = Phase.INTERRUPTED if state.turn else Phase.IDLE
+    failed = 0 if state.turn else event.failed
     known = replace(state, head=event.head, view=event.view, calls=event.calls, last=last, notice=event.notice)
-    return replace(known, phase=phase)
+    return replace(known, phase=phase, failed=failed)
 
 
 def _prompt(state: State, event: on.Prompt, now: int) -> Step:
-    cut_off = (INTERRUPTED,) if state.turn else ()
+    first: tuple[Draft, ...] = (INTERRUPTED,) if state.turn else ()
+    if event.repeats:
+        first = ((Kind.REWIND, "", {"before": event.repeats}),)
     data = {"mail": event.mail} if event.mail else NO_DATA
-    messages = messages_of(state.uuid, state.head, now, (*cut_off, (Kind.USER, event.text, data)))
+    messages = messages_of(state.uuid, state.head, now, (*first, (Kind.USER, event.text, data)))
     request = state.request + 1
     after = advance(
         state,
@@ -170,6 +182,8 @@ def _prompt(state: State, event: on.Prompt, now: int) -> Step:
         steps=1,
         calls=(),
         callers=(event.caller,),
+        failed=0,
+        retries=0,
     )
     unit = LogUnit(state.uuid, messages, turn=messages[-1].id, prompt=event.mail)
     return Step(after, unit, (*told_cut_off(state), RequestModel(request)), event.caller)
@@ -186,6 +200,19 @@ def _reply(state: State, event: on.ReplyReceived, now: int) -> Step:
     return Step(after, LogUnit(state.uuid, messages))
 
 
+def _failed(state: State, event: on.ReplyFailed, now: int) -> Step:
+    """A reply that broke off is asked for again; any other error ends the turn."""
+    error = event.error
+    data = {**({"partial": error.partial} if error.partial else NO_DATA), **spent_data(event.spent)}
+    told = storable(str(error))
+    if not error.broke_off or state.retries >= state.view.settings.get("stream_retries", STREAM_RETRIES):
+        return end_turn(state, now, error, (Kind.ERROR, told, data))
+    messages = messages_of(state.uuid, state.head, now, ((Kind.RETRY, told, data),))
+    request = state.request + 1
+    after = advance(state, messages, request=request, retries=state.retries + 1)
+    return Step(after, LogUnit(state.uuid, messages), (RequestModel(request),))
+
+
 def _interrupt(state: State, event: on.Interrupt, now: int) -> Step:
     """End the turn; what was received stays, as a reply with stop reason ``interrupted``."""
     meant = bool(state.turn) and event.turn in (0, state.turn)
@@ -193,16 +220,18 @@ def _interrupt(state: State, event: on.Interrupt, now: int) -> Step:
     if not meant:
         return Step(state, effects=told)
     outcome = TurnInterrupted(f"The turn of agent {state.uuid} was interrupted.", state.uuid)
-    draft = INTERRUPTED
+    draft: Draft = (Kind.INTERRUPTED, "", spent_data(event.spent))
     if event.partial:
         reply = Reply(storable(event.partial), stop_reason="interrupted")
-        draft = (Kind.ASSISTANT, reply.text, reply_message_data(reply, ""))
+        draft = (Kind.ASSISTANT, reply.text, {**reply_message_data(reply, ""), **spent_data(event.spent)})
     ended = end_turn(state, now, outcome, draft)
     return replace(ended, effects=(*ended.effects, *told), caller=event.caller)
 
 
 def _resume(state: State, event: on.Resume, now: int, book: Book) -> Step:
     """Go on where the turn was cut off: with the calls of its last reply, or by asking the model again."""
+    if state.failed:
+        return _reopen(state, event)
     if state.phase is not Phase.INTERRUPTED:
         return Step(state, effects=(Answer(event.caller, False),))
     calls, lost = settle_cut_off(state.calls, book)
@@ -216,6 +245,13 @@ def _resume(state: State, event: on.Resume, now: int, book: Book) -> Step:
     if not lost:
         return Step(going_on, effects=told)
     return replace(lose(going_on, lost, now), effects=told, caller=event.caller)
+
+
+def _reopen(state: State, event: on.Resume) -> Step:
+    """Open the turn that ended with an error again, as it stands in the log, and ask the model anew."""
+    asked = request_model(replace(state, turn=state.failed, failed=0, steps=0))
+    unit = LogUnit(state.uuid, (), turn=state.failed)
+    return Step(asked.state, unit, (Answer(event.caller, True), *asked.effects), event.caller)
 
 
 def _decide(state: State, event: on.Decide, now: int) -> Step:
@@ -242,7 +278,7 @@ def _clear(state: State, event: on.Clear, now: int) -> Step:
     drafts: list[Draft] = [(Kind.CLEAR, "", NO_DATA)]
     if state.view.settings:
         drafts.append((Kind.CONFIGURE, "", dict(state.view.settings)))
-    return _without_notice(close_and_write(state, now, event.caller, *drafts))
+    return _anew(close_and_write(state, now, event.caller, *drafts))
 
 
 def _rewind(state: State, event: on.Rewind, now: int) -> Step:
@@ -254,12 +290,47 @@ def _rewind(state: State, event: on.Rewind, now: int) -> Step:
             f"Expected {wanted} to rewind to; marks in force: {labels}. Set one with mark().", state.uuid
         )
         return Step(state, effects=(Answer(event.caller, error),))
-    return _without_notice(close_and_write(state, now, event.caller, (Kind.REWIND, mark.label, {"mark": mark.id})))
+    return _anew(close_and_write(state, now, event.caller, (Kind.REWIND, mark.label, {"mark": mark.id})))
 
 
-def _without_notice(step: Step) -> Step:
-    """The model may see no more that it was told of mail."""
-    return replace(step, state=replace(step.state, notice=0))
+def _undo(state: State, event: on.Undo, now: int) -> Step:
+    if not event.prompt:
+        nothing = NoTurn(f"There is no prompt in the history of agent {state.uuid}, so nothing to undo.", state.uuid)
+        return Step(state, effects=(Answer(event.caller, nothing),))
+    return _anew(close_and_write(state, now, event.caller, (Kind.REWIND, "", {"before": event.prompt})))
+
+
+def _anew(step: Step) -> Step:
+    """The model may see no more that it was told of mail, and a turn that failed is not there to be resumed."""
+    return replace(step, state=replace(step.state, notice=0, failed=0))
+
+
+def repeats(text: str, turn: Sequence[Message]) -> bool:
+    """Whether a prompt says what the latest one said, whose turn failed without a reply: the model shall see it once.
+
+    Args:
+        text: the prompt.
+        turn: the messages from the earlier prompt on.
+    """
+    replied = any(message.kind in (Kind.ASSISTANT, Kind.TOOL_RESULT, Kind.MARK) for message in turn)
+    return not replied and turn[0].kind == Kind.USER and turn[0].content == text
+
+
+def failed_turn(messages: Sequence[Message]) -> int:
+    """See `State.failed`, by an agent's own messages."""
+    failed = False
+    for message in reversed(messages):
+        match message.kind:
+            case Kind.ERROR:
+                failed = True
+            case Kind.USER if failed:
+                return int(message.id)
+            case Kind.USER | Kind.ASSISTANT | Kind.TOOL_RESULT | Kind.INTERRUPTED | Kind.CLEAR | Kind.REWIND:
+                if not failed:
+                    return 0
+    # A child that a call has forked: its first turn was opened by the result of that call.
+    by_call = failed and len(messages) > 1 and messages[1].kind == Kind.TOOL_RESULT
+    return messages[1].id if by_call else 0
 
 
 def notice_of(messages: list[Message]) -> int:

@@ -12,6 +12,7 @@ from ikigai_actors.errands import Errands
 from ikigai_actors.errors import IkigaiError, StoreError
 from ikigai_actors.log import Log
 from ikigai_actors.pooled import QUANTUM, PooledActor
+from ikigai_actors.providers.base import Spent
 from ikigai_actors.runtime import Runtime
 from ikigai_actors.state import (
     WORKING,
@@ -170,11 +171,13 @@ class Performer(PooledActor):
         [call] = [call for call in self.state.calls if call.id == call_id]
         return call
 
-    def _cancel(self) -> str:
-        """End what is outside; return what was received of the model's reply."""
-        if self._errands.asking:
-            self.tally.answered()
-        return self._errands.cancel()
+    def _cancel(self) -> tuple[str, Spent | None]:
+        """End what is outside; return what was received of the model's reply, and what it has cost."""
+        asking = self._errands.asking
+        partial, spent = self._errands.cancel()
+        if asking:
+            self.tally.answered(spent)
+        return partial, spent
 
     def _spawn(self, birth: Birth) -> None:
         log = Log(birth.uuid, birth.fork_message_id, self._log, birth.messages)

@@ -111,6 +111,10 @@ class AgentCommands(AgentMailCommands, AgentLifeCommands):
         """See `AgentRef.rewind`."""
         return self._tell(lambda caller: on.Rewind(label, caller), self._future())
 
+    def undo(self) -> Future[int]:
+        """See `AgentRef.undo`."""
+        return self._tell(on.Undo, self._future())
+
     def configure(self, **settings: Any) -> Future[int]:
         """See `AgentRef.configure`."""
         checked = check_settings(settings)
@@ -231,6 +235,23 @@ class AgentRef(AgentMail, AgentLife):
         """
         return self._now.rewind(label).get(timeout=timeout)
 
+    def undo(self, timeout: float | None = None) -> int:
+        """Take back the latest prompt of the history, an inherited one too, and all that was said since.
+
+        It is a rewind to where the history stood before that prompt: conversation and marks are as they were, settings
+        and what tools did to the world stay as they are. A turn in progress is waited for.
+
+        Args:
+            timeout: seconds to wait.
+
+        Returns:
+            The position of the rewind.
+
+        Raises:
+            NoTurn: there is no prompt to take back.
+        """
+        return self._now.undo().get(timeout=timeout)
+
     def configure(self, *, timeout: float | None = None, **settings: Any) -> int:
         """Change settings (``model``, ``system``, ``max_tokens``, ``thinking``); None removes one. Children inherit
         them.
@@ -240,7 +261,14 @@ class AgentRef(AgentMail, AgentLife):
         return self._now.configure(**settings).get(timeout=timeout)
 
     def resume(self, timeout: float | None = None) -> bool:
-        """Go on with a turn that a crash cut off: its prompt is sent again. Returns whether there was one."""
+        """Go on with the latest turn, when a crash cut it off or an error of the provider ended it.
+
+        The history is sent to the model again, with all that the turn had come to; `reply` then waits for the outcome.
+
+        Returns:
+            Whether there was such a turn. There is none when something was said since, or the history was cleared or
+            rewound.
+        """
         return self._now.resume().get(timeout=timeout)
 
     @property

@@ -5,6 +5,7 @@ system      the system prompt
 max_tokens  the most tokens of a reply
 notify      whether it is told, in a line, when it is idle and has unread mail; else it looks by itself
 thinking    how much the model thinks, a dict as in the Messages API
+stream_retries  how often a reply that breaks off on its way is asked for again; 1 when it is not set
 tools       the names of the tools that it has; without it, all
 policies    whether its tools may be used: by name ``allow``, ``ask`` or ``deny``; else each tool's own policy holds
 """
@@ -28,11 +29,16 @@ def _is_policies(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(name, str) and what in POLICIES for name, what in value.items())
 
 
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
 SETTINGS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "max_tokens": (lambda value: isinstance(value, int) and not isinstance(value, bool), "a whole number of tokens"),
     "model": (lambda value: isinstance(value, str), "'provider:model'"),
     "notify": (lambda value: isinstance(value, bool), "True or False"),
     "policies": (_is_policies, "a dict from tools' names to 'allow', 'ask' or 'deny'"),
+    "stream_retries": (_is_count, "a whole number, 0 or more"),
     "system": (lambda value: isinstance(value, str), "text"),
     "thinking": (lambda value: isinstance(value, dict), "a dict as in the Messages API"),
     "tools": (_is_texts, "a list of tools' names"),

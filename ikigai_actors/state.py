@@ -81,6 +81,12 @@ class State:
     """How the latest turn ended."""
     standing: Standing = RUNNING
     """How it stands in the registry."""
+    failed: int = 0
+    """Id of the message that opened the latest turn, when an error ended it and nothing was said since; else 0. To
+    resume opens it again.
+    """
+    retries: int = 0
+    """How often the request in progress was sent again, since its reply broke off."""
     notice: int = 0
     """Position of the line that told of unread mail, until it has looked at its mailbox; 0 when there is none."""
 

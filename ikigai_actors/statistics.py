@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ikigai_actors.clock import Clock
 from ikigai_actors.journal import JournalStatistics
-from ikigai_actors.providers.base import Reply, Usage
+from ikigai_actors.providers.base import Spent, Usage
 from ikigai_actors.state import Phase, State
 
 NO_TOKENS = Usage()
@@ -87,13 +87,13 @@ class Tally:
         self.steps += 1
         self._model_since = self._clock.monotonic()
 
-    def answered(self, reply: Reply | None = None) -> None:
-        """The request has its reply, or is waited for no more."""
+    def answered(self, spent: Spent | None = None) -> None:
+        """The request has its reply, or is waited for no more; either may have cost something."""
         self._model, self._model_since = self._until_now(self._model, self._model_since), None
-        if reply is not None and reply.usage is not None:
-            self.tokens = added(self.tokens, reply.usage)
-            of_model = self.models.get(reply.model, NO_TOKENS)
-            self.models = {**self.models, reply.model: added(of_model, reply.usage)}
+        if spent is not None:
+            self.tokens = added(self.tokens, spent.usage)
+            of_model = self.models.get(spent.model, NO_TOKENS)
+            self.models = {**self.models, spent.model: added(of_model, spent.usage)}
 
     def submitted(self) -> None:
         """A unit is with the journal."""

@@ -60,7 +60,7 @@ def go_on(state: State, event: on.GoOn, now: int, book: Book) -> Step:
     if asking(state.calls):
         return Step(state)
     if state.steps >= MAX_STEPS:
-        text = f"The turn was ended after {MAX_STEPS} steps. Prompt again to let it go on."
+        text = f"The turn was ended after {MAX_STEPS} steps. /resume, or resume(), lets it go on."
         return end_turn(state, now, ProviderError(text), (Kind.ERROR, text, NO_DATA))
     return request_model(state)
 
@@ -68,7 +68,7 @@ def go_on(state: State, event: on.GoOn, now: int, book: Book) -> Step:
 def request_model(state: State) -> Step:
     """Send the history to the model. Writes nothing: what it answers to is committed."""
     request = state.request + 1
-    after = replace(state, phase=Phase.WAITING_FOR_MODEL, request=request, steps=state.steps + 1, calls=())
+    after = replace(state, phase=Phase.WAITING_FOR_MODEL, request=request, steps=state.steps + 1, calls=(), retries=0)
     return Step(after, effects=(RequestModel(request),))
 
 

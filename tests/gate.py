@@ -4,7 +4,7 @@ import asyncio
 import threading
 
 from ikigai_actors import FunctionProvider, Reply, Request
-from ikigai_actors.providers.base import Delta, OnDelta
+from ikigai_actors.providers.base import Delta, OnDelta, Spent
 
 DEADLINE = 20.0
 """Seconds after which a wait that should have ended has failed."""
@@ -39,12 +39,14 @@ class Hanging:
 
     name = "hanging"
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, text: str, spent: Spent | None = None) -> None:
+        self._text, self._spent = text, spent
         self._said = threading.Event()
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
         """Never answers; ends when it is cancelled."""
+        if self._spent is not None:
+            on_delta(Delta(spent=self._spent))
         if self._text:
             on_delta(Delta(self._text))
         self._said.set()

@@ -229,9 +229,10 @@ def test_settings_are_shown_set_and_removed(session: Session) -> None:
     ]
 
 
-def test_resume_without_a_turn_that_was_cut_off_says_so(session: Session) -> None:
+def test_resume_without_a_turn_to_go_on_with_says_so(session: Session) -> None:
     root = short(session.system.root)
-    assert session("/resume") == [f"Nothing to resume: no turn of {root} was cut off."]
+    told = f"Nothing to resume: the latest turn of {root} was neither cut off nor ended by an error."
+    assert session("/resume") == [told]
 
 
 def test_exit_leaves_at_once(session: Session) -> None:

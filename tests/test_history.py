@@ -65,16 +65,23 @@ class Oracle:
     visible: list[Message] = field(default_factory=list)
     marks: list[tuple[str, int, list[Message]]] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
+    before: dict[int, tuple[list[Message], list[tuple[str, int, list[Message]]]]] = field(default_factory=dict)
+    """What was visible before each message, and the marks that were in force."""
 
     def fork(self) -> "Oracle":
-        return Oracle(list(self.everything), list(self.visible), list(self.marks), dict(self.settings))
+        copies = list(self.everything), list(self.visible), list(self.marks), dict(self.settings), dict(self.before)
+        return Oracle(*copies)
 
     def add(self, m: Message) -> None:
         self.everything.append(m)
+        if m.kind == "rewind" and any(seen.id == m.data.get("before") for seen in self.visible):
+            visible, marks = self.before[m.data["before"]]
+            self.visible, self.marks = list(visible), list(marks)
+        self.before[m.id] = list(self.visible), list(self.marks)
         if m.kind == "clear":
             self.visible, self.marks, self.settings = [], [], {}
             return
-        if m.kind == "rewind":
+        if m.kind == "rewind" and "mark" in m.data:
             for place in reversed(range(len(self.marks))):
                 if self.marks[place][1] == m.data.get("mark"):
                     self.visible = list(self.marks[place][2])
@@ -104,7 +111,7 @@ def agree(tree: Tree, oracles: dict[str, Oracle]) -> None:
         assert shown == oracle.visible
 
 
-ACTIONS = ("user", "assistant", "clear", "mark", "rewind", "configure", "fork", "made-in-the-future")
+ACTIONS = ("user", "assistant", "clear", "mark", "rewind", "undo", "configure", "fork", "made-in-the-future")
 
 
 @st.composite
@@ -132,6 +139,13 @@ def test_every_history_equals_the_oracle_that_copies(script: list[tuple[str, int
         if action == "rewind":
             marks = oracles[uuid].marks
             data = {"mark": marks[choice % len(marks)][1] if marks and choice < 5 else choice}
+        if action == "undo":
+            latest = tree.logs[uuid].latest_prompt()
+            prompts = [m for m in oracles[uuid].visible if m.kind == "user"]
+            assert latest == (prompts[-1] if prompts else None)
+            # Mostly the latest prompt, as an agent does it; now and then any that is seen, and one that nobody sees.
+            prompt = latest if choice < 4 or not prompts else prompts[who % len(prompts)]
+            action, data = "rewind", {"before": prompt.id if prompt is not None and choice < 5 else 1_000}
         oracles[uuid].add(tree.add(uuid, action, f"label{choice % 2}", **data))
     agree(tree, oracles)
 

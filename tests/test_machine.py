@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from ikigai_actors import events as on
-from ikigai_actors.assembly import outcome_of
+from ikigai_actors.assembly import outcome_of, spent_of
 from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
 from ikigai_actors.history import EMPTY, play_all
-from ikigai_actors.machine import accepts, notice_of, step
+from ikigai_actors.machine import accepts, failed_turn, notice_of, repeats, step
 from ikigai_actors.messages import Kind, Message
-from ikigai_actors.providers.base import Reply
+from ikigai_actors.providers.base import Reply, Spent, ToolCall, Usage
 from ikigai_actors.state import Answer, Phase, RequestModel, Spawn, State, Step
 from ikigai_actors.units import LogUnit
 
@@ -32,6 +32,7 @@ TURN_COMMANDS = (
     on.Clear("caller"),
     on.SetMark("m", "caller"),
     on.Rewind(None, "caller"),
+    on.Undo("caller", 4),
     on.Configure({}, "caller"),
 )
 IMMEDIATE = (on.Resume("caller"), on.AskOutcome("caller"), on.Interrupt("caller"))
@@ -192,6 +193,124 @@ def test_rewind_without_a_mark_is_an_answer_and_writes_nothing(label: str | None
     done = step(IDLE, on.Rewind(label, "caller"), NOW)
     assert (done.unit, done.state) == (None, IDLE)
     assert isinstance(answers(done)["caller"], MarkNotFound)
+
+
+def test_undo_is_a_rewind_to_before_the_latest_prompt() -> None:
+    done = step(replace(IDLE, head=9), on.Undo("caller", 7), NOW)
+    assert written(done) == [(10, "rewind", "")]
+    assert done.state.view.visible(10) == [(0, 6), (9, 10)]
+    assert answers(done) == {"caller": 10}
+
+
+def test_undo_without_a_prompt_is_an_answer_and_writes_nothing() -> None:
+    done = step(IDLE, on.Undo("caller"), NOW)
+    assert (done.unit, done.state) == (None, IDLE)
+    assert isinstance(answers(done)["caller"], NoTurn)
+
+
+BROKEN = ProviderError("the connection broke", "so f", broke_off=True)
+
+
+def test_a_reply_that_breaks_off_is_asked_for_again_once_with_what_it_cost_in_the_log() -> None:
+    spent = Spent(Usage(7, 1), "m-1")
+    first = step(BUSY, on.ReplyFailed(3, BROKEN, spent), NOW)
+    assert written(first) == [(5, "retry", "the connection broke")]
+    assert isinstance(first.unit, LogUnit)
+    assert spent_of(first.unit.messages[0]) == spent
+    assert first.effects == (RequestModel(4),)
+    assert (first.state.turn, first.state.phase, first.state.callers) == (4, Phase.WAITING_FOR_MODEL, ("asker",))
+    second = step(first.state, on.ReplyFailed(4, BROKEN), NOW)
+    assert written(second) == [(6, "error", "the connection broke")]
+    assert answers(second) == {"asker": BROKEN}
+
+
+@pytest.mark.parametrize("retries", [0, 3])
+def test_a_setting_says_how_often_a_reply_that_breaks_off_is_asked_for_again(retries: int) -> None:
+    state = replace(BUSY, view=EMPTY._replace(settings={"stream_retries": retries}))
+    for _ in range(retries):
+        state = step(state, on.ReplyFailed(state.request, BROKEN), NOW).state
+    assert written(step(state, on.ReplyFailed(state.request, BROKEN), NOW))[0][1] == "error"
+
+
+def test_each_request_of_a_turn_may_break_off_once() -> None:
+    again = step(BUSY, on.ReplyFailed(3, BROKEN), NOW).state
+    working = step(again, on.ReplyReceived(4, Reply(tool_calls=(ToolCall("lost"),)), "p:m"), NOW).state
+    told = step(working, on.GoOn("kid"), NOW).state  # there is no such tool
+    asked = step(told, on.GoOn("kid"), NOW).state
+    assert asked.phase is Phase.WAITING_FOR_MODEL
+    assert written(step(asked, on.ReplyFailed(asked.request, BROKEN), NOW))[0][1] == "retry"
+
+
+def test_resume_opens_a_turn_again_that_an_error_has_ended() -> None:
+    failed = step(BUSY, on.ReplyFailed(3, ProviderError("overloaded")), NOW).state
+    done = step(failed, on.Resume("caller"), NOW)
+    assert isinstance(done.unit, LogUnit)
+    assert (done.unit.messages, done.unit.turn) == ((), 4)
+    assert done.effects == (Answer("caller", True), RequestModel(4))
+    assert (done.state.turn, done.state.failed, done.state.phase) == (4, 0, Phase.WAITING_FOR_MODEL)
+
+
+@pytest.mark.parametrize("command", [on.Clear("c"), on.Undo("c", 4), on.Prompt("x", "c")])
+def test_what_begins_anew_leaves_no_failed_turn_to_resume(command: on.Event) -> None:
+    failed = step(BUSY, on.ReplyFailed(3, ProviderError("overloaded")), NOW).state
+    assert step(failed, command, NOW).state.failed == 0
+
+
+def test_a_prompt_that_says_the_same_as_the_one_that_failed_takes_that_one_back() -> None:
+    failed = step(BUSY, on.ReplyFailed(3, ProviderError("overloaded")), NOW).state
+    done = step(failed, on.Prompt("hi", "caller", repeats=4), NOW)
+    assert written(done) == [(6, "rewind", ""), (7, "user", "hi")]
+    assert done.state.view.visible(7) == [(0, 3), (5, 7)]
+    assert done.state.turn == 7
+
+
+def said(*told: Kind | tuple[Kind, str]) -> list[Message]:
+    pairs = [(each, "") if isinstance(each, Kind) else each for each in told]
+    return [Message("me", place, kind, text, {}, NOW) for place, (kind, text) in enumerate(pairs, start=1)]
+
+
+@pytest.mark.parametrize(
+    ("messages", "opener"),
+    [
+        (said(Kind.USER, Kind.ERROR), 1),
+        (said(Kind.USER, Kind.ASSISTANT, Kind.USER, Kind.ASSISTANT, Kind.TOOL_RESULT, Kind.ERROR), 3),
+        (said(Kind.USER, Kind.ERROR, Kind.CONFIGURE, Kind.FORK, Kind.MARK, Kind.MAIL), 1),
+        (said(Kind.USER, Kind.RETRY, Kind.ERROR, Kind.ERROR), 1),
+        (said(Kind.FORK, Kind.TOOL_RESULT, Kind.ERROR), 2),
+        (said(Kind.USER, Kind.ERROR, Kind.REWIND), 0),
+        (said(Kind.USER, Kind.ERROR, Kind.CLEAR), 0),
+        (said(Kind.USER, Kind.ERROR, Kind.USER, Kind.ASSISTANT), 0),
+        (said(Kind.USER, Kind.ERROR, Kind.INTERRUPTED), 0),
+        (said(Kind.USER, Kind.RETRY), 0),
+        (said(Kind.FORK), 0),
+        ([], 0),
+    ],
+)
+def test_the_log_tells_which_turn_an_error_has_ended(messages: list[Message], opener: int) -> None:
+    assert failed_turn(messages) == opener
+
+
+@pytest.mark.parametrize(
+    ("turn", "same"),
+    [
+        (said((Kind.USER, "tea"), Kind.ERROR), True),
+        (said((Kind.USER, "tea"), Kind.RETRY, Kind.ERROR, Kind.CONFIGURE), True),
+        (said((Kind.USER, "milk"), Kind.ERROR), False),
+        (said((Kind.USER, "tea"), Kind.ASSISTANT, Kind.TOOL_RESULT, Kind.ERROR), False),
+        (said((Kind.USER, "tea"), Kind.ERROR, Kind.MARK), False),
+        (said((Kind.TOOL_RESULT, "tea"), Kind.ERROR), False),
+    ],
+)
+def test_a_prompt_repeats_one_whose_turn_failed_without_a_reply(turn: list[Message], same: bool) -> None:
+    assert repeats("tea", turn) is same
+
+
+def test_an_interrupt_keeps_what_the_request_has_cost() -> None:
+    spent = Spent(Usage(7, 1), "m-1")
+    for partial in ("", "half"):
+        unit = step(BUSY, on.Interrupt("caller", partial, spent=spent), NOW).unit
+        assert isinstance(unit, LogUnit)
+        assert spent_of(unit.messages[0]) == spent
 
 
 def test_asking_for_an_outcome_gives_the_last_one_or_says_that_there_is_none() -> None:

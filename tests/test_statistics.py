@@ -3,6 +3,7 @@
 import pytest
 
 from ikigai_actors import ActorSystem, AgentStatistics, ProviderError, Reply, Request, ScriptedProvider, Usage
+from ikigai_actors.providers.base import Spent
 from ikigai_actors.state import Phase, State
 from ikigai_actors.statistics import Tally
 from ikigai_actors.testing import ManualClock
@@ -85,7 +86,7 @@ def test_waits_are_measured_from_their_beginning_to_their_end_and_until_now() ->
     tally.submitted()
     clock.advance(1)
     assert waits() == (3, 1)
-    tally.answered(Reply(usage=USAGE))
+    tally.answered(Spent(USAGE))
     clock.advance(5)
     tally.settled()
     clock.advance(7)

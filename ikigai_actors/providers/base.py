@@ -78,12 +78,26 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Delta:
-    """A piece of a reply on its way."""
+class Spent:
+    """What a service has counted of a reply that is on its way."""
 
-    text: str
+    usage: Usage
+    """The tokens so far."""
+    model: str = ""
+    """The model that makes the reply, as the provider names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """A piece of a reply on its way, or what it has cost so far."""
+
+    text: str = ""
     kind: str = "text"
     """``text`` or ``thinking``."""
+    spent: Spent | None = None
+    """What the service has counted so far, each time that it tells. A reply that is interrupted or breaks off is
+    counted by the last of these. Such a delta is passed on to nobody.
+    """
 
 
 class Exit(Exception):

@@ -185,6 +185,16 @@ def rewind(shell: Desk, label: Words) -> None:
     shell.change("the rewind", lambda: shell.current.ask.rewind(text or None), told)
 
 
+@commands.command("/undo")
+@click.pass_obj
+def undo(shell: Desk) -> None:
+    """Take back the latest prompt, and all that was said since.
+
+    Again takes back the one before. Settings stay, and so does what tools did. Nothing is deleted from the database.
+    """
+    shell.change("the undo", shell.current.ask.undo, "took back the latest prompt")
+
+
 @commands.command("/context")
 @click.pass_obj
 def context(shell: Desk) -> None:
@@ -258,9 +268,9 @@ def tools(shell: Desk, name: str | None) -> None:
 @commands.command("/resume")
 @click.pass_obj
 def resume(shell: Desk) -> None:
-    """Go on with the turn that a crash cut off.
+    """Go on with the latest turn: one that a crash cut off, or that ended with an error.
 
-    Its prompt is sent again.
+    The history is sent to the model again, with all that the turn had come to.
     """
     shell.resume()
 

@@ -62,7 +62,7 @@ class Desk(Protocol):
         """Have the current agent change something of its own, a busy one after its turn, and tell the text."""
 
     def resume(self) -> None:
-        """Go on with the turn of the current agent that was cut off."""
+        """Go on with the latest turn of the current agent, when it was cut off or an error ended it."""
 
     def go_to(self, agent: AgentRef) -> None:
         """Make an agent the current one."""
@@ -78,6 +78,11 @@ class Desk(Protocol):
 
     def leave(self) -> None:
         """End the session."""
+
+
+def nothing_to_resume(agent: AgentRef) -> str:
+    """What a person is told who would resume an agent that has nothing to go on with."""
+    return f"Nothing to resume: the latest turn of {named(agent)} was neither cut off nor ended by an error."
 
 
 def named(agent: AgentRef) -> str:

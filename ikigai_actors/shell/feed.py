@@ -50,7 +50,7 @@ class Feed:
                 queue.append(event)
             elif isinstance(event, Streamed):
                 self._on_the_way.setdefault(event.agent_uuid, []).append(event)
-            elif event.kind in (Kind.USER, Kind.ASSISTANT, Kind.ERROR, Kind.INTERRUPTED):
+            elif event.kind in (Kind.USER, Kind.ASSISTANT, Kind.RETRY, Kind.ERROR, Kind.INTERRUPTED):
                 self._on_the_way.pop(event.agent_uuid, None)
         self.wake.set()
 

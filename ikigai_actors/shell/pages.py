@@ -47,6 +47,8 @@ def told(message: Message) -> str:
             return ", ".join(f"{key} = {value!r}" for key, value in data.items())
         case Kind.MARK:
             return message.content or "(no label)"
+        case Kind.REWIND if "before" in data:
+            return f"to before the prompt at {data['before']}"
         case Kind.REWIND:
             return f"to mark {message.content!r}" if message.content else f"to the mark at {data.get('mark', '?')}"
         case Kind.ASSISTANT if data.get("stop_reason") == "interrupted":
@@ -57,6 +59,8 @@ def told(message: Message) -> str:
                 for call in reply_of(message).tool_calls
             ]
             return "\n".join([message.content, *calls]) if message.content else "\n".join(calls)
+        case Kind.RETRY:
+            return f"{message.content} Asked again."
         case Kind.TOOL_CALL:
             return f"{message.content} started"
         case Kind.TOOL_RESULT:

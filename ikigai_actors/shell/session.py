@@ -17,7 +17,7 @@ from ikigai_actors.errors import IkigaiError, StoreError, SystemClosed
 from ikigai_actors.futures import Future, TimedOut
 from ikigai_actors.interface import System
 from ikigai_actors.ref import AgentRef
-from ikigai_actors.shell.desk import last_active, named
+from ikigai_actors.shell.desk import last_active, named, nothing_to_resume
 from ikigai_actors.shell.feed import Feed, result_of
 from ikigai_actors.shell.interrupts import Interrupts
 from ikigai_actors.shell.keyboard import Keyboard
@@ -154,7 +154,7 @@ class Shell:
         self._do(agent, what, busy, ask(), tell, tell)
 
     def resume(self) -> None:
-        """Go on with the turn of the current agent that was cut off."""
+        """Go on with the latest turn of the current agent."""
         agent = self.current
         turn = Turn(agent, self._feed)
         self._turns.append(turn)
@@ -169,7 +169,7 @@ class Shell:
             self.follow()
         else:
             self._drop(turn)
-            self.screen.line(f"Nothing to resume: no turn of {named(agent)} was cut off.")
+            self.screen.line(nothing_to_resume(agent))
 
     def go_to(self, agent: AgentRef) -> None:
         """Make an agent the current one. Never waits for it."""

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ikigai_actors import registry
-from ikigai_actors.assembly import reply_of
+from ikigai_actors.assembly import spent_of
 from ikigai_actors.host import owner
 from ikigai_actors.messages import Kind, Message
 from ikigai_actors.shell.reader import existing
@@ -15,6 +15,9 @@ from ikigai_actors.store.base import Row, Store, Transaction
 
 BATCH = 10_000
 """Messages that are read at once."""
+
+SPENDING = (Kind.ASSISTANT, Kind.RETRY, Kind.ERROR, Kind.INTERRUPTED)
+"""The kinds of messages that tell what a request has cost, of one that was answered, broke off or was interrupted."""
 
 SHOWN = 10
 """Agents whose tokens are shown as lines."""
@@ -115,8 +118,9 @@ def _tokens(store: Store) -> dict[str, dict[str, int]]:
 
     while rows := store.read(batch):
         place = rows[-1][0], rows[-1][1]
-        for message in (Message.from_row(row) for row in rows if row[2] == Kind.ASSISTANT):
-            if (usage := reply_of(message).usage) is not None:
+        for message in (Message.from_row(row) for row in rows if row[2] in SPENDING):
+            if (spent := spent_of(message)) is not None:
+                usage = spent.usage
                 taken = usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
                 used[message.agent_uuid].update(input=taken, output=usage.output_tokens)
     return {agent: {"input": count["input"], "output": count["output"]} for agent, count in used.items()}

@@ -83,6 +83,10 @@ class Turn:
                 case Message(kind=Kind.TOOL_RESULT):
                     screen.fresh()
                     screen.line(f"[{event.data.get('name', 'tool')}: {shortened(event.content)}]", dim=True)
+                case Message(kind=Kind.RETRY):
+                    self._step = ""  # what was received of it does not count
+                    screen.fresh()
+                    screen.line(f"[{event.content} Asked again.]", dim=True)
                 case Message(kind=Kind.ERROR):
                     self._end(screen, f"[error: {event.content}]")
                 case Message(kind=Kind.INTERRUPTED):

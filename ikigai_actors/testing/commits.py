@@ -40,7 +40,9 @@ _CHANGES_TREE = frozenset({"register", "adopt", "bury"})
 _RESTARTED_AFTER = {"permanent": {Cause.CRASHED, Cause.EXITED}, "transient": {Cause.CRASHED}, "temporary": set[Cause]()}
 """By restart type: ends of a child that its supervisor does not let be. https://www.erlang.org/doc/man/supervisor"""
 
-_IN_A_TURN = frozenset({Kind.ASSISTANT, Kind.TOOL_CALL, Kind.TOOL_RESULT, Kind.APPROVAL, Kind.ERROR, Kind.INTERRUPTED})
+_IN_A_TURN = frozenset(
+    {Kind.ASSISTANT, Kind.TOOL_CALL, Kind.TOOL_RESULT, Kind.APPROVAL, Kind.RETRY, Kind.ERROR, Kind.INTERRUPTED}
+)
 _SHOWN = re.compile(r"^mail (\d+) of ", re.MULTILINE)
 
 

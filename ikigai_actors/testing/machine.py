@@ -135,6 +135,16 @@ class AgentTreeMachine(AimedRules):
         self.attempt(lambda: self.agent(who).rewind(label, timeout=PATIENCE))
 
     @rule(who=AGENTS)
+    def undo(self, who: int) -> None:
+        """An agent takes back its latest prompt."""
+        self.attempt(lambda: self.agent(who).undo(timeout=PATIENCE))
+
+    @rule(who=AGENTS)
+    def resume(self, who: int) -> None:
+        """An agent goes on with a turn that an error ended, if there is one."""
+        self.attempt(lambda: self.agent(who).resume(timeout=PATIENCE))
+
+    @rule(who=AGENTS)
     def clear(self, who: int) -> None:
         """An agent begins anew."""
         self.attempt(lambda: self.agent(who).clear(timeout=PATIENCE))

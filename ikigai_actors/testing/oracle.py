@@ -45,9 +45,13 @@ class Copy:
                 self.marks.clear()
                 return
             case Kind.REWIND:
-                mark = json.loads(data)["mark"]
-                del self.visible[self.marks[mark] :]
-                self.marks = {known: count for known, count in self.marks.items() if known <= mark}
+                target: dict[str, int] = json.loads(data)
+                if (prompt := target.get("before")) is not None:
+                    del self.visible[self.visible.index(prompt) :]
+                    self.marks = {known: count for known, count in self.marks.items() if known < prompt}
+                else:
+                    del self.visible[self.marks[target["mark"]] :]
+                    self.marks = {known: count for known, count in self.marks.items() if known <= target["mark"]}
         self.visible.append(position)
         self.stored.append(position)
         if kind == Kind.MARK:

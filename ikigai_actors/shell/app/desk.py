@@ -17,7 +17,7 @@ from ikigai_actors.futures import Future
 from ikigai_actors.interface import System
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell import commands
-from ikigai_actors.shell.desk import Printer, named
+from ikigai_actors.shell.desk import Printer, named, nothing_to_resume
 from ikigai_actors.shell.questions import Questions
 from ikigai_actors.state import IN_A_TURN, WORKING
 
@@ -120,7 +120,7 @@ class AppDesk:
 
         def resumed(there_was_one: bool) -> None:
             if not there_was_one:
-                self.screen.line(f"Nothing to resume: no turn of {named(self.current)} was cut off.")
+                self.screen.line(nothing_to_resume(self.current))
 
         self._later("the resume", self.current.ask.resume(), resumed)
 

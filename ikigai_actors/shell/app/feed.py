@@ -17,7 +17,7 @@ from ikigai_actors.shell.told import explained
 KEPT = 500
 """Messages that are kept for an agent nobody looks at; a page reads what it misses from the database."""
 
-ENDS = (Kind.USER, Kind.ASSISTANT, Kind.ERROR, Kind.INTERRUPTED)
+ENDS = (Kind.USER, Kind.ASSISTANT, Kind.RETRY, Kind.ERROR, Kind.INTERRUPTED)
 """The kinds that end an answer, or come before it."""
 
 

@@ -101,6 +101,8 @@ def _pieces(message: Message) -> list[Piece]:
             text = "cleared: it begins anew"
         case Kind.MARK:
             text = f"mark {message.content!r}" if message.content else "mark"
+        case Kind.REWIND if "before" in data:
+            text = f"took back the prompt at {data['before']}, and all since"
         case Kind.REWIND:
             text = f"rewound to mark {message.content!r}" if message.content else "rewound to the latest mark"
         case Kind.FORK if "child" in data:
@@ -108,6 +110,8 @@ def _pieces(message: Message) -> list[Piece]:
         case Kind.FORK:
             count = position - 1
             text = f"inherited: {count:,} message{'s' * (count != 1)} from {str(data.get('parent', '?'))[:6]}"
+        case Kind.RETRY:
+            return [Piece(Look.NOTE, f"[{one_line(message.content)} Asked again.]", position)]
         case Kind.ERROR:
             return [Piece(Look.ERROR, tidy(message.content), position)]
         case Kind.INTERRUPTED:
