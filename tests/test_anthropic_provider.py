@@ -15,13 +15,14 @@ from ikigai_actors.assembly import assemble, reply_message_data
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.messages import Kind, Message
 from ikigai_actors.providers.anthropic import DEFAULT_MODEL, AnthropicProvider
-from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, ToolCall, Usage
+from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, Spent, ToolCall, Usage
 from ikigai_actors.testing.strict import redacted_thinking, sign
 from tests.messages_server.cache import tokens
 from tests.messages_server.server import OUTPUT_TOKENS, Ending, MessagesServer, Refuses, Says, Sends, Waits
 
 KEY = "sk-ant-secret-0123456789"
 HELLO: tuple[dict[str, Any], ...] = ({"role": "user", "content": [{"type": "text", "text": "Hello"}]},)
+TOO_LONG = "prompt is too long: 2837 tokens > 2048 maximum"
 MARKED = {"cache_control": {"type": "ephemeral"}}
 
 
@@ -36,17 +37,22 @@ def request(messages: Any = HELLO, model: str = "", system: str = "", tools: Any
 
 
 def ask(server: MessagesServer, asked: Request | None = None, **options: Any) -> tuple[Reply, list[Delta]]:
-    """One request on a loop and with a provider of its own."""
+    """One request on a loop and with a provider of its own: the reply, and the pieces in which it came."""
     deltas: list[Delta] = []
+    return ask_and_hear(server, deltas.append, asked, **options), [delta for delta in deltas if delta.spent is None]
+
+
+def ask_and_hear(server: MessagesServer, on_delta: OnDelta, asked: Request | None = None, **options: Any) -> Reply:
+    """The same, with all that is heard on the way."""
 
     async def run() -> Reply:
         provider = AnthropicProvider(**{"base_url": server.url, "api_key": KEY, "max_retries": 0, **options})
         try:
-            return await provider.respond(asked or request(), deltas.append)
+            return await provider.respond(asked or request(), on_delta)
         finally:
             await provider.close()
 
-    return asyncio.run(run()), deltas
+    return asyncio.run(run())
 
 
 def test_a_reply_is_streamed_and_arrives_whole(server: MessagesServer) -> None:
@@ -125,15 +131,15 @@ def test_thinking_is_kept_byte_for_byte_and_accepted_when_resent(server: Message
 @pytest.mark.parametrize(
     ("status", "error_type", "remedy"),
     [
-        (400, "invalid_request_error", "clear or rewind"),
+        (400, "invalid_request_error", "/undo"),
         (401, "authentication_error", "check ANTHROPIC_API_KEY"),
         (402, "billing_error", "billing"),
         (403, "permission_error", "workspace"),
         (404, "not_found_error", "agent's model"),
-        (413, "request_too_large", "too large"),
+        (413, "request_too_large", "too long"),
         (418, "teapot_error", "The API refused"),
-        (429, "rate_limit_error", "wait, then prompt again"),
-        (500, "api_error", "wait, then prompt again"),
+        (429, "rate_limit_error", "wait, then /resume"),
+        (500, "api_error", "wait, then /resume"),
         (529, "overloaded_error", "overloaded"),
     ],
 )
@@ -156,26 +162,64 @@ def test_what_is_worth_it_is_tried_again(server: MessagesServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ending", "explanation"),
+    ("ending", "explanation", "broke_off"),
     [
-        (Ending.CUT, "connection broke"),
-        (Ending.SHORT, "connection broke"),
-        (Ending.ERROR, "overloaded"),
-        (Ending.BROKEN_JSON, "broken JSON"),
-        (Ending.BROKEN_EVENT, "broken event"),
+        (Ending.CUT, "connection broke", True),
+        (Ending.SHORT, "connection broke", True),
+        (Ending.ERROR, "overloaded", True),
+        (Ending.BROKEN_JSON, "broken JSON", False),
+        (Ending.BROKEN_EVENT, "broken event", False),
     ],
 )
 def test_a_stream_that_breaks_off_is_an_error_with_the_text_so_far(
-    server: MessagesServer, ending: Ending, explanation: str
+    server: MessagesServer, ending: Ending, explanation: str, broke_off: bool
 ) -> None:
     server.script.append(
         Says(({"type": "thinking", "thinking": "Hm"}, {"type": "text", "text": "so far"}), ending=ending)
     )
     with pytest.raises(ProviderError, match=explanation) as raised:
         ask(server, max_retries=2)
-    assert raised.value.partial == "so far"
+    assert (raised.value.partial, raised.value.broke_off) == ("so far", broke_off)
     assert raised.value.__cause__ is not None or ending is Ending.SHORT
     assert len(server.requests) == 1, "what has begun is not asked for again"
+
+
+def test_what_a_reply_costs_is_told_as_soon_as_the_service_tells_it(server: MessagesServer) -> None:
+    server.script.append(Says.text("so far", ending=Ending.CUT))
+    told: list[Delta] = []
+    with pytest.raises(ProviderError):
+        ask_and_hear(server, told.append)
+    written = tokens(HELLO[0]["content"][0])
+    assert told[0].spent == Spent(Usage(output_tokens=1, cache_creation_input_tokens=written), DEFAULT_MODEL)
+    reply = ask_and_hear(server, told.append)
+    assert told[-1].spent == Spent(reply.usage or Usage(), reply.model)
+
+
+def said(*texts: str) -> tuple[dict[str, Any], ...]:
+    """A conversation of these texts, the user's first and last."""
+    roles = ("user", "assistant")
+    return tuple(
+        {"role": roles[place % 2], "content": [{"type": "text", "text": text}]} for place, text in enumerate(texts)
+    )
+
+
+@pytest.mark.parametrize(
+    "refusal", [Refuses(400, "invalid_request_error", TOO_LONG), Refuses(413, "request_too_large")]
+)
+def test_a_prompt_that_is_too_long_is_named_and_how_to_take_it_back(server: MessagesServer, refusal: Refuses) -> None:
+    server.script.append(refusal)
+    with pytest.raises(ProviderError) as raised:
+        ask(server, request(said("We sell tea.", "Fine.", "word " * 500)))
+    assert "The prompt 'word word word word word word word word …' (2,500 of 2,517 characters) is too long" in str(
+        raised.value
+    )
+    assert "/undo" in str(raised.value)
+
+
+def test_a_history_that_is_too_long_is_told_from_its_latest_prompt(server: MessagesServer) -> None:
+    server.script.append(Refuses(400, "invalid_request_error", TOO_LONG))
+    with pytest.raises(ProviderError, match=r"The history is too long for the model: begin anew .*'And now\?'"):
+        ask(server, request(said("word " * 500, "Fine.", "And now?")))
 
 
 def test_silence_in_the_stream_is_given_up(server: MessagesServer) -> None:
@@ -202,7 +246,9 @@ def test_a_message_without_a_list_of_blocks_is_an_error(server: MessagesServer) 
     message = {"id": "1", "role": "assistant", "model": "m", "content": None, "stop_reason": "end_turn", "usage": usage}
     begins = json.dumps({"type": "message_start", "message": message})
     server.script.append(Sends(f"event: message_start\ndata: {begins}\n\n".encode()))
-    with pytest.raises(ProviderError, match=r"The reply cannot be understood: a broken block .* Prompt again\."):
+    with pytest.raises(
+        ProviderError, match=r"The reply cannot be understood: a broken block .* /resume, or resume\(\), asks again\."
+    ):
         ask(server)
 
 

@@ -20,7 +20,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ikigai_actors.errors import ProviderError
-from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, ToolCall, Usage
+from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, Spent, ToolCall, Usage
 from ikigai_actors.providers.breakpoints import with_breakpoints
 
 if TYPE_CHECKING:
@@ -41,17 +41,23 @@ _NO_KEY = (
     "(A key can also be given as AnthropicProvider(api_key=...).)"
 )
 _REMEDIES = {
-    400: "The request does not suit the model: check the agent's settings, or clear or rewind its history",
+    400: "The request does not suit the model: check the agent's settings, or take the prompt back: /undo, or undo()",
     401: "The key is not accepted: check ANTHROPIC_API_KEY",
     402: "The account cannot pay: check its billing",
     403: "The key may not do this: check its workspace and the agent's model",
     404: "There is no such model or address: check the agent's model and ANTHROPIC_BASE_URL",
-    408: "It took too long: prompt again",
-    413: "The request is too large: clear or rewind the agent's history",
-    429: "The rate limit is reached: wait, then prompt again; fewer agents at once help",
+    408: "It took too long: /resume, or resume(), asks again",
+    413: "The request is too large: take the prompt back (/undo, undo()), or begin anew (/clear, clear())",
+    429: "The rate limit is reached: wait, then /resume, or resume(); fewer agents at once help",
 }
-_CUT = "The connection broke in the middle of the reply: prompt again."
-_OVERLOADED = "The service is overloaded or failing: wait, then prompt again"
+_CUT = "The connection broke in the middle of the reply: /resume, or resume(), asks again."
+_OVERLOADED = "The service is overloaded or failing: wait, then /resume, or resume()"
+_TOO_LONG = re.compile(
+    r"too (long|large|many tokens)|context (window|length|limit)|exceeds? .*(context|tokens|maximum)"
+)
+"""How services say that a request is longer than the model's window."""
+_SHOWN = 40
+"""Characters of a prompt that are shown, to say which one is meant."""
 _BY_TYPE = {"rate_limit_error": 429, "authentication_error": 401, "permission_error": 403, "invalid_request_error": 400}
 
 
@@ -122,19 +128,19 @@ class AnthropicProvider:
 
         def pass_on(delta: Delta) -> None:
             if delta.kind == "text":
-                text.append(delta.text)
+                text.append(delta.text)  # nothing, where the delta tells what was spent
             on_delta(delta)
 
         try:
             async with self._ready_client().messages.stream(**arguments) as stream:
                 if not await _drain(stream, pass_on):
-                    raise ProviderError(_CUT, "".join(text))
+                    raise ProviderError(_CUT, "".join(text), broke_off=True)
                 return _reply(stream.current_message_snapshot, "".join(text), arguments["max_tokens"])
         except failures as error:
-            said = self._without_key(_explanation(error))
-            raise ProviderError(said, "".join(text)) from self._showable(error)
+            said = self._without_key(_explanation(error, request))
+            raise ProviderError(said, "".join(text), broke_off=_broke_off(error)) from self._showable(error)
         except _MalformedStreamError as error:
-            said = self._without_key(f"The reply cannot be understood: {error}. Prompt again.")
+            said = self._without_key(f"The reply cannot be understood: {error}. /resume, or resume(), asks again.")
             raise ProviderError(said, "".join(text)) from self._showable(error)
 
     async def close(self) -> None:
@@ -235,6 +241,9 @@ async def _drain(stream: "AsyncMessageStream[Any]", on_delta: OnDelta) -> bool:
         match event.type:
             case "message_start":
                 began = True
+                on_delta(Delta(spent=_spent(stream.current_message_snapshot)))
+            case "message_delta":
+                on_delta(Delta(spent=_spent(stream.current_message_snapshot)))
             case "text":
                 on_delta(Delta(_of_type(str, event.text, "delta")))
             case "thinking":
@@ -259,7 +268,7 @@ async def _next_event(stream: "AsyncMessageStream[Any]") -> Any:
 def _reply(message: "ModelMessage", partial: str, max_tokens: int) -> Reply:
     """The reply of a finished message; raises `ProviderError` when it is not whole."""
     if message.stop_reason is None:
-        raise ProviderError(_CUT, partial)
+        raise ProviderError(_CUT, partial, broke_off=True)
     blocks = _blocks(message)
     uses = [block for block in blocks if block["type"] == "tool_use"]
     if uses and blocks[-1]["type"] == "tool_use" and message.stop_reason != "tool_use":
@@ -304,34 +313,85 @@ def _usage(message: "ModelMessage") -> Usage:
     return Usage(**{name: _of_type(int, count, name) for name, count in counts.items()})
 
 
-def _explanation(error: Exception) -> str:
+def _spent(message: "ModelMessage") -> Spent:
+    """What the service has counted so far of a message that is on its way."""
+    return Spent(_usage(message), _of_type(str, message.model, "model"))
+
+
+def _broke_off(error: Exception) -> bool:
+    """Whether a reply that had begun was cut, for no fault of the request."""
+    import aiohttp
+    import anthropic
+    import httpx2
+
+    if isinstance(error, anthropic.APIStatusError):  # status 200: an error event in the stream
+        return error.status_code == 200 and _status(error) >= 500
+    return isinstance(error, httpx2.HTTPError | aiohttp.ClientError)
+
+
+def _explanation(error: Exception, request: Request) -> str:
     """What went wrong and what to do about it, for a person."""
     import anthropic
     import httpx2
 
     match error:
         case anthropic.APIStatusError():
-            return _status_explanation(error)
+            return _status_explanation(error, request)
         case anthropic.APITimeoutError():
-            return "The API did not answer in time: check the network and ANTHROPIC_BASE_URL, then prompt again."
+            return (
+                "The API did not answer in time: check the network and ANTHROPIC_BASE_URL, then /resume, or resume()."
+            )
         case anthropic.APIConnectionError():
             return f"The API cannot be reached ({error.__cause__ or error}): check the network and ANTHROPIC_BASE_URL."
         case httpx2.InvalidURL():
             return f"The API's address is no URL ({error}): check ANTHROPIC_BASE_URL."
         case httpx2.TimeoutException():
-            return "The model fell silent in the middle of its reply and was given up: prompt again."
+            return (
+                "The model fell silent in the middle of its reply and was given up: /resume, or resume(), asks again."
+            )
         case anthropic.AnthropicError():
             return f"The client of the API failed ({error}): check ANTHROPIC_API_KEY and its configuration."
         case UnicodeError():
-            return (
-                f"The request holds half of a character, which cannot be sent ({error}): clear or rewind the history."
-            )
+            half = f"The request holds half of a character, which cannot be sent ({error})"
+            return f"{half}: take the prompt back (/undo, undo())."
     return f"{_CUT} ({error!r})"
 
 
-def _status_explanation(error: "APIStatusError") -> str:
-    """An answer that is an error, or an error event in a stream whose status was 200."""
-    status = error.status_code if error.status_code != 200 else _BY_TYPE.get(str(error.type), 500)
+def _status(error: "APIStatusError") -> int:
+    """The status of an error, also of an error event in a stream, whose status was 200."""
+    return error.status_code if error.status_code != 200 else _BY_TYPE.get(str(error.type), 500)
+
+
+def _status_explanation(error: "APIStatusError", request: Request) -> str:
+    status = _status(error)
     remedy = _OVERLOADED if status >= 500 else _REMEDIES.get(status, "The API refused")
+    if status == 413 or (status == 400 and _TOO_LONG.search(error.api_message or error.message)):
+        remedy = _too_long(request)
     details = [str(error.status_code), *(str(each) for each in (error.type, error.request_id) if each)]
     return f"{remedy}. The API said: {error.api_message or error.message} ({', '.join(details)})"
+
+
+def _too_long(request: Request) -> str:
+    """What makes the request longer than the model's window: its latest prompt, or all that came before."""
+    whole = sum(_characters(message["content"]) for message in request.messages)
+    prompt = next(
+        (block["text"] for block in reversed(request.messages[-1]["content"]) if block.get("type") == "text"), ""
+    )
+    begins = prompt if len(prompt) <= _SHOWN else f"{prompt[:_SHOWN]}…"
+    named = f"The prompt {begins!r} ({len(prompt):,} of {whole:,} characters)"
+    if 2 * len(prompt) >= whole:
+        return f"{named} is too long for the model: take it back (/undo, undo()), and say it in parts"
+    ways = "begin anew (/clear, clear()), or go back (/undo, /rewind, undo(), rewind())"
+    return f"The history is too long for the model: {ways}. {named} is the latest"
+
+
+def _characters(content: object) -> int:
+    """How long a content is, roughly: all texts in it."""
+    match content:
+        case str():
+            return len(content)
+        case Mapping():
+            return sum(_characters(part) for key, part in content.items() if key != "type")
+        case list() | tuple():
+            return sum(_characters(part) for part in content)
+    return 0

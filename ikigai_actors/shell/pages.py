@@ -12,6 +12,9 @@ from ikigai_actors.registry import AgentRecord
 if TYPE_CHECKING:
     from ikigai_actors.ref import Context
 
+BROKE_OFF = "[the reply broke off, and is asked for again]"
+"""What stands for a message of kind ``retry``."""
+
 _INDENT = " " * 20
 
 
@@ -60,7 +63,7 @@ def told(message: Message) -> str:
             ]
             return "\n".join([message.content, *calls]) if message.content else "\n".join(calls)
         case Kind.RETRY:
-            return f"{message.content} Asked again."
+            return BROKE_OFF
         case Kind.TOOL_CALL:
             return f"{message.content} started"
         case Kind.TOOL_RESULT:

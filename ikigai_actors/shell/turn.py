@@ -21,6 +21,7 @@ from ikigai_actors.providers.base import Reply
 from ikigai_actors.publisher import Streamed
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.feed import SETTLED, Feed, result_of
+from ikigai_actors.shell.pages import BROKE_OFF
 from ikigai_actors.shell.screen import Screen
 
 RESULT_LENGTH = 100
@@ -86,7 +87,7 @@ class Turn:
                 case Message(kind=Kind.RETRY):
                     self._step = ""  # what was received of it does not count
                     screen.fresh()
-                    screen.line(f"[{event.content} Asked again.]", dim=True)
+                    screen.line(BROKE_OFF, dim=True)
                 case Message(kind=Kind.ERROR):
                     self._end(screen, f"[error: {event.content}]")
                 case Message(kind=Kind.INTERRUPTED):

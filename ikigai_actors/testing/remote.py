@@ -49,7 +49,7 @@ class RemoteProvider:
             if fault == "cuts":
                 half = "".join(said)[: len("".join(said)) // 2]
                 on_delta(Delta(half))
-                raise ProviderError("The reply broke off, as the simulation will have it.", half)
+                raise ProviderError("The reply broke off, as the simulation will have it.", half, broke_off=True)
             await self._arrives(f"the reply to {request.agent} arrives")
         except asyncio.CancelledError:
             if fault != "deaf":

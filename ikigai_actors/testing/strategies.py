@@ -66,7 +66,7 @@ def replies(tools: Sequence[str | ToolCall] = ()) -> st.SearchStrategy[ScriptedR
         | st.builds(lambda said, asked: Reply(said, tuple(asked)), st.sampled_from(("", "I look.")), calls)
         | st.just(Stream(("Hel", "lo")))
         | st.builds(lambda: ProviderError("overloaded"))
-        | st.builds(lambda: Stream(("Hel",), then=ProviderError("the connection broke")))
+        | st.builds(lambda: Stream(("Hel",), then=ProviderError("the connection broke", broke_off=True)))
     )
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ikigai_actors.assembly import reply_of
 from ikigai_actors.messages import Kind, Message
 from ikigai_actors.shell.app.chunks import chunked
+from ikigai_actors.shell.pages import BROKE_OFF
 from ikigai_actors.shell.screen import harmless, one_line
 
 ARGUMENTS = 200
@@ -111,7 +112,7 @@ def _pieces(message: Message) -> list[Piece]:
             count = position - 1
             text = f"inherited: {count:,} message{'s' * (count != 1)} from {str(data.get('parent', '?'))[:6]}"
         case Kind.RETRY:
-            return [Piece(Look.NOTE, f"[{one_line(message.content)} Asked again.]", position)]
+            return [Piece(Look.NOTE, BROKE_OFF, position)]
         case Kind.ERROR:
             return [Piece(Look.ERROR, tidy(message.content), position)]
         case Kind.INTERRUPTED:
