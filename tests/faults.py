@@ -17,7 +17,7 @@ class _RolledBack(Exception):
     """Ends a transaction whose COMMIT never arrives."""
 
 
-class _Wrapped:
+class Wrapped:
     """A `Store` around another one."""
 
     def __init__(self, inner: Store) -> None:
@@ -27,6 +27,10 @@ class _Wrapped:
     def read(self, work: Callable[[Transaction], T]) -> T:
         """See `Store.read`."""
         return self._inner.read(work)
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """See `Store.write`."""
+        return self._inner.write(work)
 
     def separate(self) -> Store:
         """See `Store.separate`."""
@@ -41,7 +45,7 @@ class _Wrapped:
         self._inner.close()
 
 
-class FaultyStore(_Wrapped):
+class FaultyStore(Wrapped):
     """A `Store` whose next transactions go wrong as planned: each plan serves one transaction that writes."""
 
     def __init__(self, inner: Store) -> None:
@@ -108,7 +112,7 @@ class FaultyStore(_Wrapped):
             return
 
 
-class Ending(_Wrapped):
+class Ending(Wrapped):
     """A `Store` in which, after so many commits, nothing is committed any more: as at the end of the process."""
 
     def __init__(self, inner: Store) -> None:
@@ -124,7 +128,7 @@ class Ending(_Wrapped):
         return self._inner.write(work)
 
 
-class Overtaken(_Wrapped):
+class Overtaken(Wrapped):
     """A `Store` of which a reader learns something, and it is true no more: something happens in between."""
 
     def __init__(self, inner: Store) -> None:
@@ -145,7 +149,7 @@ class Overtaken(_Wrapped):
         return self._inner.write(work)
 
 
-class HeldStore(_Wrapped):
+class HeldStore(Wrapped):
     """A `Store` that holds a transaction before its COMMIT, with all its locks, until it is let go."""
 
     def __init__(self, inner: Store) -> None:

@@ -1,17 +1,44 @@
 """Calls that ask: nobody runs them unasked, whoever decides first decides, and the question outlives the process."""
 
 import threading
-from typing import Any
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, BadInput, Signal, TurnInterrupted
 from ikigai_actors.calls import PendingCall
+from ikigai_actors.parts import MACHINE
 from ikigai_actors.ref import current_agent
+from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.tools import FunctionTool, tool
 from tests.calling import Seen, calling, requests_of, results, scripted, trail
+from tests.conftest import NewDatabase
 from tests.databases import eventually
+from tests.faults import Wrapped
 from tests.gate import DEADLINE
+
+T = TypeVar("T")
+
+
+class SlowToRead(Wrapped):
+    """A store that keeps logs from being read while a test says so."""
+
+    def __init__(self, inner: Store) -> None:
+        super().__init__(inner)
+        self._may_read = threading.Event()
+        self._may_read.set()
+
+    def hold(self, until: threading.Event) -> None:
+        """Read no log until this is set."""
+        self._may_read = until
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        if threading.current_thread().name == "ikigai-reader":
+            assert self._may_read.wait(DEADLINE)
+        return super().read(work)
 
 
 class World:
@@ -235,6 +262,32 @@ def test_a_question_is_asked_again_of_the_function_that_decides_after_a_restart(
     ) as system:
         assert system.root.reply(timeout=DEADLINE).text == "done"
         assert story(system.root) == ["approval", "approval", "tool_call", "tool_result"]
+
+
+@pytest.mark.parametrize("resumes", [True, False])
+def test_decisions_that_come_while_the_log_is_read_are_carried_out(
+    durable_url: NewDatabase, world: World, resumes: bool
+) -> None:
+    url, asked = durable_url(), scripted([calling(change("a"), change("b"))])
+    with ActorSystem.open(url, provider=asked, tools=world.tools(), approvals="ask") as system:
+        system.root.prompt("go")
+        before = waiting(system, 2)
+    store, may_read = SlowToRead(open_store(url)), threading.Event()
+    parts = replace(MACHINE, open_store=lambda _: store)
+    with (
+        ActorSystem.open(provider=scripted(["done"]), tools=world.tools(), approvals="ask", parts=parts) as system,
+        ThreadPoolExecutor() as people,
+    ):
+        store.hold(may_read)
+        if resumes:
+            system.resume()
+        decided = [people.submit(system.approvals.approve, call) for call in before]
+        actor = system.actor(system.root.uuid)
+        eventually(lambda: actor.waiting == len(before) + resumes, "the decisions")
+        may_read.set()
+        assert [one.result(DEADLINE) for one in decided] == [True, True]
+        assert system.root.reply(timeout=DEADLINE).text == "done"
+    assert sorted(world.changes) == ["a", "b"]
 
 
 def test_an_interrupt_withdraws_the_question(world: World) -> None:
