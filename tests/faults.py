@@ -45,6 +45,24 @@ class Wrapped:
         self._inner.close()
 
 
+class SlowToRead(Wrapped):
+    """A store that keeps logs from being read while a test says so."""
+
+    def __init__(self, inner: Store) -> None:
+        super().__init__(inner)
+        self._may_read = threading.Event()
+        self._may_read.set()
+
+    def hold(self, until: threading.Event) -> None:
+        """Read no log until this is set."""
+        self._may_read = until
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        if threading.current_thread().name == "ikigai-reader":
+            assert self._may_read.wait(DEADLINE)
+        return super().read(work)
+
+
 class FaultyStore(Wrapped):
     """A `Store` whose next transactions go wrong as planned: each plan serves one transaction that writes."""
 

@@ -1,10 +1,9 @@
 """Calls that ask: nobody runs them unasked, whoever decides first decides, and the question outlives the process."""
 
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
@@ -12,33 +11,13 @@ from ikigai_actors import ActorSystem, AgentRef, BadInput, Signal, TurnInterrupt
 from ikigai_actors.calls import PendingCall
 from ikigai_actors.parts import MACHINE
 from ikigai_actors.ref import current_agent
-from ikigai_actors.store import Store, Transaction, open_store
+from ikigai_actors.store import open_store
 from ikigai_actors.tools import FunctionTool, tool
 from tests.calling import Seen, calling, requests_of, results, scripted, trail
 from tests.conftest import NewDatabase
 from tests.databases import eventually
-from tests.faults import Wrapped
+from tests.faults import SlowToRead
 from tests.gate import DEADLINE
-
-T = TypeVar("T")
-
-
-class SlowToRead(Wrapped):
-    """A store that keeps logs from being read while a test says so."""
-
-    def __init__(self, inner: Store) -> None:
-        super().__init__(inner)
-        self._may_read = threading.Event()
-        self._may_read.set()
-
-    def hold(self, until: threading.Event) -> None:
-        """Read no log until this is set."""
-        self._may_read = until
-
-    def read(self, work: Callable[[Transaction], T]) -> T:
-        if threading.current_thread().name == "ikigai-reader":
-            assert self._may_read.wait(DEADLINE)
-        return super().read(work)
 
 
 class World:

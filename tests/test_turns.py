@@ -1,5 +1,8 @@
 """Turns, from outside: interrupts, waiting commands, restarts, resumption. On every database."""
 
+import threading
+from dataclasses import replace
+
 import pytest
 
 from ikigai_actors import (
@@ -14,10 +17,13 @@ from ikigai_actors import (
     TurnInterrupted,
 )
 from ikigai_actors.inbox import CAPACITY, InboxFull
+from ikigai_actors.parts import MACHINE
+from ikigai_actors.store import open_store
 from ikigai_actors.testing import simulated
 from tests.conftest import NewDatabase
 from tests.databases import eventually
 from tests.echo import echo, kinds, open_echo
+from tests.faults import SlowToRead
 from tests.gate import DEADLINE, Gate, Hanging
 
 
@@ -69,6 +75,23 @@ def test_an_open_turn_comes_back_as_interrupted_and_resume_sends_the_prompt_agai
         assert not system.root.resume()
         assert kinds(system.root.history()) == ["user", "assistant"]
     gate.open()
+
+
+def test_an_interrupt_that_waits_for_the_log_ends_the_turn_of_the_prompt_before_it_alone(durable: str) -> None:
+    with open_echo(durable) as system:
+        system.root.prompt("zero").get(timeout=DEADLINE)
+    store, may_read, hanging = SlowToRead(open_store(durable)), threading.Event(), Hanging("")
+    with ActorSystem.open(provider=hanging, parts=replace(MACHINE, open_store=lambda _: store)) as system:
+        store.hold(may_read)
+        first, second = system.root.prompt("one"), system.root.prompt("two")
+        interrupted = system.root.ask.signal(Signal.INT)
+        eventually(lambda: system.actor(system.root.uuid).waiting == 3, "all three")
+        may_read.set()
+        assert interrupted.get(timeout=DEADLINE)
+        with pytest.raises(TurnInterrupted):
+            first.get(timeout=DEADLINE)
+        eventually(lambda: [one.content for one in system.root.history()][-1] == "two", "the second turn")
+        assert not second.done
 
 
 def test_who_ends_while_turns_are_resumed_keeps_nobody_else_from_going_on(durable: str) -> None:
