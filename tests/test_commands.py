@@ -3,6 +3,7 @@
 import pytest
 
 from ikigai_actors import (
+    ActorSystem,
     AgentRef,
     ProviderError,
     Reply,
@@ -161,6 +162,39 @@ def test_rewind_goes_back_to_a_mark(session: Session) -> None:
     assert "milk" not in printed[4]
     assert "coffee" not in printed[6]
     assert session("/rewind nowhere")[0].startswith("error: Expected a mark 'nowhere' to rewind to")
+
+
+def test_undo_takes_back_the_latest_prompt_and_again_the_one_before(session: Session) -> None:
+    printed = session("tea", "milk", "/undo", "cake", "/undo", "/undo", "coffee")
+    assert printed[2] == "took back the latest prompt"
+    assert "milk" not in printed[3]
+    assert "tea" in printed[3]
+    assert "tea" not in printed[-1]
+    assert session("/clear", "/undo")[-1].startswith("error: There is no prompt in the history of agent")
+
+
+@pytest.mark.parametrize("again", ["/resume", "hi"])
+def test_a_turn_that_failed_goes_on_by_resume_or_the_same_prompt(
+    capsys: pytest.CaptureFixture[str], again: str
+) -> None:
+    provider = ScriptedProvider([ProviderError("overloaded"), "Hello."])
+    with ActorSystem.open(":memory:", provider=provider) as system:
+        assert Session(system, capsys)("hi", again) == ["[error: overloaded]", "Hello."]
+    assert [len(request.messages[0]["content"]) for request in provider.requests] == [1, 1]
+
+
+def test_a_reply_that_breaks_off_is_told_and_asked_for_again(capsys: pytest.CaptureFixture[str]) -> None:
+    broken = Stream(("Hel",), then=ProviderError("the connection broke", broke_off=True))
+    with ActorSystem.open(":memory:", provider=ScriptedProvider([broken, "Hello."])) as system:
+        session = Session(system, capsys)
+        assert session("hi", "/history") == [
+            "Hel",
+            "[the reply broke off, and is asked for again]",
+            "Hello.",
+            "    1  user         hi",
+            "    2  retry        [the reply broke off, and is asked for again]",
+            "    3  assistant    Hello.",
+        ]
 
 
 def test_a_child_can_rewind_to_a_mark_of_its_parent(session: Session) -> None:

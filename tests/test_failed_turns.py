@@ -8,6 +8,7 @@ from ikigai_actors import (
     ActorSystem,
     AgentRef,
     Kind,
+    Message,
     NoTurn,
     ProviderError,
     Reply,
@@ -21,6 +22,7 @@ from ikigai_actors.fsck import check
 from ikigai_actors.providers.base import Delta, Request, Spent
 from ikigai_actors.providers.scripted import ScriptedReply
 from ikigai_actors.store import Store
+from ikigai_actors.violations import Invariant
 from tests.calling import calling, scripted
 from tests.echo import echo, kinds, open_echo
 from tests.gate import DEADLINE, Hanging
@@ -67,6 +69,21 @@ def test_a_refused_prompt_is_taken_back_by_a_child_that_inherits_it(database: st
         child.undo()
         assert child.prompt("Are you there?").get(timeout=DEADLINE).text == "Are you there? / 3"
         failure(system.root, "And you?")  # what the child takes back, its parent keeps
+
+
+def test_fsck_knows_what_an_undo_names(store: Store) -> None:
+    with open_on(store, ScriptedProvider(echo)) as system:
+        uuid = system.root.uuid
+        system.root.prompt("one").get(timeout=DEADLINE)
+        child = system.root.fork("two")
+        child.reply(timeout=DEADLINE)
+        for agent in (child, child, system.root):
+            agent.undo()
+        assert check(store) == []
+        wrong = Message(uuid, 5, Kind.REWIND, "", {"before": 2}, 1).row()
+        store.write(lambda tx: tx.append([wrong]))
+        [violation] = check(store)
+        assert (violation.invariant, violation.agent) == (Invariant.REWIND, uuid)
 
 
 def test_undo_needs_a_prompt_and_keeps_settings_and_older_marks(database: str) -> None:
