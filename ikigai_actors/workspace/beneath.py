@@ -1,0 +1,329 @@
+"""Files beneath a directory, opened so that no path and no race leads out of it.
+
+    root = Root(Path("work"))
+    descriptor = root.open("notes/today.txt", os.O_RDONLY)     # raises Outside for "../secret" or a link to /etc
+
+What is checked and then opened by its path can be exchanged for a link in between. So nothing is: the kernel resolves
+the path and refuses to leave the directory (openat2 with RESOLVE_BENEATH, Linux 5.6 and later). Where that call is not
+to be had, in an older system or behind a filter of system calls, `Root` goes from directory to directory by hand,
+follows no link but by reading it, and judges its text as if it had been given.
+
+Links within the directory are followed, relative and absolute ones. The directory itself is found by its path each
+time: who may replace it, may write outside of it already. A mount within it belongs to it, and so does a file that has
+a second name elsewhere (a hard link): see `ikigai_actors.workspace.files` on writing to one.
+"""
+
+import contextlib
+import ctypes
+import errno
+import functools
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+LINKS = 40
+"""Links that are followed on the way to a file, as many as Linux follows."""
+
+PLACE = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_CLOEXEC
+"""To open what need not be read. Linux then neither asks for the right to read nor wakes who waits at a pipe."""
+
+_DIRECTORY = PLACE | os.O_DIRECTORY
+_NUMBER = 437
+"""Of openat2, on all machines but Alpha."""
+_HERE = -100
+"""For openat2: the working directory."""
+_BENEATH_WITHOUT_MAGIC_LINKS = 0x08 | 0x02
+_TRIES = 100
+"""How often the kernel is asked again when something was renamed while it looked."""
+
+
+class Outside(ValueError):
+    """A path leads out of the directory."""
+
+
+class Root:
+    """A directory. Paths are relative to it, or absolute ones that lie beneath it."""
+
+    def __init__(self, directory: Path, *, by_hand: bool = False) -> None:
+        """Name it.
+
+        Args:
+            directory: an absolute path.
+            by_hand: do without the kernel's help also where it is to be had.
+        """
+        self.directory = directory
+        self._by_hand = by_hand or not kernel_helps()
+
+    @property
+    def resolved(self) -> Path:
+        """The directory, without links."""
+        return Path(os.path.realpath(self.directory))
+
+    def within(self, path: str) -> str:
+        """A path relative to the directory, with ``.`` and ``..`` collapsed. It says nothing of links.
+
+        Raises:
+            Outside: it is not beneath the directory.
+            ValueError: it holds a NUL character.
+        """
+        if "\0" in path:
+            raise ValueError(f"path {path!r} holds a NUL character")
+        inner = os.path.normpath(path or ".")
+        if inner.startswith("/"):
+            known = self._without_root(inner)
+            known = self._without_root(os.path.realpath(inner)) if known is None else known  # another name of it
+            if known is None:
+                raise self._outside(path)
+            inner = os.path.normpath(known)
+        if inner == ".." or inner.startswith("../"):
+            raise self._outside(path)
+        return inner
+
+    def open(self, path: str, flags: int) -> int:
+        """Open what is there; the caller closes the descriptor.
+
+        Args:
+            path: what to open. Links are followed.
+            flags: those of `os.open`, without ``O_CREAT``.
+
+        Raises:
+            Outside: the path leads out of the directory.
+            OSError: it cannot be opened.
+        """
+        return self._unchecked(self.within(path), flags)
+
+    def open_regular(self, path: str) -> int:
+        """Open a regular file for reading; the caller closes the descriptor.
+
+        Raises:
+            Outside: the path leads out of the directory.
+            OSError: it cannot be opened. ``EINVAL`` says that it is no regular file: a pipe, a device, a directory.
+        """
+        place = self.open(path, PLACE)
+        try:
+            _check_regular(place)
+        finally:
+            os.close(place)
+        found = self.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)  # exchanged for a pipe, it does not wait
+        try:
+            _check_regular(found)
+        except OSError:
+            os.close(found)
+            raise
+        return found
+
+    def names(self, path: str) -> list[tuple[str, bool]]:
+        """What is in a directory, in no order: names, and whether each is a directory itself, and no link to one."""
+        opened = self.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK)
+        try:
+            with os.scandir(opened) as entries:
+                return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+        finally:
+            os.close(opened)
+
+    @contextmanager
+    def parent(self, path: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
+        """The directory that holds a file, and the file's name there, which is no link: links are followed first.
+
+        Args:
+            path: the file, which need not exist.
+            create: make directories that are missing.
+
+        Raises:
+            Outside: the path leads out of the directory.
+            OSError: there is no such directory, or it cannot be made.
+        """
+        inner = self.within(path)
+        for _ in range(LINKS):
+            above, _, name = inner.rpartition("/")
+            try:
+                held = self._made(above or ".") if create else self._unchecked(above or ".", _DIRECTORY)
+            except Outside as error:
+                raise self._outside(path) from error
+            try:
+                text = _link(name, held)
+                if text is None:
+                    if name in ("", ".", ".."):
+                        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+                    yield held, name
+                    return
+            finally:
+                os.close(held)
+            inner = self._link_within(text, path) if text.startswith("/") else f"{above or '.'}/{text}"
+        raise _loop()
+
+    def _made(self, inner: str) -> int:
+        """Open a directory; make it, and those above it, if it is missing."""
+        try:
+            return self._unchecked(inner, _DIRECTORY)
+        except FileNotFoundError:
+            if inner == ".":
+                raise
+            above, _, name = inner.rpartition("/")
+            held = self._made(above or ".")
+        try:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(name, dir_fd=held)
+        finally:
+            os.close(held)
+        return self._unchecked(inner, _DIRECTORY)
+
+    def _unchecked(self, inner: str, flags: int) -> int:
+        """Open a path that may hold ``..`` after a link."""
+        top = os.open(self.directory, _DIRECTORY)
+        try:
+            return self._open(top, inner, flags)
+        finally:
+            os.close(top)
+
+    def _open(self, top: int, inner: str, flags: int) -> int:
+        if not self._by_hand:
+            for _ in range(_TRIES):
+                try:
+                    return openat2(top, inner, flags)
+                except InterruptedError:
+                    continue
+                except OSError as error:
+                    if error.errno == errno.EXDEV:  # it leads out, or by an absolute link, perhaps back in
+                        break
+                    if error.errno != errno.EAGAIN:
+                        raise
+        return self._walk(top, inner, flags)
+
+    def _walk(self, top: int, inner: str, flags: int) -> int:
+        """Open a path by hand."""
+        to_go, gone = _parts(inner), list[str]()
+        held, links = os.dup(top), 0
+        try:
+            while to_go:
+                name = to_go.pop()
+                if name == "..":
+                    if not gone:
+                        raise self._outside(inner)
+                    to_go += reversed(gone[:-1])  # from the top again, rather than by `..`, which may be elsewhere
+                    held, gone = _changed(held, os.dup(top)), []
+                    continue
+                found = _step(name, held, flags if not to_go else _DIRECTORY)
+                if isinstance(found, int):
+                    held, gone = _changed(held, found), [*gone, name]
+                    if not to_go:
+                        return os.dup(held)
+                    continue
+                if (links := links + 1) > LINKS:
+                    raise _loop()
+                if found.startswith("/"):
+                    found = self._link_within(found, inner)
+                    held, gone = _changed(held, os.dup(top)), []
+                to_go += _parts(found)
+            return os.open(".", flags, dir_fd=held)
+        finally:
+            os.close(held)
+
+    def _link_within(self, text: str, path: str) -> str:
+        """Where an absolute link leads, relative to the directory."""
+        inner = self._without_root(text)
+        if inner is None:
+            raise self._outside(path)
+        return inner or "."
+
+    def _without_root(self, path: str) -> str | None:
+        """An absolute path without the directory's own; None when it does not begin with that."""
+        for root in (str(self.directory), str(self.resolved)):
+            if path == root or path.startswith(root.rstrip("/") + "/"):
+                return path[len(root) :].lstrip("/")
+        return None
+
+    def _outside(self, path: str) -> Outside:
+        return Outside(f"path {path!r} is outside of the workspace: expected one beneath {self.directory}")
+
+
+@functools.cache
+def kernel_helps() -> bool:
+    """Whether openat2 is to be had: the system may be too old, or a filter may refuse the call."""
+    try:
+        os.close(openat2(None, ".", _DIRECTORY))
+    except OSError:
+        return False
+    return True
+
+
+def openat2(directory: int | None, path: str, flags: int) -> int:
+    """Have the kernel open a path beneath a directory.
+
+    Args:
+        directory: a descriptor; None is the working directory.
+        path: relative to it.
+        flags: those of `os.open`, without ``O_CREAT``.
+
+    Raises:
+        OSError: ``EXDEV`` when the path leads out of the directory, ``EAGAIN`` when something was renamed meanwhile,
+            ``ENOSYS`` where there is no such call.
+    """
+    call = _syscall()
+    if call is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    how = (ctypes.c_uint64 * 3)(flags | os.O_CLOEXEC, 0, _BENEATH_WITHOUT_MAGIC_LINKS)
+    at = ctypes.c_long(_HERE if directory is None else directory)
+    opened = call(ctypes.c_long(_NUMBER), at, os.fsencode(path), how, ctypes.c_size_t(ctypes.sizeof(how)))
+    if opened < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return opened
+
+
+@functools.cache
+def _syscall() -> Callable[..., int] | None:
+    """``syscall`` of the C library, where it is Linux's."""
+    if os.uname().sysname != "Linux" or os.uname().machine == "alpha":
+        return None
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    call.restype = ctypes.c_long
+    return call
+
+
+def _step(name: str, held: int, flags: int) -> int | str:
+    """Open what has a name in a directory; the text of it, when it is a link."""
+    try:
+        found = os.open(name, flags | os.O_NOFOLLOW, dir_fd=held)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EMLINK):  # what systems say of a link
+            text = _link(name, held)
+            if text is not None:
+                return text
+        raise
+    if stat.S_ISLNK(os.fstat(found).st_mode):  # O_PATH opens links as well
+        os.close(found)
+        text = _link(name, held)
+        return f"./{name}" if text is None else text  # it was exchanged meanwhile: once more
+    return found
+
+
+def _link(name: str, held: int) -> str | None:
+    """The text of a link; None for what is none, or not there."""
+    try:
+        return os.readlink(name or ".", dir_fd=held)
+    except OSError as error:
+        if error.errno in (errno.EINVAL, errno.ENOENT):
+            return None
+        raise
+
+
+def _parts(path: str) -> list[str]:
+    """The names in a path, the last one first."""
+    return [part for part in reversed(path.split("/")) if part not in ("", ".")]
+
+
+def _changed(held: int, other: int) -> int:
+    """Hold another descriptor instead."""
+    os.close(held)
+    return other
+
+
+def _check_regular(opened: int) -> None:
+    if not stat.S_ISREG(os.fstat(opened).st_mode):
+        raise OSError(errno.EINVAL, "not a regular file")
+
+
+def _loop() -> OSError:
+    return OSError(errno.ELOOP, os.strerror(errno.ELOOP))
