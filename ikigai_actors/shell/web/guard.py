@@ -2,13 +2,16 @@
 
     Host      must be ours: a name of somebody else's that leads to this machine (DNS rebinding) is refused
     Origin    must be ours where a browser says one, and a WebSocket must say it: other pages are refused
-    secret    the token of the link that was printed becomes a cookie, once; from then on the cookie is asked for
+    secret    the token of the link that was printed becomes a cookie, once; from then on the cookie is asked for.
+              Who shows neither is answered, and the connection closed; who does is a guest (see the door)
 
 Every answer forbids the browser to load anything from elsewhere, to show the page inside another one, and to tell other
 servers where it comes from.
 """
 
+import asyncio
 import secrets
+from collections.abc import Callable
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
@@ -33,18 +36,22 @@ class Guard:
         """What a person opens."""
         return f"http://{self._place}/?token={self._token}"
 
-    def middleware(self) -> Middleware:
-        """What stands before every handler."""
+    def middleware(self, admit: Callable[[asyncio.BaseTransport | None], bool]) -> Middleware:
+        """What stands before every handler. ``admit`` is told of connections that may come in: see `Door.admit`."""
 
         @web.middleware
         async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
-            self._check_place(request)
-            if request.path == "/" and self._same(request.query.get("token"), self._token):
+            try:
+                self._check(request)
+            except web.HTTPForbidden as refused:
+                refused.force_close()
+                raise
+            if not admit(request.transport):
+                raise web.HTTPServiceUnavailable(text="Too many pages are open: close one, and try again.\n")
+            if self._has_token(request):
                 answer = web.Response(status=303, headers={"Location": "/"})  # so the browser does not keep the link
                 answer.set_cookie(self._cookie, self._session, httponly=True, samesite="Strict", path="/")
                 return answer
-            if not self._same(request.cookies.get(self._cookie), self._session):
-                raise web.HTTPForbidden(text="Open the link that ikigai serve has printed.\n")
             return await handler(request)
 
         return guarded
@@ -61,13 +68,19 @@ class Guard:
             }
         )
 
-    def _check_place(self, request: web.Request) -> None:
+    def _check(self, request: web.Request) -> None:
+        """Refuse whom the rules do not let in."""
         origin, ours = request.headers.get("Origin"), f"http://{self._place}"
         if request.headers.get("Host") != self._place:
             raise web.HTTPForbidden(text=f"Expected Host {self._place}.\n")
         if origin != ours and (origin is not None or request.path == "/ws"):
             raise web.HTTPForbidden(text=f"Expected Origin {ours}.\n")
+        if not (self._has_token(request) or self._same(request.cookies.get(self._cookie), self._session)):
+            raise web.HTTPForbidden(text="Open the link that ikigai serve has printed.\n")
+
+    def _has_token(self, request: web.Request) -> bool:
+        return request.path == "/" and self._same(request.query.get("token"), self._token)
 
     @staticmethod
     def _same(given: str | None, secret: str) -> bool:
-        return given is not None and secrets.compare_digest(given.encode(), secret.encode())
+        return given is not None and secrets.compare_digest(given.encode(errors="replace"), secret.encode())

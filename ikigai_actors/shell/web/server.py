@@ -21,8 +21,11 @@ from aiohttp import web
 from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
-from ikigai_actors.errors import BadInput
+from ikigai_actors.shell.web.door import Door, Room, listen
 from ikigai_actors.shell.web.guard import Guard
+
+_KEPT = 60.0
+"""Seconds for which a browser's connection is kept between two requests."""
 
 LOOPBACK = "127.0.0.1"
 
@@ -48,9 +51,15 @@ class Pages(Server):
         super().__init__(f"exec {page}", LOOPBACK, port, "ikigai", templates_path=TEMPLATES)
         self._guard = guard
 
+        self._door: Door | None = None
+
+    def open(self, door: Door) -> None:
+        """Tell the door who may come in."""
+        self._door = door
+
     async def make_app(self) -> web.Application:
         """What aiohttp runs: the handlers of textual-serve, without a list of its files, behind the guard."""
-        app = web.Application(middlewares=[self._guard.middleware()])
+        app = web.Application(middlewares=[self._guard.middleware(self._admit)])
         aiohttp_jinja2.setup(app, loader=jinja2.FileSystemLoader(self.templates_path), autoescape=True)
         app.add_routes(
             [
@@ -62,6 +71,9 @@ class Pages(Server):
         )
         app.on_response_prepare.append(self._guard.harden)
         return app
+
+    def _admit(self, transport: asyncio.BaseTransport | None) -> bool:
+        return self._door is None or self._door.admit(transport)
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         """Run a page for as long as its browser is there."""
@@ -96,13 +108,7 @@ def run(port: int, tell: Callable[[str], object]) -> int:
     Raises `BadInput` when the port cannot be had.
     """
     logging.getLogger("textual-serve").addHandler(logging.NullHandler())
-    listening = socket.socket()
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((LOOPBACK, port))
-    except OSError as error:
-        listening.close()
-        raise BadInput(f"Port {port} cannot be had: {error.strerror}. Leave --port out, or name another.") from error
+    listening = listen(LOOPBACK, port)
     return asyncio.run(_serve(listening, tell))
 
 
@@ -118,11 +124,15 @@ async def _serve(listening: socket.socket, tell: Callable[[str], object]) -> int
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, end, number)
     # No access log: it would hold the link.
-    runner = web.AppRunner(await Pages(port, guard).make_app(), access_log=None, shutdown_timeout=5.0)
+    pages = Pages(port, guard)
+    runner = web.AppRunner(await pages.make_app(), access_log=None, shutdown_timeout=5.0, keepalive_timeout=_KEPT)
     await runner.setup()
+    assert runner.server is not None
+    door = Door(listening, runner.server, Room.of_process())
+    pages.open(door)
     try:
-        await web.SockSite(runner, listening).start()
         tell(guard.link)
         return await ended
     finally:
+        await door.close()
         await runner.cleanup()

@@ -1,0 +1,140 @@
+"""The door: takes the connections of a server, few at a time from whom it does not know.
+
+    stranger    has not shown the cookie or the token. Has `HEADER_SECONDS` to complete a request that does, and at most
+                so many are in at once: the next one puts out the one that has waited longest. So whoever has the token
+                gets in at once, however many silent sockets others open
+    guest       has shown it (`Door.admit`), and stays as long as it likes. There are at most so many guests as well
+
+So the process that serves, and that runs the agents, keeps the rest of its descriptors. When there is none left all the
+same, a stranger is put out, and that is said once in a while.
+"""
+
+import asyncio
+import contextlib
+import logging
+import math
+import resource
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ikigai_actors.errors import BadInput
+
+logger = logging.getLogger(__name__)
+
+HEADER_SECONDS = 10.0
+"""Seconds that a stranger has."""
+
+RETRY_SECONDS = 0.5
+"""Seconds after which a connection is taken again, when none could be."""
+
+QUIET_SECONDS = 60.0
+"""Seconds without trouble after which the next one is told again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many connections may be open."""
+
+    strangers: int = 50
+    guests: int = 50
+
+    @staticmethod
+    def of_process() -> "Room":
+        """As many as leave most descriptors of this process to others. Pages take more than their connection."""
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        share = 50 if soft == resource.RLIM_INFINITY else max(2, min(50, soft // 16))
+        return Room(share, share)
+
+
+class Door:
+    """Takes connections from a listening socket, on the running event loop, until it is closed."""
+
+    def __init__(
+        self,
+        listening: socket.socket,
+        serve: Callable[[], asyncio.BaseProtocol],
+        room: Room,
+        header_seconds: float = HEADER_SECONDS,
+    ) -> None:
+        """Open it.
+
+        Args:
+            listening: the socket, bound; it is closed with the door.
+            serve: makes the protocol of a connection.
+            room: how many may be open.
+            header_seconds: seconds that a stranger has to complete a request.
+        """
+        self._listening, self._serve, self._room, self._header_seconds = listening, serve, room, header_seconds
+        self._strangers: dict[asyncio.BaseTransport, asyncio.TimerHandle] = {}
+        self._guests: set[asyncio.BaseTransport] = set()
+        self._troubled = -math.inf
+        listening.setblocking(False)
+        listening.listen()
+        self._work = asyncio.get_running_loop().create_task(self._take_all(), name="ikigai-door")
+
+    def admit(self, transport: asyncio.BaseTransport | None) -> bool:
+        """A connection has shown that it may come in; False when there is no room for another guest."""
+        if transport is None or transport in self._guests:
+            return True
+        self._guests = {guest for guest in self._guests if not guest.is_closing()}
+        if len(self._guests) >= self._room.guests:
+            return False
+        if timer := self._strangers.pop(transport, None):
+            timer.cancel()
+        self._guests.add(transport)
+        return True
+
+    async def close(self) -> None:
+        """Take no more, and put out the strangers."""
+        self._work.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._work
+        self._listening.close()
+        for stranger in list(self._strangers):
+            self._put_out(stranger)
+
+    async def _take_all(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, _ = await loop.sock_accept(self._listening)
+                await self._take(connection)
+            except OSError as error:  # no descriptor is left, or no memory
+                now = loop.time()
+                if now - self._troubled > QUIET_SECONDS:
+                    logger.warning("No connection could be taken (%s); a stranger is put out for it", error.strerror)
+                self._troubled = now
+                if self._strangers:
+                    self._put_out(next(iter(self._strangers)))
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _take(self, connection: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        self._strangers = {one: timer for one, timer in self._strangers.items() if not one.is_closing()}
+        if len(self._strangers) >= self._room.strangers:
+            self._put_out(next(iter(self._strangers)))
+        try:
+            stranger, _ = await loop.connect_accepted_socket(self._serve, connection)
+        except BaseException:
+            connection.close()
+            raise
+        self._strangers[stranger] = loop.call_later(self._header_seconds, self._put_out, stranger)
+
+    def _put_out(self, stranger: asyncio.BaseTransport) -> None:
+        if timer := self._strangers.pop(stranger, None):
+            timer.cancel()
+        assert isinstance(stranger, asyncio.WriteTransport)
+        stranger.abort()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that is bound, so that nobody else can take the port; 0 takes one that is free. Raises `BadInput`."""
+    listening = socket.socket()
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        raise BadInput(f"Port {port} cannot be had: {error.strerror}. Leave --port out, or name another.") from error
+    return listening
