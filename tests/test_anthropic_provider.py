@@ -314,6 +314,16 @@ def test_a_key_that_cannot_be_sent_stands_in_no_message_or_traceback(server: Mes
         cause = cause.__cause__ or cause.__context__
 
 
+@pytest.mark.parametrize("key", ["a", "sk", "an odd", "a\n"])
+def test_a_key_too_short_to_tell_of_turns_no_text_into_brackets(server: MessagesServer, key: str) -> None:
+    provider = AnthropicProvider(base_url=server.url, api_key=key)
+    provider._client = provider._new_client()
+    said = "An odd banana asks for more than a sketch."
+    assert provider._without_key(said) == said
+    assert provider._without_key("You sent sk-ant-api03-x.") == "You sent [key]."
+    asyncio.run(provider.close())
+
+
 def test_half_a_character_is_an_error_that_says_what_to_do(server: MessagesServer) -> None:
     broken = ({"role": "user", "content": [{"type": "text", "text": "half \ud83d"}]},)
     with pytest.raises(ProviderError, match="half of a character"):

@@ -34,7 +34,9 @@ DEFAULT_MAX_TOKENS = 16_000
 """The length of a reply, thinking included, at most."""
 
 _TELLING = 8
-"""So many characters of a key tell of it."""
+"""So many characters of a key tell of it. A shorter key, a stray letter or two, is not looked for in texts: it would
+turn half of their words into brackets.
+"""
 _KEY = re.compile(r"sk-ant-[\w-]+")
 _NO_KEY = (
     "There is no key for the Anthropic API: set ANTHROPIC_API_KEY, or use the model 'offline', which needs none. "
@@ -212,7 +214,7 @@ class AnthropicProvider:
         client = self._client
         for secret in (client.api_key, client.auth_token) if client is not None else ():
             for form in (secret, secret.strip(), repr(secret)[1:-1]) if secret else ():
-                text = _without(form, text) if form else text
+                text = _without(form, text) if len(form) >= _TELLING else text
         return _KEY.sub("[key]", text)
 
 
