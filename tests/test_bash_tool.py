@@ -126,6 +126,53 @@ def test_a_quote_that_is_not_closed_is_an_error_at_once_and_harms_no_later_comma
     assert after == Result("ok")
 
 
+@pytest.mark.parametrize(
+    "spoiling",
+    [
+        "eval(){ :; }",
+        "printf(){ :; }",
+        "shopt -s expand_aliases; alias printf=true eval=true builtin=true unset=true command=true",
+        "builtin(){ :; }",
+        "builtin(){ :; }; command(){ :; }",
+        "builtin(){ :; }; unset(){ :; }",
+        "command(){ :; }; unset(){ :; }; eval(){ :; }; printf(){ :; }",
+        "set(){ :; }; trap(){ :; }; exec(){ :; }; exit(){ :; }; read(){ :; }",
+        "PROMPT_COMMAND='exit 3'; PS1=x; PS2=x",
+        "IFS=0123456789",
+        "set -u; set -f; set -o noclobber",
+        "trap 'true' DEBUG ERR",
+        "set -o posix",
+        "exec 3>/dev/null",
+        "exec 219>&-",
+    ],
+)
+def test_what_a_command_leaves_behind_does_not_spoil_the_next_one(tmp_path: Path, spoiling: str) -> None:
+    first, *after = said(tmp_path, spoiling, "echo tea; false", "echo coffee", "sh -c 'exit 10'")
+    assert first == Result("")
+    assert after == [Result("tea\n[exit code 1]", True), Result("coffee"), Result("[exit code 10]", True)]
+
+
+def test_a_command_that_leads_the_output_elsewhere_is_obeyed_and_its_end_is_told(tmp_path: Path) -> None:
+    assert said(tmp_path, "exec >kept.txt", "echo tea; false") == [Result(""), Result("[exit code 1]", True)]
+    assert (tmp_path / "kept.txt").read_text() == "tea\n"
+
+
+@pytest.mark.parametrize("spoiling", ["enable -n printf", "set -n", "builtin(){ :; }; unset(){ :; }; command(){ :; }"])
+def test_a_shell_that_is_spoiled_for_good_is_ended_and_the_next_one_is_not(tmp_path: Path, spoiling: str) -> None:
+    async def work(shells: Shells) -> list[Result]:
+        await shells.run("agent", spoiling, 1.0)
+        return [await shells.run("agent", "echo tea", seconds) for seconds in (1.0, DEADLINE, DEADLINE)]
+
+    *_, after = in_shells(tmp_path, work)
+    assert after == Result("tea")
+
+
+def test_no_command_is_handed_the_descriptor_that_tells_of_its_end(tmp_path: Path) -> None:
+    [told] = said(tmp_path, "for fd in /dev/fd/*; do basename $fd; done | sort -n | tail -n 1; echo mine >&219")
+    assert "219: Bad file descriptor" in told.content
+    assert "219\n" not in told.content
+
+
 def test_a_command_that_bash_would_alter_and_a_time_out_of_bounds_are_refused(tmp_path: Path) -> None:
     tool = bash_tool(Shells(tmp_path, {}, 600.0))
     assert "NUL" in asyncio.run(tool.call_async({"command": "rm a\0b"})).content

@@ -2,11 +2,15 @@
 
 A command is given to bash as one quoted word for ``eval``: so a quote that is not closed is a syntax error at once, and
 the shell does not wait for its other half. A line with a number that nobody can guess marks the end of the output.
+
+What a command leaves behind must not spoil the next one. So our own words are quoted, which keeps aliases off, and
+called through ``builtin``, which keeps functions off; a function of that name is removed, as long as one of ``unset``
+and ``command`` is itself. The mark goes through a descriptor of its own, which no command gets. A shell that was
+spoiled all the same (``enable -n printf``, ``set -n``) runs into the time-out, and the next call gets a new one.
 """
 
 import asyncio
 import contextlib
-import os
 import re
 import secrets
 import shlex
@@ -15,6 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, Self, cast
 
+from ikigai_actors.lifeline import Lifeline
 from ikigai_actors.workspace.processes import Endings
 
 KEPT = 40_000
@@ -23,27 +28,15 @@ KEPT = 40_000
 _LAST_WORDS = 0.5
 """Seconds for which the output of a shell that has ended is waited for: who left its session may hold the pipe open."""
 
-_START = r"""
-set -m   # a process group of its own for the guard: what ends all others of the shell is not to end it first
-(
-    read -r -u "$1"   # ends when the host has closed the other end of the pipe, or is gone
-    for ((round = 0; round < 1000; round++)); do
-        found=
-        for stat in /proc/[0-9]*/stat; do
-            read -r line < "$stat" || continue
-            set -- ${line##*) }   # state, parent, group, session
-            pid=${stat//[^0-9]/}
-            if [ "$4" = "$$" ] && [ "$1" != Z ] && [ "$pid" != "$BASHPID" ]; then kill -KILL "$pid" && found=1; fi
-        done
-        [ -n "$found" ] || break
-    done
-    kill -KILL -- "-$$"   # where there is no /proc
-) < /dev/null > /dev/null 2>&1 &
-set +m
-eval "exec $1<&-"
-exec "$2" --noprofile --norc
-"""
-"""What starts a shell: first the guard, then bash in its own place, without a trace of either."""
+_MARKS = 219
+"""The descriptor through which the ends of commands are told: the same pipe as the output, wherever that is led."""
+
+_BUILTIN = rf"\unset -f builtin {_MARKS}>&- >/dev/null 2>&1; \command unset -f builtin {_MARKS}>&- >/dev/null 2>&1; "
+_LINE = (
+    rf"{_BUILTIN}\builtin eval {{command}} </dev/null 2>&1 {_MARKS}>&-; _ikigai=$?; "
+    rf"{_BUILTIN}\builtin printf '\n%s:%d\n' {{nonce}} " + '"$_ikigai"' + f" >&{_MARKS}\n"
+)
+"""What runs a command."""
 
 
 class Ran(NamedTuple):
@@ -63,9 +56,9 @@ class Bash(asyncio.SubprocessProtocol):
     It belongs to the event loop that started it.
     """
 
-    def __init__(self, endings: Endings) -> None:
+    def __init__(self, endings: Endings, lifeline: Lifeline) -> None:
         """Use `start`."""
-        self._endings = endings
+        self._endings, self._lifeline = endings, lifeline
         loop = asyncio.get_running_loop()
         self._output = bytearray()
         self._said: bytes | None = None
@@ -76,7 +69,6 @@ class Bash(asyncio.SubprocessProtocol):
         self._read_all: asyncio.Future[None] = loop.create_future()
         self._closed: asyncio.Future[None] = loop.create_future()
         self._ending: asyncio.Task[None] | None = None
-        self._lifeline = -1
 
     @classmethod
     async def start(cls, program: str, directory: Path, environment: Mapping[str, str], endings: Endings) -> Self:
@@ -91,19 +83,19 @@ class Bash(asyncio.SubprocessProtocol):
         Raises:
             OSError: it cannot be started.
         """
-        reading, writing = os.pipe()
-        try:
+        command = [
+            program,
+            "--noprofile",
+            "--norc",
+            "-c",
+            f"exec {shlex.quote(program)} --noprofile --norc {_MARKS}>&1",
+        ]
+        with Lifeline() as lifeline:
             _, self = await asyncio.get_running_loop().subprocess_exec(
-                lambda: cls(endings), program, "--noprofile", "--norc", "-c", _START, "bash", str(reading), program,
-                stdin=PIPE, stdout=PIPE, stderr=STDOUT, pass_fds=(reading,),
+                lambda: cls(endings, lifeline), *lifeline.command(program, command),
+                stdin=PIPE, stdout=PIPE, stderr=STDOUT, pass_fds=(lifeline.reading,),
                 cwd=directory, env=environment, start_new_session=True,
             )  # fmt: skip
-        except BaseException:
-            os.close(writing)
-            raise
-        finally:
-            os.close(reading)
-        self._lifeline = writing
         return self
 
     @property
@@ -131,7 +123,7 @@ class Bash(asyncio.SubprocessProtocol):
         self._code = asyncio.get_running_loop().create_future()
         if not self.over:
             # No braces around it: after a syntax error in an eval, bash does not know the next `{` for what it is.
-            line = f"eval {shlex.quote(command)} </dev/null 2>&1; printf '\\n%s:%d\\n' {nonce} $?\n"
+            line = _LINE.format(command=shlex.quote(command), nonce=nonce)
             cast(asyncio.WriteTransport, self._transport.get_pipe_transport(0)).write(line.encode(errors="replace"))
             await asyncio.wait({self._code}, timeout=seconds)
         said = self._output if self._said is None else self._said
@@ -150,7 +142,7 @@ class Bash(asyncio.SubprocessProtocol):
         while not gone.done():
             with contextlib.suppress(asyncio.CancelledError):  # the system closes; `Endings` makes haste then
                 await asyncio.wait({gone})
-        os.close(self._lifeline)
+        self._lifeline.cut()
         try:
             await asyncio.wait({self._exited}, timeout=_LAST_WORDS)
             await asyncio.wait({self._read_all}, timeout=_LAST_WORDS)
