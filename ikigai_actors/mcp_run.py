@@ -2,20 +2,15 @@
 
 A task of its own enters the client and leaves it: anyio insists on one task for both. Everybody else only calls. The
 task ends when the server does, when `Run.stop` is called, or when it is cancelled; when it has ended, so has every
-process of the server, unless one left the server's process group.
-
-A shell stands before the server for one line: it writes its process id, then becomes the server. The client tells
-nobody the id, and stops by itself only a server that outlives its standard input, not what such a server leaves behind.
+process of the server, unless one left the server's session.
 
 Importing this module imports the packages ``mcp`` and ``anthropic``, which takes about two seconds.
 """
 
 import asyncio
-import contextlib
 import logging
 import math
 import os
-import signal
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -25,9 +20,7 @@ from typing import Any
 import anyio
 from anthropic.lib.tools import BetaAsyncFunctionTool, ToolError
 from anthropic.lib.tools.mcp import async_mcp_tool
-from anyio.abc import ObjectReceiveStream
-from mcp import Client, MCPError, StdioServerParameters, stdio_client
-from mcp.shared.message import SessionMessage
+from mcp import Client, MCPError
 from mcp.types import (
     CONNECTION_CLOSED,
     CallToolResult,
@@ -40,11 +33,11 @@ from mcp.types import (
 from mcp.types import Tool as Listed
 
 from ikigai_actors.calls import Facts, Policy
+from ikigai_actors.mcp_process import ServerProcess
 from ikigai_actors.tools import Result, cut
 
 logger = logging.getLogger(__name__)
 
-_BECOME = 'echo "$$" >&2; exec "$@"'
 _LAST_WORDS = 3
 """Lines of its standard error that are told when a server ends."""
 _LINE = 2_000
@@ -67,6 +60,7 @@ class Run:
         command: Sequence[str],
         env: Mapping[str, str],
         start_timeout: float,
+        line_limit: int,
         on_end: Callable[["Run"], None],
     ) -> None:
         """Start the server; `tools` tells whether it did.
@@ -76,11 +70,12 @@ class Run:
             command: the program and its arguments.
             env: variables beside those that every server gets.
             start_timeout: seconds until it must have listed its tools.
+            line_limit: bytes of a line that it may write.
             on_end: called when nothing is left of it, before anybody else can know.
         """
         self._name, self._start_timeout, self._on_end = name, start_timeout, on_end
-        run = StdioServerParameters(command="/bin/sh", args=["-c", _BECOME, "sh", *command], env=dict(env))
-        self._parameters = run.model_copy(update={"encoding_error_handler": "replace"})  # or it goes deaf
+        self._command, self._env, self._line_limit = command, env, line_limit
+        self._process: ServerProcess | None = None
         self._stderr = _Stderr(name)
         self._client: Client | None = None
         self._listed: asyncio.Future[list[Listed]] = asyncio.get_running_loop().create_future()
@@ -106,6 +101,11 @@ class Run:
         """What it wrote last to its standard error, as a sentence; empty when it wrote nothing."""
         return f" Its last words: “{' | '.join(self._stderr.last)}”." if self._stderr.last else ""
 
+    @property
+    def fault(self) -> str:
+        """Why it was ended though it went on, as the end of a sentence about it; empty when it ended by itself."""
+        return "" if self._process is None else self._process.fault
+
     async def tools(self) -> list[Listed]:
         """The tools that it lists, when it has started. Raises `NotServing` when it did not; nothing is left then."""
         return await asyncio.shield(self._listed)
@@ -117,9 +117,9 @@ class Run:
             result = await self._client.call_tool(tool, arguments)
         except Exception as error:
             if self._over.is_set() or _is_closed(error):
+                how = f"was ended during this call, since {self.fault}" if self.fault else "ended during this call"
                 raise ToolError(
-                    f"The MCP server {self._name} ended during this call: it may or may not have run. "
-                    "Find out before you repeat it."
+                    f"The MCP server {self._name} {how}: it may or may not have run. Find out before you repeat it."
                 ) from error
             if not isinstance(error, MCPError):  # an answer that breaks the protocol, or its own schema
                 logger.info("MCP server %s answered wrongly", self._name, exc_info=error)
@@ -134,7 +134,8 @@ class Run:
     def kill(self) -> None:
         """End it at once."""
         self._leave()
-        self._kill_group()
+        if self._process is not None:
+            self._process.kill()
 
     def _leave(self) -> None:
         self.stopped = True
@@ -159,10 +160,9 @@ class Run:
             raise
         except Exception as error:  # MCPError in groups, or what the operating system says
             logger.info("MCP server %s failed", self._name, exc_info=error)
-            failure = _reason(error) or failure
+            failure = self.fault or _reason(error) or failure
         finally:
             self._over.set()
-            self._kill_group()
             self._stderr.close()
             self._on_end(self)
             if not self._listed.done():
@@ -172,47 +172,23 @@ class Run:
     @asynccontextmanager
     async def _connect(self) -> AsyncGenerator[Any, None]:
         reading, writing = os.pipe()
-        with os.fdopen(writing, "w") as errlog:
+        try:
             pipe = os.fdopen(reading, "rb", 0)
             await asyncio.get_running_loop().connect_read_pipe(lambda: self._stderr, pipe)
-            async with stdio_client(self._parameters, errlog=errlog) as (received, sending):
-                errlog.close()  # it is the server's now
-                yield _Ear(received, self._over.set), sending
-
-    def _kill_group(self) -> None:
-        """End whatever is left of the server and of what it started."""
-        if self._stderr.pid is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._stderr.pid, signal.SIGKILL)
-
-
-class _Ear(ObjectReceiveStream[SessionMessage | Exception]):
-    """What the server says; notices when it says no more."""
-
-    def __init__(self, stream: Any, on_end: Callable[[], None]) -> None:
-        self._stream, self._on_end = stream, on_end
-
-    async def receive(self) -> SessionMessage | Exception:
-        try:
-            item: SessionMessage | Exception = await self._stream.receive()
-        except (anyio.EndOfStream, anyio.ClosedResourceError):
-            self._on_end()
-            raise
-        return item
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
+            self._process = await ServerProcess.start(self._command, self._env, writing, self._line_limit)
+        finally:
+            os.close(writing)  # it is the server's now
+        async with self._process.serving(self._over.set) as streams:
+            yield streams
 
 
 class _Stderr(asyncio.Protocol):
-    """A server's standard error: its process id, and then lines for the logger."""
+    """A server's standard error: lines for the logger."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._transport: asyncio.BaseTransport | None = None
         self._rest = b""
-        self.pid: int | None = None
-        """Of the process and its group, as soon as it is known."""
         self.last: deque[str] = deque(maxlen=_LAST_WORDS)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -222,9 +198,7 @@ class _Stderr(asyncio.Protocol):
         *lines, rest = (self._rest + data).split(b"\n")
         self._rest = rest[:_LINE]
         for line in lines:
-            if self.pid is None and line.isdigit():
-                self.pid = int(line)
-            elif text := line[:_LINE].decode(errors="replace").strip():
+            if text := line[:_LINE].decode(errors="replace").strip():
                 self.last.append(text)
                 logger.info("%s: %s", self._name, text)
 

@@ -11,8 +11,11 @@ of ours; ``env`` adds what it needs. What it writes to its standard error is log
 
 A server that ends by itself is told to a person, and started again by the next call: the first time at once, then after
 `PAUSES`. When it ends once more within `WINDOW` it is given up. A call on its way when it ended gets an error result
-that says that it may or may not have run; a call that was not started says so. After ``kill -9`` of our process the
-server reads the end of its input, which ends every server that keeps to the protocol.
+that says that it may or may not have run; a call that was not started says so. After ``kill -9`` of our process a guard
+in the server's session ends what is left of it (see `ikigai_actors.lifeline`).
+
+All servers are read on the event loop that all agents share, where a long line takes its time. So a server that writes
+one of more than `LINE_LIMIT` bytes is ended, and a person is told why.
 """
 
 import asyncio
@@ -44,6 +47,11 @@ START_TIMEOUT = 30.0
 PAUSES = (0.0, 1.0, 10.0)
 """Seconds between the end of a server and its next start: after the first end, the second, …; after one more it is
 given up.
+"""
+
+LINE_LIMIT = 4 * 1024 * 1024
+"""Bytes of a line that a server may write: a message, such as the result of a call. What a model reads of one is cut at
+50,000 characters anyway; a picture takes more, and is then left out.
 """
 
 WINDOW = 600.0
@@ -87,6 +95,7 @@ class McpServer(Toolset):
         timeout: float = TIMEOUT,
         env: Mapping[str, str] | None = None,
         start_timeout: float = START_TIMEOUT,
+        line_limit: int = LINE_LIMIT,
         clock: Clock | None = None,
     ) -> None:
         """Describe a server; it is started by `ActorSystem.open`.
@@ -100,6 +109,7 @@ class McpServer(Toolset):
             timeout: seconds that a call may take.
             env: environment variables that it gets beside a few common ones, such as ``PATH`` and ``HOME``.
             start_timeout: seconds until it must have listed its tools.
+            line_limit: bytes of a line that it may write; one that writes a longer one is ended.
             clock: tells when it may be started again; the machine's own when None.
 
         Raises:
@@ -114,8 +124,10 @@ class McpServer(Toolset):
         for seconds in (timeout, start_timeout):
             if seconds <= 0:
                 raise BadInput(f"Expected a timeout in seconds above 0, got {seconds!r}.")
+        if line_limit < 1:
+            raise BadInput(f"Expected line_limit in bytes above 0, got {line_limit!r}.")
         self._policy = None if policy is None else Policy(policy)
-        self._timeout, self._start_timeout = timeout, start_timeout
+        self._timeout, self._start_timeout, self._line_limit = timeout, start_timeout, line_limit
         self._env = dict(env or {})
         self._clock = clock or SystemClock()
         self._restarts = Restarts()
@@ -172,7 +184,7 @@ class McpServer(Toolset):
     def _start(self) -> "Run":
         from ikigai_actors.mcp_run import Run  # imported by now
 
-        self._run = Run(self.name, self._command, self._env, self._start_timeout, self._ended)
+        self._run = Run(self.name, self._command, self._env, self._start_timeout, self._line_limit, self._ended)
         return self._run
 
     def _ended(self, run: "Run") -> None:
@@ -181,7 +193,8 @@ class McpServer(Toolset):
             return
         self._restarts = self._restarts.after(self._clock.monotonic())
         does = "it is given up" if self._restarts.given_up else "a call to its tools starts it again"
-        self._tell(f"The MCP server ended; {does}.{run.last_words}")
+        ended = f"was ended, since {run.fault}" if run.fault else "ended"
+        self._tell(f"The MCP server {ended}; {does}.{run.last_words}")
 
     async def _call(self, tool: str, arguments: dict[str, Any]) -> "CallToolResult":
         """Call a tool, and start the server for it if it ended. Raises ``ToolError``."""

@@ -251,6 +251,33 @@ def test_a_program_that_is_no_server_is_ended_with_what_it_started(bench: Bench,
     meeting.visit().wait_until_it_leaves()
 
 
+def test_a_line_up_to_the_limit_is_read_and_a_longer_one_ends_the_server_which_is_told(
+    bench: Bench, meeting: Meeting
+) -> None:
+    bench.start(line_limit=200_000)
+    assert "more characters" in bench.call("long", length=90_000).content  # it stands in the line twice
+    held, _ = bench.begin("meet", path=meeting.path)
+    meeting.visit()
+    long = bench.call("long", length=300_000)
+    fault = "it wrote a line of more than 200,000 bytes (McpServer's line_limit)"
+    for cut_off in (long, held.result(DEADLINE)):
+        assert cut_off.is_error
+        assert f"t was ended during this call, since {fault}: it may or may not have run" in cut_off.content
+    assert f"The MCP server was ended, since {fault}; a call to its tools starts it again." in bench.hear()
+    assert bench.call("add", a=1, b=1) == Result("2")
+
+
+def test_a_line_without_an_end_before_it_serves_is_bad_input_that_says_so(bench: Bench) -> None:
+    endless = [sys.executable, "-c", "import sys\nwhile True: sys.stdout.write('x' * 10_000)"]
+    with pytest.raises(BadInput, match="it wrote a line of more than 100,000 bytes"):
+        bench.open(McpServer(endless, line_limit=100_000, start_timeout=DEADLINE))
+
+
+def test_a_limit_that_is_none_is_refused() -> None:
+    with pytest.raises(BadInput, match="line_limit in bytes above 0, got 0"):
+        McpServer(SERVER, line_limit=0)
+
+
 def test_opening_that_is_cancelled_leaves_no_process_and_no_task(meeting: Meeting) -> None:
     async def open_and_cancel() -> None:
         opening = asyncio.create_task(McpServer([sys.executable, "-c", CHILD, meeting.path]).open(print))

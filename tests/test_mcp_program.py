@@ -16,6 +16,16 @@ from tests.gate import DEADLINE
 from tests.meeting import COMMAND, SERVER, Meeting
 from tests.program import Program, run
 
+ROOT = Path(__file__).parent.parent
+
+CHILD_OF_DEAF = """
+import os, socket
+test = socket.socket(socket.AF_UNIX)
+test.connect(sys.argv[1])
+test.send(b"%d\\n" % os.getpid())
+"""
+"""Has the server itself meet the test, which sees it leave when its process ends."""
+
 
 @pytest.fixture
 def meeting(tmp_path: Path) -> Iterator[Meeting]:
@@ -88,6 +98,26 @@ def test_the_program_calls_the_tools_of_a_server_and_tells_when_it_ends(meeting:
 def test_kill_9_of_the_program_ends_the_server(meeting: Meeting) -> None:
     with Program.by_pipe("--database", ":memory:", "--mcp", COMMAND) as program:
         program.say(f'@mcp_server__meet {{"path": "{meeting.path}"}}')
+        visit = meeting.visit()
+        program.kill()
+        visit.wait_until_it_leaves()
+
+
+def test_kill_9_of_the_program_ends_also_a_server_that_is_deaf_to_the_end_of_its_input(
+    meeting: Meeting, tmp_path: Path
+) -> None:
+    deaf = tmp_path / "deaf.py"
+    deaf.write_text(
+        "import signal, sys\n"
+        "for number in (signal.SIGTERM, signal.SIGHUP): signal.signal(number, signal.SIG_IGN)\n"
+        "from tests import mcp_server\n"
+        f"{CHILD_OF_DEAF}"
+        "try: mcp_server.server.run('stdio')\n"
+        "finally:\n"
+        "    while True: signal.pause()\n"
+    )
+    server = f"{sys.executable} {deaf} {meeting.path}"
+    with Program.by_pipe("--database", ":memory:", "--mcp", f"env PYTHONPATH={ROOT} {server}") as program:
         visit = meeting.visit()
         program.kill()
         visit.wait_until_it_leaves()

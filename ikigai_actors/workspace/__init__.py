@@ -37,7 +37,9 @@ IDLE = 600.0
 """Seconds after which a shell that nobody uses is closed."""
 
 PASSED_ON = ("HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER")
-"""The variables that commands have of our environment, with ``LC_*``. No others: they may hold keys and passwords."""
+"""The variables that commands have of our environment, with ``LC_*``. No others: they may hold keys and passwords. That
+is no fence: a command runs as the same user, who may read ``/proc/$PPID/environ``.
+"""
 
 
 class Workspace(Toolset):
