@@ -19,7 +19,7 @@ from benchmarks.results import Row
 from ikigai_actors import mailbox
 from ikigai_actors.clock import SystemClock
 from ikigai_actors.journal import Journal
-from ikigai_actors.mailbox import MAIL, Mail, Read, Send
+from ikigai_actors.mailbox import MAIL, Read, Send
 from ikigai_actors.store.base import Row as Values
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.units import write_alone
@@ -86,7 +86,7 @@ def _by_bulk_insert(place: Place, recipients: int, each: int) -> float:
             for place_in_row, uuid in enumerate(uuids):
                 to = uuids[(place_in_row + 1) % recipients]
                 sent[to] += 1
-                batch.append(tuple(Mail(to, sent[to], uuid, MAIL, BODY.format(count), NOW, None)))
+                batch.append((to, sent[to], uuid, MAIL, BODY.format(count), NOW, None))
             batches.append(batch)
         connection = database.connect()
         stack.callback(connection.close)
@@ -147,7 +147,7 @@ def _filter(place: Place, count: int) -> tuple[int, float, float]:
         return found, every, some
 
 
-def _append(tx: Transaction, mails: list[Mail]) -> None:
+def _append(tx: Transaction, mails: list[Values]) -> None:
     tx.append(mails, "mail")
 
 
@@ -157,7 +157,7 @@ def _fill(store: Store, uuids: list[str], read: int, unread: int) -> None:
     for start in range(0, read + unread, CHUNK):
         chunk = range(start, min(start + CHUNK, read + unread))
         mails = [
-            Mail(to, place + 1, uuids[place % SENDERS], MAIL, BODY.format(place), NOW, NOW if place < read else None)
+            (to, place + 1, uuids[place % SENDERS], MAIL, BODY.format(place), NOW, NOW if place < read else None)
             for place in chunk
         ]
         store.write(partial(_append, mails=mails))

@@ -136,9 +136,9 @@ class ReadDocument(_OfAgent):
 
     def write(self, tx: Transaction, locked: Locks) -> str:
         """See `Unit.write`."""
-        path, version, author, created_at, body = read_version(tx, self.path, self.version)
-        about = DocumentVersion(path, version, author, created_at, False)
-        return f"{path}: {about.told(_Names(tx)[author])}\n\n{body}"
+        found = read_version(tx, self.path, self.version)
+        about = DocumentVersion(found.path, found.version, found.author, found.created_at, False)
+        return f"{found.path}: {about.told(_Names(tx)[found.author])}\n\n{found.body}"
 
 
 @dataclass(frozen=True, slots=True)

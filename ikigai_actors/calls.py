@@ -23,7 +23,7 @@ What a crash leaves of a call, and what resuming makes of it:
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from ikigai_actors.assembly import reply_of
 from ikigai_actors.messages import Kind, Message
@@ -92,7 +92,8 @@ class Facts:
     """What the model is told when the policy is to deny them."""
 
 
-class PendingCall(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class PendingCall:
     """A call that waits for somebody to decide."""
 
     agent: str

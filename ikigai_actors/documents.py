@@ -16,7 +16,7 @@ Paths are clean and relative: names between slashes. They are no files: nothing 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from ikigai_actors import registry
 from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput, DocumentChanged, DocumentNotFound
@@ -35,7 +35,8 @@ BODY_LIMIT = 1024 * 1024
 _EXPECTED = "Expected a path like 'plan/mast.md': names between slashes, without '.', '..' or a slash at an end"
 
 
-class Document(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Document:
     """One version of a document."""
 
     path: str
@@ -49,7 +50,8 @@ class Document(NamedTuple):
     """The text, in markdown."""
 
 
-class DocumentVersion(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class DocumentVersion:
     """A version of a document, without its text."""
 
     path: str
@@ -237,7 +239,7 @@ def _check_author(locked: Locks, author: str) -> None:
 
 
 def _versions(rows: list[Row]) -> Versions:
-    return [DocumentVersion._make((*row[:4], bool(row[4]))) for row in rows]
+    return [DocumentVersion(row[0], row[1], row[2], row[3], bool(row[4])) for row in rows]
 
 
 def _latest(tx: Transaction, path: str) -> DocumentVersion | None:
@@ -248,7 +250,7 @@ def _latest(tx: Transaction, path: str) -> DocumentVersion | None:
 def listed(tx: Transaction, prefix: str) -> Versions:
     """The documents whose paths begin with a text, by path; deleted ones are left out. Raises `BadInput`."""
     check_text(prefix, "prefix")
-    return sorted(_versions(tx.run("documents", prefix=prefix, length=len(prefix))))
+    return sorted(_versions(tx.run("documents", prefix=prefix, length=len(prefix))), key=lambda version: version.path)
 
 
 def read_version(tx: Transaction, path: str, version: int | None) -> Document:
@@ -259,7 +261,7 @@ def read_version(tx: Transaction, path: str, version: int | None) -> Document:
     which = {} if version is None else {"version": version}
     rows = tx.run("document_version" if which else "document", path=path, **which)
     if rows and rows[0][4] is not None:
-        return Document._make(rows[0])
+        return Document(*rows[0])
     there = _latest(tx, path)
     if version is None or there is None:
         raise _not_there(path, there)

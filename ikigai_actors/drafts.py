@@ -6,7 +6,7 @@ from typing import Any
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.events import Caller
 from ikigai_actors.history import play_all
-from ikigai_actors.messages import NO_DATA, Kind, Message
+from ikigai_actors.messages import NO_DATA, Kind, Message, new_message
 from ikigai_actors.state import Answer, Outcome, Phase, State, Step
 from ikigai_actors.units import LogUnit
 
@@ -19,7 +19,7 @@ INTERRUPTED: Draft = (Kind.INTERRUPTED, "", NO_DATA)
 def messages_of(uuid: str, head: int, now: int, drafts: tuple[Draft, ...]) -> tuple[Message, ...]:
     """The messages that drafts become in an agent's log whose head is given."""
     return tuple(
-        Message(uuid, head + place, kind.value, content, data, now)
+        new_message(uuid, head + place, kind.value, content, data, now)
         for place, (kind, content, data) in enumerate(drafts, start=1)
     )
 

@@ -18,13 +18,15 @@ rewinds are undone by it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.messages import Kind, Message
 
 
-class ReplayRange(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ReplayRange:
     """The messages of one agent's log with ``start_id < id <= end_id``."""
 
     agent_uuid: str

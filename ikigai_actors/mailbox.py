@@ -18,12 +18,12 @@ of a larger unit; `Send`, `Read`, `Open` and `Delete` are units of their own. Al
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput, MailboxFull, MailNotFound
 from ikigai_actors.locks import Locked, Locks
 from ikigai_actors.messages import check_text
+from ikigai_actors.records import maker
 from ikigai_actors.store.base import Transaction
 
 MAIL, EXIT, PROMPT = "mail", "exit", "prompt"
@@ -50,7 +50,8 @@ PAGE = 500
 _EVERYTHING = 2**62
 
 
-class Mail(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Mail:
     """One mail. A row of table ``mail``, column by column."""
 
     recipient: str
@@ -69,7 +70,11 @@ class Mail(NamedTuple):
     """When it was read, likewise; None while it is unread."""
 
 
-class Preview(NamedTuple):
+_mail = maker(Mail)
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
     """How an unread mail begins."""
 
     id: int
@@ -140,9 +145,8 @@ def deliver(
             recipient,
         )
     number = locked.count(recipient, mailed=1, unread=0 if kind == PROMPT else 1).mailed
-    written = (recipient, number, sender, kind, body, now, None)  # sqlite3 takes a third longer over a named tuple
-    tx.append((written,), "mail")
-    return Mail._make(written)
+    tx.append(((recipient, number, sender, kind, body, now, None),), "mail")
+    return _mail(recipient, number, sender, kind, body, now, None)
 
 
 def take(
@@ -171,7 +175,7 @@ def take(
     if mails:
         tx.run("mark_read", recipient=recipient, sender=sender, last=mails[-1].id, now=now)
         row = locked.count(recipient, unread=-len(mails))
-    return Taken(tuple(mail._replace(read_at=now) for mail in mails), row.unread)
+    return Taken(tuple(replace(mail, read_at=now) for mail in mails), row.unread)
 
 
 def take_one(tx: Transaction, locked: Locks, recipient: str, number: int, now: int) -> Mail:
@@ -182,7 +186,7 @@ def take_one(tx: Transaction, locked: Locks, recipient: str, number: int, now: i
         return mail
     tx.run("mark_one_read", recipient=recipient, id=number, now=now)
     locked.count(recipient, unread=-1)
-    return mail._replace(read_at=now)
+    return replace(mail, read_at=now)
 
 
 class Send:
@@ -298,7 +302,7 @@ def latest(tx: Transaction, recipient: str, sender: str | None = None, most: int
         rows = tx.run("latest_mail_from_nobody", recipient=recipient, most=most)
     else:
         rows = tx.run("latest_mail_from", recipient=recipient, sender=sender, most=most)
-    return [Mail._make(row) for row in reversed(rows)]
+    return [_mail(*row) for row in reversed(rows)]
 
 
 def one(tx: Transaction, recipient: str, number: int) -> Mail:
@@ -306,14 +310,14 @@ def one(tx: Transaction, recipient: str, number: int) -> Mail:
     rows = tx.run("one_mail", recipient=recipient, id=number)
     if not rows:
         raise _no_mail(recipient, number)
-    return Mail._make(rows[0])
+    return _mail(*rows[0])
 
 
 def _unread(
     tx: Transaction, recipient: str, sender: str | None = None, after: int = 0, most: int = _EVERYTHING
 ) -> list[Mail]:
     rows = tx.run("unread_mail", recipient=recipient, sender=sender, after=after, most=most)
-    return [Mail._make(row) for row in rows]
+    return [_mail(*row) for row in rows]
 
 
 def _unread_within(

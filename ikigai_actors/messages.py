@@ -8,10 +8,12 @@ time.
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from ikigai_actors.errors import BadInput, HistoryError
+from ikigai_actors.records import maker
 
 
 class Kind(StrEnum):
@@ -59,7 +61,8 @@ CONTROL = frozenset({Kind.CONFIGURE, Kind.CLEAR, Kind.MARK, Kind.REWIND})
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
-class Message(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Message:
     """One entry of a log. Immutable, also when it came from the database (do not change ``data``)."""
 
     agent_uuid: str
@@ -80,18 +83,22 @@ class Message(NamedTuple):
         data = _encode(self.data) if self.data else None
         return (self.agent_uuid, self.id, self.kind, self.content, data, self.created_at)
 
-    @classmethod
-    def from_row(cls, row: tuple[Any, ...]) -> "Message":
+    @staticmethod
+    def from_row(row: tuple[Any, ...]) -> "Message":
         """The message that a row of table ``messages`` holds; raises `HistoryError` when its data does not parse."""
         if row[4] is None:
-            return cls(row[0], row[1], row[2], row[3], NO_DATA, row[5])
+            return new_message(row[0], row[1], row[2], row[3], NO_DATA, row[5])
         try:
             data = json.loads(row[4])
         except (ValueError, TypeError, RecursionError) as error:
             raise HistoryError(f"Message {row[1]} of agent {row[0]} has data that is no JSON: {error}") from error
         if not isinstance(data, dict):
             raise HistoryError(f"Message {row[1]} of agent {row[0]} has data that is no JSON object.")
-        return cls(row[0], row[1], row[2], row[3], data, row[5])
+        return new_message(row[0], row[1], row[2], row[3], data, row[5])
+
+
+new_message = maker(Message)
+"""Makes messages, fast: for logs that are read whole, and for what is appended to them."""
 
 
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")

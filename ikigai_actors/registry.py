@@ -4,15 +4,18 @@ Every function takes a transaction, so several look-ups of one answer see one mo
 (`ikigai_actors.units`).
 """
 
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, BadInput, HistoryError
 from ikigai_actors.identity import PREFIX_LENGTH, SHORT_LENGTH, is_agent_prefix, is_agent_uuid
 from ikigai_actors.messages import storable
+from ikigai_actors.records import maker
 from ikigai_actors.store.base import Store, Transaction
 
 
-class AgentRecord(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class AgentRecord:
     """One row of the registry."""
 
     uuid: str
@@ -73,8 +76,11 @@ class AgentRecord(NamedTuple):
         return self.name or self.uuid[:SHORT_LENGTH]
 
 
+_record = maker(AgentRecord)
+
+
 def _records(rows: list[tuple[object, ...]]) -> list[AgentRecord]:
-    return [AgentRecord._make(row) for row in rows]
+    return [_record(*row) for row in rows]
 
 
 def every(tx: Transaction, status: str | None = None) -> list[AgentRecord]:

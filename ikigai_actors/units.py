@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ikigai_actors.errors import AgentNotFound, AgentStopped, Fenced, MailNotFound, NameTaken, TooManyAgents
 from ikigai_actors.locks import Locked, Locks
-from ikigai_actors.messages import NO_DATA, Kind, Message
+from ikigai_actors.messages import NO_DATA, Kind, Message, new_message
 from ikigai_actors.store.base import Store, Transaction
 
 
@@ -141,7 +141,7 @@ class Performance:
         return self._message(self.tell(answer), {**self.data, **self.note(answer)})
 
     def _message(self, content: str, data: Mapping[str, Any]) -> Message:
-        return Message(self.agent, self.id, self.kind.value, content, data, self.created_at)
+        return new_message(self.agent, self.id, self.kind.value, content, data, self.created_at)
 
 
 class Performed(NamedTuple):

@@ -1,5 +1,7 @@
 """Mailboxes in a store, as short as a test wants them."""
 
+from dataclasses import astuple
+
 from ikigai_actors import fsck, mailbox
 from ikigai_actors.locks import Locks
 from ikigai_actors.mailbox import MAIL, Mail, Mailbox, Read, Send, Taken
@@ -48,7 +50,7 @@ def fill(store: Store, recipient: str, count: int, sender: str | None = "b") -> 
     mails = [Mail(recipient, before + place, sender, MAIL, f"mail {place}", 1, None) for place in range(1, count + 1)]
 
     def work(tx: Transaction) -> None:
-        tx.append(mails, "mail")
+        tx.append([astuple(mail) for mail in mails], "mail")
         tx.run("count_mail", uuids=[recipient], mailed=count, unread=count)
 
     store.write(work)

@@ -1,5 +1,6 @@
 """What a transcript is made of, without a screen: chunks of markdown, pieces of messages, lines, what was submitted."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -127,7 +128,7 @@ def test_a_feed_keeps_the_answer_on_its_way_and_a_bounded_number_of_messages() -
         agent = system.root.uuid
         feed.follow(agent)
         for number in range(1, KEPT + 10):
-            feed.hear(message(number, "mark")._replace(agent_uuid=agent))
+            feed.hear(replace(message(number, "mark"), agent_uuid=agent))
         news = feed.take(agent)
         assert news is not None
         assert [each.id for each in news.messages] == list(range(10, KEPT + 10))
@@ -154,11 +155,11 @@ def test_a_feed_forgets_the_messages_of_a_page_that_is_dropped_but_not_an_answer
     with ActorSystem.open("sqlite:///:memory:", OfflineProvider()) as system:
         feed, agent = Feed(system, lambda: None), system.root.uuid
         feed.follow(agent)
-        feed.hear(message(1, "user")._replace(agent_uuid=agent))
+        feed.hear(replace(message(1, "user"), agent_uuid=agent))
         feed.hear(Streamed(agent, "so it began", "text"))
         feed.forget(agent)
         feed.forget("an agent of which nothing was heard")
-        feed.hear(message(2, "mark")._replace(agent_uuid=agent))
+        feed.hear(replace(message(2, "mark"), agent_uuid=agent))
         news = feed.take(agent)
         assert news is not None
         assert (news.messages, news.ended, news.pieces) == ([], False, [("text", ["so it began"])])

@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor, Future
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -86,7 +87,7 @@ def shown(play: Callable[[Shown, "Pilot[None]"], Awaitable[None]], size: tuple[i
 
 
 def log(*ids: int, content: str = "hello", kind: str = "user", **data: Any) -> list[Message]:
-    return [message._replace(data=data) for message in says("a", *ids, content=content, kind=kind)]
+    return [replace(message, data=data) for message in says("a", *ids, content=content, kind=kind)]
 
 
 def heavy(position: int) -> list[Message]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, settings
@@ -125,7 +126,7 @@ def test_of_two_histories_cut_at_step_boundaries_the_shorter_is_a_prefix(message
 @settings(deadline=None)
 def test_no_result_that_the_model_asked_for_is_lost(messages: list[Message]) -> None:
     """With distinct ids: each first result that stands before the next reply is sent, with its text."""
-    tagged = [message._replace(data=_with_distinct_ids(message)) for message in messages]
+    tagged = [replace(message, data=_with_distinct_ids(message)) for message in messages]
     request = assemble(_answered(tagged), {}, agent="agent", name=None, model=MODEL)
     sent = [block for message in request.messages for block in message["content"]]
     uses = [block["id"] for block in sent if block["type"] == "tool_use"]
@@ -161,7 +162,7 @@ def _answered(messages: Sequence[Message]) -> list[Message]:
         if message.kind == Kind.ASSISTANT:
             calls = reply_of(message).tool_calls
             answered += [
-                message._replace(kind=Kind.TOOL_RESULT, content=f"result of {call.id}", data={"tool_use_id": call.id})
+                replace(message, kind=Kind.TOOL_RESULT, content=f"result of {call.id}", data={"tool_use_id": call.id})
                 for call in reversed(calls)
             ]
     return answered

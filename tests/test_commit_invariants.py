@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -226,7 +227,7 @@ class Ahead(AgentRef):
 
     @property
     def record(self) -> AgentRecord:
-        return super().record._replace(epoch=super().record.epoch + 1)
+        return replace(super().record, epoch=super().record.epoch + 1)
 
 
 class Misled(AgentTreeMachine):

@@ -14,6 +14,10 @@ from ikigai_actors.log import Log
 from ikigai_actors.messages import Kind, Message
 
 
+def replay(*ranges: tuple[str, int, int]) -> tuple[ReplayRange, ...]:
+    return tuple(ReplayRange(*one) for one in ranges)
+
+
 def message(uuid: str, position: int, kind: str, content: str = "", **data: Any) -> Message:
     return Message(uuid, position, kind, content, data, 0)
 
@@ -48,9 +52,9 @@ class Tree:
 
     def stored(self, ranges: tuple[ReplayRange, ...]) -> Iterator[Message]:
         """What the ranges select, as the store's query would."""
-        for agent, start, end in ranges:
-            for m in self.logs[agent].messages:
-                if start < m.id and (end == 0 or m.id <= end):
+        for one in ranges:
+            for m in self.logs[one.agent_uuid].messages:
+                if one.start_id < m.id and (one.end_id == 0 or m.id <= one.end_id):
                     yield m
 
     def contents(self, uuid: str) -> list[str]:
@@ -153,7 +157,7 @@ def test_every_history_equals_the_oracle_that_copies(script: list[tuple[str, int
 def test_the_root_alone_is_one_range_without_a_limit() -> None:
     tree = Tree()
     tree.add("root", Kind.USER, "a")
-    assert tree.ranges("root") == (("root", 0, 0),)
+    assert tree.ranges("root") == replay(("root", 0, 0))
 
 
 def test_a_childs_parent_range_ends_at_the_fork_and_its_own_begins_there() -> None:
@@ -162,7 +166,7 @@ def test_a_childs_parent_range_ends_at_the_fork_and_its_own_begins_there() -> No
     tree.fork("root", "child")
     tree.add("root", Kind.USER, "later")
     tree.add("child", Kind.USER, "b")
-    assert tree.ranges("child") == (("root", 0, 1), ("child", 1, 0))
+    assert tree.ranges("child") == replay(("root", 0, 1), ("child", 1, 0))
     assert tree.contents("child") == ["a", "b"]
 
 
@@ -172,7 +176,7 @@ def test_a_grandchild_sees_three_ranges_root_first() -> None:
         tree.add(uuid, Kind.USER, uuid)
         tree.fork(uuid, child)
     tree.add("grandchild", Kind.USER, "leaf")
-    assert tree.ranges("grandchild") == (("root", 0, 1), ("child", 1, 2), ("grandchild", 2, 0))
+    assert tree.ranges("grandchild") == replay(("root", 0, 1), ("child", 1, 2), ("grandchild", 2, 0))
     assert tree.contents("grandchild") == ["root", "child", "leaf"]
 
 
@@ -183,7 +187,7 @@ def test_a_child_of_a_parent_that_had_said_nothing_never_sees_its_future(parent_
     if parent_speaks_later:
         tree.add("root", Kind.USER, "future")
     tree.add("child", Kind.USER, "own")
-    assert tree.ranges("child") == (("child", 0, 0),)
+    assert tree.ranges("child") == replay(("child", 0, 0))
     assert tree.contents("child") == ["own"]
 
 
@@ -193,7 +197,7 @@ def test_an_ancestor_that_had_said_nothing_is_left_out_of_the_ranges() -> None:
     tree.fork("root", "silent")
     tree.fork("silent", "leaf")
     tree.add("silent", Kind.USER, "future")
-    assert tree.ranges("leaf") == (("root", 0, 1), ("leaf", 1, 0))
+    assert tree.ranges("leaf") == replay(("root", 0, 1), ("leaf", 1, 0))
 
 
 def test_a_clear_in_the_leaf_ends_the_walk_there() -> None:
@@ -202,7 +206,7 @@ def test_a_clear_in_the_leaf_ends_the_walk_there() -> None:
     tree.fork("root", "child")
     tree.add("child", Kind.CLEAR)
     tree.add("child", Kind.USER, "b")
-    assert tree.ranges("child") == (("child", 2, 0),)
+    assert tree.ranges("child") == replay(("child", 2, 0))
     assert tree.contents("child") == ["b"]
 
 
@@ -211,7 +215,7 @@ def test_a_clear_in_the_parent_before_the_fork_ends_the_walk_at_the_parent() -> 
     for kind, text in ((Kind.USER, "a"), (Kind.CLEAR, ""), (Kind.USER, "b")):
         tree.add("root", kind, text)
     tree.fork("root", "child")
-    assert tree.ranges("child") == (("root", 2, 3), ("child", 3, 0))
+    assert tree.ranges("child") == replay(("root", 2, 3), ("child", 3, 0))
     assert tree.contents("child") == ["b"]
 
 
@@ -220,7 +224,7 @@ def test_a_clear_at_the_fork_point_leaves_the_parent_out() -> None:
     tree.add("root", Kind.USER, "a")
     tree.add("root", Kind.CLEAR)
     tree.fork("root", "child")
-    assert tree.ranges("child") == (("child", 2, 0),)
+    assert tree.ranges("child") == replay(("child", 2, 0))
     assert tree.contents("child") == []
 
 
@@ -291,7 +295,7 @@ def test_a_setting_given_as_none_is_removed() -> None:
 def test_an_agent_without_messages_has_an_empty_history() -> None:
     tree = Tree()
     assert tree.contents("root") == []
-    assert tree.ranges("root") == (("root", 0, 0),)
+    assert tree.ranges("root") == replay(("root", 0, 0))
 
 
 def test_five_thousand_levels_are_walked_and_folded_without_recursion() -> None:

@@ -54,6 +54,7 @@ LAYERS = (
     {"store"},
     {"history", "clock", "settings", "providers.base", "slots", "threads", "verdicts", "lifeline"},
     {"messages", "identity", "violations"},
+    {"records"},
     {"errors"},
 )
 """Top first. A module imports its own layer and those below."""

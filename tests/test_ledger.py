@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import astuple
 
 import pytest
 
@@ -45,7 +46,7 @@ def test_mails_of_one_sender_that_are_numbered_in_another_order_are_found() -> N
 @pytest.mark.parametrize("numbers", [[1], [2, 1], [3, 3]])
 def test_mails_that_are_read_twice_or_out_of_order_are_found(numbers: list[int]) -> None:
     ledger = Ledger()
-    ledger.oracle.committed([Written("mail", mail(number)) for number in (1, 2, 3)])
+    ledger.oracle.committed([Written("mail", astuple(mail(number))) for number in (1, 2, 3)])
     ledger.reads("b", [mail(1)])
     with pytest.raises(Broken, match="mail: agent b read"):
         ledger.reads("b", [mail(number) for number in numbers])
@@ -53,7 +54,7 @@ def test_mails_that_are_read_twice_or_out_of_order_are_found(numbers: list[int])
 
 def test_a_mail_that_says_something_else_than_was_sent_is_found() -> None:
     ledger = Ledger()
-    ledger.oracle.committed([Written("mail", mail(1))])
+    ledger.oracle.committed([Written("mail", astuple(mail(1)))])
     with pytest.raises(Broken, match="mail: agent b read 'y' as mail 1, which is not what was sent"):
         ledger.reads("b", [mail(1, "y")])
 

@@ -6,6 +6,7 @@ from contextlib import closing
 import pytest
 
 from ikigai_actors.errors import AgentNotFound, HistoryError
+from ikigai_actors.history import ReplayRange
 from ikigai_actors.log import Archive, read_ranges
 from ikigai_actors.messages import Message
 from ikigai_actors.store import open_store
@@ -16,6 +17,10 @@ from tests.trees import add, change
 
 Row = tuple[str, str | None, int, Sequence[str]]
 """An agent: uuid, parent, fork point, the kinds of its messages."""
+
+
+def replay(*ranges: tuple[str, int, int]) -> tuple[ReplayRange, ...]:
+    return tuple(ReplayRange(*one) for one in ranges)
 
 
 def plant(store: Store, *agents: Row) -> None:
@@ -112,8 +117,8 @@ def test_ranges_are_those_of_the_walk(store: Store) -> None:
         ("leaf", "silent", 3, ["user"]),
         ("first", "root", 0, ["user"]),
     )
-    assert store.read(lambda tx: read_ranges(tx, "leaf")) == (("root", 2, 3), ("leaf", 3, 0))
-    assert store.read(lambda tx: read_ranges(tx, "first")) == (("first", 0, 0),)
+    assert store.read(lambda tx: read_ranges(tx, "leaf")) == replay(("root", 2, 3), ("leaf", 3, 0))
+    assert store.read(lambda tx: read_ranges(tx, "first")) == replay(("first", 0, 0))
 
 
 def test_an_unknown_agent_is_not_found(store: Store) -> None:

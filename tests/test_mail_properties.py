@@ -1,6 +1,6 @@
 """Whatever is sent, read and deleted, in whatever batches: a mailbox is what a list of mails would be."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from hypothesis import HealthCheck, given, settings
@@ -79,7 +79,7 @@ class Model:
                 if taken and action.limit is not None and total > action.limit:
                     break
                 taken.append(mail)
-        read = [self.replace(mail, mail._replace(read_at=NOW)) for mail in taken]
+        read = [self.replace(mail, replace(mail, read_at=NOW)) for mail in taken]
         return Taken(tuple(read), self.unread(action.recipient))
 
     def pick(self, action: Picking) -> Mail | None:
@@ -89,7 +89,7 @@ class Model:
                 if action.deletes:
                     self.boxes[action.recipient].remove(mail)
                     return mail
-                return self.replace(mail, mail._replace(read_at=NOW))
+                return self.replace(mail, replace(mail, read_at=NOW))
         return None
 
     def replace(self, old: Mail, new: Mail) -> Mail:

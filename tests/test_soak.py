@@ -5,6 +5,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -111,12 +112,12 @@ class Life(NamedTuple):
     def version(self, number: int, body: str) -> "Life":
         """A version of the document says something else."""
         versions = list(self.now.documents["d"])
-        versions[number - 1] = versions[number - 1]._replace(body=body)
+        versions[number - 1] = replace(versions[number - 1], body=body)
         return self._replace(now=self.now._replace(documents={"d": versions}))
 
     def record(self, uuid: str, **changes: Any) -> "Life":
         """An agent's row says something else."""
-        records = {**self.now.records, uuid: self.now.records[uuid]._replace(**changes)}
+        records = {**self.now.records, uuid: replace(self.now.records[uuid], **changes)}
         return self._replace(now=self.now._replace(records=records))
 
 
@@ -188,7 +189,7 @@ def test_the_judge_has_nothing_to_say_of_a_sound_life(life: Life) -> None:
 DAMAGES: list[tuple[str, Callable[[Life], Life]]] = [
     ("complaint", lambda life: life.also(Complaint("something broke"))),
     ("mail", lambda life: life.also(Sent(0, None, "root", 9, "h/1.0.9"))),
-    ("mail", lambda life: life.mailed(life.now.mails["root", 1]._replace(sender="root"))),
+    ("mail", lambda life: life.mailed(replace(life.now.mails["root", 1], sender="root"))),
     ("mail", lambda life: life.mailed(Mail("a", 2, "a", MAIL, "h/1.0.2", 1, None))),  # twice
     ("mail", lambda life: life.also(Sent(0, "a", "root", 1, "h/1.0.2"))),  # an earlier number, later
     ("mail", lambda life: life.also(Refused(0, "send", "1.0.2", "AgentDead", True))),
@@ -199,14 +200,14 @@ DAMAGES: list[tuple[str, Callable[[Life], Life]]] = [
     ("mail", lambda life: life.put(Message("root", 4, *result("k9", "send", "Sent"), 1))),
     ("mail", lambda life: life.also(Took(0, "root", [2]))),  # shown twice
     ("mail", lambda life: life.also(Took(0, "root", [9]))),
-    ("mail", lambda life: life.mailed(life.now.mails["root", 2]._replace(read_at=None))),
-    ("mail", lambda life: life.mailed(life.now.mails["a", 1]._replace(read_at=1))),  # shown to nobody
+    ("mail", lambda life: life.mailed(replace(life.now.mails["root", 2], read_at=None))),
+    ("mail", lambda life: life.mailed(replace(life.now.mails["a", 1], read_at=1))),  # shown to nobody
     ("prompt", lambda life: life.without("root", 8)),
     ("prompt", lambda life: life.without("root", 10)),
     ("prompt", lambda life: life.also(Ended(0, "root", "p/1.0.1", Kind.ASSISTANT, "otherwise"))),
     ("prompt", lambda life: life.put(Message("root", 9, Kind.USER, "p/1.0.1", {}, 1))),  # twice
-    ("prompt", lambda life: life.mailed(life.now.mails["root", 3]._replace(read_at=None))),
-    ("prompt", lambda life: life.mailed(life.now.mails["root", 3]._replace(body="o/3"))),
+    ("prompt", lambda life: life.mailed(replace(life.now.mails["root", 3], read_at=None))),
+    ("prompt", lambda life: life.mailed(replace(life.now.mails["root", 3], body="o/3"))),
     ("prompt", lambda life: life.also(Asked("root", 3, "o/3"))),
     ("tool", lambda life: life._replace(ran=Counter({"once k1": 2}))),
     ("tool", lambda life: life._replace(ran=Counter({"again k7": 1}))),  # no record says that it starts
@@ -215,7 +216,7 @@ DAMAGES: list[tuple[str, Callable[[Life], Life]]] = [
     ("life", lambda life: life.also(Buried(0, {"b": 10}))),
     ("life", lambda life: life.put(Message("a", 2, Kind.ASSISTANT, "still here", {}, 1))),
     ("life", lambda life: life.record("a", status="running")),
-    ("life", lambda life: life.put(life.now.logs["root"][8]._replace(content="I never said that."))),
+    ("life", lambda life: life.put(replace(life.now.logs["root"][8], content="I never said that."))),
     ("document", lambda life: life.version(2, "m/k4")),
     ("document", lambda life: life.version(2, "h/1.0.4\nh/1.0.4")),
     ("document", lambda life: life.version(1, "h/1.0.5\nh/1.0.4")),
@@ -231,7 +232,7 @@ def test_the_judge_sees_damage(life: Life, expected: str, damage: Callable[[Life
 
 
 def test_mail_that_a_reader_was_cut_off_from_is_excused(life: Life) -> None:
-    read = life.mailed(life.now.mails["a", 1]._replace(read_at=1))
+    read = life.mailed(replace(life.now.mails["a", 1], read_at=1))
     assert read.faults() == ["mail"]
     assert read.also(Trying(1, "read", "a")).faults() == []
     assert read.also(Trying(1, "read", "a"), Refused(1, "read", "1.1.1", "SystemClosed", False)).faults() == []

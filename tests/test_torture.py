@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -154,12 +155,12 @@ def result_twice(life: Life) -> Life:
 def false_doubt(life: Life) -> Life:
     """An idempotent tool is run again, never doubted."""
     result = life.first(Kind.TOOL_RESULT, *IDEMPOTENT)
-    return life.change(result, result._replace(content=PERHAPS_RUN))
+    return life.change(result, replace(result, content=PERHAPS_RUN))
 
 
 def child_disowned(life: Life) -> Life:
     result = life.first(Kind.TOOL_RESULT, FORK)
-    return life.change(result, result._replace(content="Forked: the child is somebody."))
+    return life.change(result, replace(result, content="Forked: the child is somebody."))
 
 
 def prompt_twice(life: Life) -> Life:
@@ -172,7 +173,7 @@ def mark_lost(life: Life) -> Life:
 
 def answer_lost(life: Life) -> Life:
     answer = next(one for one in life.now.messages if one.content == "done with prompt 7")
-    return life.change(answer, answer._replace(content="something else"))
+    return life.change(answer, replace(answer, content="something else"))
 
 
 def childs_prompt_lost(life: Life) -> Life:
@@ -186,7 +187,7 @@ def child_lost(life: Life) -> Life:
 
 
 def heard_of_what_is_not_there(life: Life) -> Life:
-    return life._replace(reports=[*life.reports, Heard(life.first(Kind.USER)._replace(id=10_000))])
+    return life._replace(reports=[*life.reports, Heard(replace(life.first(Kind.USER), id=10_000))])
 
 
 def dead_of(life: Life, reason: str) -> AgentRecord:
@@ -199,11 +200,11 @@ def with_record(life: Life, record: AgentRecord) -> Life:
 
 
 def came_back(life: Life) -> Life:
-    return with_record(life, dead_of(life, "second")._replace(status="running"))
+    return with_record(life, replace(dead_of(life, "second"), status="running"))
 
 
 def died_of_something_else(life: Life) -> Life:
-    return with_record(life, dead_of(life, "second")._replace(exit_reason="old age"))
+    return with_record(life, replace(dead_of(life, "second"), exit_reason="old age"))
 
 
 def wrote_after_its_death(life: Life) -> Life:
@@ -214,7 +215,7 @@ def wrote_after_its_death(life: Life) -> Life:
 
 def survived_a_term(life: Life) -> Life:
     [uuid] = [report.agent for report in life.reports if isinstance(report, Doomed)]
-    return with_record(life, life.now.records[uuid]._replace(status="running"))
+    return with_record(life, replace(life.now.records[uuid], status="running"))
 
 
 def nobody_told(life: Life) -> Life:
@@ -234,7 +235,7 @@ def told_to_a_stranger(life: Life) -> Life:
 def left_alone(life: Life) -> Life:
     """The policy of the dead supervisor is another one than that which leaves orphans."""
     lonely = next(report.child for report in life.reports if isinstance(report, Forked))
-    return with_record(life, life.now.records[lonely]._replace(supervisor_uuid=dead_of(life, "second").uuid))
+    return with_record(life, replace(life.now.records[lonely], supervisor_uuid=dead_of(life, "second").uuid))
 
 
 def complained(life: Life) -> Life:
@@ -275,12 +276,12 @@ def test_the_judge_sees_damage(life: Life, damage: Callable[[Life], Life], expec
 
 def test_the_judge_sees_logs_that_do_not_only_grow(life: Life) -> None:
     message = life.first(Kind.ASSISTANT)
-    edited = life.change(message, message._replace(content="I never said that."))
+    edited = life.change(message, replace(message, content="I never said that."))
     assert len(list(judge.altered(life.now, edited.now))) == 1
     assert len(list(judge.altered(life.now, life.change(message, None).now))) == 1
     dead = dead_of(life, "second")
     assert list(judge.undead(life.now, [], life.now)) == []
-    assert len(list(judge.undead(life.now, [], with_record(life, dead._replace(mailed=9)).now))) == 1
+    assert len(list(judge.undead(life.now, [], with_record(life, replace(dead, mailed=9)).now))) == 1
     assert len(list(judge.undead(life.now, [], wrote_after_its_death(life).now))) == 1
     gone = list(judge.altered(life.now, NOTHING))
     assert len(gone) == len(life.now.records) + len(list(life.now.messages))

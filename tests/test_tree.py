@@ -1,6 +1,7 @@
 """The tree as text: pure, so records are made up here."""
 
 import base64
+from dataclasses import replace
 
 import pytest
 
@@ -93,7 +94,7 @@ def test_the_star_stands_at_the_current_agent_at_every_depth(place: int) -> None
 
 def test_ids_are_longer_where_six_characters_are_not_unique() -> None:
     root = agent(0)
-    twins = [agent(1, root)._replace(uuid=f"Twins_{sign}AAAAAAAAAAAAAAA") for sign in "ab"]
+    twins = [replace(agent(1, root), uuid=f"Twins_{sign}AAAAAAAAAAAAAAA") for sign in "ab"]
     lines = shown([root, *twins])
     assert "Twins_a " in lines[1]
     assert "Twins_b " in lines[2]
@@ -150,8 +151,8 @@ def test_five_thousand_levels_are_drawn_without_recursion_and_with_a_bounded_ind
 def test_agents_that_hang_in_a_circle_or_from_nobody_are_shown_once_after_the_tree() -> None:
     root = agent(0)
     one, other = agent(1, root, name="one"), agent(2, root, name="other")
-    circle = [one._replace(supervisor_uuid=other.uuid), other._replace(supervisor_uuid=one.uuid)]
-    stray = agent(3, name="stray")._replace(supervisor_uuid=uuid(99), created_at=1)
+    circle = [replace(one, supervisor_uuid=other.uuid), replace(other, supervisor_uuid=one.uuid)]
+    stray = replace(agent(3, name="stray"), supervisor_uuid=uuid(99), created_at=1)
     lines = shown([root, *circle, stray])
     assert sum("one" in line for line in lines) == 1
     assert sum("other" in line for line in lines) == 1

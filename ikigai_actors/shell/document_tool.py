@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
+from ikigai_actors.records import as_dict
 from ikigai_actors.shell.options import Options
 from ikigai_actors.shell.screen import as_json, harmless
 
@@ -48,7 +49,7 @@ def show(options: Options, path: str, version: int | None, json: bool) -> None:
     with _opened(options) as (_, documents):
         found = documents.read(path, version)
     if json:
-        click.echo(as_json(found._asdict()))
+        click.echo(as_json(as_dict(found)))
     elif sys.stdout.isatty():
         click.echo(harmless(found.body))
     else:
@@ -114,7 +115,7 @@ def _tell(store: "Store", versions: "list[DocumentVersion]", json: bool, with_pa
     from ikigai_actors import registry
 
     if json:
-        click.echo(as_json([version._asdict() for version in versions], indent=2))
+        click.echo(as_json([as_dict(version) for version in versions], indent=2))
         return
     authors = {version.author for version in versions if version.author is not None}
     names = store.read(lambda tx: {author: registry.get(tx, author).short for author in authors})

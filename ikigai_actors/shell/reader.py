@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ikigai_actors import registry
 from ikigai_actors.errors import StoreUnusable
 from ikigai_actors.host import owner
+from ikigai_actors.records import as_dict
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.shell import screen
 from ikigai_actors.shell.tree import Line, drawn, tree_lines
@@ -94,4 +95,4 @@ def as_json(found: Registry, tree: bool = False) -> str:
 
 
 def _row(found: Registry, record: AgentRecord) -> dict[str, Any]:
-    return {**record._asdict(), "messages": found.own.get(record.uuid, 0), "state": found.state(record)}
+    return {**as_dict(record), "messages": found.own.get(record.uuid, 0), "state": found.state(record)}

@@ -10,6 +10,7 @@ from ikigai_actors.follower import HEARTBEAT, Follower, News, watching
 from ikigai_actors.host import Owner
 from ikigai_actors.messages import Message
 from ikigai_actors.publisher import Died
+from ikigai_actors.records import as_dict
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.scrollback import Scrollback
 from ikigai_actors.shell.pages import told
@@ -54,7 +55,7 @@ def _as_object(record: AgentRecord, news: Message | Died) -> dict[str, Any]:
         return {
             "event": "died", "agent_uuid": record.uuid, "name": record.name, "cause": news.cause, "reason": news.reason,
         }  # fmt: skip
-    return {"event": "message", "name": record.name, **news._asdict()}
+    return {"event": "message", "name": record.name, **as_dict(news)}
 
 
 def _as_text(record: AgentRecord, news: Message | Died) -> str:

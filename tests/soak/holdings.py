@@ -58,8 +58,8 @@ def _take(tx: Transaction) -> Holdings:
     records = {record.uuid: record for record in registry.every(tx)}
     logs = logs_of(tx, records)
     rows = sql(tx, "SELECT recipient, id, sender, kind, body, created_at, read_at FROM mail ORDER BY recipient, id")
-    mails = {(mail.recipient, mail.id): mail for mail in map(Mail._make, rows)}
+    mails = {(mail.recipient, mail.id): mail for mail in (Mail(*row) for row in rows)}
     documents = defaultdict(list)
     for row in sql(tx, "SELECT path, version, author, created_at, body FROM documents ORDER BY version"):
-        documents[str(row[0])].append(Document._make(row))
+        documents[str(row[0])].append(Document(*row))
     return Holdings(records, logs, mails, dict(documents))
