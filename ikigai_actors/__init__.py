@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         Fenced,
         HistoryError,
         IkigaiError,
+        InboxFull,
         MailboxFull,
         MailNotFound,
         MarkNotFound,
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
     from ikigai_actors.mcp_server import McpServer
     from ikigai_actors.messages import Kind, Message
     from ikigai_actors.providers.anthropic import AnthropicProvider
-    from ikigai_actors.providers.base import Exit, Reply, Request, ToolCall, Usage
+    from ikigai_actors.providers.base import Delta, Exit, OnDelta, Provider, Reply, Request, ToolCall, Usage
     from ikigai_actors.providers.function import FunctionProvider
     from ikigai_actors.providers.offline import OfflineProvider
     from ikigai_actors.providers.scripted import ScriptedProvider, Stream
@@ -92,6 +93,7 @@ _HOMES = {
     "BadInput": "ikigai_actors.errors",
     "Context": "ikigai_actors.ref",
     "current_agent": "ikigai_actors.ref",
+    "Delta": "ikigai_actors.providers.base",
     "Died": "ikigai_actors.publisher",
     "Document": "ikigai_actors.documents",
     "DocumentChanged": "ikigai_actors.errors",
@@ -103,6 +105,7 @@ _HOMES = {
     "Future": "ikigai_actors.futures",
     "HistoryError": "ikigai_actors.errors",
     "IkigaiError": "ikigai_actors.errors",
+    "InboxFull": "ikigai_actors.errors",
     "Kind": "ikigai_actors.messages",
     "Mail": "ikigai_actors.mailbox",
     "Mailbox": "ikigai_actors.mailbox",
@@ -116,8 +119,10 @@ _HOMES = {
     "NoCurrentAgent": "ikigai_actors.errors",
     "NoTurn": "ikigai_actors.errors",
     "OfflineProvider": "ikigai_actors.providers.offline",
+    "OnDelta": "ikigai_actors.providers.base",
     "OrphanPolicy": "supervisors.orphans",
     "PendingCall": "ikigai_actors.calls",
+    "Provider": "ikigai_actors.providers.base",
     "ProviderError": "ikigai_actors.errors",
     "Reply": "ikigai_actors.providers.base",
     "Request": "ikigai_actors.providers.base",
@@ -156,6 +161,7 @@ __all__ = [
     "AnthropicProvider",
     "BadInput",
     "Context",
+    "Delta",
     "Died",
     "Document",
     "DocumentChanged",
@@ -167,6 +173,7 @@ __all__ = [
     "Future",
     "HistoryError",
     "IkigaiError",
+    "InboxFull",
     "Kind",
     "Mail",
     "MailNotFound",
@@ -180,8 +187,10 @@ __all__ = [
     "NoCurrentAgent",
     "NoTurn",
     "OfflineProvider",
+    "OnDelta",
     "OrphanPolicy",
     "PendingCall",
+    "Provider",
     "ProviderError",
     "Reply",
     "Request",

@@ -28,6 +28,7 @@ from ikigai_actors.errors import (
     Fenced,
     HistoryError,
     IkigaiError,
+    InboxFull,
     ProviderError,
     StoreError,
     SystemClosed,
@@ -35,7 +36,7 @@ from ikigai_actors.errors import (
 )
 from ikigai_actors.futures import Future
 from ikigai_actors.identity import new_agent_uuid
-from ikigai_actors.inbox import CAPACITY, Envelope, InboxFull
+from ikigai_actors.inbox import CAPACITY, Envelope
 from ikigai_actors.log import Log
 from ikigai_actors.messages import Message
 from ikigai_actors.performer import Performer
@@ -120,7 +121,7 @@ class AgentActor(Performer):
                 self._decide(message)
             case _ if len(self._forks) + len(self._later) >= CAPACITY:
                 told = f"Agent {self.state.uuid} has {CAPACITY} commands waiting; wait for some."
-                message.caller.settle(InboxFull(told))
+                message.caller.settle(InboxFull(told, self.state.uuid))
             case on.Fork():
                 self._forks.append(message)
             case _:

@@ -12,6 +12,7 @@ All of it is in the registry before a call returns, and survives a restart.
 from typing import TYPE_CHECKING
 
 from ikigai_actors import events as on
+from ikigai_actors.arguments import check_flag, check_timeout
 from ikigai_actors.deaths import Aftermath
 from ikigai_actors.errors import BadInput
 from ikigai_actors.futures import Future, refuse_to_block
@@ -37,13 +38,12 @@ class AgentLifeCommands:
         """See `AgentLife.signal`."""
         lives, uuid = self._ref.system.lives, self._ref.uuid
         if signal is Signal.INT:
-            return lives.interrupt(uuid, cascade=cascade)
-        check_text(reason, "reason")
+            check_text(reason, "reason")
+            return lives.interrupt(uuid, cascade=check_flag(cascade, "cascade"))
         return lives.signal(uuid, signal, had_effect, cascade=cascade, reason=reason, grace=grace)
 
     def kill(self, *, cascade: bool = False, reason: str = "") -> "Future[list[AgentRef]]":
         """See `AgentLife.kill`."""
-        check_text(reason, "reason")
         handle = self._ref.system.handle
 
         def dead(aftermath: Aftermath) -> "list[AgentRef]":
@@ -92,6 +92,7 @@ class AgentLife:
             RootProtected: agent 0 is neither killed nor terminated.
         """
         refuse_to_block()
+        check_timeout(timeout)
         return self._commands.signal(signal, cascade=cascade, reason=reason, grace=grace).get(timeout=timeout)
 
     def kill(self, *, cascade: bool = False, reason: str = "", timeout: float | None = None) -> "list[AgentRef]":
@@ -100,6 +101,7 @@ class AgentLife:
         Its orphan policy decides about the agents that it supervised; with ``cascade`` all its descendants die too.
         """
         refuse_to_block()
+        check_timeout(timeout)
         return self._commands.kill(cascade=cascade, reason=reason).get(timeout=timeout)
 
     def exit(self, result: str = "", timeout: float | None = None) -> None:
@@ -107,6 +109,7 @@ class AgentLife:
 
         A permanent agent is restarted. Raises `AgentDead`, and `RootProtected` for agent 0.
         """
+        check_timeout(timeout)
         Future[None](self.uuid).check_wait()
         self._commands.exit(result).get(timeout=timeout)
 
@@ -143,6 +146,7 @@ class AgentLife:
             BadInput: the child stands above this agent, or is it.
             AgentDead, AgentNotFound, AmbiguousAgent: one of the two is not there.
         """
+        self.system.check_open()
         self.system.lives.perform(AdoptChild(uuid_of(self.system.store, child), self.uuid), timeout)
 
     @property

@@ -76,9 +76,13 @@ class AgentMail:
         post = self.system.post
         return post.send(post.letter(self.uuid, recipient, body), timeout)
 
-    def check_mail(self) -> Mailbox:
-        """What it has not read: how many mails, of whom, and how the oldest begin. Marks nothing."""
-        return self.system.post.check(self.uuid)
+    def check_mail(self, timeout: float | None = None) -> Mailbox:
+        """What it has not read: how many mails, of whom, and how the oldest begin. Marks nothing.
+
+        Args:
+            timeout: seconds to wait.
+        """
+        return self.system.post.check(self.uuid, timeout)
 
     def read_mail(self, sender: Handle | str | None = None, timeout: float | None = None) -> list[Mail]:
         """Read its unread mail, oldest first, and mark it as read in the same commit.

@@ -17,6 +17,7 @@ from collections.abc import Callable
 
 from ikigai_actors import events as on
 from ikigai_actors.agent import AgentActor
+from ikigai_actors.arguments import check_flag, check_timeout, check_type
 from ikigai_actors.calls import PendingCall, asking, pending, recover
 from ikigai_actors.futures import Future
 from ikigai_actors.lives import tell
@@ -48,6 +49,7 @@ class Approvals:
             always: the agent, and children that it forks from now on, need no approval for this tool any more.
             timeout: seconds to wait.
         """
+        check_flag(always, "always")
         return self._decide(call, lambda caller: on.Decide(call.reply, call.id, True, "", always, caller), timeout)
 
     def deny(self, call: PendingCall, reason: str = "", *, timeout: float | None = None) -> bool:
@@ -62,6 +64,8 @@ class Approvals:
         return [pending(uuid, call) for call in asking(calls)]
 
     def _decide(self, call: PendingCall, command: Callable[[Future[bool]], on.Decide], timeout: float | None) -> bool:
+        check_timeout(timeout)
+        check_type(call, PendingCall, "call", "one of those that `pending` gives")
         decided = Future[bool](call.agent)
         decided.check_wait()
         actor = tell(self._actor, call.agent, command(decided))

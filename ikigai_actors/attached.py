@@ -23,6 +23,7 @@ from typing import NoReturn, Self
 
 from ikigai_actors import registry
 from ikigai_actors.approvals import Approvals
+from ikigai_actors.arguments import check_callable, check_choice, check_type
 from ikigai_actors.assembly import outcome_of, reply_of
 from ikigai_actors.attached_ref import AttachedApprovals, AttachedLives, AttachedRef
 from ikigai_actors.awaited import Awaited
@@ -31,6 +32,7 @@ from ikigai_actors.documents import Documents
 from ikigai_actors.errors import HostElsewhere, IkigaiError, NoHost, NoTurn, StoreError, SystemClosed
 from ikigai_actors.follower import HEARTBEAT, Follower, News
 from ikigai_actors.futures import Future
+from ikigai_actors.gate import Gate
 from ikigai_actors.host import Owner
 from ikigai_actors.journal import JournalStatistics
 from ikigai_actors.lives import Lives
@@ -39,7 +41,7 @@ from ikigai_actors.mailbox import PROMPT, Mail, Send
 from ikigai_actors.messages import Kind, Message
 from ikigai_actors.post import Post
 from ikigai_actors.providers.base import Reply, Usage
-from ikigai_actors.publisher import Callback, HostChanged, Publisher, StoreTrouble, Subscription
+from ikigai_actors.publisher import CALLBACK, Callback, HostChanged, Publisher, StoreTrouble, Subscription
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.state import IN_A_TURN, Phase
@@ -52,6 +54,7 @@ from ikigai_actors.toolbox import Toolbox
 from ikigai_actors.units import Touch
 from ikigai_actors.waits import Waits
 from ikigai_actors.writer import Direct
+from supervisors.signals import Status
 
 logger = logging.getLogger(__name__)
 
@@ -73,15 +76,15 @@ class AttachedSystem:
     def __init__(self, store: Store) -> None:
         """Put the parts together; use `open`."""
         clock = self._clock = SystemClock()
-        direct = self._direct = Direct(store)
-        self.store = store
-        self.archive = Archive(store)
-        self.documents = Documents(store, direct.perform, clock.now_ms)
-        self.lives: Lives = AttachedLives(store, direct, clock, self.actor, self._happened)
-        self.approvals: Approvals = AttachedApprovals(store, self.archive, self.actor)
+        self._store, self._archive = store, Archive(store)
+        gate = self.store = Gate(store, self.check_open)
+        direct = self._direct = Direct(gate)
+        self.documents = Documents(gate, direct.perform, clock.now_ms)
+        self.lives: Lives = AttachedLives(gate, direct, clock, self.actor, self._happened)
+        self.approvals: Approvals = AttachedApprovals(gate, self._archive, self.actor)
         # Of those that run elsewhere the rows tell whether they rest.
         waits = self._waits = Waits(store, clock, lambda uuid: True, SYSTEM_THREADS)
-        self.post = Post(store, direct, clock, self._happened, waits)
+        self.post = Post(gate, direct, clock, self._happened, waits)
         self._publisher = Publisher(SYSTEM_THREADS)
         self._watch = store.watch(hosts=True)
         self._follower = Follower(store)
@@ -147,15 +150,18 @@ class AttachedSystem:
 
     def agent(self, text: str) -> AttachedRef:
         """See `ActorSystem.agent`."""
+        check_type(text, str, "agent", "a uuid, the beginning of one, or a name")
         return self.handle(self.store.read(lambda tx: registry.find(tx, text)).uuid)
 
     def agents(self, status: str | None = None) -> list[AgentRecord]:
         """See `ActorSystem.agents`."""
+        if status is not None:
+            check_choice(status, "status", [*Status])
         return self.store.read(lambda tx: registry.every(tx, status))
 
     def handle(self, uuid: str) -> AttachedRef:
         """See `ActorSystem.handle`."""
-        return AttachedRef(self, uuid)
+        return AttachedRef(self, check_type(uuid, str, "uuid", "text"))
 
     def actor(self, uuid: str) -> NoReturn:
         """Refuse what an agent must do itself: raises `HostElsewhere`."""
@@ -163,12 +169,24 @@ class AttachedSystem:
 
     def state_of(self, record: AgentRecord) -> str:
         """What an agent is doing, as far as rows tell."""
-        if record.status != "running":
+        if check_type(record, AgentRecord, "record", "a row of the registry").status != "running":
             return record.status
         return self._state(record.turn)
 
+    def check_open(self) -> None:
+        """Raise `SystemClosed` when the system was closed."""
+        if self._closing.is_set():
+            raise SystemClosed("The system is closed; open it again.")
+
+    @property
+    def archive(self) -> Archive:
+        """The logs that are in use. Raises `SystemClosed`."""
+        self.check_open()
+        return self._archive
+
     def touch(self, agent: AgentRef) -> None:
         """See `ActorSystem.touch`."""
+        check_type(agent, AgentRef, "agent", "a handle")
         self._direct.perform(Touch(agent.uuid, self._clock.now_ms()))
 
     def send(self, recipient: AgentRef | str, body: str, timeout: float | None = None) -> int:
@@ -179,7 +197,8 @@ class AttachedSystem:
         """Call back for each message (`Message`) and death (`Died`) that the host commits, for a change of the host
         (`HostChanged`) and for trouble with the store (`StoreTrouble`).
         """
-        return self._publisher.subscribe(callback)
+        self.check_open()
+        return self._publisher.subscribe(check_callable(callback, "callback", CALLBACK))
 
     def statistics(self) -> SystemStatistics:
         """Nothing runs here; turns, steps and tokens are those seen since this process was attached."""
@@ -195,18 +214,22 @@ class AttachedSystem:
             steps=sum(each.steps for each in seen),
             tokens=tokens,
             journal=JournalStatistics(0, 0, 0, 0, 0, 0, 0, None),
-            read_logs=self.archive.read_logs,
+            read_logs=self._archive.read_logs,
             waits=len(self._waits),
         )
 
     def statistics_of(self, uuid: str) -> AgentStatistics:
-        """See `AttachedRef.statistics`."""
+        """What an agent is doing, and has done since this process was attached, as far as rows tell; without its
+        restarts. Reads nothing.
+        """
+        self.check_open()
         seen = self._seen.get(uuid) or _Seen()
         return AgentStatistics(self._state(seen.turn), seen.since, 0, seen.turns, seen.steps, seen.tokens, 0, 0, 0)
 
     def prompt(self, uuid: str, text: str) -> Future[Reply]:
         """Leave a prompt, committed when this returns; the future gives the outcome of its turn."""
         future: Future[Reply] = Future()
+        self.check_open()
         with self._looking:
             mail: Mail = self._direct.perform(Send(uuid, None, text, self._clock.now_ms(), PROMPT))
             self._await(Awaited(uuid, prompt=mail.id), future)
@@ -241,7 +264,7 @@ class AttachedSystem:
         for _, future in self._awaited:
             future.settle(SystemClosed("The system is closed; open it again."))
         self._publisher.close()
-        self.store.close()
+        self._store.close()
 
     # Following the host
 

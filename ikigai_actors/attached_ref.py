@@ -11,7 +11,6 @@ from ikigai_actors.messages import check_text
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.ref import AgentCommands, AgentRef
 from ikigai_actors.restarts import AdoptChild
-from ikigai_actors.statistics import AgentStatistics
 from ikigai_actors.units import Unit
 from supervisors.signals import Signal
 
@@ -53,10 +52,6 @@ class AttachedRef(AgentRef):
     @property
     def _now(self) -> AttachedCommands:
         return AttachedCommands(self, waits=True)
-
-    def statistics(self) -> AgentStatistics:
-        """What it is doing, and has done since this process was attached, as far as rows tell. Reads nothing."""
-        return self.system.statistics_of(self.uuid)
 
     def settings_at_hand(self) -> Mapping[str, Any] | None:
         """See `AgentRef.settings_at_hand`: its log is in another process."""

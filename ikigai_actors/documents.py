@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ikigai_actors import registry
+from ikigai_actors.arguments import check_count, check_timeout
 from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput, DocumentChanged, DocumentNotFound
 from ikigai_actors.locks import Locks
 from ikigai_actors.messages import check_text
@@ -218,7 +219,8 @@ class Documents:
         self, path: str, body: str | None, author: Handle | str | None, expect: int | None, timeout: float | None
     ) -> int:
         if expect is not None:
-            check_version(expect, least=0)
+            check_count(expect, "expect")
+        check_timeout(timeout)
         uuid = None if author is None else registry.uuid_of(self._store, author)
         version: int = self._perform(Change(path, body, uuid, expect, self._now_ms()), timeout)
         return version
@@ -226,8 +228,7 @@ class Documents:
 
 def check_version(version: int, least: int) -> None:
     """Raise `BadInput` unless it is a number that a version can have."""
-    if isinstance(version, bool) or not isinstance(version, int) or not least <= version < 2**63:
-        raise BadInput(f"Expected a version, from {least}, got {version!r}.")
+    check_count(version, "version", least)
 
 
 def _check_author(locked: Locks, author: str) -> None:

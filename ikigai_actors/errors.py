@@ -11,6 +11,7 @@
     │   ├── TooManyAgents       a model may fork no more
     │   ├── MarkNotFound        no mark to rewind to
     │   ├── MailboxFull         it has too much unread mail to take more
+    │   ├── InboxFull           too many commands wait for it
     │   ├── MailNotFound        it has no mail with this number
     │   ├── NoTurn              asked for the outcome of a turn, and there was none
     │   ├── TurnInterrupted     the turn was ended by INT, by a crash or by close
@@ -93,6 +94,10 @@ class MarkNotFound(AgentError):
 
 class MailboxFull(AgentError):
     """The agent has so much unread mail that it takes no more. Nothing was stored."""
+
+
+class InboxFull(AgentError):
+    """So many commands wait for the agent that it takes no more. Wait until it has carried some out, then try again."""
 
 
 class MailNotFound(AgentError):

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import pykka
 
+from ikigai_actors.arguments import check_timeout
 from ikigai_actors.errors import IkigaiError, WouldDeadlock, WouldWaitForItself
 from ikigai_actors.slots import lent
 from ikigai_actors.threads import here
@@ -91,10 +92,12 @@ class Future(pykka.Future[T]):
             timeout: seconds to wait; None waits for ever, 0 looks once.
 
         Raises:
+            BadInput: the timeout is none.
             TimedOut: it did not come in time.
             WouldDeadlock: this is a thread of the runtime.
             WouldWaitForItself: the calling agent's own turn must end first.
         """
+        check_timeout(timeout)
         if self._get_hook is not None:
             return super().get(timeout=timeout)
         if not self._value.done():
@@ -164,5 +167,6 @@ class Future(pykka.Future[T]):
         ):
             raise WouldWaitForItself(
                 f"Agent {actor.uuid} would wait for the end of its own turn. "
-                "Let another agent do this, or do it after the turn."
+                'A function that is to fork its own agent returns [ToolCall("fork", {"prompt": "..."})] instead; '
+                "anything else is for another agent to do, or for after the turn."
             )

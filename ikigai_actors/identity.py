@@ -10,6 +10,7 @@ import re
 import uuid
 from collections.abc import Callable
 
+from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput
 
 PREFIX_LENGTH = 4
@@ -49,6 +50,8 @@ def is_agent_prefix(text: str) -> bool:
 
 def check_name(name: str) -> str:
     """Return the name, or raise `BadInput` when an agent may not have it."""
+    if not isinstance(name, str):
+        raise BadInput(f"Expected name to be text; got {shown(name)}.")
     if is_agent_uuid(name):
         raise BadInput(f"A name may not look like a uuid, and {name!r} does. Choose another one.")
     if len(name) > NAME_LENGTH or _NAME.fullmatch(name) is None:

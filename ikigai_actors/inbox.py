@@ -18,14 +18,10 @@ from typing import Any, Protocol
 
 from pykka.messages import _ActorStop
 
-from ikigai_actors.errors import IkigaiError
+from ikigai_actors.errors import InboxFull
 
 CAPACITY = 10_000
 """Ordinary messages that an inbox holds."""
-
-
-class InboxFull(IkigaiError):
-    """The actor has too many messages waiting; wait for some of them to be handled."""
 
 
 class Envelope(Protocol):

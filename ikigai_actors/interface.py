@@ -12,7 +12,7 @@ from ikigai_actors.post import Post
 from ikigai_actors.publisher import Callback, Subscription
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.registry import AgentRecord
-from ikigai_actors.statistics import SystemStatistics
+from ikigai_actors.statistics import AgentStatistics, SystemStatistics
 from ikigai_actors.store.base import Store
 from ikigai_actors.toolbox import Toolbox
 
@@ -55,6 +55,8 @@ class System(Protocol):
 
     def agents(self, status: str | None = None) -> list[AgentRecord]: ...
 
+    def check_open(self) -> None: ...
+
     def handle(self, uuid: str) -> AgentRef: ...
 
     def actor(self, uuid: str) -> AgentActor: ...
@@ -70,3 +72,5 @@ class System(Protocol):
     def subscribe(self, callback: Callback) -> Subscription: ...
 
     def statistics(self) -> SystemStatistics: ...
+
+    def statistics_of(self, uuid: str) -> AgentStatistics: ...

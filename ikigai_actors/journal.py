@@ -26,6 +26,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from ikigai_actors.arguments import check_timeout
 from ikigai_actors.clock import Clock
 from ikigai_actors.errors import (
     CommitUnknown,
@@ -142,11 +143,13 @@ class Journal:
         Waits for room in the queue, then for the commit. ``then`` is told the answer on the journal's thread.
 
         Raises:
+            BadInput: the timeout is none.
             TimedOut: room or commit did not come in time.
             WouldDeadlock: this is a thread of the runtime.
             IkigaiError: the refusal, or the failure.
         """
         refuse_to_block()
+        check_timeout(timeout)
         answer: Future[Any] = Future()
 
         def done(verdict: Verdict) -> None:

@@ -7,10 +7,12 @@ from typing import TypeVar
 from ikigai_actors import events as on
 from ikigai_actors import registry
 from ikigai_actors.agent import AgentActor
+from ikigai_actors.arguments import check_choice, check_count, check_flag, check_seconds
 from ikigai_actors.clock import Clock
 from ikigai_actors.deaths import Aftermath
 from ikigai_actors.errors import AgentDead, BadInput
 from ikigai_actors.futures import Future
+from ikigai_actors.messages import check_text
 from ikigai_actors.restarts import SetSupervision
 from ikigai_actors.signalling import SendSignal, milliseconds
 from ikigai_actors.store.base import Store
@@ -25,6 +27,9 @@ T = TypeVar("T")
 
 GRACE = 30.0
 """Seconds that an agent has to finish its turn after TERM."""
+
+MOST_RESTARTS = 1_000_000
+"""The highest intensity: so many restarts within a period are as good as no limit."""
 
 
 class Lives:
@@ -87,29 +92,27 @@ class Lives:
     def _unit(self, uuid: str, signal: Signal, *, cascade: bool, reason: str, grace: float) -> SendSignal:
         if not isinstance(signal, Signal):
             raise BadInput(f"Expected a Signal, one of {', '.join(Signal)}; got {signal!r}.")
+        check_text(reason, "reason")
         now, limit = self._clock.now_ms(), milliseconds(grace)
-        return SendSignal(uuid, signal, now, spread=cascade, reason=reason, grace=limit, handled=self.here)
+        spread = check_flag(cascade, "cascade")
+        return SendSignal(uuid, signal, now, spread=spread, reason=reason, grace=limit, handled=self.here)
 
 
 def supervision(
     uuid: str, strategy: str | None, intensity: int | None, period: float | None, on_orphan: str | None
 ) -> SetSupervision:
     """The unit that sets how an agent looks after its children. Raises `BadInput`."""
-    if strategy is not None and strategy not in list(Strategy):
-        raise BadInput(f"Expected strategy to be one of {', '.join(Strategy)}; got {strategy!r}.")
-    if intensity is not None and (isinstance(intensity, bool) or not isinstance(intensity, int) or intensity < 0):
-        raise BadInput(f"Expected intensity to be a number of restarts, 0 or more; got {intensity!r}.")
-    if period is not None and period <= 0:
-        raise BadInput(f"Expected period in seconds, above 0; got {period!r}.")
-    milliseconds = None if period is None else max(1, int(period * 1000))
+    if strategy is not None:
+        check_choice(strategy, "strategy", [*Strategy])
+    if intensity is not None:
+        check_count(intensity, "intensity", most=MOST_RESTARTS)
+    milliseconds = None if period is None else max(1, int(check_seconds(period, "period", zero=False) * 1000))
     return SetSupervision(uuid, strategy, intensity, milliseconds, check_policy(on_orphan))
 
 
 def check_policy(on_orphan: str | None) -> str | None:
     """An orphan policy, or None. Raises `BadInput`."""
-    if on_orphan is not None and on_orphan not in list(OrphanPolicy):
-        raise BadInput(f"Expected on_orphan to be one of {', '.join(OrphanPolicy)}; got {on_orphan!r}.")
-    return None if on_orphan is None else str(on_orphan)
+    return None if on_orphan is None else check_choice(on_orphan, "on_orphan", [*OrphanPolicy])
 
 
 def had_effect(aftermath: Aftermath) -> bool:

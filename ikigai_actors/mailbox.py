@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from ikigai_actors.arguments import check_count
 from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput, MailboxFull, MailNotFound
 from ikigai_actors.locks import Locked, Locks
 from ikigai_actors.messages import check_text
@@ -121,9 +122,7 @@ def check_body(body: str, what: str = "mail") -> str:
 
 def check_mail_id(number: int) -> int:
     """Return the number, or raise `BadInput` when no mail can have it."""
-    if isinstance(number, bool) or not isinstance(number, int) or not 0 < number < 2**63:
-        raise BadInput(f"Expected the number of a mail, from 1, got {number!r}.")
-    return number
+    return check_count(number, "the number of a mail", least=1)
 
 
 def deliver(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput, HistoryError
 from ikigai_actors.records import maker
 
@@ -110,7 +111,7 @@ NO_DATA: Mapping[str, Any] = {}
 def check_text(text: str, what: str) -> str:
     """Return text that every database can hold, or raise `BadInput` (NUL and lone surrogates cannot be stored)."""
     if not isinstance(text, str):
-        raise BadInput(f"Expected {what} to be text, got {text!r} ({type(text).__name__}).")
+        raise BadInput(f"Expected {what} to be text; got {shown(text)}.")
     if "\0" in text:
         raise BadInput(f"The {what} holds a NUL character at {text.index(chr(0))}, which cannot be stored; remove it.")
     try:

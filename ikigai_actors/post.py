@@ -2,17 +2,19 @@
 for them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from ikigai_actors import mailbox, registry
 from ikigai_actors.acts import await_one
+from ikigai_actors.arguments import check_count, check_timeout, shown
 from ikigai_actors.clock import Clock
 from ikigai_actors.errors import BadInput, WouldWaitForItself
 from ikigai_actors.futures import Future, acting_agent
 from ikigai_actors.mailbox import NOBODY, Delete, Mail, Mailbox, Open, Read, Send, Taken, check_mail_id
 from ikigai_actors.registry import Handle
 from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.threads import here
 from ikigai_actors.units import Unit
 from ikigai_actors.verdicts import Committed, Verdict
 from ikigai_actors.waits import Answers, Found, Ticket, Wait, Waits
@@ -66,25 +68,44 @@ class Post:
         """Delete one mail."""
         self._journal.perform(Delete(recipient, check_mail_id(number)), timeout)
 
-    def check(self, recipient: str) -> Mailbox:
-        """What an agent has not read."""
-        return self._store.read(lambda tx: mailbox.check(tx, recipient))
+    def check(self, recipient: str, timeout: float | None = None) -> Mailbox:
+        """What an agent has not read. A limited wait has a thread of its own: nothing ends a read of the database."""
+
+        def look() -> Mailbox:
+            return self._store.read(lambda tx: mailbox.check(tx, recipient))
+
+        if check_timeout(timeout) is None:
+            return look()
+        found: Future[Mailbox] = Future()
+
+        def run() -> None:
+            try:
+                found.settle(look())
+            except Exception as error:  # whatever it is, the caller is told
+                found.settle(error)
+
+        here().thread(run, "ikigai-check-mail").start()
+        return found.get(timeout=timeout)
 
     def latest(self, recipient: str, sender: Handle | str | None, most: int | None) -> list[Mail]:
         """An agent's mail, read or not, oldest first."""
         known = self._sender(sender)
+        if most is not None:
+            check_count(most, "latest")
         return self._store.read(lambda tx: mailbox.latest(tx, recipient, known, most))
 
     def waiting(
-        self, waiter: str, agents: Sequence[Any] | None, timeout: float | None, handle: Callable[[str], Any]
+        self, waiter: str, agents: Iterable[Any] | None, timeout: float | None, handle: Callable[[str], Any]
     ) -> tuple[Future[dict[Any, Found]], Ticket]:
         """A wait for mail or agents, to be begun; what comes of it, by agent as it was given, and its ticket.
 
         Raises `BadInput`, `AmbiguousAgent`, and `WouldWaitForItself` for code of an agent that is to be waited for.
         """
-        if timeout is not None and not 0 <= timeout < float("inf"):
-            raise BadInput(f"Expected a timeout in seconds, 0 or more, or None for ever; got {timeout!r}.")
-        known = None if agents is None else self._store.read(lambda tx: {one: _known(tx, one) for one in agents})
+        check_timeout(timeout)
+        if agents is not None and (isinstance(agents, str) or not isinstance(agents, Iterable)):
+            raise BadInput(f"Expected agents to be a list of agents, or None for all mail; got {shown(agents)}.")
+        named = None if agents is None else [*agents]
+        known = None if named is None else self._store.read(lambda tx: {one: _known(tx, one) for one in named})
         acting = acting_agent.get(None)
         if known is not None and acting is not None and acting.uuid in known.values():
             raise WouldWaitForItself(f"Agent {acting.uuid} would wait for the end of its own turn. Wait for others.")
@@ -121,5 +142,5 @@ def _known(tx: Transaction, agent: object) -> str | None:
     """The uuid of an agent that is given by its handle, uuid, name or prefix; None when there is none."""
     text = getattr(agent, "uuid", agent)
     if not isinstance(text, str):
-        raise BadInput(f"Expected an agent, or its uuid, name or prefix; got {agent!r}.")
+        raise BadInput(f"Expected an agent, or its uuid, name or prefix; got {shown(agent)}.")
     return await_one(tx, text).uuid

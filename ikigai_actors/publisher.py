@@ -74,6 +74,7 @@ class HostChanged:
 
 Event = Message | Streamed | Mailed | Died | StoreTrouble | ToolTrouble | HostChanged
 Callback = Callable[[Event], None]
+CALLBACK = "a function that takes an event"
 
 
 class Subscription:

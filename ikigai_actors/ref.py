@@ -10,13 +10,14 @@ that nothing happens. Reading works for any agent, the dead too.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ikigai_actors import events as on
 from ikigai_actors import registry
 from ikigai_actors.agentlife import AgentLife, AgentLifeCommands
 from ikigai_actors.agentmail import AgentMail, AgentMailCommands
+from ikigai_actors.arguments import check_choice, check_flag, check_timeout
 from ikigai_actors.errors import BadInput, NoCurrentAgent
 from ikigai_actors.futures import Future, acting_agent
 from ikigai_actors.history import ReplayRange
@@ -26,6 +27,7 @@ from ikigai_actors.log import read_ranges
 from ikigai_actors.messages import Message, check_text
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.registry import AgentRecord
+from ikigai_actors.restarts import times_restarted
 from ikigai_actors.settings import check_settings
 from ikigai_actors.state import Phase
 from ikigai_actors.statistics import AgentStatistics
@@ -83,8 +85,7 @@ class AgentCommands(AgentMailCommands, AgentLifeCommands):
         """See `AgentRef.fork`."""
         if prompt is not None and not check_text(prompt, "prompt").strip():
             raise BadInput("Expected a prompt for the child, got blank text. Leave it out to fork without one.")
-        if restart not in RESTART_TYPES:
-            raise BadInput(f"Expected restart to be one of {', '.join(RESTART_TYPES)}; got {restart!r}.")
+        check_choice(restart, "restart", RESTART_TYPES)
         policy = check_policy(on_orphan)
         settings = check_settings(
             {key: value for key, value in (("model", model), ("system", system)) if value is not None}
@@ -104,12 +105,13 @@ class AgentCommands(AgentMailCommands, AgentLifeCommands):
 
     def mark(self, label: str | None = None) -> Future[int]:
         """See `AgentRef.mark`."""
-        text = check_text(label or "", "label")
+        text = "" if label is None else check_text(label, "label")
         return self._tell(lambda caller: on.SetMark(text, caller), self._future())
 
     def rewind(self, label: str | None = None) -> Future[int]:
         """See `AgentRef.rewind`."""
-        return self._tell(lambda caller: on.Rewind(label, caller), self._future())
+        text = None if label is None else check_text(label, "label")
+        return self._tell(lambda caller: on.Rewind(text, caller), self._future())
 
     def undo(self) -> Future[int]:
         """See `AgentRef.undo`."""
@@ -164,6 +166,11 @@ class AgentRef(AgentMail, AgentLife):
         """The same commands for methods that wait."""
         return AgentCommands(self, waits=True)
 
+    def _within(self, timeout: float | None) -> AgentCommands:
+        """The commands for a method that waits so long. Raises `BadInput` before anything is asked for."""
+        check_timeout(timeout)
+        return self._now
+
     def prompt(self, text: str) -> Future[Reply]:
         """Open a turn: the agent answers the text.
 
@@ -173,6 +180,7 @@ class AgentRef(AgentMail, AgentLife):
         Raises:
             BadInput: the text is blank, or cannot be stored.
             AgentDead: the agent is dead.
+            InboxFull: 10,000 commands wait for it; the future raises it, or the call.
         """
         return self.ask.prompt(text)
 
@@ -205,9 +213,11 @@ class AgentRef(AgentMail, AgentLife):
         Raises:
             NameTaken, BadInput: the name cannot be had.
             AgentDead, AgentStopped: this agent does not fork.
-            WouldWaitForItself: called by the agent's own provider, during its turn.
+            InboxFull: 10,000 commands wait for it.
+            WouldWaitForItself: called by the agent's own code, during its turn: let that return
+                ``[ToolCall("fork", {...})]`` instead.
         """
-        commands = self._now
+        commands = self._within(timeout)
         forked = commands.fork(prompt, name=name, model=model, system=system, restart=restart, on_orphan=on_orphan)
         return forked.get(timeout=timeout)
 
@@ -218,22 +228,22 @@ class AgentRef(AgentMail, AgentLife):
             ProviderError, TurnInterrupted: that was the outcome. A turn that a crash cut off counts as interrupted.
             NoTurn: there was no turn yet.
         """
-        return self._now.reply().get(timeout=timeout)
+        return self._within(timeout).reply().get(timeout=timeout)
 
     def clear(self, timeout: float | None = None) -> int:
         """Begin anew, with the settings in force. Returns the position of the clear."""
-        return self._now.clear().get(timeout=timeout)
+        return self._within(timeout).clear().get(timeout=timeout)
 
     def mark(self, label: str | None = None, timeout: float | None = None) -> int:
         """Set a mark to come back to. Labels may repeat: the latest counts. Returns its position."""
-        return self._now.mark(label).get(timeout=timeout)
+        return self._within(timeout).mark(label).get(timeout=timeout)
 
     def rewind(self, label: str | None = None, timeout: float | None = None) -> int:
         """Go back to the latest mark, or the latest with this label, inherited ones too; settings stay as they are.
 
         Returns the position of the rewind. Raises `MarkNotFound`.
         """
-        return self._now.rewind(label).get(timeout=timeout)
+        return self._within(timeout).rewind(label).get(timeout=timeout)
 
     def undo(self, timeout: float | None = None) -> int:
         """Take back the latest prompt of the history, an inherited one too, and all that was said since.
@@ -250,7 +260,7 @@ class AgentRef(AgentMail, AgentLife):
         Raises:
             NoTurn: there is no prompt to take back.
         """
-        return self._now.undo().get(timeout=timeout)
+        return self._within(timeout).undo().get(timeout=timeout)
 
     def configure(self, *, timeout: float | None = None, **settings: Any) -> int:
         """Change settings (``model``, ``system``, ``max_tokens``, ``thinking``); None removes one. Children inherit
@@ -258,7 +268,7 @@ class AgentRef(AgentMail, AgentLife):
 
         Returns the position of the change. Raises `BadInput` for an unknown setting or a wrong value.
         """
-        return self._now.configure(**settings).get(timeout=timeout)
+        return self._within(timeout).configure(**settings).get(timeout=timeout)
 
     def resume(self, timeout: float | None = None) -> bool:
         """Go on with the latest turn, when a crash cut it off or an error of the provider ended it.
@@ -269,7 +279,7 @@ class AgentRef(AgentMail, AgentLife):
             Whether there was such a turn. There is none when something was said since, or the history was cleared or
             rewound.
         """
-        return self._now.resume().get(timeout=timeout)
+        return self._within(timeout).resume().get(timeout=timeout)
 
     @property
     def record(self) -> AgentRecord:
@@ -302,8 +312,11 @@ class AgentRef(AgentMail, AgentLife):
         return self.system.state_of(self.record)
 
     def statistics(self) -> AgentStatistics:
-        """What it is doing, and has done since its actor was started on this host. Raises `AgentDead`."""
-        return self.system.actor(self.uuid).statistics()
+        """What it is doing, and has done since its actor was started on this host, or since this process was attached
+        to another one's; and how often it was ever restarted. Raises `AgentDead`.
+        """
+        counted = self.system.statistics_of(self.uuid)
+        return replace(counted, restarts=self.system.store.read(lambda tx: times_restarted(tx, self.uuid)))
 
     def settings_at_hand(self) -> Mapping[str, Any] | None:
         """The settings in force, if they are at hand; None when its log was not needed yet. Reads nothing."""
@@ -315,7 +328,7 @@ class AgentRef(AgentMail, AgentLife):
 
         Raises `HistoryError` when its rows are wrong.
         """
-        log = self.system.archive.load(self.uuid, whole=all)
+        log = self.system.archive.load(self.uuid, whole=check_flag(all, "all"))
         return list(log.between(0, log.head) if all else log.visible())
 
     def tools(self) -> list[Mapping[str, Any]]:

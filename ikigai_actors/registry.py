@@ -7,6 +7,7 @@ Every function takes a transaction, so several look-ups of one answer see one mo
 from dataclasses import dataclass
 from typing import Protocol
 
+from ikigai_actors.arguments import shown
 from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, BadInput, HistoryError
 from ikigai_actors.identity import PREFIX_LENGTH, SHORT_LENGTH, is_agent_prefix, is_agent_uuid
 from ikigai_actors.messages import storable
@@ -153,7 +154,7 @@ def uuid_of(store: Store, agent: Handle | str) -> str:
     """
     text = getattr(agent, "uuid", agent)
     if not isinstance(text, str):
-        raise BadInput(f"Expected an agent, or its uuid, name or prefix; got {agent!r}.")
+        raise BadInput(f"Expected an agent, or its uuid, name or prefix; got {shown(agent)}.")
     return text if is_agent_uuid(text) else store.read(lambda tx: find(tx, text)).uuid
 
 

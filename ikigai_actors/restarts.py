@@ -187,6 +187,12 @@ def restarts_of(tx: Transaction, supervisor: str, since: int) -> tuple[int, ...]
     return tuple(time for (time,) in tx.run("restarts_of", supervisor=supervisor, since=since))
 
 
+def times_restarted(tx: Transaction, agent: str) -> int:
+    """How often an agent was restarted, ever."""
+    [(times,)] = tx.run("restarts_of_agent", agent=agent)
+    return int(times)
+
+
 def restart_counts(tx: Transaction) -> dict[str, int]:
     """How often each agent was restarted, by uuid; those who never were are left out."""
     return dict(tx.run("restart_counts"))

@@ -8,6 +8,7 @@ Which locks are taken, and why no descendant escapes a cascade, is written in `i
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ikigai_actors.arguments import check_seconds
 from ikigai_actors.deaths import Aftermath, Cause, End, Family, Relative, branch, end, household, refusal_of
 from ikigai_actors.errors import BadInput
 from ikigai_actors.locks import Locks
@@ -15,9 +16,6 @@ from ikigai_actors.registry import find
 from ikigai_actors.store.base import Transaction
 from supervisors.signals import Delivered, Refused, Signal, Status, cascade
 from supervisors.signals import deliver as outcome_of
-
-LONGEST_GRACE = 1_000_000_000
-"""The most seconds that an agent has to finish its turn after TERM: thirty years, which every database can hold."""
 
 
 class SendSignal:
@@ -122,9 +120,7 @@ class SendSignal:
 
 def milliseconds(grace: float) -> int:
     """A grace that is given in seconds. Raises `BadInput`."""
-    if not 0 <= grace <= LONGEST_GRACE:
-        raise BadInput(f"Expected a grace of 0 to {LONGEST_GRACE:,} seconds, got {grace!r}.")
-    return int(grace * 1000)
+    return int(check_seconds(grace, "grace") * 1000)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """What an agent has done, and what it waited for. Counted by its actor since that was started on this host: by the boot
-that brought the agent back, or by its fork. Nothing of it is stored. `SystemStatistics` sums it up for a whole host.
+that brought the agent back, or by its fork. Nothing of it is stored, but its
+restarts. `SystemStatistics` sums it up for a whole host.
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,6 +38,8 @@ class AgentStatistics:
     """Seconds between handing a unit to the journal and its verdict; the unit that is out now included."""
     models: Mapping[str, Usage] = field(default_factory=dict)
     """The tokens by model, as the providers name them: what a price can be put on."""
+    restarts: int = 0
+    """How often its supervisor restarted it, ever: on earlier hosts too, for the registry keeps count."""
 
 
 class Tally:

@@ -22,31 +22,33 @@ from ikigai_actors import registry
 from ikigai_actors.actor_messages import Remains
 from ikigai_actors.agent import AgentActor
 from ikigai_actors.approvals import Approvals
+from ikigai_actors.arguments import check_callable, check_choice, check_count, check_flag, check_seconds, check_type
 from ikigai_actors.boot import Casualty, Survivor, ensure_root, everything_stays, survey
 from ikigai_actors.calls import Approver
 from ikigai_actors.deaths import Aftermath
 from ikigai_actors.documents import Documents
 from ikigai_actors.errors import AgentDead, IkigaiError, StoreError, SystemClosed
+from ikigai_actors.gate import Gate
 from ikigai_actors.host import LEASE, Host, take_database
 from ikigai_actors.identity import new_agent_uuid
 from ikigai_actors.journal import Journal
 from ikigai_actors.keeper import Keeper
-from ikigai_actors.lives import Lives
+from ikigai_actors.lives import Lives, check_policy
 from ikigai_actors.log import Archive
-from ikigai_actors.opening import choose_approver, choose_providers
+from ikigai_actors.opening import check_tools, choose_approver, choose_providers
 from ikigai_actors.outside import Outside
 from ikigai_actors.parts import MACHINE, Parts
 from ikigai_actors.population import Population
 from ikigai_actors.post import Post
 from ikigai_actors.process_tools import ListAgents
 from ikigai_actors.providers.base import Provider
-from ikigai_actors.publisher import Callback, Publisher, StoreTrouble, Subscription, ToolTrouble
+from ikigai_actors.publisher import CALLBACK, Callback, Publisher, StoreTrouble, Subscription, ToolTrouble
 from ikigai_actors.reader import LogReader
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.runtime import Providers, Runtime
 from ikigai_actors.state import Phase
-from ikigai_actors.statistics import SystemStatistics
+from ikigai_actors.statistics import AgentStatistics, SystemStatistics
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.migrations import ensure_schema, migrate
 from ikigai_actors.toolbox import Toolbox
@@ -55,8 +57,12 @@ from ikigai_actors.toolsets import Toolset
 from ikigai_actors.units import Touch
 from ikigai_actors.waits import Waits
 from supervisors.children import Exit
+from supervisors.signals import Status
 
 logger = logging.getLogger(__name__)
+
+MOST_WORKERS = 1_000
+"""The most threads that run agents: they never block, so more than a machine's cores are of no use."""
 
 
 class ActorSystem:
@@ -87,23 +93,23 @@ class ActorSystem:
             on_trouble=lambda trouble: publisher.publish(StoreTrouble(trouble)),
             on_failure=self._fail,
         )
-        self.store = store
+        self._store, self._archive = store, Archive(store)
+        gate = self.store = Gate(store, self.check_open)
         self.random_bytes = parts.random_bytes
         self.toolbox = toolbox
-        self.archive = Archive(store)
-        self.lives = Lives(store, journal, clock, self.actor, self._happened)  # what handles do to lives
-        self.documents = Documents(store, journal.perform, clock.now_ms)
+        self.lives = Lives(gate, journal, clock, self.actor, self._happened)  # what handles do to lives
+        self.documents = Documents(gate, journal.perform, clock.now_ms)
         """The documents that all agents share."""
         population = self._population = Population()
         waits = self._waits = Waits(store, clock, population.rests, threads)
-        self.post = Post(store, journal, clock, self._happened, waits)  # what handles send, read and wait for
+        self.post = Post(gate, journal, clock, self._happened, waits)  # what handles send, read and wait for
         self._keeper = Keeper(store, journal, population, host.id, clock, threads)
         self._runtime = Runtime(
             clock=clock,
             host=host,
             journal=journal,
-            archive=self.archive,
-            reader=LogReader(self.archive, threads),
+            archive=self._archive,
+            reader=LogReader(self._archive, threads),
             outside=Outside(threads=threads),
             publisher=publisher,
             dispatcher=parts.dispatcher(workers),
@@ -122,7 +128,7 @@ class ActorSystem:
             untaken=self._keeper.untaken,
             bury=population.bury,
         )
-        self.approvals = Approvals(store, self.archive, self.actor)
+        self.approvals = Approvals(gate, self._archive, self.actor)
         """The calls that wait for somebody to decide."""
         self._watch = store.watch()
         self._threads = threads
@@ -162,7 +168,7 @@ class ActorSystem:
             on_orphan: what becomes of the children of agents that die, for agents that are forked from now on and say
                 nothing else: ``reparent``, ``cascade``, ``stop`` or ``continue``. None leaves it as it is.
             resume: go on with the turns that were cut off.
-            workers: threads that run agents.
+            workers: threads that run agents, 1 or more.
             patience: seconds that the store may be down before the system stops.
             lease: seconds for which this host owns a PostgreSQL database after each renewal.
             parts: what the system stands on; a simulation gives its own (`ikigai_actors.testing`).
@@ -170,11 +176,16 @@ class ActorSystem:
         Raises:
             StoreInUse: another process runs this database.
             StoreError: the database cannot be used; the message says what to do.
-            BadInput: the URL, the provider's name or a tool cannot be used.
+            BadInput: an argument cannot be used; nothing was opened.
         """
-        chosen = choose_providers(provider, providers or {})
-        given = [*tools, ListAgents()]
+        chosen = choose_providers(provider, {} if providers is None else providers)
+        given = [*check_tools(tools), ListAgents()]
         asked, approver = choose_approver(approvals)
+        check_count(workers, "workers", least=1, most=MOST_WORKERS)
+        check_seconds(patience, "patience")
+        check_seconds(lease, "lease", zero=False)
+        check_flag(resume, "resume")
+        check_policy(on_orphan)
         toolbox = Toolbox((one for one in given if not isinstance(one, Toolset)), asked)
         with ExitStack() as undone:
             store = parts.open_store(database)
@@ -261,10 +272,13 @@ class ActorSystem:
         Raises:
             AgentNotFound, AmbiguousAgent: the text finds nobody, or several.
         """
+        check_type(text, str, "agent", "a uuid, the beginning of one, or a name")
         return self.handle(self.store.read(lambda tx: registry.find(tx, text)).uuid)
 
     def agents(self, status: str | None = None) -> list[AgentRecord]:
         """The registry, oldest first, the dead too; or only agents with a status."""
+        if status is not None:
+            check_choice(status, "status", [*Status])
         return self.store.read(lambda tx: registry.every(tx, status))
 
     def send(self, recipient: AgentRef | str, body: str, timeout: float | None = None) -> int:
@@ -276,14 +290,20 @@ class ActorSystem:
         and trouble with the store and with tools (`StoreTrouble`, `ToolTrouble`); in order, on a thread of its own.
         Close it to hear no more.
         """
-        return self._runtime.publisher.subscribe(callback)
+        self.check_open()
+        return self._runtime.publisher.subscribe(check_callable(callback, "callback", CALLBACK))
 
     def statistics(self) -> SystemStatistics:
         """What the system is doing now."""
-        return self._population.statistics(self.archive.read_logs)
+        return self._population.statistics(self._archive.read_logs)
+
+    def statistics_of(self, uuid: str) -> AgentStatistics:
+        """What an agent is doing, and has done since its actor was started; without its restarts. Reads nothing."""
+        return self.actor(uuid).statistics()
 
     def resume(self) -> list[AgentRef]:
         """Go on with every turn that was cut off; returns the agents that do."""
+        self.check_open()
         return [self.handle(uuid) for uuid in self._population.resume()]
 
     def close(self) -> None:
@@ -304,19 +324,16 @@ class ActorSystem:
                 actor.close()
             runtime.publisher.close()
             runtime.host.release()
-            self.store.close()
+            self._store.close()
 
     def handle(self, uuid: str) -> AgentRef:
         """The handle of an agent whose uuid is known; nothing is looked up."""
-        return AgentRef(self, uuid)
+        return AgentRef(self, check_type(uuid, str, "uuid", "text"))
 
     def actor(self, uuid: str) -> AgentActor:
         """The actor that runs an agent. Raises `SystemClosed`, `AgentNotFound` and `AgentDead`."""
-        if self._failure is not None:
-            raise SystemClosed(f"The system stopped: {self._failure}") from self._failure
-        if self._closed:
-            raise SystemClosed("The system is closed; open it again.")
-        actor = self._population.get(uuid)
+        self.check_open()
+        actor = self._population.get(check_type(uuid, str, "uuid", "text"))
         if actor is None:
             record = self.store.read(lambda tx: registry.get(tx, uuid))
             raise AgentDead(
@@ -326,15 +343,29 @@ class ActorSystem:
 
     def state_of(self, record: AgentRecord) -> str:
         """What an agent is doing, in a word or two."""
-        if record.status != "running":
+        if check_type(record, AgentRecord, "record", "a row of the registry").status != "running":
             return record.status
         actor = self._population.get(record.uuid)
         if actor is None:
             return (Phase.INTERRUPTED if record.turn else Phase.IDLE).value
         return actor.state.shown.value
 
+    def check_open(self) -> None:
+        """Raise `SystemClosed` when the system was closed, or has stopped: everything that handles do begins here."""
+        if self._failure is not None:
+            raise SystemClosed(f"The system stopped: {self._failure}") from self._failure
+        if self._closed:
+            raise SystemClosed("The system is closed; open it again.")
+
+    @property
+    def archive(self) -> Archive:
+        """The logs that are in use. Raises `SystemClosed`."""
+        self.check_open()
+        return self._archive
+
     def touch(self, agent: AgentRef) -> None:
         """Remember that a person looked at an agent: a shell begins there next time."""
+        check_type(agent, AgentRef, "agent", "a handle")
         self._runtime.journal.perform(Touch(agent.uuid, self._runtime.clock.now_ms()))
 
     def _fail(self, error: IkigaiError) -> None:

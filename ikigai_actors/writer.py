@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from ikigai_actors.arguments import check_timeout
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.futures import refuse_to_block
 from ikigai_actors.store.base import Store
@@ -42,6 +43,7 @@ class Direct:
     ) -> Any:
         """See `Writer.perform`. The database has a time-out of its own."""
         refuse_to_block()
+        check_timeout(timeout)
         answer = write_alone(self._store, unit)
         then(answer)
         return answer

@@ -97,7 +97,7 @@ def test_an_agents_own_provider_may_not_wait_for_the_agent_itself(database: str)
     def answer(request: Request) -> str:
         me = current_agent()
         for wait in (lambda: me.prompt("x").get(), me.fork, me.reply):
-            with pytest.raises(WouldWaitForItself):
+            with pytest.raises(WouldWaitForItself, match=r'returns \[ToolCall\("fork", {"prompt": "..."}\)\] instead'):
                 wait()
         return me.uuid
 

@@ -49,12 +49,12 @@ LAYERS = (
     {"restarts", "acts", "signalling"},
     {"deaths", "documents", "waits"},
     {"scrollback"},
-    {"units", "registry", "log", "mailbox"},
+    {"units", "registry", "log", "mailbox", "gate"},
     {"locks"},
     {"store"},
     {"history", "clock", "settings", "providers.base", "slots", "threads", "verdicts", "lifeline"},
     {"messages", "identity", "violations"},
-    {"records"},
+    {"arguments", "records"},
     {"errors"},
 )
 """Top first. A module imports its own layer and those below."""

@@ -90,7 +90,7 @@ def test_what_a_program_is_given_is_a_frozen_dataclass_with_slots(given: Callabl
     with lived_in() as system:
         record = given(system)
     assert is_dataclass(record)
-    assert not isinstance(record, tuple)
+    assert not isinstance(record, type | tuple)
     assert not hasattr(record, "__dict__")
     assert list(asdict(record)) == [one.name for one in fields(record)]
     assert len(astuple(record)) == len(fields(record))

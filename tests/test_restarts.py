@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from ikigai_actors import ActorSystem, AgentDead, AgentRef, FunctionProvider, ProviderError, Reply, Request, tool
+from ikigai_actors.attached import AttachedSystem
 from ikigai_actors.messages import Kind
 from ikigai_actors.store import open_store
 from tests.calling import calling
@@ -50,6 +51,23 @@ def test_a_crash_is_healed_by_a_restart_and_whoever_waited_gets_the_answer(datab
         assert [message.kind for message in child.history()] == ["fork", "user", "assistant"]
         assert child.record.status == "running"
         assert child.reply(timeout=DEADLINE).text == "child is done"
+
+
+def test_the_statistics_of_an_agent_count_its_restarts_over_its_life(durable: str) -> None:
+    worker = Worker(child=1)
+    with worker.open(durable) as system:
+        child = system.root.fork(name="child")
+        assert child.statistics().restarts == 0
+        child.prompt("go").get(timeout=DEADLINE)
+        assert child.statistics().restarts == 1
+        with AttachedSystem.open(durable) as attached:
+            assert attached.agent("child").statistics().restarts == 1
+    worker.failures["child"] = 1
+    with worker.open(durable) as system:
+        child = system.agent("child")
+        child.prompt("go on").get(timeout=DEADLINE)
+        assert child.statistics().restarts == 2
+        assert system.root.statistics().restarts == 0
 
 
 def test_a_turn_that_crashed_its_agent_twice_is_closed(database: str) -> None:

@@ -4,7 +4,7 @@ A provider is written against these types alone. It keeps no agent's state: the 
 know.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -44,7 +44,9 @@ class Reply:
     tool_calls: tuple[ToolCall, ...] = ()
     """The calls it asks for, in order."""
     stop_reason: str = "end_turn"
-    """Why the model stopped: the provider's word, ``end_turn`` or ``tool_use`` for most."""
+    """Why the model stopped, in the provider's word: ``end_turn`` or ``tool_use`` for most, ``max_tokens`` for a reply
+    that was cut. It is stored and shown; whether the turn goes on depends on ``tool_calls`` alone.
+    """
     usage: Usage | None = None
     """Tokens, when the provider tells them."""
     blocks: tuple[Mapping[str, Any], ...] = ()
@@ -108,8 +110,11 @@ class Exit(Exception):
         self.result = result
 
 
-OnDelta = Callable[[Delta], None]
-"""Takes deltas as they arrive; cheap, never blocks, may be called from any thread."""
+class OnDelta(Protocol):
+    """Takes deltas as they arrive; cheap, never blocks, may be called from any thread."""
+
+    def __call__(self, delta: Delta, /) -> None:
+        """Take one."""
 
 
 class Provider(Protocol):

@@ -15,6 +15,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from ikigai_actors.arguments import check_callable, check_type
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request
 from ikigai_actors.providers.shorthand import Answer, as_reply
 from ikigai_actors.threads import in_thread, tried_to_end
@@ -31,8 +32,8 @@ class FunctionProvider:
     own_code = True
 
     def __init__(self, fn: Callable[[Request], Answer | Awaitable[Answer]], name: str = "function") -> None:
-        self.name = name
-        self._fn = fn
+        self.name = check_type(name, str, "name", "text")
+        self._fn = check_callable(fn, "fn", "a function that takes a request")
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
         """Call the function.

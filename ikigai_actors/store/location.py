@@ -72,6 +72,8 @@ def locate(
     if database is None:
         return _file(_made(Path(environ.get("IKIGAI_HOME") or default_home()).expanduser()) / "ikigai.db")
     if not isinstance(database, str):
+        if not isinstance(database, os.PathLike):
+            raise BadInput(f"Expected {KNOWN}, got {database!r}.")
         return _file(Path(database))
     scheme = _SCHEME.match(database)
     if scheme is None:

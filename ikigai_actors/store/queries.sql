@@ -282,6 +282,9 @@ SELECT r.created_at FROM restarts r
    AND r.created_at > COALESCE((SELECT MAX(own.created_at) FROM restarts own WHERE own.agent_uuid = :supervisor), 0)
  ORDER BY r.created_at
 
+-- name: restarts_of_agent
+SELECT COALESCE(MAX(id), 0) FROM restarts WHERE agent_uuid = :agent
+
 -- name: restart_counts
 SELECT agent_uuid, MAX(id) FROM restarts GROUP BY agent_uuid
 

@@ -198,7 +198,7 @@ class Snapshots:
         for record in records:
             if record.living:
                 try:
-                    found[record.uuid] = self._system.handle(record.uuid).statistics()
+                    found[record.uuid] = self._system.statistics_of(record.uuid)
                 except AgentDead:
                     continue
         return found

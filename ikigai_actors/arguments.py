@@ -1,0 +1,80 @@
+"""Checks of arguments. Each returns the value, or raises `BadInput`: which argument, what was expected, what came.
+
+A public method checks all of its arguments before it does anything, so a refused call changes nothing.
+"""
+
+import reprlib
+from collections.abc import Collection
+from typing import TypeVar
+
+from ikigai_actors.errors import BadInput
+
+T = TypeVar("T")
+
+LONGEST = 1_000_000_000
+"""The most seconds of a time: thirty years, which every clock and every database can hold."""
+
+MOST = 2**63 - 1
+"""The largest whole number that every database can hold."""
+
+_repr = reprlib.Repr()
+_repr.maxstring = _repr.maxother = 80
+
+
+def shown(value: object) -> str:
+    """The value as an error shows it: its type too, and not all of it when it is long."""
+    return f"{_repr.repr(value)} ({type(value).__name__})"
+
+
+def check_type(value: object, kind: type[T], what: str, expected: str) -> T:
+    """A value of a type; ``expected`` says in words what it is."""
+    if not isinstance(value, kind):
+        raise BadInput(f"Expected {what} to be {expected}; got {shown(value)}.")
+    return value
+
+
+def check_flag(value: object, what: str) -> bool:
+    """True or False, and nothing that merely counts as one: ``cascade="no"`` would be true."""
+    return check_type(value, bool, what, "True or False")
+
+
+def check_count(value: object, what: str, least: int = 0, most: int = MOST) -> int:
+    """A whole number within bounds."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        bounds = f"from {least} on" if most == MOST else f"from {least} to {most:,}"
+        raise BadInput(f"Expected {what} to be a whole number {bounds}; got {shown(value)}.")
+    return value
+
+
+def check_seconds(value: object, what: str, *, zero: bool = True) -> float:
+    """A time in seconds: finite, not negative, and above 0 unless ``zero`` is allowed."""
+    fits = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LONGEST  # NaN is not
+    if not fits or (not zero and not value):
+        bounds = "0 or more" if zero else "above 0"
+        raise BadInput(f"Expected {what} in seconds, {bounds}, at most {LONGEST:,}; got {shown(value)}.")
+    assert isinstance(value, int | float)  # see above
+    return value
+
+
+def check_timeout(value: object, what: str = "timeout") -> float | None:
+    """Seconds to wait; None waits for ever, 0 looks once."""
+    if value is None:
+        return None
+    try:
+        return check_seconds(value, what)
+    except BadInput as error:
+        raise BadInput(f"{str(error).removesuffix('.')}. None waits for ever.") from None
+
+
+def check_choice(value: object, what: str, choices: Collection[str]) -> str:
+    """One of a few words."""
+    if not isinstance(value, str) or value not in choices:
+        raise BadInput(f"Expected {what} to be one of {', '.join(choices)}; got {shown(value)}.")
+    return str(value)
+
+
+def check_callable(value: T, what: str, expected: str) -> T:
+    """Something that can be called; ``expected`` says with what and what for."""
+    if not callable(value):
+        raise BadInput(f"Expected {what} to be {expected}; got {shown(value)}.")
+    return value

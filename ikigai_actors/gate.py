@@ -1,0 +1,46 @@
+"""The gate before a store: what handles read and write through, so that a closed system says so, always in one way.
+
+The parts of a system that still work while it closes have the store itself.
+"""
+
+from collections.abc import Callable
+
+from ikigai_actors.errors import StoreError
+from ikigai_actors.store.base import Store, T, Transaction, Watch
+
+
+class Gate(Store):
+    """A store that is asked only while a check passes."""
+
+    def __init__(self, store: Store, check: Callable[[], None]) -> None:
+        """Put a check before a store; it raises `SystemClosed` when the system is used no more."""
+        self._store, self._check = store, check
+        self.location = store.location
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """See `Store.read`."""
+        return self._while_open(lambda: self._store.read(work))
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """See `Store.write`."""
+        return self._while_open(lambda: self._store.write(work))
+
+    def separate(self) -> Store:
+        """See `Store.separate`."""
+        return Gate(self._while_open(self._store.separate), self._check)
+
+    def watch(self, *, hosts: bool = False) -> Watch:
+        """See `Store.watch`."""
+        return self._while_open(lambda: self._store.watch(hosts=hosts))
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        self._store.close()
+
+    def _while_open(self, use: Callable[[], T]) -> T:
+        self._check()
+        try:
+            return use()
+        except StoreError:
+            self._check()  # it was closed in the meantime
+            raise
