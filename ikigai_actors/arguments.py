@@ -14,6 +14,9 @@ T = TypeVar("T")
 LONGEST = 1_000_000_000
 """The most seconds of a time: thirty years, which every clock and every database can hold."""
 
+_FARTHEST = 10**15
+"""Seconds that a clock can count up to, in milliseconds too, and lose none."""
+
 MOST = 2**63 - 1
 """The largest whole number that every database can hold."""
 
@@ -48,22 +51,28 @@ def check_count(value: object, what: str, least: int = 0, most: int = MOST) -> i
 
 def check_seconds(value: object, what: str, *, zero: bool = True) -> float:
     """A time in seconds: finite, not negative, and above 0 unless ``zero`` is allowed."""
-    fits = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LONGEST  # NaN is not
-    if not fits or (not zero and not value):
+    seconds = _seconds(value)
+    if seconds is None or seconds > LONGEST or not (seconds or zero):
         bounds = "0 or more" if zero else "above 0"
         raise BadInput(f"Expected {what} in seconds, {bounds}, at most {LONGEST:,}; got {shown(value)}.")
-    assert isinstance(value, int | float)  # see above
-    return value
+    return seconds
 
 
 def check_timeout(value: object, what: str = "timeout") -> float | None:
-    """Seconds to wait; None waits for ever, 0 looks once."""
+    """Seconds to wait; None waits for ever, 0 looks once. It is never stored, and so may be very long."""
     if value is None:
         return None
-    try:
-        return check_seconds(value, what)
-    except BadInput as error:
-        raise BadInput(f"{str(error).removesuffix('.')}. None waits for ever.") from None
+    seconds = _seconds(value)
+    if seconds is None:
+        raise BadInput(f"Expected {what} in seconds, 0 or more, or None to wait for ever; got {shown(value)}.")
+    return seconds
+
+
+def _seconds(value: object) -> float | None:
+    """The value if it is a finite time, and not negative."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _FARTHEST:  # NaN is not
+        return None
+    return value
 
 
 def check_choice(value: object, what: str, choices: Collection[str]) -> str:

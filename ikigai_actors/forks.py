@@ -12,6 +12,7 @@ from typing import Any
 from ikigai_actors import events as on
 from ikigai_actors.calls import Call, Progress, progress
 from ikigai_actors.drafts import Draft, advance, messages_of
+from ikigai_actors.identity import check_name
 from ikigai_actors.messages import NO_DATA, Kind, storable
 from ikigai_actors.state import Answer, Spawn, State, Step
 from ikigai_actors.units import Birth, LogUnit
@@ -41,7 +42,7 @@ def fork_by_call(state: State, call: Call, child: str, now: int) -> Step:
     drafts: list[Draft] = [(Kind.FORK, "", {"parent": state.uuid}), _result(call, news)]
     if prompt:
         drafts.append((Kind.USER, storable(prompt), NO_DATA))
-    birth = _birth(state, child, name or None, "transient", drafts, now)
+    birth = _birth(state, child, check_name(name) if name else None, "transient", drafts, now)
     birth = replace(birth, turn=birth.messages[-1].id, limit=LIVING_LIMIT)
     told = _result(call, f"Forked: the child is {child}.")
     after = replace(state, calls=progress(state.calls, (call.id,), Progress.DONE))

@@ -46,6 +46,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ikigai_actors import registry
+from ikigai_actors.identity import same_name
 from ikigai_actors.lifecheck import check_life, check_restarts, check_signals
 from ikigai_actors.logcheck import LogCheck
 from ikigai_actors.mailcheck import check_documents, check_mail
@@ -164,7 +165,7 @@ def _registry(records: Mapping[str, AgentRecord], circles: list[list[str]]) -> I
         yield from _family(record, records)
         yield from check_life(record, records)
         if record.living and record.name is not None:
-            other = names.setdefault(record.name, record.uuid)
+            other = names.setdefault(same_name(record.name), record.uuid)
             if other != record.uuid:
                 text = f"expected no other living agent to be named {record.name!r}, {other} is"
                 yield Violation(Invariant.NAME, record.uuid, text)

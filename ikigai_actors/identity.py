@@ -2,11 +2,13 @@
 
 The uuid is a version 4 UUID in base64url, drawn until it begins with a letter or a digit, so that it is never taken for
 an option on a command line. It says nothing about the agent. A name is for people: unique among the living, and never
-of the form of a uuid.
+of the form of a uuid. It is kept in one spelling: ``Zoë`` is the same name whether its last letter is one character
+or two.
 """
 
 import base64
 import re
+import unicodedata
 import uuid
 from collections.abc import Callable
 
@@ -48,15 +50,35 @@ def is_agent_prefix(text: str) -> bool:
     return _PREFIX.fullmatch(text) is not None
 
 
+def same_name(name: str) -> str:
+    """The one spelling of a name: its letters and their marks composed (Unicode's NFC), so that a name that looks the
+    same is the same.
+    """
+    return unicodedata.normalize("NFC", name)
+
+
 def check_name(name: str) -> str:
-    """Return the name, or raise `BadInput` when an agent may not have it."""
+    """Return the name in its one spelling (`same_name`), or raise `BadInput` when an agent may not have it."""
     if not isinstance(name, str):
         raise BadInput(f"Expected name to be text; got {shown(name)}.")
+    name = same_name(name)
     if is_agent_uuid(name):
         raise BadInput(f"A name may not look like a uuid, and {name!r} does. Choose another one.")
-    if len(name) > NAME_LENGTH or _NAME.fullmatch(name) is None:
+    if len(name) > NAME_LENGTH or _NAME.fullmatch(_without_marks(name)) is None:
         raise BadInput(
-            f"A name is 1 to {NAME_LENGTH} letters, digits or . _ + @ - and begins with a letter or digit; "
-            f"got {name[:80]!r}."
+            f"A name is 1 to {NAME_LENGTH} letters (with their marks), digits or . _ + @ - and begins with a letter or "
+            f"digit; got {name[:80]!r}."
         )
     return name
+
+
+def _without_marks(name: str) -> str:
+    """The name without marks that stand on a letter: vowel signs of Indic scripts, points, accents."""
+    kept, carries = [], False
+    for char in name:
+        kind = unicodedata.category(char)[0]
+        if kind == "M" and carries:
+            continue
+        kept.append(char)
+        carries = kind == "L"
+    return "".join(kept)

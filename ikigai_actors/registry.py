@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, BadInput, HistoryError
-from ikigai_actors.identity import PREFIX_LENGTH, SHORT_LENGTH, is_agent_prefix, is_agent_uuid
+from ikigai_actors.identity import PREFIX_LENGTH, SHORT_LENGTH, is_agent_prefix, is_agent_uuid, same_name
 from ikigai_actors.messages import storable
 from ikigai_actors.records import maker
 from ikigai_actors.store.base import Store, Transaction
@@ -120,7 +120,7 @@ def find(tx: Transaction, text: str) -> AgentRecord:
     text = storable(text)  # what no database takes is nobody's name
     if is_agent_uuid(text):
         return get(tx, text)
-    if found := _records(tx.run("living_by_name", name=text)):
+    if found := _records(tx.run("living_by_name", name=same_name(text))):
         return found[0]
     if not is_agent_prefix(text):
         raise AgentNotFound(

@@ -153,9 +153,9 @@ def test_a_write_that_expects_another_version_is_refused_and_told_what_is_there(
 
 @pytest.mark.parametrize("expect", [-1, True, "1", 1.5, 2**63])
 def test_what_is_no_version_is_refused(documents: Documents, expect: int) -> None:
-    with pytest.raises(BadInput, match="Expected a version"):
+    with pytest.raises(BadInput, match="Expected expect to be a whole number from 0 on"):
         documents.write("plan.md", "text", expect=expect)
-    with pytest.raises(BadInput, match="Expected a version"):
+    with pytest.raises(BadInput, match="Expected version to be a whole number from 1 on"):
         documents.read("plan.md", version=expect)
 
 
