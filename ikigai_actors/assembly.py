@@ -186,6 +186,19 @@ def outcome_of(messages: Sequence[Message]) -> Reply | ProviderError | TurnInter
     return None
 
 
+def last_outcome(messages: Sequence[Message]) -> Reply | ProviderError | TurnInterrupted | None:
+    """How the latest turn among a dead agent's own messages ended; None when there was none, or death cut it off."""
+    for message in reversed(messages):
+        if message.kind == Kind.USER:
+            return None
+        outcome = outcome_of((message,))
+        if isinstance(outcome, Reply) and outcome.tool_calls:
+            return None
+        if outcome is not None:
+            return outcome
+    return None
+
+
 def _usage(stored: Mapping[str, Any] | None) -> Usage | None:
     """The stored usage; what a newer version may have added to it is left out."""
     if stored is None:

@@ -24,12 +24,12 @@ from typing import NoReturn, Self
 from ikigai_actors import registry
 from ikigai_actors.approvals import Approvals
 from ikigai_actors.arguments import check_callable, check_choice, check_type
-from ikigai_actors.assembly import outcome_of, reply_of
+from ikigai_actors.assembly import last_outcome, outcome_of, reply_of
 from ikigai_actors.attached_ref import AttachedApprovals, AttachedLives, AttachedRef
 from ikigai_actors.awaited import Awaited
 from ikigai_actors.clock import SystemClock
 from ikigai_actors.documents import Documents
-from ikigai_actors.errors import HostElsewhere, IkigaiError, NoHost, NoTurn, StoreError, SystemClosed
+from ikigai_actors.errors import AgentDead, HostElsewhere, IkigaiError, NoHost, NoTurn, StoreError, SystemClosed
 from ikigai_actors.follower import HEARTBEAT, Follower, News
 from ikigai_actors.futures import Future
 from ikigai_actors.gate import Gate
@@ -249,8 +249,12 @@ class AttachedSystem:
             if record.turn:
                 self._await(Awaited(uuid, turn=record.turn, messages=messages), future)
                 return future
-        never = NoTurn(f"Agent {uuid} has had no turn of its own yet; prompt it first.", uuid)
-        future.settle(outcome_of(messages) or never)
+        if record.living:
+            never: IkigaiError = NoTurn(f"Agent {uuid} has had no turn of its own yet; prompt it first.", uuid)
+            future.settle(outcome_of(messages) or never)
+        else:
+            gone = AgentDead(f"Agent {record.short} is dead: {record.exit_reason or 'no reason is known'}.", uuid)
+            future.settle(last_outcome(messages) or gone)
         return future
 
     def close(self) -> None:

@@ -38,6 +38,9 @@ PROCESS = (
 )
 """The calls that the agent performs itself."""
 
+SHELL = "bash"
+"""The tool that is a shell of each agent's own; see `Workspace`."""
+
 PERHAPS_RUN = (
     "This call was started, and then the process that ran it ended: it may or may not have run. "
     "Find out before you repeat it."

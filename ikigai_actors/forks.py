@@ -35,10 +35,12 @@ def fork_by_command(state: State, event: on.Fork, now: int) -> Step:
     return _step(state, birth, now, answer=Answer(event.caller, event.child), caller=event.caller)
 
 
-def fork_by_call(state: State, call: Call, child: str, now: int) -> Step:
+def fork_by_call(state: State, call: Call, child: str, now: int, has_shell: bool) -> Step:
     """The child that the model asked for; its turn goes on, with the prompt if the call has one."""
     name, prompt = call.input.get("name"), call.input.get("prompt")
-    news = f"You are the child {child}, forked from {state.uuid}. Your shell is new; what the parent runs is not yours."
+    news = f"You are the child {child}, forked from {state.uuid}."
+    if has_shell:
+        news += " Your shell is new; what the parent runs is not yours."
     drafts: list[Draft] = [(Kind.FORK, "", {"parent": state.uuid}), _result(call, news)]
     if prompt:
         drafts.append((Kind.USER, storable(prompt), NO_DATA))

@@ -75,7 +75,7 @@ def problem_of(call: Call) -> str | None:
     return None
 
 
-def perform(state: State, call: Call, fresh: str, now: int) -> Step:
+def perform(state: State, call: Call, fresh: str, now: int, has_shell: bool = False) -> Step:
     """Perform a process call that has no problem.
 
     Args:
@@ -83,10 +83,11 @@ def perform(state: State, call: Call, fresh: str, now: int) -> Step:
         call: one of its model's.
         fresh: a uuid that nobody has, for a child.
         now: milliseconds since 1970.
+        has_shell: each agent has a shell of its own.
     """
     match call.name:
         case "fork":
-            return fork_by_call(state, call, fresh, now)
+            return fork_by_call(state, call, fresh, now, has_shell)
         case "exit":
             return depart(state, _text(call, "result"), now, call)
         case "wait":

@@ -18,7 +18,8 @@ from ikigai_actors import registry
 from ikigai_actors.agentlife import AgentLife, AgentLifeCommands
 from ikigai_actors.agentmail import AgentMail, AgentMailCommands
 from ikigai_actors.arguments import check_choice, check_flag, check_timeout
-from ikigai_actors.errors import BadInput, NoCurrentAgent
+from ikigai_actors.assembly import last_outcome
+from ikigai_actors.errors import AgentDead, BadInput, NoCurrentAgent
 from ikigai_actors.futures import Future, acting_agent
 from ikigai_actors.history import ReplayRange
 from ikigai_actors.identity import check_name, new_agent_uuid
@@ -97,7 +98,15 @@ class AgentCommands(AgentMailCommands, AgentLifeCommands):
 
     def reply(self) -> Future[Reply]:
         """See `AgentRef.reply`."""
-        return self._tell(on.AskOutcome, self._future())
+        try:
+            return self._tell(on.AskOutcome, self._future())
+        except AgentDead:
+            outcome = last_outcome(self._ref.system.archive.load(self._ref.uuid).messages)
+            if outcome is None:
+                raise
+        settled = self._future()
+        settled.settle(outcome)
+        return settled
 
     def clear(self) -> Future[int]:
         """See `AgentRef.clear`."""
@@ -222,11 +231,12 @@ class AgentRef(AgentMail, AgentLife):
         return forked.get(timeout=timeout)
 
     def reply(self, timeout: float | None = None) -> Reply:
-        """The outcome of the turn in progress, or else of the agent's latest one.
+        """The outcome of the turn in progress, or else of the agent's latest one; of a dead agent too.
 
         Raises:
             ProviderError, TurnInterrupted: that was the outcome. A turn that a crash cut off counts as interrupted.
             NoTurn: there was no turn yet.
+            AgentDead: it died before its latest turn had an outcome, or without a turn.
         """
         return self._within(timeout).reply().get(timeout=timeout)
 

@@ -8,6 +8,7 @@ from typing import Any
 from ikigai_actors import events as on
 from ikigai_actors.calls import (
     PERHAPS_RUN,
+    SHELL,
     Book,
     Call,
     Calls,
@@ -56,7 +57,11 @@ def go_on(state: State, event: on.GoOn, now: int, book: Book) -> Step:
         return Step(state)
     if call := next_process_call(state.calls):
         problem = problem_of(call)
-        return perform(state, call, event.fresh, now) if problem is None else _results(state, (call,), problem, now)
+        return (
+            perform(state, call, event.fresh, now, SHELL in book)
+            if problem is None
+            else _results(state, (call,), problem, now)
+        )
     if asking(state.calls):
         return Step(state)
     if state.steps >= MAX_STEPS:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import traceback
@@ -11,9 +12,11 @@ from typing import Any
 
 import pytest
 
+from ikigai_actors import ActorSystem
 from ikigai_actors.assembly import assemble, reply_message_data
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.messages import Kind, Message
+from ikigai_actors.providers.address import suspects
 from ikigai_actors.providers.anthropic import DEFAULT_MODEL, AnthropicProvider
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, Spent, ToolCall, Usage
 from ikigai_actors.testing.strict import redacted_thinking, sign
@@ -181,6 +184,7 @@ def test_a_stream_that_breaks_off_is_an_error_with_the_text_so_far(
         ask(server, max_retries=2)
     assert (raised.value.partial, raised.value.broke_off) == ("so far", broke_off)
     assert raised.value.__cause__ is not None or ending is Ending.SHORT
+    assert not re.search("ReadError|TransferEncoding|payload", str(raised.value))
     assert len(server.requests) == 1, "what has begun is not asked for again"
 
 
@@ -267,10 +271,42 @@ def test_no_server_is_an_error_that_names_the_address_setting() -> None:
         ask(server)
 
 
-@pytest.mark.parametrize("url", ["no address at all", "http://[", "http://h:x", "ftp://h"])
-def test_a_base_url_that_is_none_is_an_error_that_names_the_address_setting(server: MessagesServer, url: str) -> None:
-    with pytest.raises(ProviderError, match="ANTHROPIC_BASE_URL"):
+NO_URLS = ["", "no address at all", "127.0.0.1:8766", "http://[", "http://h:x", "http://", "ftp://h"]
+
+
+@pytest.mark.parametrize("url", NO_URLS)
+def test_an_address_that_is_no_url_is_refused_before_anything_is_sent(
+    server: MessagesServer, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    with pytest.raises(ProviderError, match=r"The address in base_url is no URL: expected https://.*, got '"):
         ask(server, base_url=url)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
+    with pytest.raises(ProviderError, match=r"The address in ANTHROPIC_BASE_URL is no URL: expected https://"):
+        ask(server, base_url=None)
+
+
+def test_a_wrong_address_disturbs_nobody_who_asks_another_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "")
+    with ActorSystem.open(":memory:", "offline") as system:
+        assert system.root.prompt("hello").get(timeout=60).text
+
+
+def test_an_address_that_ends_in_v1_gets_a_hint() -> None:
+    assert suspects("https://h/v1/", {}) == " The address ends in /v1, which is added to it: leave that out."
+    assert suspects("https://h/v10", {}) == suspects("", {"HTTPS_PROXY": ""}) == ""
+
+
+def test_no_server_behind_a_proxy_is_an_error_that_names_the_proxy_and_the_address(
+    server: MessagesServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with MessagesServer() as gone:
+        pass
+    monkeypatch.setenv("all_proxy", gone.url)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    hint = r"cannot be reached .* The address ends in /v1.* A proxy is set \(ALL_PROXY\): check it"
+    with pytest.raises(ProviderError, match=hint):
+        ask(server, base_url=f"{gone.url}/v1", max_retries=0)
 
 
 def test_no_key_is_an_error_that_says_what_to_do(

@@ -89,10 +89,7 @@ CALLS: list[tuple[Callable[[ActorSystem], Any], str]] = [
     (lambda system: system.agents(status="zzz"), "Expected status to be one of running, stopped, terminating, dead"),
     (lambda system: system.subscribe(5), "Expected callback to be a function that takes an event; got 5"),  # type: ignore[arg-type]
     (lambda system: system.root.fork(name=5), r"Expected name to be text; got 5 \(int\)"),  # type: ignore[arg-type]
-    (
-        lambda system: system.root.fork(timeout="1"),
-        "Expected timeout in seconds, 0 .*; got '1'",
-    ),  # type: ignore[arg-type]
+    (lambda system: system.root.fork(timeout="1"), "Expected timeout in seconds, 0 .*; got '1'"),  # type: ignore[arg-type]
     (lambda system: system.root.fork(timeout=NAN), "Expected timeout in seconds"),
     (lambda system: system.root.mark(timeout=-1), "Expected timeout in seconds, 0 or more"),
     (lambda system: system.root.mark(0), "Expected label to be text; got 0"),  # type: ignore[arg-type]

@@ -1,8 +1,9 @@
 """Models that fork themselves, from outside. On every database."""
 
 import threading
+from pathlib import Path
 
-from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider, ToolCall
+from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider, ToolCall, Workspace
 from ikigai_actors.assembly import NOT_RUN
 from ikigai_actors.forks import LIVING_LIMIT
 from ikigai_actors.tools import tool
@@ -11,7 +12,7 @@ from tests.gate import DEADLINE
 
 
 def child_of(parent: str, child: str) -> str:
-    return f"You are the child {child}, forked from {parent}. Your shell is new; what the parent runs is not yours."
+    return f"You are the child {child}, forked from {parent}."
 
 
 def test_parent_and_child_both_return_from_the_same_call_and_go_on(database: str) -> None:
@@ -29,6 +30,17 @@ def test_parent_and_child_both_return_from_the_same_call_and_go_on(database: str
         assert (child.state, child.record.turn, child.record.restart) == ("idle", 0, "transient")
         shared = len(requests_of(script, None)[0].messages) + 1  # up to the reply that forks
         assert requests_of(script, "kid")[0].messages[:shared] == requests_of(script, None)[1].messages[:shared]
+
+
+def test_a_child_hears_of_its_new_shell_where_agents_have_one(tmp_path: Path) -> None:
+    script = scripted([calling(("fork", {"name": "kid"})), "waiting"], kid=["done"])
+    with ActorSystem.open(":memory:", provider=script, tools=[Workspace(tmp_path)]) as system:
+        system.root.prompt("go").get(timeout=DEADLINE)
+        child = system.agent("kid")
+        assert child.reply(timeout=DEADLINE).text == "done"
+        [told] = results(requests_of(script, "kid")[0])
+        mine = child_of(system.root.uuid, child.uuid)
+        assert told.content == f"{mine} Your shell is new; what the parent runs is not yours."
 
 
 def test_a_childs_turn_goes_on_without_a_prompt_too(database: str) -> None:

@@ -12,14 +12,17 @@ The package ``anthropic`` is imported at the first request, on a thread: it take
 
 import asyncio
 import json
+import os
 import re
 import reprlib
 from collections.abc import Mapping
 from dataclasses import fields
+from http import HTTPStatus
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ikigai_actors.errors import ProviderError
+from ikigai_actors.providers.address import check_address, suspects
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, Spent, ToolCall, Usage
 from ikigai_actors.providers.breakpoints import with_breakpoints
 
@@ -119,6 +122,7 @@ class AnthropicProvider:
         Raises:
             ProviderError: There is no whole reply; ``partial`` is the text that came.
         """
+        address = self._address()
         await self._enter()
         import aiohttp
         import anthropic
@@ -139,7 +143,7 @@ class AnthropicProvider:
                     raise ProviderError(_CUT, "".join(text), broke_off=True)
                 return _reply(stream.current_message_snapshot, "".join(text), arguments["max_tokens"])
         except failures as error:
-            said = self._without_key(_explanation(error, request))
+            said = self._without_key(_explanation(error, request, suspects(address, os.environ)))
             raise ProviderError(said, "".join(text), broke_off=_broke_off(error)) from self._showable(error)
         except _MalformedStreamError as error:
             said = self._without_key(f"The reply cannot be understood: {error}. /resume, or resume(), asks again.")
@@ -172,6 +176,16 @@ class AnthropicProvider:
         if not (self._client.api_key or self._client.auth_token or self._client.credentials):
             raise ProviderError(_NO_KEY)
         return self._client
+
+    def _address(self) -> str:
+        """Where the API is, when it was said; empty for the client's own. Raises `ProviderError` for what is no URL."""
+        given, setting = self._options.get("base_url"), "base_url"
+        if given is None:
+            given, setting = os.environ.get("ANTHROPIC_BASE_URL"), "ANTHROPIC_BASE_URL"
+        if given is None:
+            return ""
+        check_address(str(given), setting)
+        return str(given)
 
     def _new_client(self) -> "AsyncAnthropic":
         import anthropic
@@ -331,20 +345,25 @@ def _broke_off(error: Exception) -> bool:
     return isinstance(error, httpx2.HTTPError | aiohttp.ClientError)
 
 
-def _explanation(error: Exception, request: Request) -> str:
-    """What went wrong and what to do about it, for a person."""
+def _explanation(error: Exception, request: Request, suspected: str) -> str:
+    """What went wrong and what to do about it, for a person; ``suspected`` is what an address that does not answer may
+    be owed to.
+    """
     import anthropic
     import httpx2
 
     match error:
         case anthropic.APIStatusError():
-            return _status_explanation(error, request)
+            told = _status_explanation(error, request)
+            return f"{told}.{suspected}" if error.status_code == HTTPStatus.NOT_FOUND and suspected else told
         case anthropic.APITimeoutError():
             return (
                 "The API did not answer in time: check the network and ANTHROPIC_BASE_URL, then /resume, or resume()."
+                f"{suspected}"
             )
         case anthropic.APIConnectionError():
-            return f"The API cannot be reached ({error.__cause__ or error}): check the network and ANTHROPIC_BASE_URL."
+            why = error.__cause__ or error
+            return f"The API cannot be reached ({why}): check the network and ANTHROPIC_BASE_URL.{suspected}"
         case httpx2.InvalidURL():
             return f"The API's address is no URL ({error}): check ANTHROPIC_BASE_URL."
         case httpx2.TimeoutException():
@@ -356,7 +375,7 @@ def _explanation(error: Exception, request: Request) -> str:
         case UnicodeError():
             half = f"The request holds half of a character, which cannot be sent ({error})"
             return f"{half}: take the prompt back (/undo, undo())."
-    return f"{_CUT} ({error!r})"
+    return _CUT  # the innards of the client are the cause of the error, and none of a person's business
 
 
 def _status(error: "APIStatusError") -> int:

@@ -1,0 +1,29 @@
+"""The address of a service: whether it is one, and what is likely wrong with it when nobody answers. Pure."""
+
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from ikigai_actors.errors import ProviderError
+
+_PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
+
+
+def check_address(url: str, setting: str) -> None:
+    """Raise `ProviderError` when a text is no URL of a service; ``setting`` names whence it came."""
+    try:
+        parts = urlsplit(url)
+        fits = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ProviderError(f"The address in {setting} is no URL: expected https://… or http://…, got {url!r}.")
+
+
+def suspects(url: str, environ: Mapping[str, str]) -> str:
+    """What else to look at when an address does not answer as it should; empty when nothing else is known."""
+    found = ""
+    if url.rstrip("/").endswith("/v1"):
+        found += " The address ends in /v1, which is added to it: leave that out."
+    if proxies := [name for name in _PROXIES if environ.get(name) or environ.get(name.lower())]:
+        found += f" A proxy is set ({', '.join(proxies)}): check it, or name the host in NO_PROXY."
+    return found
