@@ -66,7 +66,7 @@ def check_name(name: str) -> str:
         raise BadInput(f"A name may not look like a uuid, and {name!r} does. Choose another one.")
     if len(name) > NAME_LENGTH or _NAME.fullmatch(_without_marks(name)) is None:
         raise BadInput(
-            f"A name is 1 to {NAME_LENGTH} letters (with their marks), digits or . _ + @ - and begins with a letter or "
+            f"A name is 1 to {NAME_LENGTH} letters, digits or . _ + @ - and begins with a letter or "
             f"digit; got {name[:80]!r}."
         )
     return name

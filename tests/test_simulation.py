@@ -69,8 +69,21 @@ def test_a_wait_for_what_can_never_happen_is_an_error_and_does_not_hang() -> Non
         system = world.open(ScriptedProvider(["never"]))
         system.root.signal(Signal.STOP)
         reply = system.root.prompt("hello")
-        with pytest.raises(Stuck, match="Nothing can happen any more"):
+        with pytest.raises(Stuck, match=r"Nothing can happen any more.* by test_simulation.py:\d+: reply.get\(\)"):
             reply.get()
+
+
+def test_the_story_tells_which_lines_of_the_test_waited_and_by_how_much_mail_was_counted() -> None:
+    with simulated() as world:
+        system = world.open(ScriptedProvider(["hello"]))
+        system.send(system.root, "tea")
+        assert len(system.root.read_mail()) == 1
+        assert system.root.prompt("hello").get().text == "hello"
+        told = world.story()
+    assert 'system.send(system.root, "tea")' in told
+    assert "unread by +1" in told
+    assert "unread by -1" in told
+    assert 'assert system.root.prompt("hello").get().text == "hello"' in told
 
 
 def test_agents_that_keep_each_other_busy_are_an_error_and_do_not_hang() -> None:

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.seeded import CHOICES, Chance
 from ikigai_actors.testing.clock import ManualClock
+from ikigai_actors.testing.trace import calling_line
 
 ASIDE = 50
 """Steps for which something is set aside at most: nobody starves."""
@@ -180,7 +181,8 @@ class Agenda:
             if self.step(due):
                 continue
             if due is None:
-                raise Stuck(f"Nothing can happen any more, and {what} is waited for.")
+                where = f", by {line}" if (line := calling_line()) else ""
+                raise Stuck(f"Nothing can happen any more, and {what} is waited for{where}")
             self.clock.advance(due - self.clock.monotonic())
         return True
 

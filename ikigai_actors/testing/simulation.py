@@ -22,7 +22,7 @@ from ikigai_actors.testing.process import Process, ProcessCrashed
 from ikigai_actors.testing.remote import RemoteProvider, RemoteTool
 from ikigai_actors.testing.schedule import PLAIN, Schedule
 from ikigai_actors.testing.store import Change, empty_image
-from ikigai_actors.testing.trace import Trace, names_of, story, tree
+from ikigai_actors.testing.trace import Trace, calling_line, names_of, story, tree
 from ikigai_actors.threads import Condition, Queue, one_of
 from ikigai_actors.tools import Tool
 from ikigai_actors.toolsets import Toolset
@@ -262,6 +262,8 @@ class _TestThreads:
         return self._world.process.threads.new_event_loop()
 
     def result(self, future: "concurrent.futures.Future[T]", timeout: float | None) -> T:
+        if not future.done() and (line := calling_line()):
+            self._world.trace.note("call", line)
         return self._world.process.threads.result(future, timeout)
 
 

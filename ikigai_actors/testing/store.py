@@ -171,7 +171,11 @@ class Ran(NamedTuple):
     parameters: Mapping[str, Any]
 
     def __str__(self) -> str:
-        given = (f"{key}={value}" for key, value in self.parameters.items() if value is not None and key not in _UNTOLD)
+        given = (
+            f"{key} by {value:+}" if self.query in _DIFFERENCES and isinstance(value, int) else f"{key}={value}"
+            for key, value in self.parameters.items()
+            if value is not None and key not in _UNTOLD
+        )
         return f"{self.query} {', '.join(given)}".rstrip()
 
 
@@ -225,6 +229,9 @@ class Observed:
 
 _UNTOLD = ("pid", "now", "hostname")
 """Parameters that differ from machine to machine, or say nothing."""
+
+_DIFFERENCES = ("count_mail",)
+"""Statements whose numbers are added to what is there."""
 
 _CHANGING = ("INSERT", "UPDATE", "DELETE")
 

@@ -5,13 +5,17 @@
     ask      a request leaves for a provider; `reply`, `tool`, `result` likewise what comes and goes outside
     crash    the process ends where it stands; `open` begins the next one
     time     the clock is turned
+    call     a line of the test waits for an answer
 
 Same choices, same trace, byte for byte: it holds no address, no time of the machine and no name of a thread that could
 differ. uuids stand in it as they are, and in the story as names.
 """
 
+import linecache
 import re
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import NamedTuple
 
 from ikigai_actors.registry import AgentRecord
@@ -44,6 +48,24 @@ class Trace:
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.lines))
+
+
+def calling_line() -> str:
+    """The line of the test that has called the runtime, and waits; empty when nobody's own code has."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None:
+        module = frame.f_globals.get("__name__", "").partition(".")[0]
+        if module not in _RUNTIME:
+            break
+        frame = frame.f_back
+    if module in _RUNTIME or module in _RUNNERS:
+        return ""
+    file = frame.f_code.co_filename
+    return f"{PurePath(file).name}:{frame.f_lineno}: {linecache.getline(file, frame.f_lineno).strip()}"
+
+
+_RUNTIME = ("ikigai_actors", "supervisors", "pykka", "contextlib", "concurrent", "asyncio", "threading")
+_RUNNERS = ("hypothesis", "_pytest", "pytest", "pluggy", "runpy", "unittest")
 
 
 def story(lines: Sequence[Line], names: Mapping[str, str]) -> str:
