@@ -156,7 +156,7 @@ def test_a_restart_keeps_everything() -> None:
     ("faults", "outcome"),
     [
         (Faults(errors=1), "ProviderError"),
-        (Faults(cuts=1), "ProviderError"),
+        (Faults(cuts=1), "hello / 1"),
         (Faults(busy=3), "hello / 1"),
         (Faults(deaf=1), "hello / 1"),
     ],
