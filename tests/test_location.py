@@ -66,6 +66,17 @@ def test_what_names_no_place_is_refused(database: str) -> None:
         "postgresql://bob:sec?secret@127.0.0.1:1/db",
         "postgresql://bob:secret@127.0.0.1:port/db",
         "postgresql://bob:secret@127.0.0.1:1/db?no_such_setting=1",
+        "postgresql:///bob:secret@127.0.0.1:1/db",
+        "postgresql//bob:secret@127.0.0.1:1/db",
+        "postgresql:/bob:secret@127.0.0.1:1/db",
+        "postgresql ://bob:secret@127.0.0.1:1/db",
+        "postgresql;//bob:secret@127.0.0.1:1/db",
+        "PostgreSQL://bob:secret@127.0.0.1:1/db",
+        "postgres//bob:se/cret:secret@127.0.0.1:1/db",
+        "sqlite://bob:secret@127.0.0.1:1/db",
+        "//bob:secret@127.0.0.1:1/db",
+        "bob:secret@127.0.0.1:1/db",
+        "127.0.0.1/db?user=bob&password=secret",
         "host=127.0.0.1 port=1 password=secret",
     ],
 )
@@ -77,6 +88,12 @@ def test_no_error_about_a_postgresql_url_tells_its_password(url: str) -> None:
         assert "secret" not in repr(error)
         assert "se%63ret" not in repr(error)
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+def test_a_file_may_have_any_name_behind_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("postgresql/a.db", "sqlite.db", "a:b.db", "a@b.db", "./a:b@c.db", "./postgres:1.db"):
+        assert locate(name).path == tmp_path.resolve() / name
 
 
 def test_a_location_is_shown_without_its_password() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from ikigai_actors.errors import CommitUnknown, StoreConflict, StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.store import Row, Store, Transaction, open_store, postgres_errors, postgres_transaction
-from ikigai_actors.store.migrations import ensure_schema
+from ikigai_actors.store.migrations import ensure_schema, require_schema
 from ikigai_actors.store.postgres import PostgresStore
 from ikigai_actors.store.postgres_errors import PostgresErrors
 from tests.conftest import NewDatabase
@@ -281,3 +281,16 @@ def test_a_commit_that_the_server_refuses_is_told_by_its_reason_and_nothing_is_t
         server_store.write(work)
     assert server_store.read(tree_version) == 0
     server_store.write(tree_change)
+
+
+def test_a_user_who_may_not_read_the_tables_is_told_which_right_it_lacks(bob: str, new_postgres: NewDatabase) -> None:
+    url = new_postgres()
+    with contextlib.closing(open_store(url)) as store:
+        ensure_schema(store)
+        [(schema,)] = store.read(lambda tx: sql(tx, "SELECT current_schema()"))
+        store.write(lambda tx: sql(tx, f"GRANT USAGE ON SCHEMA {schema} TO bob"))
+    with contextlib.closing(open_store(with_settings(bob, options=f"-csearch_path={schema}"))) as bobs:
+        for use in (ensure_schema, require_schema):
+            with pytest.raises(StoreUnusable, match=r"lacks a right.*GRANT SELECT, INSERT") as refused:
+                use(bobs)
+            assert "not ikigai's" not in str(refused.value)

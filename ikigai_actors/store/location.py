@@ -26,8 +26,13 @@ KNOWN = "a path, sqlite:///path, sqlite:///:memory: or postgresql://user@host/na
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _CONNINFO = re.compile(r"\s*(host|hostaddr|port|dbname|user|password|service)\s*=")
 _SECRET_SETTING = re.compile(r"(?<=[?&])(password|sslpassword)=([^&]*)", re.IGNORECASE)
-_SECRET_USERINFO = re.compile(r"(://[^:/@]*):(.+)@", re.DOTALL)
-_NEARLY_URL = re.compile(r"\s*(postgres(ql)?|sqlite):", re.IGNORECASE)
+_SECRET_USERINFO = re.compile(r"(://[^:@]*):(.+)@", re.DOTALL)
+_NEARLY_URL = re.compile(
+    r"\s*(postgres(ql)?|sqlite)\s*(:|//)"  # the colon or the slashes are missing
+    r"|([^/@]*//+)?[^/@]+:[^@]*@"  # a user and a password without a scheme
+    r"|.*[?&](ssl)?password=",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 class Location(NamedTuple):
@@ -102,7 +107,10 @@ def _plain(database: str) -> Location:
     if not database.strip() or "\0" in database:
         raise BadInput(f"Expected {KNOWN}, got {database!r}.")
     if _NEARLY_URL.match(database):  # not shown: it may hold a password
-        raise BadInput(f"Expected {KNOWN}; what came begins like a URL, but has no :// after its scheme.")
+        raise BadInput(
+            f"Expected {KNOWN}; what came looks like a URL, but does not begin with a scheme and ://. It is not shown, "
+            "since it may hold a password. If it is a file, write ./ before its name."
+        )
     if _CONNINFO.match(database):
         raise BadInput("Settings like 'host=… dbname=…' are not understood; write postgresql://user@host/name.")
     return _file(Path(database))
@@ -111,7 +119,7 @@ def _plain(database: str) -> Location:
 def _sqlite(url: str) -> Location:
     place = unquote(url.removeprefix("sqlite://"))
     if not place.startswith("/") or place == "/" or "?" in url:
-        raise BadInput(f"Expected sqlite:///path, sqlite:////absolute/path or sqlite:///:memory:, got {url!r}.")
+        raise BadInput(f"Expected sqlite:///path, sqlite:////absolute/path or sqlite:///:memory:, got {mask(url)!r}.")
     return _plain(place[1:])
 
 

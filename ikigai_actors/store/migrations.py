@@ -248,7 +248,7 @@ def _version(transaction: Transaction, location: str) -> int:
         return 0
     try:
         rows = transaction.run("schema_version") if "schema_version" in tables else []
-    except StoreUnavailable:
+    except (StoreUnavailable, StoreUnusable):  # the latter: this user may not read it
         raise
     except StoreError as error:
         raise _foreign(location) from error

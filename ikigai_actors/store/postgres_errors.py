@@ -17,7 +17,11 @@ class Again(StoreUnavailable):
 
 _USER = "it does not let this user in. Check user and password"
 _NAME = "there is no such database. Make it (createdb), or name another"
-_RIGHTS = "this user may not do that. Grant the rights, or name another user"
+_RIGHTS = (
+    "this user lacks a right. The owner of the tables gives it (GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN "
+    "SCHEMA public TO name), or name another user"
+)
+_ENTRY = "this user may not enter it. GRANT CONNECT ON DATABASE, or name another user"
 _FULL = "it has too many connections. Close some, or raise max_connections"
 _URL = "the URL cannot be understood. Write postgresql://user:password@host:5432/name, odd characters as %40"
 
@@ -43,7 +47,7 @@ _TEXTS: tuple[tuple[str, type[StoreError], str], ...] = (
     ("authentication failed|no password supplied|pg_hba.conf|not permitted to log in", StoreUnusable, _USER),
     ("role .* does not exist|certificate|does not support SSL|user name specified", StoreUnusable, _USER),
     ("database .* does not exist", StoreUnusable, _NAME),
-    ("permission denied for database", StoreUnusable, _RIGHTS),
+    ("permission denied for database", StoreUnusable, _ENTRY),
     ("invalid .*(option|value|port)", StoreUnusable, _URL),
     ("starting up|shutting down|recovery mode|not yet accepting", StoreUnavailable, "it starts or stops. Try again"),
     ("too many (clients|connections)|connection slots", StoreUnavailable, _FULL),
