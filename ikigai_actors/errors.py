@@ -25,7 +25,7 @@
     ├── HistoryError            rows that no history can be made of
     ├── StoreError              the database
     │   ├── StoreUnavailable    down at the moment: it is worth trying again
-    │   │   └── CommitUnknown   the connection broke during COMMIT: the batch number tells what happened
+    │   │   └── CommitUnknown   COMMIT failed, or gave no answer: the batch number tells what happened
     │   ├── StoreConflict       a constraint refused the rows
     │   ├── StoreUnusable       no database of ours, or one we may not use: trying again does not help
     │   └── StoreInUse          another host owns it
@@ -33,6 +33,7 @@
     ├── NoHost                  no process runs the agents
     ├── NoCurrentAgent          `current_agent` outside of a provider or tool
     ├── SystemClosed            the system was closed, or has stopped because of its store
+    │   └── OutcomeUnknown      it stopped while this was committed: it may or may not be written (a CommitUnknown too)
     ├── WouldDeadlock           a blocking call on a thread that must not block
     └── WouldWaitForItself      an agent would wait for the end of its own turn
 
@@ -174,7 +175,7 @@ class StoreUnavailable(StoreError):
 
 
 class CommitUnknown(StoreUnavailable):
-    """The connection broke while COMMIT was on its way, so the transaction may or may not have happened."""
+    """COMMIT failed, or its answer was lost, so the transaction may or may not have happened."""
 
 
 class StoreConflict(StoreError):
@@ -203,6 +204,12 @@ class NoCurrentAgent(IkigaiError, LookupError):
 
 class SystemClosed(IkigaiError):
     """The actor system was closed, or stopped because its store failed for too long."""
+
+
+class OutcomeUnknown(SystemClosed, CommitUnknown):
+    """The system stopped while this was being committed, and could not find out what came of it: it may or may not be
+    written. Open the system again and look, before you do it again.
+    """
 
 
 class WouldDeadlock(IkigaiError, RuntimeError):

@@ -22,6 +22,8 @@ class Wrapped:
 
     def __init__(self, inner: Store) -> None:
         self._inner = inner
+        self.checkpoints = 0
+        """How often the database's file was brought up to date."""
         self.location = inner.location
 
     def read(self, work: Callable[[Transaction], T]) -> T:
@@ -31,6 +33,15 @@ class Wrapped:
     def write(self, work: Callable[[Transaction], T]) -> T:
         """See `Store.write`."""
         return self._inner.write(work)
+
+    def checkpoint(self) -> None:
+        """See `Store.checkpoint`."""
+        self.checkpoints += 1
+        self._inner.checkpoint()
+
+    def abandon(self, why: str) -> None:
+        """See `Store.abandon`."""
+        self._inner.abandon(why)
 
     def separate(self) -> Store:
         """See `Store.separate`."""

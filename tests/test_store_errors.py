@@ -134,15 +134,57 @@ def test_a_write_that_the_system_refuses_is_unavailable(file: Path) -> None:
         try:
             store.write(lambda tx: tx.run("tree_change"))
         except StoreUnavailable as error:
-            print(error)
+            print(type(error).__name__, error)
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
         store.write(lambda tx: tx.run("tree_change"))
         print(store.read(lambda tx: tx.execute("SELECT version FROM tree")))
         store.close()
     """
     said = printed(python(script, file))
+    assert said.startswith("CommitUnknown")  # the log may have all of it
     assert "Check the disk" in said
+    assert "may or may not be written" in said
     assert said.endswith("[(2,)]")
+
+
+def test_mail_whose_commit_the_disk_refuses_until_the_system_gives_up_may_be_written_and_its_sender_is_told(
+    tmp_path: Path,
+) -> None:
+    script = """
+        import logging, resource, signal, sys
+        from ikigai_actors import ActorSystem, OfflineProvider
+        from ikigai_actors.errors import OutcomeUnknown, SystemClosed
+        logging.disable()
+        system = ActorSystem.open(sys.argv[1], OfflineProvider(), patience=0.2)
+        root = system.root
+        root.send(root, "first")
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+        try:
+            root.send(root, "in doubt")
+        except OutcomeUnknown as error:
+            print(error)
+        try:
+            root.prompt("behind").get()
+        except SystemClosed as error:
+            print(type(error).__name__)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        system.close()
+    """
+    said = printed(python(script, tmp_path / "a.db"))
+    assert said.splitlines()[0].startswith("It may or may not be written: COMMIT failed")
+    assert said.splitlines()[1:] == ["SystemClosed"]
+
+
+def test_a_conflict_that_only_commit_finds_is_a_conflict(file: Path) -> None:
+    """A reference that is checked at the end: SQLite leaves the transaction open, and it is rolled back."""
+    with contextlib.closing(SQLiteStore(file)) as store:
+        store.write(lambda tx: sql(tx, "CREATE TABLE p (i PRIMARY KEY)"))
+        store.write(lambda tx: sql(tx, "CREATE TABLE c (i REFERENCES p (i) DEFERRABLE INITIALLY DEFERRED)"))
+        with pytest.raises(StoreConflict):
+            store.write(lambda tx: sql(tx, "INSERT INTO c VALUES (1)"))
+        assert store.read(lambda tx: sql(tx, "SELECT * FROM c")) == []
 
 
 def test_a_file_that_may_not_be_written_is_unusable(file: Path) -> None:

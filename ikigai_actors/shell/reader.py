@@ -2,7 +2,7 @@
 
 Nothing is taken over, made or migrated. What only the host knows (which turn waits for the model) is told as far as the
 rows tell it: an open turn is ``in a turn`` while its host lives, and ``interrupted`` when it does not. See
-`Owner.lives`.
+`host.owner`.
 """
 
 from collections.abc import Iterator

@@ -46,6 +46,11 @@ class Transaction(Protocol):
         free, there are none.
         """
 
+    def is_hosted(self) -> bool:
+        """Whether a process holds the lock by which a host owns the database. True where there is no such lock: a lease
+        decides, or nobody else can come.
+        """
+
     def notify(self, *, by_host: bool = False) -> None:
         """Wake the other processes at this database when this is committed; at most once per transaction. What a host
         commits wakes only those who follow hosts: see `Store.watch`.
@@ -65,7 +70,12 @@ class Store(Protocol):
         """Run work in one write transaction and commit it; return what it returns.
 
         An exception from the work rolls back and passes through. Raises `StoreConflict`, `StoreUnavailable`,
-        `StoreUnusable`, and `CommitUnknown` when the connection broke during COMMIT.
+        `StoreUnusable`, and `CommitUnknown` when COMMIT was heard by the database, perhaps, and gave no good answer.
+        """
+
+    def checkpoint(self) -> None:
+        """Bring the database's file up to date, where commits go to a log beside it first. Nothing depends on it for
+        being right: whoever copies the file alone loses less.
         """
 
     def separate(self) -> "Store":
@@ -74,6 +84,11 @@ class Store(Protocol):
     def watch(self, *, hosts: bool = False) -> Watch:
         """A watch on what other processes do; with ``hosts`` also on what hosts commit, which is far more. Whoever
         asked for it closes it.
+        """
+
+    def abandon(self, why: str) -> None:
+        """Cut every connection off, also those on which others wait for an answer, of separate stores too. They fail,
+        and whoever comes later gets `SystemClosed`. A file answers in any case, and goes on.
         """
 
     def close(self) -> None:

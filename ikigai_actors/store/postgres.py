@@ -10,21 +10,25 @@ What happens when something breaks:
     the connection broke before COMMIT      `StoreUnavailable`; the next transaction connects again
     the connection broke during COMMIT      `CommitUnknown`
     the connection of a read broke          the work runs again on another, once
+    the network swallows everything         nothing, until the host's lease is lost: then `abandon` cuts every line
 """
 
 import contextlib
 import logging
+import os
 import selectors
+import socket
 from collections.abc import Callable
 from threading import Lock, RLock
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 import psycopg
 import psycopg_pool
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
-from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, StoreUnusable
+from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, StoreUnusable, SystemClosed
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.postgres_errors import Again, PostgresErrors, refuse_old
 from ikigai_actors.store.postgres_transaction import IDLE_IN_TRANSACTION, Connection, PostgresTransaction
@@ -62,6 +66,39 @@ class _Server:
             raise self.errors.bad_url(error) from self.errors.cause(error)
         self.settings = {key: value for key, value in _SETTINGS.items() if key not in given}
         self.settings["client_encoding"] = "UTF8"  # a server of another kind would give bytes for text
+        self._open: WeakSet[Connection] = WeakSet()
+        self._lock = Lock()
+        self._abandoned: str | None = None
+
+    def check(self) -> None:
+        """Raise `SystemClosed` when it was abandoned."""
+        if self._abandoned is not None:
+            raise SystemClosed(self._abandoned)
+
+    def note(self, connection: Connection) -> None:
+        """A connection was made."""
+        with self._lock:
+            self._open.add(connection)
+        if self._abandoned is not None:
+            _cut(connection)
+
+    def abandon(self, why: str) -> None:
+        """See `Store.abandon`."""
+        with self._lock:
+            self._abandoned = why
+            connections = list(self._open)
+        for connection in connections:
+            _cut(connection)
+
+
+def _cut(connection: Connection) -> None:
+    """End a connection under whoever waits for it: the line is shut, not closed, so its number is not used again."""
+    try:
+        line = socket.socket(fileno=os.dup(connection.fileno()))
+    except (psycopg.Error, OSError):  # closed already
+        return
+    with line, contextlib.suppress(OSError):  # the other end was faster
+        line.shutdown(socket.SHUT_RDWR)
 
 
 def _perform(connection: Connection, errors: PostgresErrors, work: Callable[[Transaction], T]) -> T:
@@ -133,6 +170,7 @@ class _Session:
     def _ready(self) -> Connection:
         if self._closed:
             raise StoreError(f"Database {self._errors.shown}: this store was closed.")
+        self._server.check()
         if not _alive(self._connection):
             self._connection.close()
             self._connection = self._connect()
@@ -142,7 +180,9 @@ class _Session:
         try:
             connection = psycopg.connect(self._server.url, autocommit=True, **self._server.settings)
         except psycopg.Error as error:
+            self._server.check()
             raise self._errors.ours(error) from self._errors.cause(error)
+        self._server.note(connection)
         try:
             refuse_old(connection.info.server_version, self._errors.shown)
             connection.execute(f"SET idle_in_transaction_session_timeout = {IDLE_IN_TRANSACTION}".encode())
@@ -179,6 +219,13 @@ class SeparateStore:
     def write(self, work: Callable[[Transaction], T]) -> T:
         """See `Store.write`."""
         return self._session.transact(psycopg.IsolationLevel.READ_COMMITTED, None, work)
+
+    def checkpoint(self) -> None:
+        """See `Store.checkpoint`. The server does it."""
+
+    def abandon(self, why: str) -> None:
+        """See `Store.abandon`."""
+        self._server.abandon(why)
 
     def separate(self) -> Store:
         """See `Store.separate`."""
@@ -235,6 +282,17 @@ class PostgresStore:
             pool.close()
         self._session.close()
 
+    def checkpoint(self) -> None:
+        """See `Store.checkpoint`. The server does it."""
+
+    def abandon(self, why: str) -> None:
+        """See `Store.abandon`."""
+        self._server.abandon(why)
+        with self._lock:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close(timeout=0)  # whoever waits for a connection hears of it
+
     def separate(self) -> Store:
         """See `Store.separate`. Whoever asked for it closes it."""
         return SeparateStore(self._server)
@@ -248,6 +306,7 @@ class PostgresStore:
         try:
             connection = pool.getconn()
         except psycopg.Error as error:
+            self._server.check()
             raise self._errors.ours(error) from self._errors.cause(error)
         try:
             result = _perform(connection, self._errors, work)
@@ -265,6 +324,7 @@ class PostgresStore:
         with self._lock:
             if self._closed:
                 raise StoreError(f"Database {self.location}: this store was closed.")
+            self._server.check()
             if self._pool is None:
                 self._pool = psycopg_pool.ConnectionPool(
                     self._server.url,
@@ -273,16 +333,16 @@ class PostgresStore:
                     max_size=_POOL_SIZE,
                     timeout=self._patience,
                     num_workers=1,
-                    configure=_for_reading,
+                    configure=self._for_reading,
                     check=psycopg_pool.ConnectionPool.check_connection,
                     open=True,
                 )
             return self._pool
 
+    def _for_reading(self, connection: Connection) -> None:
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        connection.read_only = True
+        self._server.note(connection)
+
 
 class _Lost(StoreUnavailable): ...  # the connection of a read broke
-
-
-def _for_reading(connection: Connection) -> None:
-    connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-    connection.read_only = True

@@ -3,24 +3,26 @@
 One connection writes and one reads, each with a lock that is held for a whole transaction; a database in memory has one
 connection and one lock for both. Writes begin with BEGIN IMMEDIATE: a transaction that reads first and writes later
 would be refused at once when another process has written in between. Durability is WAL with ``synchronous=FULL``: a
-commit that returned survives a crash.
+commit that returned survives a crash. A new file gets its log (WAL) behind its tables: so a file that has a log and no
+tables has lost what was in the log.
 
 Limits: one process writes at a time; the others wait up to ``patience`` seconds and then get `StoreUnavailable`.
 """
 
-import errno
+import contextlib
 import os
 import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
 from threading import RLock
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
-from ikigai_actors.errors import StoreError, StoreUnavailable, StoreUnusable
+from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Store, Transaction, Watch
 from ikigai_actors.store.location import MEMORY
-from ikigai_actors.store.sqlite_transaction import DRIVER_ERRORS, SQLiteTransaction, ours
+from ikigai_actors.store.sqlite_file import LOG, SQLiteFile
+from ikigai_actors.store.sqlite_transaction import DRIVER_ERRORS, SQLiteTransaction, failed_commit, ours
 from ikigai_actors.store.watch import FileWatch, NoWatch
 
 T = TypeVar("T")
@@ -56,13 +58,23 @@ class _Session:
             transaction.flush()
             if not writes and self.connection.total_changes != before:  # in memory, where the connection may write
                 raise StoreError(f"Database {self._location}: a transaction that only reads has written.")
-            transaction.execute("COMMIT")
+            self._commit()
+        except CommitUnknown:
+            with contextlib.suppress(StoreError):
+                self._rollback()
+            raise
         except BaseException:
             self._rollback()
             raise
         finally:
             transaction.end()
         return result
+
+    def _commit(self) -> None:
+        try:
+            self.connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise failed_commit(error, self._location) from error
 
     def _rollback(self) -> None:
         if self.connection.in_transaction:  # a full disk has rolled back already, and ROLLBACK would fail
@@ -99,16 +111,20 @@ class SQLiteStore:
         self.location = MEMORY if self.path is None else str(self.path)
         self._closed = False
         self._now_ms = now_ms
-        self._inode: tuple[int, int] | None = None
-        if self.path is not None:
-            _make_file(self.path)
-        self._writer = _Session(self._connect(patience), self.location)
+        self._patience = patience
+        self._logged = False
+        self._file = None if self.path is None else SQLiteFile(self.path)
         try:
-            if image:
-                self._writer.connection.deserialize(image)
-            self._prepare(patience)
+            self._writer = self._reader = _Session(self._connect(), self.location)
+            try:
+                if image:
+                    self._writer.connection.deserialize(image)
+                self._prepare()
+            except BaseException:
+                self._writer.connection.close()
+                raise
         except BaseException:
-            self._writer.connection.close()
+            self._let_go()
             raise
 
     def read(self, work: Callable[[Transaction], T]) -> T:
@@ -121,7 +137,11 @@ class SQLiteStore:
         """See `Store.write`."""
         with self._writer.lock:
             self._check()
-            return self._writer.transact(work, writes=True)
+            result = self._writer.transact(work, writes=True)
+            if self._file is not None and not self._logged:  # the first transaction, which made the tables
+                with contextlib.suppress(StoreUnavailable):  # somebody reads: the next one does it
+                    self._keep_log(self._file)
+            return result
 
     def image(self) -> bytes:
         """All that is committed to a database in memory, for another one to begin with."""
@@ -134,6 +154,33 @@ class SQLiteStore:
             self._closed = True
             self._reader.connection.close()
             self._writer.connection.close()  # last: it moves the log into the file
+            self._let_go()
+
+    def checkpoint(self) -> None:
+        """See `Store.checkpoint`. Waits for nobody: what another process still reads is left for the next time."""
+        with self._writer.lock:
+            self._check()
+            if self._logged:
+                try:
+                    self._writer.connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+                except sqlite3.Error as error:
+                    raise ours(error, self.location) from error
+
+    def lock(self) -> Callable[[], None] | None:
+        """Lock the file itself for a host, whatever it is called; see `Anchor.lock`. In memory nobody else can come."""
+        return self._file.lock() if self._file is not None else lambda: None
+
+    def copy_into(self, target: sqlite3.Connection) -> None:
+        """Copy everything that is committed, in one snapshot, to an empty database; hosts go on meanwhile."""
+        with self._reader.lock:
+            self._check()
+            try:
+                self._reader.connection.backup(target)
+            except sqlite3.Error as error:
+                raise ours(error, self.location) from error
+
+    def abandon(self, why: str) -> None:
+        """See `Store.abandon`."""
 
     def separate(self) -> Store:
         """This store under another name: SQLite has one writer, so nothing is won by more connections."""
@@ -156,46 +203,63 @@ class SQLiteStore:
         """Refuse a closed store, and a file that is gone: SQLite would go on writing where nobody can read."""
         if self._closed:
             raise StoreError(f"Database {self.location}: this store was closed.")
-        if self.path is not None and self._inode != _inode(self.path):
-            raise StoreUnusable(f"Database {self.location} was deleted or replaced while it was open. Start again.")
+        if self._file is not None:
+            self._file.check()
 
-    def _connect(self, patience: float) -> sqlite3.Connection:
+    def _let_go(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def _connect(self) -> sqlite3.Connection:
         try:
             connection = sqlite3.connect(
-                self.location, timeout=patience, isolation_level=None, check_same_thread=False, cached_statements=256
+                self.location,
+                timeout=self._patience,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=256,
             )
             connection.create_function("now_ms", 0, self._now_ms)
         except sqlite3.Error as error:
             raise ours(error, self.location) from error
         return connection
 
-    def _prepare(self, patience: float) -> None:
+    def _prepare(self) -> None:
         """Set the connections up, and find out whether the file is a database at all."""
         writer = self._writer.connection
         try:
-            if self.path is not None:
-                self._use_wal(writer, patience)
+            if self._file is not None:
+                self._keep_log(self._file)
             writer.execute("PRAGMA synchronous = FULL")
             writer.execute("PRAGMA foreign_keys = ON")
             writer.execute(f"PRAGMA cache_size = -{CACHE}")
         except DRIVER_ERRORS as error:
             raise ours(error, self.location) from error
-        self._reader = self._writer
-        if self.path is not None:
-            self._inode = _inode(self.path)
-            self._reader = _Session(self._connect(patience), self.location)
+        if self._file is not None:
+            self._reader = _Session(self._connect(), self.location)
             self._reader.connection.execute("PRAGMA query_only = ON")  # a read that writes is an error, not an accident
 
-    def _use_wal(self, writer: sqlite3.Connection, patience: float) -> None:
+    def _keep_log(self, file: SQLiteFile) -> None:
+        """Keep a log from now on, if the tables are there, and know the files again."""
+        try:
+            self._logged = self._has_log()
+            file.remember(log=self._logged)
+        except sqlite3.Error as error:
+            raise ours(error, self.location) from error
+
+    def _has_log(self) -> bool:
         """Set the file's journal mode. SQLite does not wait for another process that does so at the same moment."""
-        deadline = time.monotonic() + patience
+        writer, deadline = self._writer.connection, time.monotonic() + self._patience
         while True:
             try:
-                mode = writer.execute("PRAGMA journal_mode").fetchone()[0]
+                mode, tables = writer.execute("PRAGMA journal_mode").fetchone()[0], _tables(writer)
+                if mode == "wal" and not tables:
+                    raise StoreUnusable(_lost_log(self.location))
+                if mode != "wal" and "schema_version" not in tables:  # new, or foreign: then refused unchanged
+                    return False
                 if mode != "wal":
-                    if _is_foreign(writer):  # the schema's version is looked at next, and refuses it unchanged
-                        return
                     mode = writer.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+                    _tables(writer)  # opens the log
                 break
             except sqlite3.OperationalError as error:
                 if not getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY") or time.monotonic() > deadline:
@@ -203,6 +267,7 @@ class SQLiteStore:
                 time.sleep(0.005)  # nothing tells when the other process is done; its own timeout is not used here
         if mode != "wal":
             raise StoreUnusable(f"Database {self.location}: no write-ahead log can be kept there. Use a local disk.")
+        return True
 
 
 class BorrowedStore:
@@ -220,6 +285,9 @@ class BorrowedStore:
         """See `Store.write`."""
         return self._store.write(work)
 
+    def abandon(self, why: str) -> None:
+        """See `Store.abandon`."""
+
     def separate(self) -> Store:
         """See `Store.separate`."""
         return self
@@ -228,43 +296,22 @@ class BorrowedStore:
         """See `Store.watch`."""
         return self._store.watch(hosts=hosts)
 
+    def checkpoint(self) -> None:
+        """See `Store.checkpoint`."""
+        self._store.checkpoint()
+
     def close(self) -> None:
         """Does nothing."""
 
 
-def _is_foreign(connection: sqlite3.Connection) -> bool:
-    """Whether a file has tables that are not ours."""
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    return bool(tables) and "schema_version" not in tables
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
 
-def _inode(path: Path) -> tuple[int, int] | None:
-    try:
-        status = os.stat(path)  # noqa: PTH116 - before each transaction: half of what Path.stat takes
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
-
-
-def _make_file(path: Path) -> None:
-    """Make the file, readable for its user alone; SQLite gives its own files beside it the same mode.
-
-    A file that exists is not opened: closing it would give up every lock that this process has on it.
-    """
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except FileExistsError:
-        return
-    except OSError as error:
-        _refuse(path, error)
-
-
-def _refuse(path: Path, error: OSError) -> NoReturn:
-    reason = error.strerror or str(error)
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE):
-        raise StoreUnavailable(f"Database {path} cannot be made: {reason}.") from error
-    if not path.parent.is_dir():
-        raise StoreUnusable(
-            f"Database {path}: there is no directory {path.parent}. Make it, or name another."
-        ) from error
-    raise StoreUnusable(f"Database {path} cannot be made: {reason}. Name another place.") from error
+def _lost_log(location: str) -> str:
+    log = f"{location}{LOG}"
+    return (
+        f"Database {location} was in use, and has no table: what was in it is in its log {log}, which is missing. It "
+        "was copied without it, or the log was deleted. Put the log back beside it, or take another copy where it came "
+        "from (ikigai backup FILE makes one of a database in use). If nothing in it is needed, delete the file."
+    )

@@ -4,10 +4,13 @@ import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from functools import cache
+from pathlib import Path
 
-from ikigai_actors.errors import StoreConflict, StoreError, StoreUnavailable, StoreUnusable
+from ikigai_actors.errors import CommitUnknown, StoreConflict, StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Row
+from ikigai_actors.store.location import MEMORY
 from ikigai_actors.store.queries import Statement, for_sqlite
+from ikigai_actors.store.sqlite_file import is_locked
 from ikigai_actors.store.transaction import COLUMNS, BaseTransaction, Cursor, Parameters
 
 DRIVER_ERRORS = (sqlite3.Error, sqlite3.Warning, UnicodeError, OverflowError)
@@ -41,6 +44,20 @@ def ours(error: Exception, location: str) -> StoreError:
     return StoreError(f"Database {location}: {error} ({name or type(error).__name__}).")
 
 
+_UNCOMMITTED = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CONSTRAINT")
+"""Errors of COMMIT after which the transaction goes on. After any other the log may have all of it: a process that ends
+then leaves it to the next one, which finds it committed.
+"""
+
+
+def failed_commit(error: sqlite3.Error, location: str) -> StoreError:
+    """Our error for one of sqlite3's, from COMMIT."""
+    told = ours(error, location)
+    if getattr(error, "sqlite_errorname", "").startswith(_UNCOMMITTED):
+        return told
+    return CommitUnknown(f"{told} It came from COMMIT, so the transaction may or may not be written.")
+
+
 class SQLiteTransaction(BaseTransaction):
     """One transaction on a connection."""
 
@@ -54,6 +71,10 @@ class SQLiteTransaction(BaseTransaction):
     def ours(self, error: Exception) -> StoreError:
         """See `ours`."""
         return ours(error, self._location)
+
+    def is_hosted(self) -> bool:
+        """See `Transaction.is_hosted`."""
+        return self._location == MEMORY or is_locked(Path(self._location))
 
     def misfits(self, table: str) -> list[str]:
         """See `BaseTransaction.misfits`. SQLite keeps whatever it is given."""

@@ -76,6 +76,10 @@ class BaseTransaction(ABC):
     def end_stalled(self, before: int) -> None:  # noqa: B027 - nothing to do where the file lock is free
         """See `Transaction.end_stalled`."""
 
+    def is_hosted(self) -> bool:
+        """See `Transaction.is_hosted`."""
+        return True
+
     def notify(self, *, by_host: bool = False) -> None:
         """See `Transaction.notify`."""
         self._guard(self._notify, by_host)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ikigai_actors.errors import StoreError
+from ikigai_actors.store.sqlite_file import SQLiteFile
 
 INTERVAL = 0.03
 """Seconds between two looks at an SQLite file."""
@@ -41,6 +42,7 @@ class FileWatch:
     def __init__(self, path: Path, others: Callable[[], int]) -> None:
         """Watch a file; ``others`` gives a number that changes when another process has committed."""
         self._closed = threading.Event()
+        self._file = SQLiteFile(path)  # held until the connection is closed
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._version = self._look()
         self._others = others
@@ -58,6 +60,7 @@ class FileWatch:
             if until is not None and time.monotonic() >= until:
                 return False
         self._connection.close()
+        self._file.close()
         return False
 
     def close(self) -> None:

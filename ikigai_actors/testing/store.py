@@ -214,6 +214,10 @@ class Observed:
         """See `Transaction.end_stalled`."""
         self._inner.end_stalled(before)
 
+    def is_hosted(self) -> bool:
+        """See `Transaction.is_hosted`."""
+        return self._inner.is_hosted()
+
     def notify(self, *, by_host: bool = False) -> None:
         """See `Transaction.notify`."""
         self._inner.notify(by_host=by_host)

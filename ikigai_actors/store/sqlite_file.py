@@ -1,0 +1,244 @@
+"""The file under an SQLite database: made, known again, and locked as what it is.
+
+SQLite finds its log (``-wal``) and what readers and writers share (``-shm``) by the name of the file. A second name has
+a second log, and what is committed by one name is lost by the other: so a file with two hard links is refused. A file
+that is mounted alone has one link and two names all the same, which only a lock on the file itself tells.
+
+A process that closes any descriptor of a file loses every POSIX lock that it has on it, SQLite's too. So a process has
+one `Anchor` for each file, opened before SQLite's connections and closed behind the last of them.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import stat
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock
+from typing import NoReturn
+
+from ikigai_actors.errors import StoreInUse, StoreUnavailable, StoreUnusable
+
+Inode = tuple[int, int]
+
+LOG, SHARED = "-wal", "-shm"
+"""What SQLite appends to the name of a file for its log, and for what processes share."""
+
+ASKED = 1.0
+"""Seconds that a lock may be held by those who only ask whether somebody holds it: they may be stopped meanwhile."""
+
+LOCKS_MEET = sys.platform != "linux"
+"""Whether ``flock`` and SQLite's POSIX locks hinder one another, as they do on BSD and macOS."""
+
+
+def lock_path(path: Path) -> Path:
+    """The file whose lock a host holds, beside the database."""
+    return path.with_name(path.name + ".lock")
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process holds the host's lock of a database: asked of the lock, and given back at once."""
+    try:
+        descriptor = os.open(lock_path(path), os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    except OSError:  # somebody else's: nothing speaks against it
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: those who ask do not see one another
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+class Anchor:
+    """One process's hold on one file: a descriptor that outlives SQLite's, and the lock of a host."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptors = [descriptor]
+        self._users = 0
+        self._locked = False
+
+    def lock(self) -> Callable[[], None] | None:
+        """Lock the file for a host; return what gives the lock back, None when another has it.
+
+        Raises `OSError` on a file system without locks. Does nothing where such a lock would stop SQLite.
+        """
+        if LOCKS_MEET:
+            return lambda: None
+        with _lock:
+            if self._locked:
+                return None
+            try:
+                fcntl.flock(self._descriptors[0], fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return None
+            self._locked = True
+        owner = os.getpid()
+
+        def unlock() -> None:
+            if os.getpid() == owner:  # a forked child would free its parent's
+                with _lock:
+                    fcntl.flock(self._descriptors[0], fcntl.LOCK_UN)
+                    self._locked = False
+
+        return unlock
+
+    def is_locked(self) -> bool:
+        """Whether another process has locked the file for a host."""
+        if LOCKS_MEET:
+            return False
+        with _lock:
+            if self._locked:
+                return False
+            try:
+                fcntl.flock(self._descriptors[0], fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+            except OSError:  # no locks there: who wants to run the agents is told
+                return False
+            fcntl.flock(self._descriptors[0], fcntl.LOCK_UN)
+            return False
+
+    def _release(self) -> None:
+        with _lock:
+            self._users -= 1
+            if self._users == 0:
+                _anchors.pop(next(inode for inode, one in _anchors.items() if one is self))
+                for descriptor in self._descriptors:
+                    os.close(descriptor)
+
+
+_anchors: dict[Inode, Anchor] = {}
+_lock = Lock()
+
+
+def _anchored(path: Path) -> Anchor | None:
+    """The anchor of a file, held once more; None for what is no file that can be read."""
+    with _lock:
+        try:
+            status = os.stat(path)  # noqa: PTH116 - as below
+            if not stat.S_ISREG(status.st_mode):  # SQLite says what is wrong
+                return None
+            anchor = _anchors.get((status.st_dev, status.st_ino))
+            if anchor is None:
+                descriptor = os.open(path, os.O_RDONLY)
+                status = os.fstat(descriptor)
+                anchor = _anchors.setdefault((status.st_dev, status.st_ino), Anchor(descriptor))
+                if descriptor not in anchor._descriptors:  # replaced meanwhile by one that is held already
+                    anchor._descriptors.append(descriptor)
+        except OSError:
+            return None
+        anchor._users += 1
+        return anchor
+
+
+class SQLiteFile:
+    """The file of one store, for as long as it is open."""
+
+    def __init__(self, path: Path) -> None:
+        """Make the file unless it is there, and hold it. Raises `StoreUnavailable`, `StoreUnusable`, and `StoreInUse`
+        when its host knows it by another name.
+        """
+        make_file(path)
+        self.path = path
+        self._names = [path]
+        self._seen: list[Inode | None] = []
+        self._anchor = _anchored(path)
+        try:
+            self._refuse_links()
+            self._refuse_other_name()
+        except BaseException:
+            self.close()
+            raise
+
+    def remember(self, *, log: bool) -> None:
+        """Know the file again from now on; with ``log`` also what SQLite keeps beside it."""
+        self._names = [self.path]
+        if log:
+            self._names += [self.path.with_name(self.path.name + suffix) for suffix in (LOG, SHARED)]
+        self._seen = [inode(name) for name in self._names]
+
+    def check(self) -> None:
+        """Raise `StoreUnusable` for a file that is gone: SQLite would go on writing where nobody can read."""
+        for name, seen in zip(self._names, self._seen, strict=False):
+            if inode(name) != seen:
+                raise StoreUnusable(self._gone(name))
+
+    def lock(self) -> Callable[[], None] | None:
+        """See `Anchor.lock`."""
+        return self._anchor.lock() if self._anchor is not None else lambda: None
+
+    def close(self) -> None:
+        """Let it go; behind every connection to it. A second call does nothing."""
+        anchor, self._anchor = self._anchor, None
+        if anchor is not None:
+            anchor._release()
+
+    def _gone(self, name: Path) -> str:
+        if name == self.path:
+            return f"Database {self.path} was deleted or replaced while it was open. Start again."
+        return (
+            f"Database {self.path}: its {name.name} was deleted or replaced while it was open. It is part of the "
+            "database while that is in use, so nothing more is written. End every program that has it open, without "
+            "kill -9, and start again."
+        )
+
+    def _refuse_links(self) -> None:
+        with contextlib.suppress(OSError):
+            status = os.stat(self.path)  # noqa: PTH116 - as below
+            if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+                raise StoreUnusable(
+                    f"Database {self.path} has {status.st_nlink} names (hard links), and each would have a log of its "
+                    "own, so what is written by one name would be lost by the other. Delete all names but one "
+                    f"(find DIRECTORY -samefile {self.path} tells them)."
+                )
+
+    def _refuse_other_name(self) -> None:
+        until = time.monotonic() + ASKED
+        while self._anchor is not None and self._anchor.is_locked() and not is_locked(self.path):
+            if time.monotonic() > until:
+                raise StoreInUse(
+                    f"Database {self.path} is in use by a process that knows the file by another name: it was mounted "
+                    "alone, say. What is written by one name would be lost by the other. End that process, and mount "
+                    "the directory of the file instead."
+                )
+            time.sleep(ASKED / 100)  # that host begins, or ends: it has one lock, and not the other
+
+
+def inode(path: Path) -> Inode | None:
+    """What tells a file from another one of the same name; None when it is not there."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - before each transaction: half of what Path.stat takes
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def make_file(path: Path) -> None:
+    """Make the file, readable for its user alone; SQLite gives its own files beside it the same mode.
+
+    A file that exists is not opened: closing it would give up every lock that this process has on it.
+    """
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        return
+    except OSError as error:
+        _refuse(path, error)
+
+
+def _refuse(path: Path, error: OSError) -> NoReturn:
+    reason = error.strerror or str(error)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE):
+        raise StoreUnavailable(f"Database {path} cannot be made: {reason}.") from error
+    if not path.parent.is_dir():
+        raise StoreUnusable(
+            f"Database {path}: there is no directory {path.parent}. Make it, or name another."
+        ) from error
+    raise StoreUnusable(f"Database {path} cannot be made: {reason}. Name another place.") from error
