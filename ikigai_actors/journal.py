@@ -6,15 +6,20 @@ may happen to a unit:
     committed   its writes are durable; the callback gets `Committed` with the unit's answer
     refused     it looked before it wrote, and there was a reason not to; nothing of it was written
     failed      its statements failed, or the journal gave up; nothing of it was written
+    unknown     the journal gave up while its COMMIT was in doubt; it fails with `OutcomeUnknown`: it may or may not be
+                written
 
 When a statement fails, the transaction is rolled back and its units run again, one transaction each: a failing unit
 fails alone. While the store is down the journal tries again and again; nobody is answered, nothing is lost. After
 ``patience`` seconds, or at once when trying again cannot help, it gives up: every unit fails, and ``on_failure`` hears
 of it once.
 
-Every transaction also writes its batch number into the host's row. When the connection breaks during COMMIT, that row
-says whether the commit happened: so a unit is never written twice, and never said to have failed when it did not. A
-row that another host has ended fences this one: nothing of the transaction is written, and the journal gives up.
+Every transaction also writes its batch number into the host's row. When COMMIT fails or gives no answer, that row says
+whether it happened, as soon as the store answers again: so a unit is never written twice, and never said to have failed
+when it did not. A row that another host has ended fences this one: nothing of the transaction is written, and the
+journal gives up.
+
+When nothing was written for a moment, the database's file is brought up to date (`Store.checkpoint`).
 
 Callbacks run on the journal's thread. They only post: no user code, no waiting, no new unit.
 """
@@ -32,6 +37,7 @@ from ikigai_actors.errors import (
     CommitUnknown,
     Fenced,
     IkigaiError,
+    OutcomeUnknown,
     StoreError,
     StoreUnavailable,
     StoreUnusable,
@@ -49,7 +55,10 @@ T = TypeVar("T")
 
 FIRST_RETRY = 0.05
 LONGEST_RETRY = 1.0
+"""Seconds between two tries while the store is down, at first and at most."""
 
+IDLE = 1.0
+"""Seconds without a commit after which the database's file is brought up to date."""
 
 _COMMITTED = Committed()  # what nearly every unit is told
 
@@ -117,6 +126,8 @@ class Journal:
         self._closing = False
         self._failure: IkigaiError | None = None
         self._number = 0
+        self._fresh = True  # whoever has opened the database has written, too
+        self._others_wrote = False
         self._waiting = self._waits = self._units = self._retries = 0
         self._trouble: str | None = None
         self._thread = threads.thread(self._run, "ikigai-journal")
@@ -163,6 +174,13 @@ class Journal:
         if timeout is not None:
             timeout = max(0.0, timeout - (self._clock.monotonic() - started))
         return answer.get(timeout=timeout)
+
+    def note_others(self) -> None:
+        """Another process may have written: the database's file is brought up to date when nothing more comes."""
+        with self._changed:
+            self._others_wrote = True
+            if self._asleep:
+                self._changed.notify_all()
 
     def statistics(self) -> JournalStatistics:
         """What it has done and is doing."""
@@ -213,11 +231,26 @@ class Journal:
         while True:
             with self._changed:
                 self._asleep = True
-                self._changed.wait_for(lambda: self._entries or self._closing)
+                woken = self._changed.wait_for(self._is_called, IDLE if self._fresh else None)
                 self._asleep = False
-                if not self._entries:
+                if self._closing and not self._entries:
                     return
-            self.commit_pending()
+                if self._others_wrote:
+                    self._others_wrote, self._fresh = False, True
+            if self._entries:
+                self.commit_pending()
+            elif not woken:
+                self._bring_up_to_date()
+
+    def _is_called(self) -> bool:
+        return bool(self._entries) or self._closing or (self._others_wrote and not self._fresh)
+
+    def _bring_up_to_date(self) -> None:
+        self._fresh = False
+        try:
+            self._store.checkpoint()
+        except StoreError as error:  # the next commit has the same trouble, and tells of it
+            logger.info("The database's file could not be brought up to date: %s", error)
 
     def commit_pending(self) -> None:
         """Write what is queued now, one transaction for as many units as may share one."""
@@ -233,9 +266,8 @@ class Journal:
         units = [unit for unit, _ in entries]
         try:
             verdicts = self._until_it_answers(units)
-        except (StoreUnavailable, StoreUnusable, Fenced) as error:
-            self._give_up(error)
-            verdicts = [Failed(self._gone())] * len(units)
+        except (StoreUnavailable, StoreUnusable, SystemClosed, Fenced) as error:  # patience is over, or will never help
+            verdicts = [Failed(self._give_up(error))] * len(units)
         except Exception as error:  # a statement failed, or a unit has a defect: the other agents' units go on
             self._note_trouble(None)  # the store answers
             if len(entries) > 1:
@@ -247,7 +279,9 @@ class Journal:
             _tell(done, verdict)
 
     def _until_it_answers(self, units: Sequence[Unit]) -> list[Verdict]:
-        """Run the transaction until the store takes or refuses it. Raises `Fenced`, or why patience is over."""
+        """Run the transaction until the store takes or refuses it. Raises `Fenced`, or why patience is over:
+        `_InDoubt` when a COMMIT may have happened.
+        """
         if self._failure is not None:
             return [Failed(self._gone())] * len(units)
         down_since, pause = None, FIRST_RETRY
@@ -255,7 +289,7 @@ class Journal:
         verdicts: list[Verdict] = []
         while True:
             try:
-                # A write, that locks the row: a server that has heard COMMIT and is still at it must finish first.
+                # A write, which locks the row: a server that has heard COMMIT and is still at it must finish first.
                 if settling and self._store.write(lambda tx: tx.run("batch_of", host=self._host)) == [(number,)]:
                     break
                 settling = False
@@ -263,8 +297,14 @@ class Journal:
                 break
             except StoreUnavailable as unavailable:
                 trouble, settling = unavailable, settling or isinstance(unavailable, CommitUnknown)
+            except (StoreError, SystemClosed, Fenced) as error:
+                if settling:
+                    raise _InDoubt(error) from error
+                raise
             down_since = down_since or self._clock.monotonic()  # not before the attempt: a process may be stopped
             if last or self._clock.monotonic() - down_since >= self._patience:
+                if settling:
+                    raise _InDoubt(trouble) from trouble
                 raise trouble
             last = self._closing  # one more try, which may be what settles a COMMIT
             self._retries += 1
@@ -272,7 +312,7 @@ class Journal:
             with self._changed:
                 self._changed.wait_for(lambda: self._closing, pause)
             pause = min(pause * 2, LONGEST_RETRY)
-        self._number = number
+        self._number, self._fresh = number, True
         self._units += sum(isinstance(verdict, Committed) for verdict in verdicts)
         self._note_trouble(None)
         return verdicts
@@ -303,10 +343,12 @@ class Journal:
         if changed:
             _tell(self._on_trouble, trouble)
 
-    def _give_up(self, error: IkigaiError) -> None:
-        self._failure = error
-        logger.error("The journal gives up: %s", error)
-        _tell(self._on_failure, error)
+    def _give_up(self, error: IkigaiError) -> IkigaiError:
+        """Write nothing from now on; return what the units at hand fail with."""
+        self._failure = error.trouble if isinstance(error, _InDoubt) else error
+        logger.error("The journal gives up: %s", self._failure)
+        _tell(self._on_failure, self._failure)
+        return OutcomeUnknown(str(error)) if isinstance(error, _InDoubt) else self._gone()
 
 
 def _tell(listener: Callable[[T], object], news: T) -> None:
@@ -315,6 +357,17 @@ def _tell(listener: Callable[[T], object], news: T) -> None:
         listener(news)
     except Exception:  # whatever it is, the units behind it must still be written
         logger.exception("A listener of the journal failed on %r", news)
+
+
+class _InDoubt(CommitUnknown):
+    """The journal's last word on a transaction whose COMMIT may have happened."""
+
+    def __init__(self, trouble: IkigaiError) -> None:
+        super().__init__(
+            "It may or may not be written: COMMIT failed, and the database could not be asked what came of it. Open "
+            f"the system again and look, before you do it again. {trouble}"
+        )
+        self.trouble = trouble
 
 
 def _ours(error: Exception, unit: Unit) -> IkigaiError:

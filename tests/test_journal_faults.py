@@ -6,7 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ikigai_actors.errors import IkigaiError, StoreConflict, StoreUnavailable, StoreUnusable, SystemClosed
+from ikigai_actors.errors import (
+    CommitUnknown,
+    IkigaiError,
+    OutcomeUnknown,
+    StoreConflict,
+    StoreUnavailable,
+    StoreUnusable,
+    SystemClosed,
+)
 from ikigai_actors.journal import Journal
 from ikigai_actors.store import Store
 from ikigai_actors.testing import ManualClock
@@ -280,3 +288,43 @@ def test_closing_settles_a_commit_whose_answer_was_lost(world: World, store: Sto
     assert world.answers["one"] == Committed()
     assert ids(store, "a") == [1]
     assert world.failures == []
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_commit_that_cannot_be_settled_may_or_may_not_be_written_and_says_so(
+    world: World, store: Store, committed: bool
+) -> None:
+    world.store.breaks_during_commit(committed=committed)
+    world.store.fails(*[DOWN] * 10)
+    world.store.before = lambda: world.clock.advance(25)
+    world.submit("in doubt", "a", 1)
+    world.journal.submit(Task(alone=True), world.answers.to("behind"))
+    world.journal.commit_pending()
+    doubt, behind = world.answers.error("in doubt"), world.answers.error("behind")
+    assert isinstance(doubt, OutcomeUnknown)
+    assert isinstance(doubt, SystemClosed)
+    assert isinstance(doubt, CommitUnknown)
+    assert "may or may not be written" in str(doubt)
+    assert type(behind) is SystemClosed  # it never began
+    assert "may or may not" not in str(behind)
+    assert ids(store, "a") == ([1] if committed else [])
+    assert world.failures == [DOWN]
+
+
+def test_a_commit_is_in_doubt_too_when_the_store_cannot_be_used_any_more(world: World) -> None:
+    world.store.breaks_during_commit(committed=True)
+    world.store.fails(GONE)
+    world.submit("in doubt", "a", 1)
+    world.journal.commit_pending()
+    assert isinstance(world.answers.error("in doubt"), OutcomeUnknown)
+    assert world.failures == [GONE]
+
+
+def test_a_commit_that_is_known_not_to_have_happened_is_not_in_doubt(world: World, store: Store) -> None:
+    world.store.breaks_during_commit(committed=False)
+    world.store.works()
+    world.store.fails(GONE)
+    world.submit("lost", "a", 1)
+    world.journal.commit_pending()
+    assert type(world.answers.error("lost")) is SystemClosed
+    assert ids(store, "a") == []
