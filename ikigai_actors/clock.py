@@ -11,7 +11,13 @@ class Clock(Protocol):
         """Milliseconds since 1970 (UTC), as people's calendars count."""
 
     def monotonic(self) -> float:
-        """Seconds that never run backwards, from an arbitrary start."""
+        """Seconds that never run backwards, from an arbitrary start. They pass while the machine is suspended, too,
+        where it can tell.
+        """
+
+
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", None)
+"""Linux's clock that goes on while the machine is suspended: a lease runs out meanwhile."""
 
 
 class SystemClock:
@@ -21,4 +27,4 @@ class SystemClock:
         return time.time_ns() // 1_000_000
 
     def monotonic(self) -> float:
-        return time.monotonic()
+        return time.clock_gettime(_CLOCK) if _CLOCK is not None else time.monotonic()

@@ -1,11 +1,14 @@
 """The host: one OS process that runs agents, and owns the database while it does.
 
-*SQLite:* the host holds an operating-system lock on ``<database>.lock`` for its life. The kernel frees it at death, so
-a dead owner is taken over at once; no pid and no clock decides. *In memory:* nobody else can come.
+*SQLite:* the host holds an operating-system lock on ``<database>.lock`` for its life, and one on the file itself, which
+may have another name elsewhere. The kernel frees them at death, so a dead owner is taken over at once; no pid, no host
+name and no clock decides, and whoever wants to know asks the lock. *In memory:* nobody else can come.
 
 *PostgreSQL:* the host's row holds a lease by the server's clock, renewed every few seconds on a connection of its own.
 A second host takes over when the lease has run out, and not before. A host that could not renew for half its lease
-starts no effect until it has; one that finds its row ended by another is fenced, and closes.
+starts no effect until it has; one that finds its row ended by another is fenced, and closes. A network that takes
+everything and passes nothing on keeps a renewal waiting for ever, so another thread looks at how old the latest one is:
+after one lease that is trouble, which is told; after three the host gives every connection up, and closes.
 
 A crash leaves the row open. Whoever comes next finds the lock free, or the lease run out, and ends the row.
 """
@@ -15,19 +18,51 @@ import logging
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from enum import Enum
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ikigai_actors.clock import Clock
-from ikigai_actors.errors import Fenced, StoreError, StoreInUse, StoreUnusable
+from ikigai_actors.errors import Fenced, IkigaiError, StoreInUse, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.store.sqlite_file import ASKED, lock_path
+
+if TYPE_CHECKING:
+    from ikigai_actors.store.sqlite import SQLiteStore
+    from ikigai_actors.threads import Threads  # imports asyncio: who only asks for the host does without
 
 logger = logging.getLogger(__name__)
 
 LEASE = 10.0
 """Seconds for which a host is believed on PostgreSQL."""
+
+
+LOST = 3
+"""Leases without a renewal after which a host ends."""
+
+
+class Renewal(Enum):
+    """What a host makes of how old its latest renewal is."""
+
+    KEPT = "kept"
+    LATE = "late"
+    LOST = "lost"
+
+
+def renewal(age: float, awake: float, lease: float) -> Renewal:
+    """Judge a lease.
+
+    Args:
+        age: seconds since the latest renewal was asked for that came through.
+        awake: seconds since the process went on, if it was stopped or suspended meanwhile: it can renew only then.
+        lease: seconds for which the host is believed after a renewal.
+    """
+    if age < lease:
+        return Renewal.KEPT
+    return Renewal.LOST if min(age, awake) >= LOST * lease else Renewal.LATE
 
 
 class Owner(NamedTuple):
@@ -42,16 +77,14 @@ class Owner(NamedTuple):
     now: int
 
     @property
-    def lives(self) -> bool:
-        """Whether it runs the agents, as far as can be seen: by its lease, or on SQLite by its process on this machine;
-        elsewhere it is believed to.
-        """
-        return self.lease_until > self.now if self.lease_until else not self.is_gone
+    def is_believed(self) -> bool:
+        """Whether its lease lasts. On SQLite there is none."""
+        return self.lease_until > self.now
 
     @property
     def is_gone(self) -> bool:
-        """Whether its process is seen to be no more: only on this machine it can be."""
-        if self.hostname != socket.gethostname():
+        """Whether it has a lease, and its process is seen to be no more: only on this machine it can be."""
+        if not self.lease_until or self.hostname != socket.gethostname():
             return False
         try:
             os.kill(self.pid, 0)  # asks, and sends nothing
@@ -69,23 +102,46 @@ class Owner(NamedTuple):
 class Host:
     """This process as the owner of a database. Taken by `take_database`."""
 
-    def __init__(self, store: Store, host_id: str, clock: Clock, lease: float | None) -> None:
+    def __init__(
+        self, store: Store, host_id: str, clock: Clock, lease: float | None, threads: "Threads | None" = None
+    ) -> None:
         self.id = host_id
         self._store, self._clock, self._lease = store, clock, lease
         self._renewed = clock.monotonic()
         self._postponed: list[Callable[[], None]] = []
         self._lock = threading.Lock()
-        self._stop = threading.Event()
-        self._on_fenced: Callable[[Fenced], None] = lambda error: None
-        self._thread: threading.Thread | None = None
+        if threads is None:
+            from ikigai_actors.threads import SYSTEM_THREADS
+
+            threads = SYSTEM_THREADS
+        self._threads = threads
+        self._changed = threads.condition()
+        self._over = False
+        self._on_end: Callable[[IkigaiError], None] = lambda error: None
+        self._on_trouble: Callable[[str | None], None] = lambda reason: None
+        self._running: list[threading.Thread] = []
         self._resources = contextlib.ExitStack()
 
-    def keep(self, on_fenced: Callable[[Fenced], None]) -> None:
-        """Renew the lease from now on, where there is one; ``on_fenced`` hears when another host has taken over."""
-        self._on_fenced = on_fenced
+    def keep(
+        self,
+        on_end: Callable[[IkigaiError], None],
+        on_trouble: Callable[[str | None], None] = lambda reason: None,
+    ) -> None:
+        """Renew the lease from now on, where there is one.
+
+        Args:
+            on_end: hears why this host must end: `Fenced`, another one has taken over; `StoreUnavailable`, the lease
+                could not be renewed for too long.
+            on_trouble: hears when the lease has run out (why), and when it is renewed again (None).
+        """
+        self._on_end, self._on_trouble = on_end, on_trouble
         if self._lease is not None:
-            self._thread = threading.Thread(target=self._run, name="ikigai-lease", daemon=True)
-            self._thread.start()
+            self._running = [
+                self._threads.thread(self._run, "ikigai-lease"),
+                self._threads.thread(self._watch, "ikigai-lease-watch"),
+            ]
+            for thread in self._running:
+                thread.start()
 
     def may_act(self, when_it_may: Callable[[], None]) -> bool:
         """Whether effects may start. If not, the callback is called once they may."""
@@ -113,10 +169,11 @@ class Host:
 
     def release(self) -> None:
         """Give the database up: a second call does nothing."""
-        self._stop.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
-        with contextlib.suppress(StoreError):  # the next owner ends the row in any case
+        self._end()
+        for thread in self._running:
+            if thread is not threading.current_thread():
+                thread.join()
+        with contextlib.suppress(IkigaiError):  # the next owner ends the row in any case
             self._store.write(lambda tx: tx.run("end_host", id=self.id))
         self._resources.close()
 
@@ -124,25 +181,73 @@ class Host:
         """Something to be given back with the database."""
         self._resources.callback(release)
 
+    def _end(self) -> None:
+        with self._changed:
+            self._over = True
+            self._changed.notify_all()
+
+    def _pause(self, seconds: float) -> bool:
+        """Whether it ended meanwhile."""
+        with self._changed:
+            return bool(self._changed.wait_for(lambda: self._over, seconds))
+
     def _run(self) -> None:
         assert self._lease is not None
-        while not self._stop.wait(self._lease / 4):
+        while not self._pause(self._lease / 4):
             try:
                 self.renew()
             except Fenced as error:
                 logger.error("%s", error)
-                self._on_fenced(error)
+                self._end()
+                self._on_end(error)
                 return
-            except StoreError as error:
+            except IkigaiError as error:
                 logger.warning("The lease could not be renewed: %s", error)
+
+    def _watch(self) -> None:
+        """Look at how old the latest renewal is; end the host when it is too old."""
+        assert self._lease is not None
+        told, looked = Renewal.KEPT, self._clock.monotonic()
+        awake = looked
+        while not self._pause(self._lease / 8):
+            now = self._clock.monotonic()
+            if now - looked > self._lease:
+                awake = now
+            looked = now
+            age = now - self._renewed
+            found = renewal(age, now - awake, self._lease)
+            if found is Renewal.LOST:
+                self._give_up(age)
+                return
+            if found is not told:
+                told = found
+                self._on_trouble(self._late(age) if found is Renewal.LATE else None)
+
+    def _late(self, age: float) -> str:
+        return (
+            f"Database {self._store.location} has not renewed the lease of {self._lease:g} s for {age:.0f} s: another "
+            "host may run these agents"
+        )
+
+    def _give_up(self, age: float) -> None:
+        error = StoreUnavailable(
+            f"{self._late(age)}, so this one ends. Check the network and the server, and start again."
+        )
+        logger.error("%s", error)
+        self._end()
+        self._on_end(error)
+        self._store.abandon(str(error))
 
 
 def owner(tx: Transaction) -> Owner | None:
     """The host that runs the agents; None when none does, as far as can be seen."""
-    return next((one for one in map(Owner._make, tx.run("owners")) if one.lives), None)
+    owners = map(Owner._make, tx.run("owners"))
+    return next((one for one in owners if one.is_believed or (not one.lease_until and tx.is_hosted())), None)
 
 
-def take_database(store: Store, host_id: str, clock: Clock, lease: float = LEASE) -> Host:
+def take_database(
+    store: Store, host_id: str, clock: Clock, lease: float = LEASE, threads: "Threads | None" = None
+) -> Host:
     """Become the owner of a database whose schema is there.
 
     Args:
@@ -150,6 +255,7 @@ def take_database(store: Store, host_id: str, clock: Clock, lease: float = LEASE
         host_id: a fresh id for this host.
         clock: measures how old the lease is.
         lease: seconds for which the host is believed on PostgreSQL.
+        threads: whence the threads come that keep the lease; None: the machine's.
 
     Raises:
         StoreInUse: another host owns it; the message names it.
@@ -158,16 +264,17 @@ def take_database(store: Store, host_id: str, clock: Clock, lease: float = LEASE
 
     if isinstance(store, SQLiteStore):
         host = Host(store, host_id, clock, None)
-        if store.path is not None:
-            host.holds(_lock_file(store, store.path))
         try:
+            if store.path is not None:
+                host.holds(_lock_file(store))
+                host.holds(_lock_name(store, store.path))
             store.write(lambda tx: _take(tx, store.location, host_id, 0))
         except BaseException:
             host.release()
             raise
         return host
     own = store.separate()
-    host = Host(own, host_id, clock, lease)
+    host = Host(own, host_id, clock, lease, threads)
     host.holds(own.close)
     try:
         own.read(lambda tx: _clear_the_way(tx, store.location))
@@ -178,13 +285,29 @@ def take_database(store: Store, host_id: str, clock: Clock, lease: float = LEASE
     return host
 
 
-def _lock_file(store: Store, path: Path) -> Callable[[], object]:
+def _lock_file(store: "SQLiteStore") -> Callable[[], object]:
+    """Lock the file itself."""
+    until = time.monotonic() + ASKED
+    while True:
+        try:
+            release = store.lock()
+        except OSError as error:
+            raise StoreUnusable(f"Database {store.location} cannot be locked: {error}. Use a local disk.") from error
+        if release is not None:
+            return release
+        if time.monotonic() > until or store.read(lambda tx: tx.is_hosted()):
+            raise _in_use(store.location, store.read(lambda tx: tx.run("owners")))
+        time.sleep(ASKED / 100)  # somebody asks, or a host begins or ends
+
+
+def _lock_name(store: Store, path: Path) -> Callable[[], object]:
+    """Lock the file's name: whoever wants to know whether there is a host asks for this lock."""
     from filelock import FileLock, Timeout  # 0.08 s: a command that only reads does without
 
     # No fallback: a lock that is a file's existence would survive kill -9, and lock the database for good.
-    lock = FileLock(path.with_name(path.name + ".lock"), mode=0o600, thread_local=False, fallback_to_soft=False)
+    lock = FileLock(lock_path(path), mode=0o600, thread_local=False, fallback_to_soft=False)
     try:
-        lock.acquire(timeout=0)
+        lock.acquire(timeout=ASKED, poll_interval=ASKED / 100)
     except Timeout as error:
         raise _in_use(store.location, store.read(lambda tx: tx.run("owners"))) from error
     except (OSError, NotImplementedError) as error:  # the latter: a file system without kernel locks
@@ -202,7 +325,7 @@ def _clear_the_way(tx: Transaction, location: str) -> None:
 
 
 def _refuse_believed(tx: Transaction, location: str) -> None:
-    believed = [row for row in tx.run("owners") if Owner(*row).lease_until > Owner(*row).now]
+    believed = [row for row in tx.run("owners") if Owner(*row).is_believed]
     if believed:
         raise _in_use(location, believed)
 
@@ -228,7 +351,7 @@ def _in_use(location: str, owners: list[Row]) -> StoreInUse:
     if owners:
         owner = Owner(*owners[0])
         who = str(owner)
-        if owner.lease_until > owner.now:
+        if owner.is_believed:
             wait = f"; if that process is gone, try again in {(owner.lease_until - owner.now) // 1000 + 1} s"
     return StoreInUse(
         f"Database {location} is in use by {who}. Use that one, end it{wait}, or name another database with "

@@ -90,7 +90,7 @@ class ActorSystem:
             clock,
             threads=threads,
             patience=patience,
-            on_trouble=lambda trouble: publisher.publish(StoreTrouble(trouble)),
+            on_trouble=self._tell_trouble,
             on_failure=self._fail,
         )
         self._store, self._archive = store, Archive(store)
@@ -135,6 +135,7 @@ class ActorSystem:
         self._watching = threads.thread(self._follow_others, "ikigai-watch")
         self._closing = threading.Lock()
         self._closed = False
+        self._failing = threading.Lock()
         self._failure: IkigaiError | None = None
 
     @classmethod
@@ -191,7 +192,7 @@ class ActorSystem:
             store = parts.open_store(database)
             undone.callback(store.close)
             ensure_schema(store)
-            host = take_database(store, new_agent_uuid(parts.random_bytes), parts.clock, lease)
+            host = take_database(store, new_agent_uuid(parts.random_bytes), parts.clock, lease, parts.threads)
             undone.callback(host.release)
             with everything_stays():
                 migrate(store)
@@ -215,7 +216,7 @@ class ActorSystem:
         """Run those that come back, and bury the others."""
         runtime = self._runtime
         runtime.journal.start()
-        runtime.host.keep(self._fail)
+        runtime.host.keep(self._lose, self._tell_trouble)
         self._population.run(runtime, survivors, casualties)
         self._keeper.start()
         self._waits.start()
@@ -225,6 +226,7 @@ class ActorSystem:
         """Look at what other processes did to this database, whenever they may have."""
         while self._watch.wait():
             self._keeper.signalled()
+            self._runtime.journal.note_others()
             self._waits.look_again()
 
     def _happened(self, answer: object) -> None:
@@ -368,13 +370,25 @@ class ActorSystem:
         check_type(agent, AgentRef, "agent", "a handle")
         self._runtime.journal.perform(Touch(agent.uuid, self._runtime.clock.now_ms()))
 
+    def _tell_trouble(self, reason: str | None) -> None:
+        if self._failure is None:  # else the last word was said
+            self._runtime.publisher.publish(StoreTrouble(reason))
+
+    def _lose(self, error: IkigaiError) -> None:
+        """The database may not be this host's any more: nothing waits for it, however the network behaves."""
+        self._fail(error)
+        if isinstance(error, StoreError):
+            self.store.abandon(f"The system stopped: {error}")
+
     def _fail(self, error: IkigaiError) -> None:
         """The store is gone for good, or belongs to another host: stop, with one error. No agent crashes, none is
         buried.
         """
-        if isinstance(error, StoreError):
-            self._runtime.publisher.publish(StoreTrouble(str(error), final=True))
-        self._failure = error
+        with self._failing:
+            if self._failure is not None:
+                return
+            self._failure = error
+        self._runtime.publisher.publish(StoreTrouble(str(error), final=True))
         closing = self._threads.thread(self.close, "ikigai-closing")
         closing.daemon = False  # a process that ends waits for it
         closing.start()

@@ -1,4 +1,4 @@
-"""A network between a store and its PostgreSQL server that can be cut at the worst moment."""
+"""A network between a store and its PostgreSQL server that can be cut at the worst moment, or swallow everything."""
 
 import contextlib
 import socket
@@ -30,12 +30,19 @@ class Wire:
         self._heard, self._at = heard, at
         self.armed = threading.Event()
         """Set from where on a COMMIT is cut off."""
+        self.swallows = threading.Event()
+        """Set from where on everything is taken, in both directions, and nothing is passed on."""
+        self._swallowing = False
         self._listener = socket.create_server(("127.0.0.1", 0))
         host, port = self._listener.getsockname()
         self.url = with_settings(url, host=host, port=str(port), sslmode="disable", gssencmode="disable")
         self._clients: list[socket.socket] = []
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._threads[0].start()
+
+    def swallows_at_commit(self) -> None:
+        """Pass the next COMMIT on, and then nothing more."""
+        self._swallowing = True
 
     def close(self) -> None:
         """Cut every connection and take no more."""
@@ -69,7 +76,11 @@ class Wire:
             back = threading.Thread(target=self._answer, args=(server, client), daemon=True)
             back.start()
             while data := client.recv(65536):
-                if self._at in data and self.armed.is_set():
+                if self.swallows.is_set():
+                    continue
+                if self._swallowing and self._at in data:
+                    self.swallows.set()
+                elif self._at in data and self.armed.is_set():
                     client.shutdown(socket.SHUT_RDWR)
                     if self._heard:
                         server.sendall(data)
@@ -80,6 +91,8 @@ class Wire:
 
     def _answer(self, server: socket.socket, client: socket.socket) -> None:
         while data := server.recv(65536):
+            if self.swallows.is_set():
+                continue
             try:
                 client.sendall(data)
             except OSError:

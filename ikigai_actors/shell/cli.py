@@ -18,6 +18,7 @@ Beside a running shell, or without one (beside.py, document_tool.py):
     ikigai signal NAME AGENT        INT, STOP, CONT, TERM or KILL
     ikigai doc COMMAND              the documents that all agents share
     ikigai stats                    what the database holds, in figures
+    ikigai backup FILE              a consistent copy of the database in one new file, beside a running shell too
     ikigai copy FROM TO             a whole database to an empty one, of either kind
     ikigai fsck [--json]            whether the database holds together; exit status 1 if it does not
 
@@ -29,15 +30,17 @@ import contextlib
 import logging
 import os
 import shutil
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
-from ikigai_actors.errors import BadInput, IkigaiError, StoreInUse
+from ikigai_actors.errors import BadInput, IkigaiError, StoreInUse, SystemClosed
 from ikigai_actors.shell import beside
 from ikigai_actors.shell.document_tool import doc
 from ikigai_actors.shell.options import Options, attached_notices
@@ -194,7 +197,7 @@ def _serve(options: Options, port: int) -> int:
         os.environ["IKIGAI_DATABASE_URL"] = options.database  # for the pages; on a command line others could read it
     with _opened(options, options.default_provider(), interactive=False) as system:
         click.echo(_greeting(system), err=True)
-        return run(port, lambda link: click.echo(link))
+        return _while_it_lasts(system, lambda: run(port, lambda link: click.echo(link)))
 
 
 def _opened(options: Options, default: str | None, interactive: bool) -> "ActorSystem | AttachedSystem":
@@ -257,7 +260,32 @@ def _line_mode(system: "System", options: Options, interactive: bool, notices: l
         screen.notice("Text prompts the agent that the prompt names; /help lists the commands; Ctrl-D leaves.")
     for notice in notices:
         screen.notice(notice)
-    return LineMode(shell).run()
+    return _while_it_lasts(system, LineMode(shell).run)
+
+
+def _while_it_lasts(system: "System", run: Callable[[], int]) -> int:
+    """Run a loop that waits for a person; when the system stops by itself, end the loop, and raise why."""
+    from ikigai_actors.publisher import Event, StoreTrouble
+
+    waiting, why = threading.get_ident(), list[str]()
+
+    def hear(event: Event) -> None:
+        if isinstance(event, StoreTrouble) and event.final:
+            why.append(f"The system stopped: {event.reason}")
+            signal.pthread_kill(waiting, signal.SIGTERM)
+
+    subscription = system.subscribe(hear)
+    try:
+        status = run()
+    except SystemExit:
+        if not why:
+            raise
+        status = 1
+    finally:
+        subscription.close()
+    if why:
+        raise SystemClosed(why[0])
+    return status
 
 
 def _columns() -> int:
