@@ -203,7 +203,24 @@ def copy(context: click.Context, source: str, target: str) -> None:
     context.exit(0 if done.sound else 1)
 
 
-COMMANDS = (agents, copy, fsck, kill, log, prompt, send, send_signal, stats, tail)
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.pass_context
+def backup(context: click.Context, file: str) -> None:
+    """Back the database up to the new file FILE. Works beside a running shell or without one.
+
+    For SQLite. The backup is one file, a database in itself, with all that is committed at this moment. It is checked
+    as by fsck; the exit status is 1 if that finds a violation, and if no backup could be made. Nothing is overwritten.
+    """
+    from ikigai_actors.shell import backup as backups
+
+    with _ended_by_ctrl_c(context):
+        done = backups.make(context.obj.database, file)
+    click.echo(harmless("\n".join(done.lines)))
+    context.exit(0 if done.sound else 1)
+
+
+COMMANDS = (agents, backup, copy, fsck, kill, log, prompt, send, send_signal, stats, tail)
 
 
 def _send_signal(options: Options, name: str, agent: str, *, cascade: bool, reason: str, grace: float = 30.0) -> None:

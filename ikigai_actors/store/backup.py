@@ -1,0 +1,112 @@
+"""The backup of an SQLite database: a consistent copy in one file, made while a host goes on.
+
+The copy is written under another name beside the target, looked through, brought to the disk, and then renamed: so the
+target is there as a whole, or not at all. It keeps no log beside it, until it is opened as a database.
+"""
+
+import contextlib
+import os
+import secrets
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TypeVar
+
+from ikigai_actors.errors import BadInput, StoreError, StoreUnusable
+from ikigai_actors.store.base import Store
+from ikigai_actors.store.location import mask
+from ikigai_actors.store.sqlite import SQLiteStore
+from ikigai_actors.store.sqlite_file import LOG, SHARED, make_file
+from ikigai_actors.store.sqlite_transaction import ours
+
+T = TypeVar("T")
+
+_BESIDE = ("", "-journal", LOG, SHARED)
+"""What SQLite may leave beside a file."""
+
+
+def back_up(store: Store, target: Path, examine: Callable[[Store], T]) -> T:
+    """Copy everything that is committed at this moment to a new file; hosts go on meanwhile.
+
+    Args:
+        store: an SQLite database. Of another kind none is made: its server has programs for that.
+        target: the file, which must not be there; its user alone may read it.
+        examine: looks through the copy before it gets its name; what it raises undoes the backup.
+
+    Returns:
+        What ``examine`` returned.
+
+    Raises:
+        BadInput: there is something at the target.
+        StoreUnusable: the database is none of SQLite's, or it is damaged.
+        StoreError: what either file raises. Nothing is left then.
+    """
+    if not isinstance(store, SQLiteStore):
+        raise StoreUnusable(
+            f"Database {store.location} is on a PostgreSQL server, which makes its own backups: run pg_dump. Or copy "
+            f"it to a file: ikigai copy {store.location} FILE."
+        )
+    target = target.absolute()
+    _refuse_to_overwrite(target)
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    make_file(part)
+    try:
+        _fill(part, store)
+        with closing(SQLiteStore(part)) as copy:
+            found = examine(copy)
+        _settle(part)
+        _refuse_to_overwrite(target)
+        part.rename(target)
+        _reach_the_disk(target.parent)
+    except OSError as error:
+        raise StoreError(f"The backup {target} cannot be written: {error.strerror or error}.") from error
+    finally:
+        for suffix in _BESIDE:
+            with contextlib.suppress(OSError):
+                part.with_name(part.name + suffix).unlink()
+    return found
+
+
+def as_target(text: str) -> Path:
+    """The file that a person names for a backup. Raises `BadInput` for a URL."""
+    if "://" in text or not text.strip():
+        raise BadInput(
+            f"Expected the path of a new file, got {mask(text)!r}. To another database: ikigai copy FROM TO."
+        )
+    return Path(text).expanduser()
+
+
+def _refuse_to_overwrite(target: Path) -> None:
+    if os.path.lexists(target):
+        raise BadInput(f"There is something at {target} already, and a backup overwrites nothing. Name another file.")
+
+
+def _fill(part: Path, store: SQLiteStore) -> None:
+    """Copy the database, and read all of the copy."""
+    try:
+        with closing(sqlite3.connect(part, isolation_level=None)) as connection:
+            store.copy_into(connection)
+            [(verdict,), *_] = connection.execute("PRAGMA integrity_check(1)").fetchall()
+    except sqlite3.Error as error:
+        raise ours(error, store.location) from error
+    if verdict != "ok":
+        raise StoreUnusable(f"Database {store.location} is damaged, and no backup was made: {verdict}.")
+
+
+def _settle(part: Path) -> None:
+    """Have the file hold everything by itself, on the disk."""
+    try:
+        with closing(sqlite3.connect(part, isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode = DELETE")
+    except sqlite3.Error as error:
+        raise ours(error, str(part)) from error
+    _reach_the_disk(part)
+
+
+def _reach_the_disk(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
