@@ -25,6 +25,10 @@ class Gate(Store):
         """See `Store.write`."""
         return self._while_open(lambda: self._store.write(work))
 
+    def checkpoint(self) -> None:
+        """See `Store.checkpoint`."""
+        self._while_open(self._store.checkpoint)
+
     def separate(self) -> Store:
         """See `Store.separate`."""
         return Gate(self._while_open(self._store.separate), self._check)
@@ -32,6 +36,10 @@ class Gate(Store):
     def watch(self, *, hosts: bool = False) -> Watch:
         """See `Store.watch`."""
         return self._while_open(lambda: self._store.watch(hosts=hosts))
+
+    def abandon(self, why: str) -> None:
+        """See `Store.abandon`."""
+        self._store.abandon(why)
 
     def close(self) -> None:
         """See `Store.close`."""
