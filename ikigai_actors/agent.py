@@ -38,7 +38,7 @@ from ikigai_actors.futures import Future
 from ikigai_actors.identity import new_agent_uuid
 from ikigai_actors.inbox import CAPACITY, Envelope
 from ikigai_actors.log import Log
-from ikigai_actors.messages import Message
+from ikigai_actors.messages import Message, described
 from ikigai_actors.performer import Performer
 from ikigai_actors.pooled import ActorGone
 from ikigai_actors.providers.base import Reply, Spent, Usage
@@ -340,7 +340,7 @@ class AgentActor(Performer):
 
     def _leave_remains(self, error: BaseException | None = None, end: Exit | None = None) -> None:
         """Have the agent made anew, with all who wait. Whether a unit in flight came true is not known here."""
-        end, why = (Exit.CRASH, f"{type(error).__name__}: {error}") if error is not None else (end, "")
+        end, why = (Exit.CRASH, described(error)) if error is not None else (end, "")
         callers = tuple(self._callers(self._step))
         state, waiting = self.state, (*self._forks, *self._later)
         self._become(replace(state, callers=()))

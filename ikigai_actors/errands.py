@@ -1,7 +1,5 @@
 """What an agent has going on outside: its model request, its tools. What comes of them is posted to its inbox."""
 
-from dataclasses import replace
-
 from ikigai_actors import events as on
 from ikigai_actors.actor_messages import Crashed
 from ikigai_actors.acts import OUTSIDE
@@ -13,7 +11,7 @@ from ikigai_actors.futures import Future
 from ikigai_actors.inbox import Inbox
 from ikigai_actors.log import Log
 from ikigai_actors.messages import Kind, storable
-from ikigai_actors.outside import Call, Crash, ToolRun
+from ikigai_actors.outside import Answer, Call, Crash, ToolRun, provider_failed
 from ikigai_actors.performances import told_waited
 from ikigai_actors.providers.base import Delta, Exit, Reply, Spent
 from ikigai_actors.publisher import Streamed
@@ -46,10 +44,13 @@ class Errands:
         try:
             provider, model = self._runtime.providers.choose(settings.get("model"))
             tools = self._runtime.toolbox.describe(settings)
+            full_model = f"{provider.name}:{model}"
         except ProviderError as error:
             self._inbox.put_urgent(on.ReplyFailed(request, error))
             return
-        full_model = f"{provider.name}:{model}"
+        except BaseException as error:  # other people's code: a provider's name, a tool's description
+            self._inbox.put_urgent(on.ReplyFailed(request, provider_failed(error)))
+            return
         question = assemble(
             log.conversation(state.head),
             settings,
@@ -69,11 +70,10 @@ class Errands:
             else:
                 publisher.publish(Streamed(uuid, delta.text, delta.kind))
 
-        def on_reply(answer: Reply | ProviderError | Exit | Crash) -> None:
+        def on_reply(answer: Answer) -> None:
             match answer:
                 case Reply():
-                    received = replace(answer, text=storable(answer.text))
-                    inbox.put_urgent(on.ReplyReceived(request, received, full_model))
+                    inbox.put_urgent(on.ReplyReceived(request, answer, full_model))
                 case ProviderError():
                     inbox.put_urgent(on.ReplyFailed(request, answer, self._spent))
                 case Exit():

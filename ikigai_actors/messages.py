@@ -126,3 +126,12 @@ def check_text(text: str, what: str) -> str:
 def storable(text: str) -> str:
     """Text from outside (a model, a tool) as it can be stored: NUL and lone surrogates become U+FFFD."""
     return _UNSTORABLE.sub("\ufffd", text)
+
+
+def described(error: BaseException) -> str:
+    """An error of other people's code as it can be stored and shown: its type and its text, if that can be had."""
+    try:
+        text = f"{error}"
+    except BaseException:  # their code too
+        text = "(it cannot be shown)"
+    return storable(f"{type(error).__name__}: {text}")

@@ -3,10 +3,15 @@ tools on threads.
 
 Nothing here decides anything. What comes of an effect is handed to a callback, which posts it to the agent's inbox. A
 call that was cancelled calls back no more: neither with a reply nor with a delta.
+
+What other people's code gives or raises passes one border here. Whatever it is, `SystemExit` and its like too, it is
+the outcome of that call: something is always called back, the event loop goes on, and the others notice nothing. Only
+a cancellation of our own goes through as one.
 """
 
 import asyncio
 import contextlib
+import inspect
 import logging
 import threading
 from abc import ABC, abstractmethod
@@ -17,10 +22,12 @@ from typing import Any, Generic, TypeVar
 
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.futures import acting_agent, forbid_blocking
+from ikigai_actors.messages import described
 from ikigai_actors.providers.base import Delta, Exit, OnDelta, Provider, Reply, Request
+from ikigai_actors.providers.checked import checked_delta, checked_reply
 from ikigai_actors.slots import Slots
-from ikigai_actors.threads import SYSTEM_THREADS, Threads, here, in_thread
-from ikigai_actors.tools import Result, Tool, timed_out
+from ikigai_actors.threads import HARMLESS, SYSTEM_THREADS, Threads, here, in_thread, tried_to_end
+from ikigai_actors.tools import Result, Tool, checked_result, cut, timed_out
 from ikigai_actors.toolsets import Tell, Toolset
 
 logger = logging.getLogger(__name__)
@@ -42,16 +49,21 @@ class Crash:
     error: Exception
 
 
-OnReply = Callable[[Reply | ProviderError | Exit | Crash], None]
+Answer = Reply | ProviderError | Exit | Crash
+OnReply = Callable[[Answer], None]
 
 
 class OnLoop(ABC, Generic[A]):
-    """A coroutine on the event loop whose end somebody waits for, unless it was cancelled."""
+    """A coroutine on the event loop whose end somebody waits for, unless it was cancelled.
 
-    __slots__ = ("_lock", "_loop", "_over", "task")
+    The coroutine is ours, other people's code runs within. It gives, or raises, anything.
+    """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    __slots__ = ("_lock", "_loop", "_on_end", "_over", "task")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_end: Callable[[A], None]) -> None:
         self._loop = loop
+        self._on_end = on_end
         self._lock = threading.Lock()
         self._over = False
         self.task: asyncio.Task[None] | None = None
@@ -75,29 +87,46 @@ class OnLoop(ABC, Generic[A]):
             over, self._over = self._over, True
         return not over
 
+    def _was_ended(self) -> bool:
+        return self._over
+
     def _cancel_task(self) -> None:
         if self.task is not None:
             self.task.cancel()
 
     async def _unless_over(self, coroutine: Coroutine[Any, Any, A]) -> None:
-        if not self._over:  # asked at the last moment: what was cancelled on its way must not reach the world
-            await self._run(coroutine)
+        """Run it to its end, and tell what came of it unless it was cancelled."""
+        if self._was_ended():  # asked at the last moment: what was cancelled on its way must not reach the world
+            return
+        try:
+            end = await coroutine
+        except BaseException as error:
+            if self._was_ended():  # a cancellation of ours, or what it led to: nobody listens
+                return
+            end = self._failed(error)
+        if not self._ends():
+            return
+        try:
+            self._on_end(end)
+        except Exception as error:  # a defect of ours: what waits for the end must hear of one
+            logger.exception("What came of %s was not taken", type(self).__name__)
+            self._on_end(self._failed(error))
 
     @abstractmethod
-    async def _run(self, coroutine: Coroutine[Any, Any, A]) -> None:
-        """Run it to its end, and tell what came of it unless it was cancelled."""
+    def _failed(self, error: BaseException) -> A:
+        """What comes of it when it raises."""
 
 
-class Call(OnLoop[Reply]):
+class Call(OnLoop[Answer]):
     """A model call on its way."""
 
-    __slots__ = ("_on_delta", "_on_reply", "_own_code", "_text")
+    __slots__ = ("_on_delta", "_own_code", "_text")
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, on_delta: OnDelta, on_reply: OnReply, own_code: bool = False
     ) -> None:
-        super().__init__(loop)
-        self._on_delta, self._on_reply, self._own_code = on_delta, on_reply, own_code
+        super().__init__(loop, on_reply)
+        self._on_delta, self._own_code = on_delta, own_code
         self._text: list[str] = []
 
     @property
@@ -106,7 +135,8 @@ class Call(OnLoop[Reply]):
         return "".join(self._text)
 
     def delta(self, delta: Delta) -> None:
-        """Pass a piece of the reply on, unless the call is over."""
+        """Pass a piece of the reply on, unless the call is over. Raises `TypeError` to a provider that gives none."""
+        delta = checked_delta(delta)
         with self._lock:
             if self._over:
                 return
@@ -114,40 +144,29 @@ class Call(OnLoop[Reply]):
                 self._text.append(delta.text)
             self._on_delta(delta)
 
-    async def _run(self, coroutine: Coroutine[Any, Any, Reply]) -> None:
-        answer: Reply | ProviderError | Exit | Crash
-        try:
-            answer = await coroutine
-        except (ProviderError, Exit) as error:
-            answer = error
-        except asyncio.CancelledError:
-            # Ours (the call is over, nobody listens), or the provider's own doing: then the turn must end all the same.
-            answer = ProviderError("The provider cancelled its own request.", self.text)
-        except Exception as error:
-            answer = Crash(error) if self._own_code else _failure(error, self.text)
-        if self._ends():
-            self._on_reply(answer)
+    def _failed(self, error: BaseException) -> Answer:
+        match error:
+            case ProviderError() if isinstance(error.partial, str) and _has_text(error):
+                return error
+            case Exit() if isinstance(error.result, str):
+                return error
+            case Exit():
+                error = TypeError(f"Expected the result of Exit as text, got a {type(error.result).__name__}.")
+        if self._own_code:
+            return Crash(error if isinstance(error, Exception) else tried_to_end(error))
+        return provider_failed(error, self.text)
 
 
 class ToolRun(OnLoop[Result]):
     """A tool that runs."""
 
-    __slots__ = ("_on_result",)
+    __slots__ = ()
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, on_result: OnResult) -> None:
-        super().__init__(loop)
-        self._on_result = on_result
-
-    async def _run(self, coroutine: Coroutine[Any, Any, Result]) -> None:
-        try:
-            result = await coroutine
-        except asyncio.CancelledError:
-            result = Result("The tool was cancelled.", True)
-        except Exception as error:  # against its word: the turn must go on all the same
-            logger.exception("A tool failed")
-            result = Result(f"The tool failed: {type(error).__name__}.", True)
-        if self._ends():
-            self._on_result(result)
+    def _failed(self, error: BaseException) -> Result:
+        if isinstance(error, asyncio.CancelledError):
+            return Result("The tool was cancelled.", True)
+        logger.error("A tool failed", exc_info=error)  # against its word: the turn must go on all the same
+        return Result(cut(f"The tool failed: {described(error)}"), True)
 
 
 class Outside:
@@ -165,6 +184,7 @@ class Outside:
         self._async_tools: dict[asyncio.Task[Result], None] = {}
         self._toolsets: list[Toolset] = []
         self._at_toolsets: set[asyncio.Task[Any]] = set()
+        self._stopping = False
         self._closed = False
         self._closing = threading.Lock()  # held to start something: nothing is started on a loop that is closed
         self._thread.start()
@@ -184,7 +204,7 @@ class Outside:
 
         def begin() -> None:
             acting_agent.set(agent)  # in the context of this callback, which the call's task copies
-            call.begin(provider.respond(request, call.delta), lambda _: self._calls.pop(call, None))
+            call.begin(_answer(provider, request, call.delta), lambda _: self._calls.pop(call, None))
 
         call = Call(self._loop, on_delta, on_reply, getattr(provider, "own_code", False))
         with self._closing:
@@ -198,7 +218,12 @@ class Outside:
 
         async def begin() -> Sequence[Tool]:
             self._note(asyncio.current_task())
-            tools = await toolset.open(tell)
+            try:
+                tools = await toolset.open(tell)
+            except HARMLESS:
+                raise
+            except BaseException as error:
+                raise tried_to_end(error) from error
             self._toolsets.append(toolset)  # in here: Ctrl-C may come right behind it
             return tools
 
@@ -248,11 +273,10 @@ class Outside:
         async def ask() -> None:
             acting_agent.set(agent)
             try:
-                decision = await in_thread(decide, "ikigai-approver")
+                done(_checked_decision(await in_thread(decide, "ikigai-approver")))
             except Exception as error:  # other people's code
                 logger.exception("An approver failed")
-                decision = f"the program that decides failed: {type(error).__name__}"
-            done(decision)
+                done(f"the program that decides failed: {described(error)}")
 
         with self._closing:
             if not self._closed:
@@ -261,7 +285,7 @@ class Outside:
     async def _with_time_limit(self, tool: Tool, arguments: Mapping[str, Any]) -> Result:
         """The time counts from the start of the tool, not from when it began to wait for its thread."""
         if tool.is_async:
-            task = self._loop.create_task(tool.call_async(arguments))
+            task = self._loop.create_task(_called(tool, arguments))
             self._async_tools[task] = None
             task.add_done_callback(lambda task: self._async_tools.pop(task))
             try:
@@ -277,8 +301,7 @@ class Outside:
         done, _ = await asyncio.wait({running}, timeout=tool.timeout)
         if not done:
             return timed_out(tool)
-        result: Result = running.result()
-        return result
+        return checked_result(running.result())
 
     def close(self, providers: list[Provider]) -> None:
         """Cancel what is outside, close the toolsets and the providers, end the threads."""
@@ -288,7 +311,7 @@ class Outside:
             call.cancel()
         closing = asyncio.run_coroutine_threadsafe(self._close_all(providers), self._loop)
         here().result(closing, None)
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._loop.call_soon_threadsafe(self._stop)
         self._thread.join()
 
     async def _close_all(self, providers: list[Provider]) -> None:
@@ -302,8 +325,8 @@ class Outside:
         for part in parts:
             try:
                 await part.close()
-            except Exception:  # other people's code: the next one must be closed all the same
-                logger.exception("%s did not close", part.name)
+            except BaseException:  # other people's code: the next one must be closed all the same
+                logger.exception("%s did not close", _name(part))
         rest = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         for task in rest:
             task.cancel()
@@ -320,24 +343,79 @@ class Outside:
         if tasks:
             await asyncio.wait(tasks, timeout=self._unwind)
 
+    def _stop(self) -> None:
+        self._stopping = True
+        self._loop.stop()
+
     def _run(self) -> None:
         forbid_blocking("the runtime's event loop")
+        while not self._stopping:
+            try:
+                self._loop.run_forever()
+                break
+            except BaseException:  # other people's task, by `SystemExit`: that one is over
+                logger.exception("A task on the event loop tried to end the process")
         try:
-            self._loop.run_forever()
-        finally:
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        except BaseException:  # a generator of other people's
+            logger.exception("A generator on the event loop tried to end the process")
+        finally:
             self._loop.close()
 
 
-def _failure(error: Exception, partial: str) -> ProviderError:
+async def _answer(provider: Provider, request: Request, on_delta: OnDelta) -> Reply:
+    """What a provider answers, if it is a reply. Raises whatever it raises, and `TypeError`."""
+    answer: object = provider.respond(request, on_delta)
+    if not inspect.isawaitable(answer):
+        raise TypeError(f"Expected respond() to be declared with `async def`; when called, it gave {answer!r}.")
+    return checked_reply(await answer)
+
+
+async def _called(tool: Tool, arguments: Mapping[str, Any]) -> Result:
+    """What an ``async`` tool gives. Nothing it raises ends the event loop, which the task of `SystemExit` would."""
+    try:
+        return checked_result(await tool.call_async(arguments))
+    except HARMLESS:
+        raise
+    except BaseException as error:
+        raise tried_to_end(error) from error
+
+
+def _name(part: Toolset | Provider) -> str:
+    try:
+        return f"{part.name}"
+    except Exception:  # other people's code
+        return type(part).__name__
+
+
+def _checked_decision(decision: object) -> bool | str:
+    """What an approver decided. Raises `TypeError` when that is nothing."""
+    if isinstance(decision, bool | str):
+        return decision
+    if inspect.iscoroutine(decision):
+        decision.close()
+    raise TypeError(f"expected True, False or a text of a plain function, got {decision!r}")
+
+
+def provider_failed(error: BaseException, partial: str = "") -> ProviderError:
+    """What becomes of an error that no provider should raise: it is logged, and ends the turn."""
     logger.error("A provider failed", exc_info=error)
-    failure = ProviderError(f"The provider failed: {type(error).__name__}: {error}", partial)
+    failure = ProviderError(f"The provider failed: {described(error)}", partial)
     failure.__cause__ = error
     return failure
+
+
+def _has_text(error: Exception) -> bool:
+    try:
+        return isinstance(str(error), str)
+    except Exception:  # other people's code
+        return False
 
 
 async def _left(toolset: Toolset, agent: str) -> None:
     try:
         await toolset.leave(agent)
-    except Exception:  # other people's code: the agent is gone all the same
-        logger.exception("Toolset %s did not give back what it held for agent %s", toolset.name, agent)
+    except asyncio.CancelledError:
+        raise
+    except BaseException:  # other people's code: the agent is gone all the same
+        logger.exception("Toolset %s did not give back what it held for agent %s", _name(toolset), agent)

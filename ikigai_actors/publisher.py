@@ -111,7 +111,7 @@ class Subscription:
         while (event := self._events.get()) is not None:
             try:
                 self._callback(event)
-            except Exception:  # the user's code: it must not keep the later events from itself
+            except BaseException:  # the user's code: it must not keep the later events from itself
                 logger.exception("A subscriber failed on %r", event)
 
 

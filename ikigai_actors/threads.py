@@ -20,6 +20,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from ikigai_actors.messages import described
+
 T = TypeVar("T")
 
 LONGEST_SLEEP = 86_400.0
@@ -32,6 +34,10 @@ LONGEST_DEAFNESS = 0.25
 machine gives it to the main thread, and only when that one sleeps already: one that comes an instant before, or that
 another thread is given, is remembered and handled when the main thread wakes.
 """
+
+
+HARMLESS = (Exception, asyncio.CancelledError, GeneratorExit)
+"""What a task may end with; whatever else it raises ends the event loop."""
 
 
 class Condition(Protocol):
@@ -182,6 +188,6 @@ def _settle(future: "asyncio.Future[_Outcome]", outcome: _Outcome) -> None:
 
 def tried_to_end(error: BaseException) -> RuntimeError:
     """What becomes of `SystemExit` and its like at the edge of other people's code."""
-    failure = RuntimeError(f"The function raised {error!r}; raise an Exception to fail, return to answer.")
+    failure = RuntimeError(f"The function raised {described(error)}; raise an Exception to fail, return to answer.")
     failure.__cause__ = error
     return failure

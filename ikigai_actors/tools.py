@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from ikigai_actors.calls import PROCESS, Facts, Policy
 from ikigai_actors.errors import BadInput
-from ikigai_actors.messages import storable
+from ikigai_actors.messages import described, storable
 
 if TYPE_CHECKING:
     from anthropic.lib.tools import BetaAsyncFunctionTool, BetaFunctionTool
@@ -145,7 +145,7 @@ class FunctionTool:
                 return Result(cut(f"The arguments do not fit the schema of {self.name}: {told}."), True)
             error = cause  # the function's own: anthropic takes every such error for one of the arguments
         logger.info("Tool %s failed", self.name, exc_info=error)
-        return Result(cut(f"{type(error).__name__}: {error}"), True)
+        return Result(cut(described(error)), True)
 
     def _had_begun(self, error: BaseException) -> bool:
         """Whether the function itself was running when the error was raised."""
@@ -228,6 +228,13 @@ def result_of(value: object) -> Result:
     if isinstance(value, str):
         return Result(cut(value))
     return Result(cut(json.dumps(value, ensure_ascii=False, default=str)))
+
+
+def checked_result(value: object) -> Result:
+    """What a tool gave, if it is a result. Raises `TypeError`."""
+    if isinstance(value, Result) and isinstance(value.content, str) and isinstance(value.is_error, bool):
+        return value
+    raise TypeError(f"Expected a Result with text and a bool, got {value!r} (type={type(value).__name__}).")
 
 
 def cut(text: str) -> str:

@@ -213,8 +213,8 @@ def test_calls_and_blocks_become_a_reply() -> None:
 
 
 def test_what_a_reply_says_itself_is_kept() -> None:
-    text = {"type": "text", "text": "block"}
-    reply = Reply("own", (ToolCall("a"),), "max_tokens", blocks=(text,))
+    blocks = ({"type": "text", "text": "block"}, {"type": "tool_use", "name": "a", "input": {}})
+    reply = Reply("own", (ToolCall("a"),), "max_tokens", blocks=blocks)
     assert as_reply(reply) == reply
 
 

@@ -54,9 +54,7 @@ def test_whatever_a_function_raises_is_an_error_result(outside: Outside, error: 
     assert run(outside, add, {"a": 1}) == Result("3")
 
 
-def test_an_error_that_has_no_text_is_an_error_result_all_the_same(
-    outside: Outside, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_error_that_has_no_text_is_an_error_result_all_the_same(outside: Outside) -> None:
     class Mute(Exception):
         def __str__(self) -> str:
             raise RuntimeError("no text")
@@ -70,8 +68,7 @@ def test_an_error_that_has_no_text_is_an_error_result_all_the_same(
         raise Mute
 
     for one in (plain, waits):
-        assert run(outside, one, {}) == Result("The tool failed: RuntimeError.", True)
-    assert "A tool failed" in caplog.text
+        assert run(outside, one, {}) == Result("Mute: (it cannot be shown)", True)
 
 
 def test_an_async_tool_that_cancels_itself_is_an_error_result(outside: Outside) -> None:

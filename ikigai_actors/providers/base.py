@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from ikigai_actors.errors import BadInput
+
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
@@ -103,9 +105,17 @@ class Delta:
 
 
 class Exit(Exception):
-    """Raised by a code-driven agent to end itself: the normal end. Its supervisor gets the result by mail."""
+    """Raised by a code-driven agent to end itself: the normal end. Its supervisor gets the result by mail.
+
+    Raises `BadInput` when the result is no text.
+    """
 
     def __init__(self, result: str = "") -> None:
+        if not isinstance(result, str):
+            raise BadInput(
+                f"Expected the result of Exit as text, got {result!r} ({type(result).__name__}). Make text of it, "
+                "e.g. with json.dumps()."
+            )
         super().__init__(result)
         self.result = result
 
@@ -114,7 +124,7 @@ class OnDelta(Protocol):
     """Takes deltas as they arrive; cheap, never blocks, may be called from any thread."""
 
     def __call__(self, delta: Delta, /) -> None:
-        """Take one."""
+        """Take one. Raises `TypeError` for what is no `Delta`."""
 
 
 class Provider(Protocol):
@@ -131,8 +141,11 @@ class Provider(Protocol):
         """Answer the request.
 
         Runs on the runtime's event loop, so it must not block; it is cancelled when the turn is interrupted.
-        Raises `ProviderError` when there is no answer.
+        Raises `ProviderError` when there is no answer. Whatever else it raises (`SystemExit` too), and an answer that
+        is no `Reply` (see `ikigai_actors.providers.checked`), ends the turn just so.
         """
 
     async def close(self) -> None:
-        """Give back connections. Called once, on the same event loop."""
+        """Give back connections. Called on the same event loop; again, by the system's next ``close()``, if it
+        raised.
+        """

@@ -18,7 +18,7 @@ from typing import Any
 from ikigai_actors.arguments import check_callable, check_type
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request
 from ikigai_actors.providers.shorthand import Answer, as_reply
-from ikigai_actors.threads import in_thread, tried_to_end
+from ikigai_actors.threads import HARMLESS, in_thread, tried_to_end
 
 
 class FunctionProvider:
@@ -62,5 +62,7 @@ async def _guarded(answer: Awaitable[Any]) -> Any:
     """Await a coroutine that must not end the event loop; cancellation goes through."""
     try:
         return await answer
-    except (SystemExit, KeyboardInterrupt) as error:
+    except HARMLESS:
+        raise
+    except BaseException as error:
         raise tried_to_end(error) from error

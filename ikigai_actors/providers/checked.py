@@ -1,0 +1,142 @@
+"""What a provider answers, looked at once: what passes here can be stored, sent again and shown.
+
+    checked_reply(await provider.respond(request, on_delta))
+
+Types are hints to Python, so a provider, or a function that stands in for one, may answer with anything. Every answer
+passes here before the runtime works with it; what cannot be used is the error of whoever made it, and names the field.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, NoReturn
+
+from ikigai_actors.messages import storable
+from ikigai_actors.providers.base import Delta, Reply, ToolCall, Usage
+
+DEEPEST = 100
+"""How deep lists and dicts of a reply may be nested."""
+
+LARGEST = 10_000
+"""Bits of a whole number: above about 14,000 Python refuses to write it in decimal."""
+
+
+def checked_reply(value: object) -> Reply:
+    """A provider's answer, if it is a reply throughout.
+
+    Args:
+        value: what ``respond`` gave.
+
+    Returns:
+        The reply: its text can be stored, and its calls and blocks are tuples.
+
+    Raises:
+        TypeError: it is none; the message names the field, what was expected, and what came.
+    """
+    if not isinstance(value, Reply):
+        raise TypeError(f"Expected respond() to return a Reply, got {_shown(value)}.")
+    for name in ("text", "stop_reason", "model"):
+        if not isinstance(getattr(value, name), str):
+            _refuse(name, "text", getattr(value, name))
+    for name in ("tool_calls", "blocks"):
+        if not isinstance(getattr(value, name), tuple | list):
+            _refuse(name, "a tuple", getattr(value, name))
+    for number, call in enumerate(value.tool_calls):
+        _check_call(f"tool_calls[{number}]", call)
+    for number, block in enumerate(value.blocks):
+        check_block(f"blocks[{number}]", block)
+    _check_usage(value.usage)
+    used = [block["name"] for block in value.blocks if block["type"] == "tool_use"]
+    if value.blocks and value.tool_calls and used != [call.name for call in value.tool_calls]:
+        named = [call.name for call in value.tool_calls]
+        raise TypeError(f"Expected the blocks of a Reply to hold the calls {named} that tool_calls names, got {used}.")
+    return replace(
+        value,
+        text=storable(value.text),
+        stop_reason=storable(value.stop_reason),
+        model=storable(value.model),
+        tool_calls=tuple(value.tool_calls),
+        blocks=tuple(value.blocks),
+    )
+
+
+def check_block(where: str, block: object) -> None:
+    """Raise `TypeError` unless it is a content block; ``where`` names it."""
+    if not isinstance(block, Mapping) or not isinstance(block.get("type"), str):
+        _refuse(where, "a content block: a dict with a 'type'", block)
+    if block["type"] == "text" and not isinstance(block.get("text"), str):
+        _refuse(f"{where}['text']", "text", block.get("text"))
+    if block["type"] == "tool_use":
+        _check_use(where, block.get("name"), block.get("input"), block.get("id", ""), "{0}[{1!r}]")
+    _check_json(where, dict(block))
+
+
+def checked_delta(value: object) -> Delta:
+    """A piece of a reply, if it is one. Raises `TypeError`."""
+    if not isinstance(value, Delta):
+        raise TypeError(f"Expected a Delta, got {_shown(value)}.")
+    for name in ("text", "kind"):
+        if not isinstance(getattr(value, name), str):
+            raise TypeError(f"Expected a Delta whose {name} is text, got {_shown(getattr(value, name))}.")
+    return value
+
+
+def _check_call(where: str, call: object) -> None:
+    if not isinstance(call, ToolCall):
+        _refuse(where, "ToolCall(name, input)", call)
+    _check_use(where, call.name, call.input, call.id, "{0}.{1}")
+    _check_json(f"{where}.input", dict(call.input))
+
+
+def _check_use(where: str, name: object, given: object, call_id: object, path: str) -> None:
+    if not isinstance(name, str):
+        _refuse(path.format(where, "name"), "text", name)
+    if not isinstance(given, Mapping):
+        _refuse(path.format(where, "input"), "a dict", given)
+    if not isinstance(call_id, str):
+        _refuse(path.format(where, "id"), "text", call_id)
+
+
+def _check_usage(usage: object) -> None:
+    if usage is None:
+        return
+    if not isinstance(usage, Usage):
+        _refuse("usage", "a Usage or None", usage)
+    for field in fields(Usage):
+        count: object = getattr(usage, field.name)
+        if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count < 2**63:
+            _refuse(f"usage.{field.name}", "a number of tokens", count)
+
+
+def _check_json(where: str, value: object, depth: int = 0) -> None:
+    """Raise `TypeError` unless it can be written as JSON and read again."""
+    if depth > DEEPEST:
+        raise TypeError(f"Expected {where} of a Reply to be nested {DEEPEST} deep at most.")
+    match value:
+        case None | bool() | float() | str():
+            pass
+        case int():
+            if value.bit_length() > LARGEST:
+                raise TypeError(f"Expected {where} of a Reply to be of {LARGEST} bits at most.")
+        case dict():
+            for key, part in value.items():
+                if not isinstance(key, str):
+                    _refuse(f"the keys of {where}", "text", key)
+                _check_json(f"{where}[{key!r}]", part, depth + 1)
+        case list() | tuple():
+            for number, part in enumerate(value):
+                _check_json(f"{where}[{number}]", part, depth + 1)
+        case _:
+            _refuse(where, "JSON (text, numbers, true, false, null, lists, dicts)", value)
+
+
+def _refuse(where: str, expected: str, got: Any) -> NoReturn:
+    raise TypeError(f"Expected {where} of a Reply to be {expected}, got {_shown(got)}.")
+
+
+def _shown(value: object) -> str:
+    """A value as an error names it."""
+    try:
+        text = repr(value)
+    except Exception:  # other people's code
+        text = "something"
+    return f"{text if len(text) <= 200 else text[:200] + '…'} (type={type(value).__name__})"
