@@ -16,6 +16,7 @@ answers it. Nothing here takes over; a system that is opened anew does.
 
 import logging
 import threading
+from contextlib import ExitStack
 from dataclasses import dataclass
 from time import monotonic
 from types import TracebackType
@@ -28,6 +29,7 @@ from ikigai_actors.assembly import last_outcome, outcome_of, reply_of
 from ikigai_actors.attached_ref import AttachedApprovals, AttachedLives, AttachedRef
 from ikigai_actors.awaited import Awaited
 from ikigai_actors.clock import SystemClock
+from ikigai_actors.closing import Closing, note_failure
 from ikigai_actors.documents import Documents
 from ikigai_actors.errors import AgentDead, HostElsewhere, IkigaiError, NoHost, NoTurn, StoreError, SystemClosed
 from ikigai_actors.follower import HEARTBEAT, Follower, News
@@ -95,6 +97,16 @@ class AttachedSystem:
         self._trouble = False
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="ikigai-attached", daemon=True)
+        self._parts = Closing(
+            SYSTEM_THREADS,
+            lambda: [
+                ("the watch on the host", self._end_watch),
+                ("the waits", waits.close),
+                ("the futures", self._end_waiting),
+                ("the subscribers", self._publisher.close),
+                ("the store", store.close),
+            ],
+        )
 
     @classmethod
     def open(cls, database: str | None = None) -> Self:
@@ -102,14 +114,14 @@ class AttachedSystem:
 
         Raises `StoreError` when it cannot be used, and `BadInput` for a place that is none.
         """
-        store = open_store(database)
-        try:
+        with ExitStack() as undone:
+            store = open_store(database)
+            undone.callback(store.close)
             require_schema(store)
             system = cls(store)
+            undone.push(system._give_up)
             system._begin()
-        except BaseException:
-            store.close()
-            raise
+            undone.pop_all()
         return system
 
     def __enter__(self) -> Self:
@@ -118,7 +130,16 @@ class AttachedSystem:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.close()
+        """See `ActorSystem.__exit__`."""
+        if error is None:
+            self.close()
+        else:
+            self._give_up(kind, error, traceback)
+
+    def _give_up(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        note_failure(self.close, error)
 
     @property
     def host(self) -> Owner | None:
@@ -258,17 +279,20 @@ class AttachedSystem:
         return future
 
     def close(self) -> None:
-        """Look no more; the agents go on. A second call does nothing."""
-        if self._closing.is_set():
-            return
+        """Look no more; the agents go on. Closes as `ActorSystem.close` does, whatever goes wrong with a part."""
         self._closing.set()
+        self._parts.run()
+
+    def _end_watch(self) -> None:
         self._watch.close()
-        self._thread.join()
-        self._waits.close()
+        if self._thread.ident is None:  # it was not begun, and gives nothing back
+            self._watch.wait(0)
+        else:
+            self._thread.join()
+
+    def _end_waiting(self) -> None:
         for _, future in self._awaited:
             future.settle(SystemClosed("The system is closed; open it again."))
-        self._publisher.close()
-        self._store.close()
 
     # Following the host
 

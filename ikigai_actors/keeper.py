@@ -95,7 +95,8 @@ class Keeper:
             self._closed = True
             self._closing.notify()
         self._events.put(None)
-        self._thread.join()
+        if self._thread.ident is not None:
+            self._thread.join()
 
     def note_crash(self, uuid: str, end: Exit, reason: str) -> None:
         """An agent has crashed, or is permanent and has exited: told before anybody can see that it is down."""

@@ -10,18 +10,20 @@ a cancellation of our own goes through as one.
 """
 
 import asyncio
+import concurrent.futures
 import contextlib
 import inspect
 import logging
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from ikigai_actors.closing import raise_first
 from ikigai_actors.errors import ProviderError
-from ikigai_actors.futures import acting_agent, forbid_blocking
+from ikigai_actors.futures import TimedOut, acting_agent, forbid_blocking
 from ikigai_actors.messages import described
 from ikigai_actors.providers.base import Delta, Exit, OnDelta, Provider, Reply, Request
 from ikigai_actors.providers.checked import checked_delta, checked_reply
@@ -34,6 +36,9 @@ logger = logging.getLogger(__name__)
 
 UNWIND = 2.0
 """Seconds that cancelled calls and tools have to clean up when the system closes."""
+
+PATIENCE = 30.0
+"""Seconds that a toolset or a provider has to close itself."""
 
 TOOL_THREADS = 32
 """Plain tools that run at once, besides those that wait for agents; further ones wait for a slot."""
@@ -173,10 +178,21 @@ class Outside:
     """The threads on which effects wait for the world."""
 
     def __init__(
-        self, tool_threads: int = TOOL_THREADS, unwind: float = UNWIND, threads: Threads = SYSTEM_THREADS
+        self,
+        tool_threads: int = TOOL_THREADS,
+        unwind: float = UNWIND,
+        threads: Threads = SYSTEM_THREADS,
+        patience: float = PATIENCE,
     ) -> None:
-        """Start the event loop; ``unwind`` is how long `close` gives cancelled work to clean up, in seconds."""
-        self._unwind = unwind
+        """Start the event loop.
+
+        Args:
+            tool_threads: how many plain tools run at once.
+            unwind: seconds that `close` gives cancelled work to clean up.
+            threads: whence the loop has its own.
+            patience: seconds that `close` gives each toolset and provider.
+        """
+        self._unwind, self._patience = unwind, patience
         self._loop = threads.new_event_loop()
         self._thread = threads.thread(self._run, "ikigai-outside")
         self._slots = Slots(self._loop, tool_threads)
@@ -184,6 +200,8 @@ class Outside:
         self._async_tools: dict[asyncio.Task[Result], None] = {}
         self._toolsets: list[Toolset] = []
         self._at_toolsets: set[asyncio.Task[Any]] = set()
+        self._left: list[Toolset | Provider] = []
+        self._ending: concurrent.futures.Future[list[Exception]] | None = None
         self._stopping = False
         self._closed = False
         self._closing = threading.Lock()  # held to start something: nothing is started on a loop that is closed
@@ -303,34 +321,55 @@ class Outside:
             return timed_out(tool)
         return checked_result(running.result())
 
-    def close(self, providers: list[Provider]) -> None:
-        """Cancel what is outside, close the toolsets and the providers, end the threads."""
+    def close(self, providers: Iterable[Provider]) -> None:
+        """Cancel what is outside, close the toolsets and the providers, end the threads.
+
+        Raises the first error of a part, when the others are closed. The event loop then stays, so that a second call
+        can close that part; it closes no other one again.
+        """
         with self._closing:
-            self._closed = True
+            if not self._closed:
+                self._closed = True
+                self._left = list({id(provider): provider for provider in providers}.values())  # one may have two names
         for call in list(self._calls):
             call.cancel()
-        closing = asyncio.run_coroutine_threadsafe(self._close_all(providers), self._loop)
-        here().result(closing, None)
+        if self._loop.is_closed():
+            return
+        if self._ending is None or self._ending.done():  # else Ctrl-C ended the wait for it
+            self._ending = asyncio.run_coroutine_threadsafe(self._close_all(), self._loop)
+        errors: list[Exception] = here().result(self._ending, None)
+        raise_first(errors)
         self._loop.call_soon_threadsafe(self._stop)
         self._thread.join()
 
-    async def _close_all(self, providers: list[Provider]) -> None:
+    async def _close_all(self) -> list[Exception]:
         """Give the cancelled calls a moment to unwind, then close each part, whatever another one does, then the rest.
 
         A part ends its tasks by itself, in its own order: one that is cancelled from here may leave a process behind.
+        Returns what went wrong; what could not be closed is left for the next attempt.
         """
         calls = [call.task for call in self._calls if call.task is not None]
         await self._unwound([*calls, *self._async_tools, *self._at_toolsets])
-        parts: list[Toolset | Provider] = [*self._toolsets, *providers]
+        self._left, parts = [], [*self._toolsets, *self._left]
+        self._toolsets = []
+        errors = []
         for part in parts:
-            try:
-                await part.close()
-            except BaseException:  # other people's code: the next one must be closed all the same
-                logger.exception("%s did not close", _name(part))
+            if (error := await self._closed_part(part)) is not None:
+                errors.append(error)
+                self._left.append(part)
         rest = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         for task in rest:
             task.cancel()
         await self._unwound(rest)
+        return errors
+
+    async def _closed_part(self, part: Toolset | Provider) -> Exception | None:
+        """Close a part, in a task of its own, which is left alone when it takes too long; returns what went wrong."""
+        closing = self._loop.create_task(_close(part))
+        await asyncio.wait({closing}, timeout=self._patience)
+        if not closing.done():
+            return TimedOut(f"{_name(part)} did not close within {self._patience:g} s. Let its close() return.")
+        return closing.result()
 
     def _note(self, task: "asyncio.Task[Any] | None") -> None:
         """What a toolset does for the system is over before the toolsets are closed."""
@@ -379,6 +418,20 @@ async def _called(tool: Tool, arguments: Mapping[str, Any]) -> Result:
         raise
     except BaseException as error:
         raise tried_to_end(error) from error
+
+
+async def _close(part: Toolset | Provider) -> Exception | None:
+    """Close a part of other people's; returns what went wrong."""
+    try:
+        closing: object = part.close()
+        if inspect.isawaitable(closing):
+            await closing
+    except BaseException as error:
+        logger.exception("%s did not close", _name(part))
+        failure = error if isinstance(error, Exception) else tried_to_end(error)
+        failure.add_note(f"This came up when {_name(part)} was to be closed.")
+        return failure
+    return None
 
 
 def _name(part: Toolset | Provider) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ikigai_actors.closing import Step, carry_out, declare_waited_for, is_waited_for, raise_first
 from ikigai_actors.mailbox import Mail
 from ikigai_actors.messages import Message
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from ikigai_actors.threads import Queue, Threads  # imports asyncio: who only reads events does without
 
 logger = logging.getLogger(__name__)
+
+PATIENCE = 30.0
+"""Seconds that a callback may take for one event when its subscription is closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +85,17 @@ class Subscription:
     """One subscriber. Close it to hear no more."""
 
     def __init__(
-        self, callback: Callback, capacity: int, on_close: Callable[["Subscription"], None], threads: "Threads"
+        self,
+        callback: Callback,
+        capacity: int,
+        on_close: Callable[["Subscription"], None],
+        threads: "Threads",
+        patience: float,
     ) -> None:
         self._callback, self._capacity, self._on_close = callback, capacity, on_close
+        self._patience = patience
+        self._delivered = 0
+        self._over = False
         # The light queue: a delta is one entry, and waking the thread for it is most of what the delta costs.
         self._events: Queue[Event | None] = threads.queue()
         self._dropping = threading.Lock()
@@ -101,31 +113,46 @@ class Subscription:
         self._events.put(event)
 
     def close(self) -> None:
-        """Deliver what is queued, then stop. Called from the callback itself it does not wait."""
+        """Deliver what is queued, then stop. Called from a callback it does not wait.
+
+        Raises `TimedOut` when the callback keeps at one event for too long; it is then left alone.
+        """
         self._on_close(self)
         self._events.put(None)
-        if threading.current_thread() is not self._thread:
-            self._thread.join()
+        while not (self._over or is_waited_for()):
+            before = self._delivered
+            self._thread.join(self._patience)
+            if not self._over and self._delivered == before:
+                from ikigai_actors.futures import TimedOut  # imports asyncio, see above
+
+                raise TimedOut(
+                    f"The callback {self._callback!r} was at one event for {self._patience:g} s. Let it return."
+                )
 
     def _run(self) -> None:
+        declare_waited_for()
         while (event := self._events.get()) is not None:
             try:
                 self._callback(event)
             except BaseException:  # the user's code: it must not keep the later events from itself
                 logger.exception("A subscriber failed on %r", event)
+            self._delivered += 1
+        self._over = True
 
 
 class Publisher:
     """Hands every event to every subscriber."""
 
-    def __init__(self, threads: "Threads") -> None:
-        self._threads = threads
+    def __init__(self, threads: "Threads", patience: float = PATIENCE) -> None:
+        """Make one without subscribers; ``patience`` is how long `close` waits for a callback, in seconds."""
+        self._threads, self._patience = threads, patience
         self._subscriptions: tuple[Subscription, ...] = ()
+        self._left: list[Step] = []
         self._lock = threading.Lock()
 
     def subscribe(self, callback: Callback, capacity: int = 10_000) -> Subscription:
         """Call back for each event from now on; ``capacity`` is how many may be queued before deltas are dropped."""
-        subscription = Subscription(callback, capacity, self._forget, self._threads)
+        subscription = Subscription(callback, capacity, self._forget, self._threads, self._patience)
         with self._lock:
             self._subscriptions = (*self._subscriptions, subscription)
         return subscription
@@ -136,9 +163,9 @@ class Publisher:
             subscription.add(event)
 
     def close(self) -> None:
-        """Deliver what is queued, and end every subscription."""
-        for subscription in self._subscriptions:
-            subscription.close()
+        """Deliver what is queued, and end every subscription, whatever becomes of another. Raises as they do."""
+        self._left.extend(("a subscription", subscription.close) for subscription in self._subscriptions)
+        raise_first(carry_out(self._left))
 
     def _forget(self, subscription: Subscription) -> None:
         with self._lock:

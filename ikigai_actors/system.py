@@ -12,7 +12,6 @@ courtesy.
 
 import logging
 import os
-import threading
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from types import TracebackType
@@ -25,10 +24,12 @@ from ikigai_actors.approvals import Approvals
 from ikigai_actors.arguments import check_callable, check_choice, check_count, check_flag, check_seconds, check_type
 from ikigai_actors.boot import Casualty, Survivor, ensure_root, everything_stays, survey
 from ikigai_actors.calls import Approver
+from ikigai_actors.closing import Closing, Step, note_failure
 from ikigai_actors.deaths import Aftermath
 from ikigai_actors.documents import Documents
 from ikigai_actors.errors import AgentDead, IkigaiError, StoreError, SystemClosed
 from ikigai_actors.gate import Gate
+from ikigai_actors.futures import refuse_to_block
 from ikigai_actors.host import LEASE, Host, take_database
 from ikigai_actors.identity import new_agent_uuid
 from ikigai_actors.journal import Journal
@@ -104,15 +105,24 @@ class ActorSystem:
         waits = self._waits = Waits(store, clock, population.rests, threads)
         self.post = Post(gate, journal, clock, self._happened, waits)  # what handles send, read and wait for
         self._keeper = Keeper(store, journal, population, host.id, clock, threads)
+        with ExitStack() as undone:
+            outside = Outside(threads=threads)
+            undone.callback(outside.close, ())
+            reader = LogReader(self._archive, threads)
+            undone.callback(reader.close)
+            dispatcher = parts.dispatcher(workers)
+            undone.callback(dispatcher.close)
+            self._watch = store.watch()
+            undone.pop_all()
         self._runtime = Runtime(
             clock=clock,
             host=host,
             journal=journal,
             archive=self._archive,
-            reader=LogReader(self._archive, threads),
-            outside=Outside(threads=threads),
+            reader=reader,
+            outside=outside,
             publisher=publisher,
-            dispatcher=parts.dispatcher(workers),
+            dispatcher=dispatcher,
             providers=providers,
             toolbox=toolbox,
             waits=waits,
@@ -130,10 +140,10 @@ class ActorSystem:
         )
         self.approvals = Approvals(gate, self._archive, self.actor)
         """The calls that wait for somebody to decide."""
-        self._watch = store.watch()
         self._threads = threads
         self._watching = threads.thread(self._follow_others, "ikigai-watch")
-        self._closing = threading.Lock()
+        self._actors = Closing(threads, lambda: [(str(actor), actor.close) for actor in population])
+        self._closing = Closing(threads, self._parts)
         self._closed = False
         self._failing = threading.Lock()
         self._failure: IkigaiError | None = None
@@ -200,16 +210,14 @@ class ActorSystem:
                 survivors, casualties = survey(store)
                 system = cls(store, host, chosen, toolbox, parts, workers, patience, approver)
                 undone.pop_all()
+                undone.push(system._give_up)
                 system._boot(survivors, casualties)
-        try:
             system._open_toolsets([one for one in given if isinstance(one, Toolset)])
-        except BaseException:
-            system.close()
-            raise
-        if on_orphan is not None:
-            system.root.supervise(on_orphan=on_orphan)
-        if resume:
-            system.resume()
+            if on_orphan is not None:
+                system.root.supervise(on_orphan=on_orphan)
+            if resume:
+                system.resume()
+            undone.pop_all()
         return system
 
     def _boot(self, survivors: list[Survivor], casualties: list[Casualty]) -> None:
@@ -259,7 +267,16 @@ class ActorSystem:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.close()
+        """Close it. What goes wrong with that does not take the place of an error of the block: it is noted in it."""
+        if error is None:
+            self.close()
+        else:
+            self._give_up(kind, error, traceback)
+
+    def _give_up(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        note_failure(self.close, error)
 
     @property
     def root(self) -> AgentRef:
@@ -309,24 +326,40 @@ class ActorSystem:
         return [self.handle(uuid) for uuid in self._population.resume()]
 
     def close(self) -> None:
-        """Give everything up in order; a second call does nothing."""
-        with self._closing:
-            if self._closed:
-                return
-            self._closed = True
-            runtime = self._runtime
-            self._watch.close()
-            runtime.outside.close(list(runtime.providers))
-            runtime.reader.close()
-            runtime.journal.close()
-            self._waits.close()
-            self._keeper.close()
-            runtime.dispatcher.close()
-            for actor in list(self._population):
-                actor.close()
-            runtime.publisher.close()
-            runtime.host.release()
-            self._store.close()
+        """Give everything up in order, whatever goes wrong with a part: at the end the database is free.
+
+        A second call tries what had failed again, and does nothing beside that. Called by a subscriber while another
+        thread closes, it returns at once.
+
+        Raises:
+            Exception: the first error of a part; the others stand in its notes, and in the log.
+            WouldDeadlock: called by a provider or tool on the event loop.
+        """
+        refuse_to_block()
+        self._closed = True
+        self._closing.run()
+
+    def _parts(self) -> list[Step]:
+        """What is given up, in order."""
+        runtime = self._runtime
+        return [
+            ("the watch on other processes", self._end_watch),
+            ("what runs outside", lambda: runtime.outside.close(runtime.providers)),
+            ("the reader of logs", runtime.reader.close),
+            ("the journal", runtime.journal.close),
+            ("the waits", self._waits.close),
+            ("the keeper", self._keeper.close),
+            ("the dispatcher", runtime.dispatcher.close),
+            ("the agents", self._actors.run),
+            ("the subscribers", runtime.publisher.close),
+            ("the host", runtime.host.release),
+            ("the store", self._store.close),
+        ]
+
+    def _end_watch(self) -> None:
+        self._watch.close()
+        if self._watching.ident is None:  # it was not begun, and gives nothing back
+            self._watch.wait(0)
 
     def handle(self, uuid: str) -> AgentRef:
         """The handle of an agent whose uuid is known; nothing is looked up."""
@@ -389,6 +422,6 @@ class ActorSystem:
                 return
             self._failure = error
         self._runtime.publisher.publish(StoreTrouble(str(error), final=True))
-        closing = self._threads.thread(self.close, "ikigai-closing")
+        closing = self._threads.thread(lambda: note_failure(self.close, error), "ikigai-closing")
         closing.daemon = False  # a process that ends waits for it
         closing.start()

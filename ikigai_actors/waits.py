@@ -134,7 +134,8 @@ class Waits:
             self._changed.notify()
         if self._thread.ident is not None:
             self._thread.join()
-        for ticket in self._open:
+        for ticket in list(self._open):
+            self._open.pop(ticket, None)
             ticket.answer(SystemClosed("The system was closed before the wait was over."))
 
     def begin(self, wait: Wait, done: Done) -> Ticket:

@@ -53,6 +53,7 @@ LAYERS = (
     {"locks"},
     {"store"},
     {"history", "clock", "settings", "providers.base", "slots", "threads", "verdicts", "lifeline"},
+    {"closing"},
     {"messages", "identity", "violations"},
     {"arguments", "records"},
     {"errors"},

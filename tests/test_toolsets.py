@@ -139,7 +139,8 @@ class Clumsy(Recorder):
 
     async def close(self) -> None:
         await super().close()
-        raise LookupError("planted in close")
+        if self.did.count("close") == 1:
+            raise LookupError("planted in close")
 
 
 class Toolless(Recorder):
@@ -153,13 +154,17 @@ class Toolless(Recorder):
 
 def test_a_toolset_that_fails_at_an_end_keeps_no_other_from_it(caplog: pytest.LogCaptureFixture) -> None:
     clumsy, other = Clumsy(), Toolless()
-    with ActorSystem.open(":memory:", provider=ScriptedProvider([]), tools=[clumsy, other]) as system:
-        child = system.root.fork()
-        child.kill()
-        for each in (clumsy, other):
-            assert each.left.wait(DEADLINE)
+    system = ActorSystem.open(":memory:", provider=ScriptedProvider([]), tools=[clumsy, other])
+    child = system.root.fork()
+    child.kill()
+    for each in (clumsy, other):
+        assert each.left.wait(DEADLINE)
+    with pytest.raises(LookupError, match="planted in close"):
+        system.close()
     assert clumsy.did == ["open", f"leave {child.uuid}", "close"]
     assert other.did == [f"leave {child.uuid}", "close"]
+    system.close()  # this time it can be closed
+    assert [each.did.count("close") for each in (clumsy, other)] == [2, 1]
     planted = [str(record.exc_info[1]) for record in caplog.records if record.exc_info]
     assert planted == ["planted in leave", "planted in close"]
 

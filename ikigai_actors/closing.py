@@ -1,0 +1,113 @@
+"""Closing: the steps that give something back, each carried out whatever another one raises.
+
+closing = Closing(threads, lambda: [("the journal", journal.close), ("the store", store.close)])
+closing.run()       # raises the first error, when all the others had their turn
+closing.run()       # tries again what had failed, and nothing else
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from ikigai_actors.messages import described
+
+if TYPE_CHECKING:
+    from ikigai_actors.threads import Threads  # imports asyncio: who only reads events does without
+
+logger = logging.getLogger(__name__)
+
+Step = tuple[str, Callable[[], object]]
+"""What is closed, as an error names it, and how."""
+
+_thread = threading.local()
+
+
+def declare_waited_for() -> None:
+    """Say that whoever closes a system waits for the calling thread, so this one must not wait for a close."""
+    _thread.waited_for = True
+
+
+def is_waited_for() -> bool:
+    """Whether the calling thread has said so."""
+    return getattr(_thread, "waited_for", False)
+
+
+class Closing:
+    """The steps that close one thing, in order. Any thread may run them; one at a time does."""
+
+    def __init__(self, threads: "Threads", steps: Callable[[], Iterable[Step]]) -> None:
+        """``steps`` gives them when they are run for the first time."""
+        self._steps = steps
+        self._left: list[Step] | None = None
+        self._changed = threads.condition()
+        self._runs: int | None = None  # the thread that does
+
+    def run(self) -> None:
+        """Carry out what is left. Returns when it is done, also by another thread, unless that one waits for this one.
+
+        Raises:
+            BaseException: the first error of a step; one that is no `Exception` (Ctrl-C) before others. The rest stand
+                in its notes, and in the log.
+        """
+        if not self._begin():
+            return
+        try:
+            if self._left is None:
+                self._left = list(self._steps())
+            errors = carry_out(self._left)
+        finally:
+            self._end()
+        raise_first(errors)
+
+    def _begin(self) -> bool:
+        """Whether the calling thread is the one that runs the steps."""
+        me = threading.get_ident()
+        with self._changed:
+            if self._runs == me or (self._runs is not None and is_waited_for()):  # a signal's handler; a subscriber
+                return False
+            self._changed.wait_for(lambda: self._runs is None)
+            self._runs = me
+        return True
+
+    def _end(self) -> None:
+        with self._changed:
+            self._runs = None
+            self._changed.notify_all()
+
+
+def carry_out(steps: list[Step]) -> list[BaseException]:
+    """Try every step; those that raised are left in the list. Returns what they raised."""
+    errors: list[BaseException] = []
+    failed: list[Step] = []
+    for step in steps:
+        try:
+            step[1]()
+        except BaseException as error:  # whatever it is, the others are closed
+            error.add_note(f"This came up when {step[0]} was to be closed.")
+            errors.append(error)
+            failed.append(step)
+    steps[:] = failed
+    return errors
+
+
+def raise_first(errors: Sequence[BaseException]) -> None:
+    """Raise the first error, or the first that is no `Exception`; the others are logged, and noted in it."""
+    if not errors:
+        return
+    first = next((error for error in errors if not isinstance(error, Exception)), errors[0])
+    for other in errors:
+        if other is not first:
+            logger.error("There was another error when all was closed", exc_info=other)
+            first.add_note(f"There was another one: {described(other)}")
+    raise first
+
+
+def note_failure(close: Callable[[], object], error: BaseException | None) -> None:
+    """Close something because of an error; what goes wrong with that is logged, and noted in the error."""
+    try:
+        close()
+    except Exception as failure:
+        logger.exception("Not all could be closed")
+        if error is not None:
+            error.add_note(f"Then not all could be closed: {described(failure)}")
