@@ -19,6 +19,7 @@ from ikigai_actors import events as on
 from ikigai_actors.agent import AgentActor
 from ikigai_actors.arguments import check_flag, check_timeout, check_type
 from ikigai_actors.calls import PendingCall, asking, pending, recover
+from ikigai_actors.forked import OfOneProcess
 from ikigai_actors.futures import Future
 from ikigai_actors.lives import tell
 from ikigai_actors.log import Archive
@@ -27,7 +28,7 @@ from ikigai_actors.state import Phase
 from ikigai_actors.store.base import Store
 
 
-class Approvals:
+class Approvals(OfOneProcess):
     """The calls of a system that wait for somebody to decide. See `ActorSystem.approvals`."""
 
     here = True

@@ -33,6 +33,7 @@ from ikigai_actors.closing import Closing, note_failure
 from ikigai_actors.documents import Documents
 from ikigai_actors.errors import AgentDead, HostElsewhere, IkigaiError, NoHost, NoTurn, StoreError, SystemClosed
 from ikigai_actors.follower import HEARTBEAT, Follower, News
+from ikigai_actors.forked import OfOneProcess
 from ikigai_actors.futures import Future
 from ikigai_actors.gate import Gate
 from ikigai_actors.host import Owner
@@ -72,7 +73,7 @@ class _Seen:
     tokens: Usage = NO_TOKENS
 
 
-class AttachedSystem:
+class AttachedSystem(OfOneProcess):
     """Looks at the agents of one database, that another process runs. Open it with `open`."""
 
     def __init__(self, store: Store) -> None:
@@ -280,6 +281,8 @@ class AttachedSystem:
 
     def close(self) -> None:
         """Look no more; the agents go on. Closes as `ActorSystem.close` does, whatever goes wrong with a part."""
+        if self.forked:  # all of it is the parent's
+            return
         self._closing.set()
         self._parts.run()
 

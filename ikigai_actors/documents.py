@@ -21,6 +21,7 @@ from typing import Any
 from ikigai_actors import registry
 from ikigai_actors.arguments import check_count, check_timeout
 from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput, DocumentChanged, DocumentNotFound
+from ikigai_actors.forked import OfOneProcess
 from ikigai_actors.locks import Locks
 from ikigai_actors.messages import check_text
 from ikigai_actors.registry import Handle
@@ -152,7 +153,7 @@ class Change:
                 return version + 1
 
 
-class Documents:
+class Documents(OfOneProcess):
     """The documents of a system, which has one: ``system.documents``."""
 
     def __init__(self, store: Store, perform: Callable[[Unit, float | None], Any], now_ms: Callable[[], int]) -> None:

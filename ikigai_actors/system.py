@@ -28,6 +28,7 @@ from ikigai_actors.closing import Closing, Step, note_failure
 from ikigai_actors.deaths import Aftermath
 from ikigai_actors.documents import Documents
 from ikigai_actors.errors import AgentDead, IkigaiError, StoreError, SystemClosed
+from ikigai_actors.forked import OfOneProcess
 from ikigai_actors.gate import Gate
 from ikigai_actors.futures import refuse_to_block
 from ikigai_actors.host import LEASE, Host, take_database
@@ -66,7 +67,7 @@ MOST_WORKERS = 1_000
 """The most threads that run agents: they never block, so more than a machine's cores are of no use."""
 
 
-class ActorSystem:
+class ActorSystem(OfOneProcess):
     """Runs the agents of one database. Open it with `open`."""
 
     attached = ""  # this process runs them: see `AttachedSystem`
@@ -329,12 +330,14 @@ class ActorSystem:
         """Give everything up in order, whatever goes wrong with a part: at the end the database is free.
 
         A second call tries what had failed again, and does nothing beside that. Called by a subscriber while another
-        thread closes, it returns at once.
+        thread closes, it returns at once. In a process that was forked from this one it does nothing.
 
         Raises:
             Exception: the first error of a part; the others stand in its notes, and in the log.
             WouldDeadlock: called by a provider or tool on the event loop.
         """
+        if self.forked:  # all of it is the parent's
+            return
         refuse_to_block()
         self._closed = True
         self._closing.run()

@@ -55,7 +55,7 @@ LAYERS = (
     {"history", "clock", "settings", "providers.base", "slots", "threads", "verdicts", "lifeline"},
     {"closing"},
     {"messages", "identity", "violations"},
-    {"arguments", "records"},
+    {"arguments", "records", "forked"},
     {"errors"},
 )
 """Top first. A module imports its own layer and those below."""

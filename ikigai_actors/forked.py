@@ -1,0 +1,56 @@
+"""What `os.fork` leaves of an open system in the child: nothing that works, and nothing that hangs.
+
+A fork copies the memory and only the thread that forks: the journal, the event loop and the workers of an open system
+stay with the parent, and so does the right to its database. What is `OfOneProcess` loses all that it holds in the
+child, so whatever is asked of it there ends in one `SystemClosed`. Nothing is closed: connections and locks are the
+parent's, and closing a copy of them would end them for both.
+"""
+
+import os
+from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakSet
+
+from ikigai_actors.errors import SystemClosed
+
+_opened: "WeakSet[OfOneProcess]" = WeakSet()
+_kept: list[dict[str, Any]] = []  # what the parent's objects held: to let go of a connection would close it
+
+
+class OfOneProcess:
+    """Something that only the process may use in which it was made."""
+
+    _parent: int | None = None
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        """Make one, and remember it."""
+        made = super().__new__(cls)
+        _opened.add(made)
+        return made
+
+    @property
+    def forked(self) -> bool:
+        """Whether this process is a fork of the one in which it was made."""
+        return self._parent is not None
+
+    if not TYPE_CHECKING:  # a type checker would take it for every attribute there could be
+
+        def __getattr__(self, name: str) -> Any:
+            """Asked for what it does not have: after a fork, anything."""
+            if self._parent is None or name.startswith("__"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise SystemClosed(
+                f"This process (pid {os.getpid()}) is a fork of the one that opened the system (pid {self._parent}), "
+                "which alone may use it. Open the system after forking; with multiprocessing, use the start method "
+                "'spawn'."
+            )
+
+
+def _lose_all() -> None:
+    """Right after a fork, in the child."""
+    for each in list(_opened):
+        if not each.forked:
+            _kept.append(each.__dict__)
+            each.__dict__ = {"_parent": os.getppid()}
+
+
+os.register_at_fork(after_in_child=_lose_all)
