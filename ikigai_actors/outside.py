@@ -151,12 +151,14 @@ class Call(OnLoop[Answer]):
 
     def _failed(self, error: BaseException) -> Answer:
         match error:
-            case ProviderError() if isinstance(error.partial, str) and _has_text(error):
+            case ProviderError(partial=str(), broke_off=bool()) if _has_text(error):
                 return error
-            case Exit() if isinstance(error.result, str):
+            case Exit(result=str()):
                 return error
             case Exit():
-                error = TypeError(f"Expected the result of Exit as text, got a {type(error.result).__name__}.")
+                error = TypeError(
+                    f"Expected the result of Exit as text, got a {type(getattr(error, 'result', None)).__name__}."
+                )
         if self._own_code:
             return Crash(error if isinstance(error, Exception) else tried_to_end(error))
         return provider_failed(error, self.text)

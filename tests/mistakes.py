@@ -23,6 +23,20 @@ class Unshowable(Exception):
         raise LookupError("planted in __str__")
 
 
+class Bare(ProviderError):
+    """Has nothing of what its base class gives."""
+
+    def __init__(self) -> None:
+        pass
+
+
+class BareExit(Exit):
+    """Likewise."""
+
+    def __init__(self) -> None:
+        pass
+
+
 ENDINGS: list[Callable[[], BaseException]] = [
     lambda: SystemExit("planted"),
     KeyboardInterrupt,
@@ -33,6 +47,7 @@ ENDINGS: list[Callable[[], BaseException]] = [
     StopIteration,
     StopAsyncIteration,
     Unshowable,
+    Bare,
     lambda: ValueError("half a \ud800 and a \0"),
     lambda: BaseExceptionGroup("planted", [SystemExit(1), ValueError(2)]),
     lambda: ProviderError("planted", partial=5),  # type: ignore[arg-type]  # the mistake

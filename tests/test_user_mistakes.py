@@ -34,7 +34,7 @@ from ikigai_actors.providers.base import Delta, OnDelta
 from ikigai_actors.tools import Result, tool
 from tests.calling import calling
 from tests.gate import DEADLINE
-from tests.mistakes import ENDINGS, OddTool, Remote, acts, raising
+from tests.mistakes import ENDINGS, BareExit, OddTool, Remote, acts, raising
 
 WRONG_REPLIES: list[object] = [
     Reply(text=7),  # type: ignore[arg-type]  # the mistake, here and below
@@ -119,6 +119,11 @@ def test_an_exit_whose_result_is_no_text_crashes_the_agent_and_says_what_to_do(r
         agent = wrong(system)
         assert "Expected the result of Exit as text" in outcome(agent)
         assert ended(agent)
+
+
+def test_an_exit_of_ones_own_that_has_no_result_crashes_the_agent() -> None:
+    with opened(FunctionProvider(raising(BareExit))) as system:
+        assert "Expected the result of Exit as text" in outcome(wrong(system))
 
 
 def test_an_exit_whose_result_was_changed_crashes_the_agent() -> None:
