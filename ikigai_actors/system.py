@@ -12,6 +12,7 @@ courtesy.
 
 import logging
 import os
+import threading
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from types import TracebackType
@@ -29,8 +30,8 @@ from ikigai_actors.deaths import Aftermath
 from ikigai_actors.documents import Documents
 from ikigai_actors.errors import AgentDead, IkigaiError, StoreError, SystemClosed
 from ikigai_actors.forked import OfOneProcess
-from ikigai_actors.gate import Gate
 from ikigai_actors.futures import refuse_to_block
+from ikigai_actors.gate import Gate
 from ikigai_actors.host import LEASE, Host, take_database
 from ikigai_actors.identity import new_agent_uuid
 from ikigai_actors.journal import Journal
