@@ -1,6 +1,20 @@
-"""``python -m ikigai_actors``: the same as ``ikigai``."""
+"""The program: ``ikigai``, and ``python -m ikigai_actors``.
 
-from ikigai_actors.shell.cli import main
+Ctrl-C, and what is typed, are seen to before anything that takes long is imported.
+"""
+
+from typing import NoReturn
+
+from ikigai_actors.shell import start
+
+
+def main() -> NoReturn:
+    """Run the command line, and end the process."""
+    start.begin()
+    from ikigai_actors.shell.cli import main
+
+    main()
+
 
 if __name__ == "__main__":
     main()

@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 import click
 
 from ikigai_actors.errors import BadInput, IkigaiError, StoreInUse, SystemClosed
-from ikigai_actors.shell import beside
+from ikigai_actors.shell import beside, start
 from ikigai_actors.shell.document_tool import doc
 from ikigai_actors.shell.options import Options, attached_notices
 from ikigai_actors.shell.screen import HarmlessFormatter, harmless, one_line
@@ -50,6 +50,7 @@ from ikigai_actors.shell.waiting import told
 if TYPE_CHECKING:
     from ikigai_actors.attached import AttachedSystem
     from ikigai_actors.interface import System
+    from ikigai_actors.shell.interrupts import Interrupts
     from ikigai_actors.shell.keyboard import Complete, Keyboard
     from ikigai_actors.system import ActorSystem
 
@@ -57,7 +58,7 @@ NO_KEY = "No ANTHROPIC_API_KEY is set: the offline stand-in answers, from what e
 
 
 class CommandLine(click.Group):
-    """The group ``ikigai``. What its errors quote of the arguments is made harmless."""
+    """The group ``ikigai``. What its errors quote of the arguments is made harmless; Ctrl-C ends it without a word."""
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """See `click.Command.make_context`."""
@@ -76,6 +77,8 @@ def _quoting() -> Iterator[None]:
         yield
     except click.UsageError as error:
         raise click.UsageError(harmless(error.format_message()), error.ctx) from error
+    except KeyboardInterrupt as error:
+        raise SystemExit(start.INTERRUPTED) from error
 
 
 @click.group(cls=CommandLine, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -97,6 +100,7 @@ def cli(context: click.Context, /, **options: Any) -> None:
     context.obj = Options(**options)
     if context.invoked_subcommand is None:
         context.exit(_shell(context.obj))
+    start.hand_over()
 
 
 @cli.command()
@@ -142,7 +146,9 @@ def main() -> NoReturn:
         with contextlib.suppress(AttributeError, OSError):  # closed, or replaced by something simpler
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # what else it is: suppressed
     _log_in_lines()
-    sys.exit(run())
+    status = run()
+    start.give_back()
+    sys.exit(status)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -168,21 +174,27 @@ def _write_nowhere(*descriptors: int) -> None:
 
 def _shell(options: Options) -> int:
     """The shell, on a whole screen, at a terminal or by a pipe; returns the exit status."""
+    from ikigai_actors.shell.interrupts import Interrupts
     from ikigai_actors.system import ActorSystem
 
     default = options.default_provider()
     interactive = _are_terminals(sys.stdin, sys.stdout)
-    with _opened(options, default, interactive) as system:
+    # Textual draws on standard error.
+    full_screen = interactive and _are_terminals(sys.stderr) and os.environ.get("TERM", "") not in ("", "dumb")
+    if full_screen := full_screen and not options.plain:
+        import ikigai_actors.shell.app.application  # noqa: F401 - it takes long, and Ctrl-C leaves nothing open yet
+    with start.interruptible():
+        opened = _opened(options, default, interactive)
+    interrupts = Interrupts().install()
+    with opened as system:
         notices = []
         if not isinstance(system, ActorSystem):
             notices = attached_notices(system.host, options)
         elif default is None and not os.environ.get("ANTHROPIC_API_KEY"):
             notices = [NO_KEY]
-        # Textual draws on standard error.
-        full_screen = interactive and _are_terminals(sys.stderr) and os.environ.get("TERM", "") not in ("", "dumb")
-        if full_screen and not options.plain:
-            return _application(system, options, notices)
-        return _line_mode(system, options, interactive, notices)
+        if full_screen:
+            return _application(system, options, notices, interrupts)
+        return _line_mode(system, options, interactive, notices, interrupts)
 
 
 def _serve(options: Options, port: int) -> int:
@@ -224,7 +236,7 @@ def _are_terminals(*streams: "TextIO | None") -> bool:
     return all(stream is not None and stream.isatty() for stream in streams)
 
 
-def _application(system: "System", options: Options, notices: list[str]) -> int:
+def _application(system: "System", options: Options, notices: list[str], interrupts: "Interrupts | None" = None) -> int:
     from ikigai_actors.shell.app.application import Application
     from ikigai_actors.shell.app.logs import logged_to
     from ikigai_actors.shell.app.terminal import is_gone, terminal
@@ -234,7 +246,8 @@ def _application(system: "System", options: Options, notices: list[str]) -> int:
     provider = options.default_provider() or ("anthropic" if os.environ.get("ANTHROPIC_API_KEY") else "offline")
     told = [f"{_greeting(system)} · F1 keys, /help commands", *notices]
     shown = terminal()
-    application = Application(system, _home() / "history", options.follow, provider, told)
+    application = Application(system, _home() / "history", options.follow, provider, told, interrupts)
+    start.take_typed()
     with logged_to(_home() / "ikigai.log", application.feed.notice):
         status = application.run_it()
     if shown is not None and is_gone(shown):
@@ -245,14 +258,16 @@ def _application(system: "System", options: Options, notices: list[str]) -> int:
     return status
 
 
-def _line_mode(system: "System", options: Options, interactive: bool, notices: list[str]) -> int:
+def _line_mode(
+    system: "System", options: Options, interactive: bool, notices: list[str], interrupts: "Interrupts"
+) -> int:
     from ikigai_actors.shell.completion import completions
-    from ikigai_actors.shell.interrupts import Interrupts
     from ikigai_actors.shell.line import LineMode
     from ikigai_actors.shell.screen import Screen
     from ikigai_actors.shell.session import Shell
 
-    interrupts, screen = Interrupts().install(), Screen(_columns if interactive else None)
+    start.give_back()  # before readline looks how the terminal is set
+    screen = Screen(_columns if interactive else None)
     keyboard = _keyboard(interactive, lambda line: completions(shell.current, line), screen.styled)
     shell = Shell(system, keyboard, screen, interrupts, options.follow)
     if keyboard.interactive:

@@ -34,6 +34,11 @@ class Interrupts:
                 self._before[number] = signal.signal(number, self._note)
         return self
 
+    @property
+    def pending(self) -> int:
+        """The number of a signal that came, and was not raised yet; 0 for none."""
+        return self._pending
+
     def remove(self) -> None:
         """Put back the handlers that were there before."""
         for number, handler in self._before.items():

@@ -24,7 +24,9 @@ from time import monotonic
 from typing import Any, TypeVar
 
 import click
+from textual import events
 from textual.app import App, SystemCommand
+from textual.driver import Driver
 from textual.screen import Screen
 from textual.theme import Theme
 
@@ -45,6 +47,7 @@ from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
 from ikigai_actors.shell.app.terminal import HUNG_UP, is_gone, terminal
 from ikigai_actors.shell.commands import commands
 from ikigai_actors.shell.desk import last_active
+from ikigai_actors.shell.interrupts import Interrupts
 from ikigai_actors.shell.prices import known_prices
 from ikigai_actors.shell.questions import Questions
 from supervisors.signals import Signal
@@ -73,7 +76,7 @@ class Application(App[int]):
 
     def __init__(
         self, system: System, history: Path | None = None, follow: bool = True, provider: str = "",
-        notices: Iterable[str] = (),
+        notices: Iterable[str] = (), interrupts: Interrupts | None = None,
     ) -> None:  # fmt: skip
         """Prepare.
 
@@ -84,6 +87,7 @@ class Application(App[int]):
             follow: whether a fork goes to the child.
             provider: how the lower bar names who answers by default.
             notices: what the person should know at first.
+            interrupts: has the signals that came before the application takes them.
         """
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.theme = self._first_theme()  # before anything is drawn
@@ -91,6 +95,8 @@ class Application(App[int]):
         self.questions = Questions(system.approvals)
         self.failure: IkigaiError | None = None
         """Why the application ended by itself."""
+        self._interrupts = interrupts
+        self._early: list[events.Event] | None = []  # what is typed before there is a prompt for it
         self._beats = 0
         self._due = monotonic()
         self._main_loop: asyncio.AbstractEventLoop | None = None
@@ -142,7 +148,9 @@ class Application(App[int]):
         self.theme_changed_signal.subscribe(self, self._repaint)
         for name in ("SIGTERM", "SIGHUP", "SIGINT"):
             if (number := getattr(signal, name, None)) is not None:
-                self._on_signal(number)
+                self._end_by(number)
+        if self._interrupts is not None and (number := self._interrupts.pending):
+            self.exit(128 + number)
         self._terminal = terminal()
         self._timer = self.set_timer(1 / RATE, self._beat)
         self._snapshots.start()
@@ -154,6 +162,33 @@ class Application(App[int]):
         self._clerk.close()
         self._snapshots.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def get_driver_class(self) -> type[Driver]:
+        """Textual's own, but at a terminal."""
+        chosen = super().get_driver_class()
+        if chosen.__name__ != "LinuxDriver":
+            return chosen
+        from ikigai_actors.shell.app.driver import TerminalDriver  # not on Windows
+
+        return TerminalDriver
+
+    async def on_event(self, event: events.Event) -> None:
+        """See `App.on_event`. The focus is where what is typed belongs before it is handed on, so that nothing that is
+        typed behind overtakes it. At first it waits for the prompt.
+        """
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            if self._early is not None:
+                self._early.append(event)
+                return
+            if self.screen is self.main:
+                self.main.turn_to(event)
+        await super().on_event(event)
+
+    async def on_descendant_focus(self) -> None:
+        """The prompt is there: take what was typed before."""
+        early, self._early = self._early, None
+        for event in early or ():
+            await self.on_event(event)
 
     # The window of the desks; see `Window`
 
@@ -318,7 +353,7 @@ class Application(App[int]):
         self.failure = error
         self._post(self.exit, 1)
 
-    def _on_signal(self, number: int) -> None:
+    def _end_by(self, number: int) -> None:
         assert self._main_loop is not None
         try:
             self._main_loop.add_signal_handler(number, self.exit, 128 + number)

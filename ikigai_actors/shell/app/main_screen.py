@@ -94,7 +94,7 @@ class MainScreen(Screen[None]):
             provider: how the lower bar names who answers by default.
         """
         super().__init__()
-        self._tree = TreePanel(lambda: self.page.prompt)
+        self._tree = TreePanel()
         self._system, self._first = first.system, first.uuid
         self._feed, self._recall, self._threads, self._provider = feed, recall, workers, provider
         self._later, self._do, self._press, self._looked_at = later, do, press, looked_at
@@ -205,6 +205,14 @@ class MainScreen(Screen[None]):
 
     # What a person does
 
+    def turn_to(self, event: events.Event) -> None:
+        """Go to the prompt when something comes that is meant for it: a paste, wherever the focus is, and what is typed
+        in the tree or the transcript. (At a question a letter may be an answer.)
+        """
+        typed = isinstance(event, events.Key) and event.is_printable and not isinstance(self.focused, QuestionBar)
+        if (typed or isinstance(event, events.Paste)) and self.focused is not self.page.prompt:
+            self.set_focus(self.page.prompt)
+
     def on_prompt_submitted(self, event: Prompt.Submitted) -> None:
         """Do a line."""
         page = self.page
@@ -239,7 +247,7 @@ class MainScreen(Screen[None]):
         """Decide on a call."""
         verb = {"y": "/approve {}", "a": "/approve {} --always", "n": "/deny {}"}[event.key]
         self._press(verb.format(event.number))
-        self.page.prompt.focus()
+        self.set_focus(self.page.prompt)
 
     def action_press(self, line: str) -> None:
         """Do the line that a key stands for."""
@@ -248,7 +256,7 @@ class MainScreen(Screen[None]):
     def action_interrupt(self) -> None:
         """End the turn in progress; from the tree or a question, only go back to the prompt."""
         if self.focused is not self.page.prompt:
-            self.page.prompt.focus()
+            self.set_focus(self.page.prompt)
         else:
             self._press("interrupt")
 
@@ -288,17 +296,12 @@ class MainScreen(Screen[None]):
     def action_answer(self) -> None:
         """Go to the question, or back."""
         bar = self.query_one(QuestionBar)
-        (bar if bar.display and not bar.has_focus else self.page.prompt).focus()
+        self.set_focus(bar if bar.display and self.focused is not bar else self.page.prompt)
 
     def action_tree(self) -> None:
-        """Show the tree and go there; hide it from there."""
-        tree = self._tree
-        if tree.display and tree.has_focus:
-            tree.display = False
-            self.page.prompt.focus()
-        else:
-            tree.display = True
-            tree.focus()
+        """Show the tree and go there; hide it when it is shown."""
+        self._tree.display = not self._tree.display
+        self.set_focus(self._tree if self._tree.display else self.page.prompt)
         self._looked_at(self._current)
 
     def action_fold(self, what: str) -> None:
@@ -334,8 +337,8 @@ class MainScreen(Screen[None]):
             self.query_one("#lower", Static).update(shown[1], layout=False)
         bar = self.query_one(QuestionBar)
         question = bars.question(snapshot, width - 2) if snapshot is not None else None
-        if question is None and bar.has_focus:
-            self.page.prompt.focus()
+        if question is None and self.focused is bar:
+            self.set_focus(self.page.prompt)
         bar.ask(question)
 
     def _complete(self, prompt: Prompt, text: str, found: list[str]) -> None:

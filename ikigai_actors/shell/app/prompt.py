@@ -69,10 +69,16 @@ class Prompt(TextArea):
         self.text = harmless(text)
         self.move_cursor(self.document.end)
 
-    def take(self, typed: str) -> None:
-        """Go on with what was typed elsewhere."""
-        self.screen.set_focus(self)
-        self.insert(typed)
+    def paste(self, pasted: str) -> None:
+        """Insert a paste in place of what is selected, made harmless."""
+        text = harmless(pasted.replace("\r\n", "\n").replace("\r", "\n"))
+        if len(text) > LARGE:
+            token = f"[pasted {_size(len(text))}]"
+            if token in self._pasted:
+                token = f"[pasted {_size(len(text))}, {len(self._pasted) + 1}]"
+            self._pasted[token] = text
+            text = token
+        self.replace(text, *self.selection, maintain_selection_offset=False)
 
     async def _on_key(self, event: events.Key) -> None:
         """Do the keys that are other than those of a `TextArea`, and those that it binds. Not by bindings: on their way
@@ -89,24 +95,18 @@ class Prompt(TextArea):
         }
         action = actions.get(event.key)
         if not (action is not None and action()):
+            event.prevent_default()  # Textual calls the handler of `TextArea` too
             await super()._on_key(event)
             if (bindings := _EDITING.get(event.key)) is None or not await self.app.run_action(bindings[0].action, self):
                 return
         event.prevent_default()
         event.stop()
 
-    async def _on_paste(self, event: events.Paste) -> None:
-        event.text = harmless(event.text.replace("\r\n", "\n").replace("\r", "\n"))
-        if len(event.text) <= LARGE:
-            await super()._on_paste(event)
-            return
+    def _on_paste(self, event: events.Paste) -> None:
+        """Insert it once: neither `TextArea` nor the screen, to which it would go next, does so as well."""
         event.prevent_default()
         event.stop()
-        token = f"[pasted {_size(len(event.text))}]"
-        if token in self._pasted:
-            token = f"[pasted {_size(len(event.text))}, {len(self._pasted) + 1}]"
-        self._pasted[token] = event.text
-        self.insert(token)
+        self.paste(event.text)
 
     def _make_line(self) -> bool:
         self.insert("\n")

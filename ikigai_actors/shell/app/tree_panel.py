@@ -1,15 +1,12 @@
 """The tree panel: all agents, live, beside the transcript. Choosing one goes there; what is typed is for the prompt."""
 
-from collections.abc import Callable
 from itertools import cycle
 from typing import NamedTuple
 
 from rich.text import Text
-from textual import events
 
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.shell.app.bars import SPINNER
-from ikigai_actors.shell.app.prompt import Prompt
 from ikigai_actors.shell.app.rows import Rows
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.screen import one_line
@@ -31,9 +28,7 @@ class TreePanel(Rows):
 
     DEFAULT_CSS = "TreePanel { width: 34; height: 100%; dock: left; border-right: solid $foreground 30%; }"
 
-    def __init__(self, prompt: Callable[[], Prompt]) -> None:
-        """Make an empty one; ``prompt`` gives the one in sight, for which everything is that is typed here."""
-        self._prompt = prompt
+    def __init__(self) -> None:
         super().__init__(lambda row: row.node.record.uuid, self._row, id="tree")
         self._spinner = cycle(SPINNER)
         self._sign = next(self._spinner)
@@ -44,19 +39,6 @@ class TreePanel(Rows):
         here = snapshot.current.uuid
         rows = [_Row(node, snapshot.statistics.get(node.record.uuid), node.record.uuid == here) for node in nodes]
         self.show(rows, None if self.has_focus else here)
-
-    def on_key(self, event: events.Key) -> None:
-        """Nothing here is a letter's: who types means the prompt."""
-        if event.is_printable and event.character is not None:
-            event.stop()
-            self._prompt().take(event.character)
-
-    def on_paste(self, event: events.Paste) -> None:
-        """Nor is a paste for the tree."""
-        event.stop()
-        prompt = self._prompt()
-        self.screen.set_focus(prompt)
-        prompt.post_message(events.Paste(event.text))
 
     def spin(self) -> None:
         """Turn the spinners of those at work."""

@@ -1,0 +1,65 @@
+"""The keyboard of the application: Textual's driver, but for how it reads.
+
+Pastes are text, whatever they hold (pastes.py). Bytes that are no UTF-8 do not end the reading. What was typed before
+the screen was there is as if it were typed after (shell/start.py).
+"""
+
+import os
+import select
+from codecs import getincrementaldecoder
+from collections.abc import Iterable
+from typing import Any
+
+from textual._xterm_parser import XTermParser
+from textual.drivers.linux_driver import LinuxDriver
+from textual.message import Message
+
+from ikigai_actors.shell import start
+from ikigai_actors.shell.app.pastes import Pastes
+
+PERIOD = 0.05
+"""Seconds after which the driver looks whether it is to end, and whether an Escape is a key of its own."""
+
+MOST = 65_536
+"""Bytes that are read at once."""
+
+
+class TerminalDriver(LinuxDriver):
+    """Reads the keyboard of a terminal."""
+
+    _early = True  # whether what waits was typed before the screen was there
+
+    def start_application_mode(self) -> None:
+        """See `Driver.start_application_mode`. The terminal is given back as it was before the program."""
+        super().start_application_mode()
+        if (before := start.terminal_before()) is not None:
+            self.attrs_before: list[Any] | None = before
+
+    def run_input_thread(self) -> None:
+        """Read until the driver ends."""
+        parser, pastes = XTermParser(self._debug), Pastes()
+        decode = getincrementaldecoder("utf-8")(errors="replace").decode
+        if self._early:
+            self._early = False
+            if early := start.typed() + start.as_keys(decode(self._read(0))):
+                self._tell(parser.feed(early))
+        while not self.exit_event.is_set():
+            if text := pastes.feed(decode(self._read(PERIOD))):
+                self._tell(parser.feed(text))
+            self._tell(parser.tick())
+
+    def _read(self, seconds: float) -> bytes:
+        """What is typed within a time; nothing when there is none, or nobody any more."""
+        if not select.select([self.fileno], [], [], seconds)[0]:
+            return b""
+        try:
+            data = os.read(self.fileno, MOST)
+        except OSError:  # the terminal is gone, of which the application is told otherwise
+            data = b""
+        if not data:
+            self.exit_event.wait(PERIOD)  # an end that is always ready
+        return data
+
+    def _tell(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            self.process_message(message)
