@@ -17,6 +17,7 @@ from ikigai_actors.shell.app.layout import Frame, lay_out
 from ikigai_actors.shell.app.pieces import Look, Piece, pieces_of
 from ikigai_actors.shell.app.recall import Recall
 from ikigai_actors.shell.app.snapshot import Snapshots
+from ikigai_actors.shell.app.spent import Spent
 from ikigai_actors.shell.desk import last_active
 from ikigai_actors.shell.prices import Prices
 from ikigai_actors.shell.questions import Questions
@@ -183,7 +184,9 @@ def test_looking_at_an_agent_reads_no_log(tmp_path: Path) -> None:
         system.root.prompt("hello").get(timeout=20)
         system.root.fork(name="kid").fork(name="grandkid")
     with ActorSystem.open(database, OfflineProvider()) as system:
-        snapshots = Snapshots(system, Questions(system.approvals), last_active(system).uuid, print, print, Prices({}))
+        snapshots = Snapshots(
+            system, Questions(system.approvals), last_active(system).uuid, print, print, Prices({}), Spent()
+        )
         snapshot = snapshots._take(system.agent("grandkid").uuid, everybody=True)
         assert snapshot.model == "offline:slow-not"
         assert (snapshot.parent, snapshot.previous, snapshot.children) == (system.agent("kid").record, None, 0)

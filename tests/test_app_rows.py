@@ -17,6 +17,7 @@ from ikigai_actors.errors import AgentDead, IkigaiError, StoreUnavailable
 from ikigai_actors.shell.app.process_screen import ProcessScreen
 from ikigai_actors.shell.app.rows import Rows
 from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
+from ikigai_actors.shell.app.spent import Spent
 from ikigai_actors.shell.prices import Prices
 from ikigai_actors.shell.questions import Questions
 from ikigai_actors.statistics import AgentStatistics
@@ -141,7 +142,7 @@ def test_an_empty_mailbox_has_nothing_to_delete() -> None:
 def watching(
     system: ActorSystem, deliver: Callable[[Snapshot], None] = print, fail: Callable[[IkigaiError], None] = print
 ) -> Snapshots:
-    return Snapshots(system, Questions(system.approvals), system.root.uuid, deliver, fail, Prices({}))
+    return Snapshots(system, Questions(system.approvals), system.root.uuid, deliver, fail, Prices({}), Spent())
 
 
 @pytest.mark.parametrize(
@@ -189,7 +190,9 @@ def test_snapshots_go_on_after_an_agent_that_is_not_there() -> None:
     taken: list[Snapshot] = []
     failed: list[IkigaiError] = []
     with open_memory() as system:
-        snapshots = Snapshots(system, Questions(system.approvals), "nobody", taken.append, failed.append, Prices({}))
+        snapshots = Snapshots(
+            system, Questions(system.approvals), "nobody", taken.append, failed.append, Prices({}), Spent()
+        )
         snapshots.start()
         kid = system.root.fork()
         snapshots.look(kid.uuid, True)

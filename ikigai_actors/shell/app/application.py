@@ -44,6 +44,7 @@ from ikigai_actors.shell.app.printers import Toast, TranscriptPrinter
 from ikigai_actors.shell.app.process_screen import ProcessScreen
 from ikigai_actors.shell.app.recall import Recall
 from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
+from ikigai_actors.shell.app.spent import Spent
 from ikigai_actors.shell.app.terminal import HUNG_UP, is_gone, terminal
 from ikigai_actors.shell.commands import commands
 from ikigai_actors.shell.desk import last_active
@@ -106,10 +107,11 @@ class Application(App[int]):
         first = last_active(system)
         self._destination = first.uuid  # what is in sight as soon as all that was pressed is done
         prices, trouble = known_prices(history)
+        spent = Spent()
         self._snapshots = Snapshots(
-            system, self.questions, first.uuid, partial(self._post, self._show), self._fail, prices
+            system, self.questions, first.uuid, partial(self._post, self._show), self._fail, prices, spent
         )
-        self.feed = Feed(system, self._snapshots.poke)
+        self.feed = Feed(system, self._snapshots.poke, spent.hear)
         """What the system tells."""
         for notice in (*notices, *trouble):
             self.feed.notice(notice)

@@ -97,7 +97,9 @@ def dollars(cost: float | None) -> str:
     return f"${cost:,.2f}" if cost >= 0.1 or not cost else f"${cost:.4f}"
 
 
-def _spent(usage: Usage, cost: float | None) -> str:
+def _spent(usage: Usage | None, cost: float | None) -> str:
+    if usage is None:
+        return "…"
     return f"{tokens(usage)} {dollars(cost)}".rstrip()
 
 

@@ -43,9 +43,13 @@ class News:
 class Feed:
     """What happened since the application last looked."""
 
-    def __init__(self, system: System, changed: Callable[[], None]) -> None:
-        """Subscribe. ``changed`` is called on the subscription's thread when something happened beside a delta."""
-        self._changed = changed
+    def __init__(
+        self, system: System, changed: Callable[[], None], committed: Callable[[Message], None] = lambda _: None
+    ) -> None:
+        """Subscribe. On the subscription's thread ``committed`` is given each message, and ``changed`` is called when
+        something happened beside a delta.
+        """
+        self._changed, self._committed = changed, committed
         self._lock = threading.Lock()
         self._followed: set[str] = set()
         self._news: dict[str, News] = {}
@@ -64,6 +68,7 @@ class Feed:
                     self._of(event.agent_uuid).add(event.kind, event.text)
                     return
                 case Message():
+                    self._committed(event)
                     self._take(event)
                 case StoreTrouble() if event.final:
                     pass  # the application ends, with its own words

@@ -17,10 +17,11 @@ from ikigai_actors.providers.base import Usage
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.restarts import restart_counts
 from ikigai_actors.scrollback import Scrollback
+from ikigai_actors.shell.app.spent import Spent, in_all
 from ikigai_actors.shell.prices import Prices
 from ikigai_actors.shell.questions import Questions
 from ikigai_actors.state import Phase
-from ikigai_actors.statistics import NO_TOKENS, AgentStatistics
+from ikigai_actors.statistics import AgentStatistics
 from ikigai_actors.store.base import Transaction
 
 PERIOD = 0.5
@@ -46,9 +47,9 @@ class Snapshot:
     """Living ones."""
     model: str
     """Its setting; empty for the default."""
-    tokens: Usage
-    """Of this agent, since its actor was started on this host; likewise the next."""
-    all_tokens: Usage
+    tokens: Usage | None
+    """Of this agent since it was born; None while they are being summed up. Likewise the next, of all agents."""
+    all_tokens: Usage | None
     questions: Mapping[int, PendingCall]
     """Calls that wait for the person."""
     cost: float | None = None
@@ -75,7 +76,7 @@ class Snapshots:
 
     def __init__(
         self, system: System, questions: Questions, current: str, deliver: Callable[[Snapshot], None],
-        failed: Callable[[IkigaiError], None], prices: Prices,
+        failed: Callable[[IkigaiError], None], prices: Prices, spent: Spent,
     ) -> None:  # fmt: skip
         """Prepare; `start` begins.
 
@@ -86,9 +87,10 @@ class Snapshots:
             deliver: takes each snapshot, on the thread of the snapshots.
             failed: told that the system is closed.
             prices: what tokens cost.
+            spent: the tokens of all agents; summed up here, and kept up to date elsewhere.
         """
         self._system, self._questions, self._deliver, self._failed = system, questions, deliver, failed
-        self._prices = prices
+        self._prices, self._spent = prices, spent
         self._current, self._everybody = current, False
         self._models: dict[str, str] = {}
         self._due, self._ending = threading.Event(), threading.Event()
@@ -145,8 +147,9 @@ class Snapshots:
         alone = len(row) < 2
         questions = self._questions.open() if self._questions.here else {}
         heir = next((each for each in above if each.living), None) if not record.living else None
-        own = system.handle(uuid).statistics() if record.living else None
-        whole, statistics = system.statistics(), self._statistics(all_of_them)
+        statistics = self._statistics(all_of_them)
+        self._spent.read(system.store)
+        sums = self._spent.sums(uuid)
         costs = {each: self._prices.cost(of.models) for each, of in statistics.items()} if self._prices else {}
         return Snapshot(
             current=record,
@@ -156,10 +159,10 @@ class Snapshots:
             following=None if alone else row[(place + 1) % len(row)],
             children=sum(each.living for each in below),
             model=self._model(record),
-            tokens=own.tokens if own is not None else NO_TOKENS,
-            all_tokens=whole.tokens,
-            cost=self._prices.cost(own.models if own is not None else {}),
-            all_cost=self._prices.cost(whole.models),
+            tokens=in_all(sums.own) if sums is not None else None,
+            all_tokens=in_all(sums.everybody) if sums is not None else None,
+            cost=self._prices.cost(sums.own) if sums is not None else None,
+            all_cost=self._prices.cost(sums.everybody) if sums is not None else None,
             questions=questions,
             heir=heir,
             attached=system.attached,

@@ -1,0 +1,106 @@
+"""What was spent: the tokens of every agent since the database was made, whoever ran it.
+
+Summed up once from the messages that are there, a stretch at a time, so that a database of millions delays nothing;
+from then on by each message that is committed. Until then nobody knows.
+"""
+
+import threading
+from collections.abc import Mapping
+from time import monotonic
+from typing import NamedTuple
+
+from ikigai_actors.assembly import reply_of
+from ikigai_actors.errors import HistoryError
+from ikigai_actors.messages import Kind, Message
+from ikigai_actors.providers.base import Usage
+from ikigai_actors.statistics import NO_TOKENS, added
+from ikigai_actors.store.base import Store
+
+BATCH = 2_000
+"""Messages that are read at once."""
+
+STRETCH = 0.1
+"""Seconds of reading after which the summing up goes on another time."""
+
+Models = Mapping[str, Usage]
+"""Tokens by model, as the providers name them."""
+
+
+class Sums(NamedTuple):
+    """What one agent has spent, and all of them."""
+
+    own: Models
+    everybody: Models
+
+
+class Spent:
+    """Sums up. `hear` and `sums` may be called from any thread, `read` from one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._agents: dict[str, dict[str, Usage]] = {}
+        self._everybody: dict[str, Usage] = {}
+        self._counted: dict[str, int] = {}  # of each agent the position up to which its messages are counted
+        self._place: tuple[str, int] | None = ("", 0)  # up to where messages are read; None when all are
+        self._held: list[Message] = []  # what came meanwhile
+
+    def hear(self, message: Message) -> None:
+        """A message was committed."""
+        if message.kind != Kind.ASSISTANT:
+            return
+        with self._lock:
+            if self._place is None:
+                self._count(message)
+            else:
+                self._held.append(message)
+
+    def read(self, store: Store) -> None:
+        """Go on with what the database has, for a stretch. `hear` is to be told of what is committed from before the
+        first one on. Raises `StoreError`; the next one goes on from there.
+        """
+        until = monotonic() + STRETCH
+        while (place := self._place) is not None and monotonic() < until:
+            agent, position = place
+            rows = store.read(lambda tx: tx.run("messages_after", agent=agent, id=position, most=BATCH))  # noqa: B023
+            messages = [message for row in rows if row[2] == Kind.ASSISTANT and (message := _message(row)) is not None]
+            with self._lock:
+                for message in messages:
+                    self._count(message)
+                self._place = (rows[-1][0], rows[-1][1]) if rows else None
+                if not rows:
+                    for message in self._held:
+                        self._count(message)
+                    self._held.clear()
+
+    def sums(self, uuid: str) -> Sums | None:
+        """What was spent; None while it is not summed up."""
+        with self._lock:
+            if self._place is not None:
+                return None
+            return Sums(dict(self._agents.get(uuid, {})), dict(self._everybody))
+
+    def _count(self, message: Message) -> None:
+        """Count a message once, whether it is read or heard first: positions grow, and have no holes."""
+        if message.id <= self._counted.get(message.agent_uuid, 0):
+            return
+        self._counted[message.agent_uuid] = message.id
+        reply = reply_of(message)
+        if reply.usage is not None:
+            for sums in (self._agents.setdefault(message.agent_uuid, {}), self._everybody):
+                sums[reply.model] = added(sums.get(reply.model, NO_TOKENS), reply.usage)
+
+
+def in_all(models: Models) -> Usage:
+    """The tokens of all these models."""
+    tokens = NO_TOKENS
+    for each in models.values():
+        tokens = added(tokens, each)
+    return tokens
+
+
+def _message(row: tuple[object, ...]) -> Message | None:
+    """The message of a row; None of a damaged one, of which others tell."""
+    try:
+        return Message.from_row(row)
+    except HistoryError:
+        return None
