@@ -19,11 +19,11 @@ from typing import NamedTuple
 from ikigai_actors.registry import AgentRecord, in_order, short_uuids
 from ikigai_actors.shell.margin import width
 
-DEEPEST = 20
+DEEPEST = 6
 """Levels that are drawn; what is deeper stands at the last one with its depth as a number."""
 
-WIDEST = 60
-"""The widest column of agents."""
+WIDEST = 36
+"""The widest column of agents, so that a line of 80 columns has room for the others; longer names stand out."""
 
 
 class Line(NamedTuple):
@@ -101,12 +101,14 @@ def _with_living(records: Sequence[AgentRecord]) -> list[AgentRecord]:
     return [record for record in records if record.uuid in shown]
 
 
-def drawn(records: Sequence[AgentRecord], dead_too: bool = False) -> list[Node]:
-    """Everybody in the order of the drawing, the dead where somebody lives below them, or all of them."""
-    return _depth_first(records if dead_too else _with_living(records))
+def drawn(records: Sequence[AgentRecord], dead_too: bool = False, deepest: int = DEEPEST) -> list[Node]:
+    """Everybody in the order of the drawing, the dead where somebody lives below them, or all of them; so many levels
+    are drawn.
+    """
+    return _depth_first(records if dead_too else _with_living(records), deepest)
 
 
-def _depth_first(records: Sequence[AgentRecord]) -> list[Node]:
+def _depth_first(records: Sequence[AgentRecord], deepest: int) -> list[Node]:
     """Everybody once, each under its supervisor; without recursion, since trees may be thousands deep.
 
     Whoever cannot be reached from agent 0 (damaged rows) stands at the left, after the tree.
@@ -127,14 +129,14 @@ def _depth_first(records: Sequence[AgentRecord]) -> list[Node]:
             nodes.append(Node(record, branch))
             children = in_order(record.uuid, below.get(record.uuid, []))
             for place, child in enumerate(reversed(children)):
-                stack.append((child, *_branch(indent, depth + 1, last=place == 0), depth + 1))
+                stack.append((child, *_branch(indent, depth + 1, deepest, last=place == 0), depth + 1))
     return nodes
 
 
-def _branch(indent: str, depth: int, last: bool) -> tuple[str, str]:
+def _branch(indent: str, depth: int, deepest: int, last: bool) -> tuple[str, str]:
     """What is drawn before a child, and before its children in turn."""
-    if depth > DEEPEST:
-        return f"{indent[: 3 * (DEEPEST - 1)]}└┄{depth}┄ ", indent
+    if depth > deepest:
+        return f"{indent[: 3 * (deepest - 1)]}└┄{depth}┄ ", indent
     return (f"{indent}└─ ", f"{indent}   ") if last else (f"{indent}├─ ", f"{indent}│  ")
 
 

@@ -4,6 +4,7 @@ from itertools import cycle
 from typing import NamedTuple
 
 from rich.text import Text
+from textual import events
 
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.shell.app.bars import SPINNER
@@ -13,6 +14,12 @@ from ikigai_actors.shell.screen import one_line
 from ikigai_actors.shell.tree import Node, drawn
 from ikigai_actors.state import IN_A_TURN, WORKING, Phase
 from ikigai_actors.statistics import AgentStatistics
+
+MARK, LEVEL = 2, 3
+"""Columns of the mark before a row, and of one level."""
+
+NAME = 14
+"""Columns that a name has at least, and the number of the levels that are not drawn; less in a narrow window."""
 
 _SIGNS = {Phase.INTERRUPTED.value: "‖", Phase.WAITING_FOR_APPROVAL.value: "?"}
 
@@ -26,19 +33,28 @@ class _Row(NamedTuple):
 class TreePanel(Rows):
     """The tree of agents."""
 
-    DEFAULT_CSS = "TreePanel { width: 34; height: 100%; dock: left; border-right: solid $foreground 30%; }"
+    DEFAULT_CSS = """
+    TreePanel { width: 34; max-width: 45%; height: 100%; dock: left; border-right: solid $foreground 30%; }
+    """
 
     def __init__(self) -> None:
         super().__init__(lambda row: row.node.record.uuid, self._row, id="tree")
         self._spinner = cycle(SPINNER)
         self._sign = next(self._spinner)
+        self._snapshot: Snapshot | None = None
 
     def update_from(self, snapshot: Snapshot) -> None:
         """Show a moment."""
-        nodes = drawn(snapshot.everybody)
+        self._snapshot = snapshot
+        nodes = drawn(snapshot.everybody, deepest=max(1, (self.size.width - MARK - NAME) // LEVEL))
         here = snapshot.current.uuid
         rows = [_Row(node, snapshot.statistics.get(node.record.uuid), node.record.uuid == here) for node in nodes]
         self.show(rows, None if self.has_focus else here)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Draw as many levels as there is room for."""
+        if self._snapshot is not None:
+            self.update_from(self._snapshot)
 
     def spin(self) -> None:
         """Turn the spinners of those at work."""
