@@ -38,7 +38,7 @@ def test_the_tree_shows_everybody_live_and_choosing_one_goes_there() -> None:
         await stage.expect("new-one")
         await stage.press("down", "enter")
         await stage.expect(r"─ .*\[buyer\].*1 unread")
-        await stage.press("f3", "f3")
+        await stage.press("f3")
         await stage.expect_gone(r"├─")
 
     with crew(gate.provider) as system:

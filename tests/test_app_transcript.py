@@ -16,7 +16,7 @@ from ikigai_actors.messages import Message
 from ikigai_actors.shell.app.block import Block
 from ikigai_actors.shell.app.layout import HEAVY, Frame
 from ikigai_actors.shell.app.pieces import Look, Piece
-from ikigai_actors.shell.app.transcript import Transcript
+from ikigai_actors.shell.app.transcript import BUDGET, Transcript
 from tests.stage import DEADLINE
 from tests.trees import says
 
@@ -43,10 +43,10 @@ class Held(Executor):
 class Shown(App[None]):
     """A transcript and nothing else."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: float) -> None:
         super().__init__()
         self.threads = Held()
-        self.transcript = Transcript(self.threads)
+        self.transcript = Transcript(self.threads, budget)
         self.wanted: list[int] = []
 
     def compose(self) -> ComposeResult:
@@ -55,7 +55,7 @@ class Shown(App[None]):
 
     def on_mount(self) -> None:
         """Lay out what is left to do, as the shell does."""
-        self.set_interval(0.01, self.transcript.tick)
+        self.ticks = self.set_interval(0.01, self.transcript.tick)
 
     @property
     def arranged(self) -> bool:
@@ -74,11 +74,13 @@ class Shown(App[None]):
         self.wanted.append(event.position)
 
 
-def shown(play: Callable[[Shown, "Pilot[None]"], Awaitable[None]], size: tuple[int, int] = (60, 20)) -> Shown:
+def shown(
+    play: Callable[[Shown, "Pilot[None]"], Awaitable[None]], size: tuple[int, int] = (60, 20), budget: float = BUDGET
+) -> Shown:
     """Run a transcript for the length of a play; returns it, ended."""
 
     async def run() -> Shown:
-        app = Shown()
+        app = Shown(budget)
         async with app.run_test(size=size) as pilot:
             await play(app, pilot)
         return app
@@ -92,6 +94,10 @@ def log(*ids: int, content: str = "hello", kind: str = "user", **data: Any) -> l
 
 def heavy(position: int) -> list[Message]:
     return log(position, content=HEAVY_TEXT, kind="assistant", stop_reason="end_turn")
+
+
+SLOW = pytest.mark.parametrize("budget", [BUDGET, 0.0], ids=["in time", "one block a tick"])
+"""On a machine that is busy too."""
 
 
 def top(transcript: Transcript) -> str:
@@ -120,7 +126,8 @@ def test_what_is_heavy_is_plain_until_another_thread_has_laid_it_out_and_then_st
     shown(play)
 
 
-def test_what_is_laid_out_above_moves_nothing_that_is_in_sight() -> None:
+@SLOW
+def test_what_is_laid_out_above_moves_nothing_that_is_in_sight(budget: float) -> None:
     async def play(app: Shown, pilot: "Pilot[None]") -> None:
         transcript = app.transcript
         transcript.add(heavy(1))
@@ -134,7 +141,7 @@ def test_what_is_laid_out_above_moves_nothing_that_is_in_sight() -> None:
         assert (top(transcript), transcript.max_scroll_y - transcript.scroll_y) == (before, below)
         assert not transcript.following
 
-    shown(play)
+    shown(play, budget=budget)
 
 
 def test_lines_that_were_laid_out_for_another_width_are_not_taken() -> None:
@@ -251,7 +258,8 @@ def test_a_result_whose_call_is_not_shown_stands_alone() -> None:
     shown(play)
 
 
-def test_folding_keeps_what_is_in_sight_there_and_reads_what_is_above_again() -> None:
+@SLOW
+def test_folding_keeps_what_is_in_sight_there_and_reads_what_is_above_again(budget: float) -> None:
     def thought(at: int) -> list[Message]:
         blocks = [{"type": "thinking", "thinking": "hm\nwell"}]
         return log(at, content=f"answer {at}", kind="assistant", stop_reason="end_turn", blocks=blocks)
@@ -269,4 +277,69 @@ def test_folding_keeps_what_is_in_sight_there_and_reads_what_is_above_again() ->
         assert app.wanted == [11]
         assert transcript.text.endswith("answer 30")
 
-    shown(play)
+    shown(play, budget=budget)
+
+
+@SLOW
+def test_a_result_above_moves_nobody_to_the_end(budget: float) -> None:
+    async def play(app: Shown, pilot: "Pilot[None]") -> None:
+        transcript = app.transcript
+        uses = [{"type": "tool_use", "id": "x", "name": "erase", "input": {}}]
+        transcript.add(log(1, kind="assistant", stop_reason="tool_use", blocks=uses))
+        for at in range(2, 32):
+            transcript.add(log(at, content=f"prompt {at}"))
+        await until(lambda: app.arranged)
+        transcript.scroll_relative(y=-10, animate=False, immediate=True)
+        before = transcript.scroll_y
+        transcript.add(log(32, content="done", kind="tool_result", tool_use_id="x", name="erase"))
+        await until(lambda: app.arranged)
+        assert "└ done" in transcript.text
+        assert (transcript.scroll_y, transcript.following) == (before, False)
+
+    shown(play, budget=budget)
+
+
+def test_nobody_who_has_scrolled_up_is_taken_to_an_end_that_is_not_known_yet() -> None:
+    """Also when the screen is arranged anew while most is not laid out."""
+
+    async def play(app: Shown, pilot: "Pilot[None]") -> None:
+        transcript = app.transcript
+        for at in range(1, 61):
+            transcript.add(log(at, content=f"prompt {at}"))
+        await until(lambda: app.arranged)
+        transcript.scroll_to(y=60, animate=False, immediate=True)
+        seen = top(transcript)
+        app.ticks.pause()
+        transcript.fold(results=True)  # all is to be laid out anew, of which one block is
+        assert not app.arranged
+        assert transcript.following is False
+        app.screen.refresh(layout=True)
+        await pilot.pause(0)
+        assert (top(transcript), transcript.following) == (seen, False)
+        app.ticks.resume()
+        await until(lambda: app.arranged)
+        assert (top(transcript), transcript.following) == (seen, False)
+
+    shown(play, budget=0.0)
+
+
+def test_who_reads_an_answer_that_arrives_stays_there_while_its_message_is_laid_out() -> None:
+    async def play(app: Shown, pilot: "Pilot[None]") -> None:
+        transcript = app.transcript
+        transcript.add(log(1, content="tell me"))
+        transcript.stream([("text", "".join(f"part {at}\n\n" for at in range(40)))])
+        await until(lambda: app.arranged)
+        transcript.scroll_relative(y=-10, animate=False, immediate=True)
+        place = transcript.scroll_y
+        app.ticks.pause()
+        said = "".join(f"told {at}\n\n" for at in range(40))
+        transcript.add(log(2, content=said, kind="assistant", stop_reason="end_turn"))
+        assert not app.arranged
+        app.screen.refresh(layout=True)
+        await pilot.pause(0)
+        assert (transcript.scroll_y, transcript.following) == (place, False)
+        app.ticks.resume()
+        await until(lambda: app.arranged)
+        assert (transcript.scroll_y, transcript.following) == (place, False)
+
+    shown(play, budget=0.0)

@@ -22,6 +22,10 @@ class Block:
         self._lines: list[Strip] = []
         self._frame: Frame | None = None
 
+    def is_laid_out(self, frame: Frame) -> bool:
+        """Whether its lines are at hand."""
+        return frame == self._frame
+
     def lines(self, frame: Frame) -> list[Strip]:
         """Its lines."""
         if frame != self._frame:

@@ -32,7 +32,7 @@ from ikigai_actors.shell.app.layout import Frame, foldable, lay_out
 from ikigai_actors.shell.app.pieces import Look, Piece, add_result, pieces_of, tidy
 
 BUDGET = 0.008
-"""Seconds of one tick that laying out may take."""
+"""Seconds of one tick that laying out may take; one block is laid out in any case."""
 
 MARGIN = 20
 """Lines above the window from which on earlier messages are asked for."""
@@ -58,9 +58,9 @@ class Transcript(ScrollView, can_focus=True):
         transcript: "Transcript"
         position: int
 
-    def __init__(self, workers: Executor) -> None:
+    def __init__(self, workers: Executor, budget: float = BUDGET) -> None:
         super().__init__()
-        self._threads = workers
+        self._threads, self._budget = workers, budget
         self._blocks: list[Block] = []
         self._starts = [0]  # of each laid out block its first line, and at the end how many lines there are
         self._drawn: list[Strip] = []  # the lines that are in sight, or will be when Textual comes to it
@@ -208,9 +208,9 @@ class Transcript(ScrollView, can_focus=True):
         self._cut(min(at, self._body))
         self._lay_out_from(0)
         self._arrange()
-        self.following = following
         if not following:
             self.scroll_to(y=0, animate=False, immediate=True)
+        self.following = following  # behind the scrolling, which would take a part that is laid out for the whole
 
     def _cut(self, at: int) -> None:
         """Drop the blocks before a place, and the rest of a message that is cut in two."""
@@ -275,16 +275,23 @@ class Transcript(ScrollView, can_focus=True):
         return self._blocks[index].lines(self._frame)[number - self._starts[index]]
 
     def _arrange(self) -> None:
-        """Lay out what is not, for as long as the budget lasts."""
+        """Lay out what is not, for as long as the budget lasts. What has its lines already costs nothing of it, so that
+        who reads there keeps them in sight.
+        """
         if not self._frame.width:
             return
         if self.following and len(self._blocks) - len(self._starts) > (2 * TRIMMED if self._opened else FEW):
             self._cut(self._at_the_end() if not self._opened else self._body - TRIMMED)
             self._lay_out_from(0)
         self._opened = self._opened or bool(self._body)
-        until = perf_counter() + BUDGET
-        while len(self._starts) <= len(self._blocks) and perf_counter() < until:
+        until, late = perf_counter() + self._budget, False
+        while len(self._starts) <= len(self._blocks):
             block = self._blocks[len(self._starts) - 1]
+            if not block.is_laid_out(self._frame):
+                if late:
+                    break
+                block.lines(self._frame)
+                late = perf_counter() >= until
             self._starts.append(self._starts[-1] + len(block.lines(self._frame)))
             if block.plain:
                 self._lay_out_elsewhere(block)
@@ -299,7 +306,9 @@ class Transcript(ScrollView, can_focus=True):
         return min(at, self._body)
 
     def _resize_contents(self) -> None:
-        following, height = self.following, self._starts[-1]
+        following, height, complete = self.following, self._starts[-1], len(self._starts) > len(self._blocks)
+        if not following and not complete:  # where the end is nobody knows yet, so nobody is taken there
+            height = max(height, self.virtual_size.height)
         # Not by setting it, since then all of the screen would be arranged anew.
         self.set_reactive(Transcript.virtual_size, Size(self._frame.width, height))
         self.vertical_scrollbar.window_virtual_size = height
