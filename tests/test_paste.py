@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.events import Paste
 
-from ikigai_actors import ScriptedProvider, ToolCall, tool
+from ikigai_actors import Reply, ScriptedProvider, ToolCall, tool
 from ikigai_actors.shell.app.prompt import LARGE
 from tests.fullscreen import FullScreen
 from tests.stage import Stage, on_stage, open_memory
@@ -107,7 +107,9 @@ def test_a_paste_at_a_question_is_no_answer_but_goes_to_the_prompt() -> None:
         assert stage.application.main.page.prompt.text == "yes!"
         await stage.expect("y run")
 
-    with open_memory(ScriptedProvider([[ToolCall("launch", {})]]), tools=[launch], approvals="ask") as system:
+    with open_memory(
+        ScriptedProvider([Reply("", (ToolCall("launch", {}),))]), tools=[launch], approvals="ask"
+    ) as system:
         on_stage(system, play)
 
 

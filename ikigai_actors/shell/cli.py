@@ -244,9 +244,10 @@ def _application(system: "System", options: Options, notices: list[str], interru
     from ikigai_actors.shell.line import leaving
 
     provider = options.default_provider() or ("anthropic" if os.environ.get("ANTHROPIC_API_KEY") else "offline")
+    model = "" if system.attached else options.default_provider() or ""
     told = [f"{_greeting(system)} · F1 keys, /help commands", *notices]
     shown = terminal()
-    application = Application(system, _home() / "history", options.follow, provider, told, interrupts)
+    application = Application(system, _home() / "history", options.follow, provider, told, model, interrupts)
     start.take_typed()
     with logged_to(_home() / "ikigai.log", application.feed.notice):
         status = application.run_it()

@@ -77,7 +77,7 @@ class Application(App[int]):
 
     def __init__(
         self, system: System, history: Path | None = None, follow: bool = True, provider: str = "",
-        notices: Iterable[str] = (), interrupts: Interrupts | None = None,
+        notices: Iterable[str] = (), model: str = "", interrupts: Interrupts | None = None,
     ) -> None:  # fmt: skip
         """Prepare.
 
@@ -88,6 +88,7 @@ class Application(App[int]):
             follow: whether a fork goes to the child.
             provider: how the lower bar names who answers by default.
             notices: what the person should know at first.
+            model: how the upper bar names the model of an agent that has set none; empty when nobody has named one.
             interrupts: has the signals that came before the application takes them.
         """
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
@@ -119,7 +120,7 @@ class Application(App[int]):
             self.feed.notice(CUT_OFF)
         self.main = MainScreen(
             system.handle(first.uuid), self.feed, Recall(history), self._threads, self.later, self._do, self._press,
-            self._look, provider,
+            self._look, provider, model,
         )  # fmt: skip
         """The screen that is usually seen."""
 
@@ -237,9 +238,9 @@ class Application(App[int]):
         if self.main.page.agent.uuid == parent:
             self.main.visit(child)
 
-    def give_up(self, uuid: str, prompt: str) -> None:
+    def give_up(self, uuid: str, prompt: str, refused: bool) -> None:
         """A prompt will not be answered; from any thread."""
-        self._post(self.main.give_up, uuid, prompt)
+        self._post(self.main.give_up, uuid, prompt, refused)
 
     def later(
         self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[], None] | None = None

@@ -12,6 +12,9 @@ from ikigai_actors.shell.screen import one_line
 NAME = 16
 """Columns that a name has at most."""
 
+MOST = 20
+"""Columns for which where one is makes room, so that what the agent does can be told."""
+
 KEYS = "F1 keys"
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -20,8 +23,10 @@ LONG = 1.0
 """Seconds from which on a command is said to be in progress."""
 
 
-def upper(snapshot: Snapshot | None, width: int) -> Text:
-    """The separator: where one is in the tree, what the agent does, its unread mail and model."""
+def upper(snapshot: Snapshot | None, width: int, default: str = "") -> Text:
+    """The separator: where one is in the tree, what the agent does, its unread mail and model; ``default`` names the
+    model of an agent that has set none. In a narrow window the state is what stays.
+    """
     if snapshot is None:
         return Text("─" * width, "dim")
     place = Text("─ ", "dim")
@@ -34,8 +39,8 @@ def upper(snapshot: Snapshot | None, width: int) -> Text:
     facts = [snapshot.state]
     if snapshot.current.unread:
         facts.append(f"{snapshot.current.unread} unread")
-    facts.append(snapshot.model or "default model")
-    return _filled(place, one_line(" · ".join(facts)), width)
+    facts.append(snapshot.model or default or "default model")
+    return _filled(place, [one_line(fact) for fact in facts], width)
 
 
 def lower(snapshot: Snapshot | None, database: str, provider: str, width: int, progress: str = "") -> Text:
@@ -121,13 +126,20 @@ def _neighbour(sign: str, record: AgentRecord | None) -> tuple[str, str]:
     return (f"{sign}{_short(record)} ", "") if record is not None else (f"{sign} ", "dim")
 
 
-def _filled(place: Text, facts: str, width: int) -> Text:
-    """The place on the left, the facts on the right, a rule between."""
-    room = width - place.cell_len - 3
-    if cell_len(facts) > room:
-        facts = f"{set_cell_size(facts, max(0, room - 1)).rstrip()}…" if room > 4 else ""
-    place.append(" " + "─" * max(1, width - place.cell_len - cell_len(facts) - 3) + " ", "dim")
-    place.append(facts, "italic" if facts else "")
+def _filled(place: Text, facts: list[str], width: int) -> Text:
+    """The place on the left, the facts on the right, a rule between. What has no room is cut, the last facts first;
+    the place leaves room for the first one.
+    """
+    least = min(cell_len(facts[0]) + 2, MOST) + 3
+    if place.cell_len > width - least:
+        place.truncate(max(0, width - least), overflow="ellipsis")
+    room, told = width - place.cell_len - 3, " · ".join(facts)
+    while cell_len(told) > room and len(facts) > 1:
+        facts = facts[:-1]
+        told = f"{' · '.join(facts)} …"
+    shown = _cut(told, max(0, room)) if room > 1 else ""
+    place.append(" " + "─" * max(1, width - place.cell_len - cell_len(shown) - 3) + " ", "dim")
+    place.append(shown, "italic" if shown else "")
     place.append(" ")
     place.truncate(width)
     return place

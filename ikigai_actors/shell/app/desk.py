@@ -12,7 +12,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any, Protocol, TypeVar
 
-from ikigai_actors.errors import IkigaiError, ProviderError, SystemClosed, TurnInterrupted
+from ikigai_actors.errors import AgentDead, IkigaiError, ProviderError, SystemClosed, TurnInterrupted
 from ikigai_actors.futures import Future
 from ikigai_actors.interface import System
 from ikigai_actors.ref import AgentRef
@@ -55,8 +55,8 @@ class Window(Protocol):
     def stay_with(self, parent: str, child: str) -> None:
         """Show a child that was just forked, if its parent is in sight."""
 
-    def give_up(self, uuid: str, prompt: str) -> None:
-        """A prompt will not be answered: show it no longer as waiting."""
+    def give_up(self, uuid: str, prompt: str, refused: bool) -> None:
+        """A prompt will not be answered: show it no longer as waiting. One that was refused can be given again."""
 
 
 class AppDesk:
@@ -154,11 +154,11 @@ class AppDesk:
         try:
             future = self.current.ask.prompt(text)
         except IkigaiError:
-            self._window.give_up(self.current.uuid, text)
+            self._window.give_up(self.current.uuid, text, refused=True)
             raise
 
         def failed(error: IkigaiError) -> None:
-            self._window.give_up(self.current.uuid, text)
+            self._window.give_up(self.current.uuid, text, refused=isinstance(error, AgentDead))
             if not isinstance(error, ProviderError | TurnInterrupted):  # of those the log tells
                 self.screen.error(str(error))
 

@@ -33,13 +33,15 @@ class DocumentScreen(Screen[None]):
     def __init__(self, system: System, later: Later) -> None:
         super().__init__()
         self._system, self._later = system, later
+        self._head, self._body = Static(id="head"), Static(id="body", markup=False)
+        self._rows = Rows(lambda document: document.path, self._row)
 
     def compose(self) -> ComposeResult:
         """Head, rows, the document that is open, and the keys."""
-        yield Static(id="head")
-        yield Rows(lambda document: document.path, self._row)
+        yield self._head
+        yield self._rows
         with VerticalScroll():
-            yield Static(id="body", markup=False)
+            yield self._body
         yield Static("Enter opens · Tab scrolls it · r reads anew · Esc · /doc write changes one")
 
     def on_mount(self) -> None:
@@ -68,8 +70,8 @@ class DocumentScreen(Screen[None]):
         return version.told(author)
 
     def _show(self, documents: list[DocumentVersion]) -> None:
-        self.query_one("#head", Static).update(Text(f"Documents: {len(documents)}", "bold"))
-        self.query_one(Rows).show(documents)
+        self._head.update(Text(f"Documents: {len(documents)}", "bold"))
+        self._rows.show(documents)
 
     def _open(self, found: tuple[Document, list[str]]) -> None:
         from rich.console import Group
@@ -80,7 +82,7 @@ class DocumentScreen(Screen[None]):
             Text(body) if len(body) > HUGE else Markdown(body, "ansi_dark" if dark else "ansi_light", hyperlinks=False)
         )
         log = Text("\n" + "\n".join(map(one_line, versions)), "dim")
-        self.query_one("#body", Static).update(Group(Text(one_line(document.path), "bold"), Text(), shown, log))
+        self._body.update(Group(Text(one_line(document.path), "bold"), Text(), shown, log))
 
     def _row(self, document: DocumentVersion) -> Text:
         return Text(f"{one_line(document.path)}  ").append(f"version {document.version}", "dim")

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding
+from textual.containers import VerticalScroll
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
@@ -20,6 +21,10 @@ OTHERS = (
 )
 
 
+NARROW = 76
+"""Columns below which what a key does stands right behind it."""
+
+
 class KeysScreen(ModalScreen[None]):
     """What each key does."""
 
@@ -27,7 +32,10 @@ class KeysScreen(ModalScreen[None]):
 
     DEFAULT_CSS = """
     KeysScreen { align: center middle; }
-    KeysScreen Static { width: auto; height: auto; max-height: 100%; padding: 0 2; background: $surface; }
+    KeysScreen VerticalScroll {
+        width: auto; max-width: 100%; height: auto; max-height: 100%; padding: 0 2; background: $surface;
+    }
+    KeysScreen Static { width: auto; max-width: 100%; height: auto; }
     """
 
     def __init__(self, main: Screen[Any]) -> None:
@@ -38,10 +46,11 @@ class KeysScreen(ModalScreen[None]):
         """The list."""
         bindings = (each for each in type(self._main).BINDINGS if isinstance(each, Binding) and each.show)
         rows = [*OTHERS, *((_shown(each.key), each.description) for each in bindings)]
-        text = Text()
+        text, narrow = Text(), self.app.size.width < NARROW
         for key, what in rows:
-            text.append(f"{key:<24}", "bold").append(f"{what}\n")
-        yield Static(text.append("/help lists the commands · Esc", "dim"))
+            text.append(key if narrow else f"{key:<24}", "bold").append(f"{': ' * narrow}{what}\n")
+        with VerticalScroll():
+            yield Static(text.append("/help lists the commands · Esc", "dim"))
 
 
 def _shown(key: str) -> str:

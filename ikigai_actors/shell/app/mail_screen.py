@@ -35,14 +35,16 @@ class MailScreen(Screen[None]):
     def __init__(self, agent: AgentRef, later: Later) -> None:
         super().__init__()
         self._agent, self._later = agent, later
+        self._head, self._body = Static(id="head"), Static(id="body", markup=False)
+        self._rows = Rows(lambda mail: str(mail.id), self._row)
         self._names: dict[str | None, str] = {None: "nobody"}
 
     def compose(self) -> ComposeResult:
         """Head, rows, the mail that is open, and the keys."""
-        yield Static(id="head")
-        yield Rows(lambda mail: str(mail.id), self._row)
+        yield self._head
+        yield self._rows
         with VerticalScroll(can_focus=False):
-            yield Static(id="body", markup=False)
+            yield self._body
         yield Static("Enter opens · d deletes · r reads anew · Esc")
 
     def on_mount(self) -> None:
@@ -55,7 +57,7 @@ class MailScreen(Screen[None]):
 
     def action_delete(self) -> None:
         """Delete the mail at the cursor, for good."""
-        if (key := self.query_one(Rows).key) is not None:
+        if (key := self._rows.key) is not None:
             number = int(key)
             self._later(lambda: self._agent.delete_mail(number), lambda _: self.action_read())
 
@@ -74,12 +76,12 @@ class MailScreen(Screen[None]):
     def _show(self, found: tuple[str, list[Mail], dict[str | None, str]]) -> None:
         name, mails, self._names = found
         unread = sum(mail.read_at is None for mail in mails)
-        self.query_one("#head", Static).update(Text(f"Mail of {name}: {len(mails)}, {unread} unread", "bold"))
-        self.query_one(Rows).show(mails)
+        self._head.update(Text(f"Mail of {name}: {len(mails)}, {unread} unread", "bold"))
+        self._rows.show(mails)
 
     def _open(self, mail: Mail) -> None:
         head = f"mail {mail.id} of {self._names.get(mail.sender, 'nobody')}\n\n"
-        self.query_one("#body", Static).update(Text(head, "bold").append(tidy(mail.body), "not bold"))
+        self._body.update(Text(head, "bold").append(tidy(mail.body), "not bold"))
         self.action_read()
 
     def _row(self, mail: Mail) -> Text:

@@ -78,7 +78,7 @@ class MainScreen(Screen[None]):
     def __init__(
         self, first: AgentRef, feed: Feed, recall: Recall, workers: Executor, later: Later, do: Do,
         press: Callable[[str], None],
-        looked_at: Callable[[str], None], provider: str,
+        looked_at: Callable[[str], None], provider: str, model: str,
     ) -> None:  # fmt: skip
         """Make the screen.
 
@@ -92,11 +92,16 @@ class MainScreen(Screen[None]):
             press: does the line that a key stands for.
             looked_at: told which agent is shown from now on.
             provider: how the lower bar names who answers by default.
+            model: how the upper bar names the model of an agent that has set none; empty when nobody has named one.
         """
         super().__init__()
-        self._tree = TreePanel()
+        # Held, not looked up: of what is told while the application ends, some comes when they are taken out already.
+        self._tree, self._question = TreePanel(), QuestionBar()
+        self._transcripts, self._prompts = ContentSwitcher(id="transcripts"), ContentSwitcher(id="prompts")
+        self._upper, self._lower = Static(id="upper"), Static(id="lower")
         self._system, self._first = first.system, first.uuid
         self._feed, self._recall, self._threads, self._provider = feed, recall, workers, provider
+        self._model = model
         self._later, self._do, self._press, self._looked_at = later, do, press, looked_at
         self._pages: dict[str, Page] = {}  # the one looked at last at the end
         self._current = first.uuid
@@ -111,12 +116,12 @@ class MainScreen(Screen[None]):
         """The tree at the left, the bars at the bottom, the transcript in between."""
         self._tree.display = False
         yield self._tree
-        yield ContentSwitcher(id="transcripts")
+        yield self._transcripts
         with Vertical(id="bars"):
-            yield Static(id="upper")
-            yield QuestionBar()
-            yield ContentSwitcher(id="prompts")
-            yield Static(id="lower")
+            yield self._upper
+            yield self._question
+            yield self._prompts
+            yield self._lower
 
     def on_mount(self) -> None:
         """Go to the first agent."""
@@ -140,8 +145,8 @@ class MainScreen(Screen[None]):
         if page.transcript.parent is None:  # nothing is mounted any more: the application ends
             return
         self._pages[uuid], self._current = page, uuid
-        self.query_one("#transcripts", ContentSwitcher).current = page.transcript.id
-        self.query_one("#prompts", ContentSwitcher).current = page.prompt.id
+        self._transcripts.current = page.transcript.id
+        self._prompts.current = page.prompt.id
         page.prompt.focus()
         page.read()
         self._drop_pages()
@@ -189,10 +194,14 @@ class MainScreen(Screen[None]):
         if (page := self._pages.get(uuid)) is not None:
             page.tell(tidy(text), look)
 
-    def give_up(self, uuid: str, prompt: str) -> None:
-        """A prompt will not be answered."""
+    def give_up(self, uuid: str, prompt: str, refused: bool) -> None:
+        """A prompt will not be answered. One that was refused is in no log: it stands where it was typed again, if
+        nothing else does.
+        """
         if (page := self._pages.get(uuid)) is not None:
             page.transcript.dismiss(prompt)
+            if refused and not page.prompt.text:
+                page.prompt.paste(prompt)
 
     def paint(self, dark: bool) -> None:
         """The theme is dark, or light."""
@@ -295,7 +304,7 @@ class MainScreen(Screen[None]):
 
     def action_answer(self) -> None:
         """Go to the question, or back."""
-        bar = self.query_one(QuestionBar)
+        bar = self._question
         self.set_focus(bar if bar.display and self.focused is not bar else self.page.prompt)
 
     def action_tree(self) -> None:
@@ -314,8 +323,8 @@ class MainScreen(Screen[None]):
         transcript, prompt = Transcript(self._threads), Prompt(self._recall)
         transcript.id = prompt.id = f"page-{id(transcript)}"  # not the uuid: the page before may not be removed yet
         transcript.paint(self.app.current_theme.dark)
-        self.query_one("#transcripts", ContentSwitcher).mount(transcript)
-        self.query_one("#prompts", ContentSwitcher).mount(prompt)
+        self._transcripts.mount(transcript)
+        self._prompts.mount(prompt)
         self._feed.follow(uuid)
         return Page(self._system.handle(uuid), transcript, prompt, self._later)
 
@@ -330,12 +339,15 @@ class MainScreen(Screen[None]):
     def _show_bars(self) -> None:
         snapshot, width = self.snapshot, self.size.width
         location, provider = self._system.store.location, self._provider
-        shown = bars.upper(snapshot, width), bars.lower(snapshot, location, provider, width, self._progress)
+        shown = (
+            bars.upper(snapshot, width, self._model),
+            bars.lower(snapshot, location, provider, width, self._progress),
+        )
         if shown != self._shown:  # drawing costs time that the keyboard would wait for
             self._shown = shown
-            self.query_one("#upper", Static).update(shown[0], layout=False)
-            self.query_one("#lower", Static).update(shown[1], layout=False)
-        bar = self.query_one(QuestionBar)
+            self._upper.update(shown[0], layout=False)
+            self._lower.update(shown[1], layout=False)
+        bar = self._question
         question = bars.question(snapshot, width - 2) if snapshot is not None else None
         if question is None and self.focused is bar:
             self.set_focus(self.page.prompt)

@@ -53,14 +53,15 @@ class ProcessScreen(Screen[str | None]):
 
     def __init__(self) -> None:
         super().__init__()
+        self._head, self._rows = Static(id="head"), Rows(lambda one: one.record.uuid, self._row)
         self._by = "since"
         self._processes: list[_Process] = []
         self._now = 0
 
     def compose(self) -> ComposeResult:
         """Head, rows, and the keys."""
-        yield Static(id="head")
-        yield Rows(lambda one: one.record.uuid, self._row)
+        yield self._head
+        yield self._rows
         yield Static(" ".join(f"{key} {name}" for name, (key, _) in _COLUMNS.items()) + " · Esc")
 
     def update_from(self, snapshot: Snapshot) -> None:
@@ -92,8 +93,8 @@ class ProcessScreen(Screen[str | None]):
         told["restarts"] = told["restarts"].replace("RESTARTS", "REST")
         head = f"{told['name']:<13} {told['state']:<17}{told['inbox']:>7}{told['mail']:>6}{told['tokens']:>10}"
         head += f"{told['cost']:>8}{told['turns']:>6}{told['restarts']:>5}{told['since']:>7}"
-        self.query_one("#head", Static).update(Text(head, "bold"))
-        self.query_one(Rows).show(sorted(self._processes, key=_COLUMNS[self._by][1]))
+        self._head.update(Text(head, "bold"))
+        self._rows.show(sorted(self._processes, key=_COLUMNS[self._by][1]))
 
     def _row(self, one: _Process) -> Text:
         record, told = one.record, one.statistics

@@ -102,7 +102,7 @@ class Prompt(TextArea):
         event.prevent_default()
         event.stop()
 
-    def _on_paste(self, event: events.Paste) -> None:
+    async def _on_paste(self, event: events.Paste) -> None:
         """Insert it once: neither `TextArea` nor the screen, to which it would go next, does so as well."""
         event.prevent_default()
         event.stop()
