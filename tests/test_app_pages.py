@@ -152,7 +152,7 @@ def test_pages_beyond_those_that_are_kept_are_made_anew() -> None:
         root.signal(Signal.INT)
         stage.system.send(root, "enough")
         await stage.until(lambda: not root.record.turn and stage.application._clerk.doing is None)
-        stage.application.give_up(root.uuid, "one")  # what is told of an agent without a page is told nowhere
+        stage.application.give_up(root.uuid, "one", refused=False)  # of an agent without a page nothing is told
         await stage.pilot.pause(0)
         for agent in (kids[0], root, kids[1], kids[0]):  # each is made anew while it is still taken away
             main.visit(agent.uuid)
