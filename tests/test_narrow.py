@@ -1,6 +1,8 @@
 """The application in a narrow window, and what it says of an agent that takes no prompt."""
 
 import pytest
+from textual.events import Resize
+from textual.geometry import Size
 
 from ikigai_actors import Signal
 from tests.stage import Stage, on_stage, open_memory
@@ -56,4 +58,17 @@ def test_what_a_dead_agent_is_told_stays_in_the_prompt() -> None:
     with open_memory() as system:
         kid = system.root.fork(name="kid")
         kid.kill()
+        on_stage(system, play)
+
+
+def test_a_change_of_size_while_the_application_ends_does_no_harm() -> None:
+    async def play(stage: Stage) -> None:
+        main = stage.application.main
+        await main.query_children("*").remove()  # as at the end, when what is queued for the screen comes behind it
+        stage.application.post_message(Resize(Size(60, 20), Size(60, 20)))
+        await stage.until(lambda: main.size.width == 60)
+        await stage.pilot.pause(0)
+        assert stage.application.is_running
+
+    with open_memory() as system:
         on_stage(system, play)
