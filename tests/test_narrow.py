@@ -1,10 +1,15 @@
 """The application in a narrow window, and what it says of an agent that takes no prompt."""
 
+import asyncio
+import signal
+
 import pytest
 from textual.events import Resize
 from textual.geometry import Size
 
 from ikigai_actors import Signal
+from ikigai_actors.shell.app.application import Application
+from ikigai_actors.shell.interrupts import Interrupts
 from tests.stage import Stage, on_stage, open_memory
 
 
@@ -72,3 +77,17 @@ def test_a_change_of_size_while_the_application_ends_does_no_harm() -> None:
 
     with open_memory() as system:
         on_stage(system, play)
+
+
+def test_a_signal_that_came_before_the_application_ends_it_at_once() -> None:
+    interrupts = Interrupts()
+    interrupts._note(signal.SIGINT, None)
+
+    async def run() -> Application:
+        application = Application(system, interrupts=interrupts)
+        async with application.run_test():
+            pass
+        return application
+
+    with open_memory() as system:
+        assert asyncio.run(run()).return_value == 130

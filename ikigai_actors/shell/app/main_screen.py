@@ -141,8 +141,10 @@ class MainScreen(Screen[None]):
 
     def visit(self, uuid: str, notice: str = "") -> None:
         """Show an agent."""
+        if not self._transcripts.is_attached:  # nothing is mounted any more: the application ends
+            return
         page = self._pages.pop(uuid, None) or self._open(uuid)
-        if page.transcript.parent is None:  # nothing is mounted any more: the application ends
+        if page.transcript.parent is None:  # nor is anything taken in any more
             return
         self._pages[uuid], self._current = page, uuid
         self._transcripts.current = page.transcript.id
