@@ -75,7 +75,7 @@ OPENING: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "said"), OPENING, ids=[f"{arguments}"[:60] for arguments, _ in OPENING])
+@pytest.mark.parametrize(("arguments", "said"), OPENING, ids=[said[:60] for _, said in OPENING])
 def test_a_system_is_not_opened_with_a_wrong_argument_and_the_database_stays_free(
     durable: str, arguments: dict[str, Any], said: str
 ) -> None:
