@@ -11,7 +11,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 
-from benchmarks import actors, cache, cascade, fork, journal, keyboard, mail, replay, signals, simulation, streams
+from benchmarks import (
+    actors,
+    cache,
+    cascade,
+    fork,
+    journal,
+    keyboard,
+    lifetime,
+    mail,
+    replay,
+    signals,
+    simulation,
+    streams,
+)
 from benchmarks.machine import load, machine, versions
 from benchmarks.places import Place, open_places
 from benchmarks.results import RESULTS, Results, Row, Run, beside_ours, read, write
@@ -19,7 +32,20 @@ from benchmarks.table import figure, tables
 
 BENCHMARKS: dict[str, ModuleType] = {
     module.__name__.rpartition(".")[2]: module
-    for module in (fork, replay, journal, actors, cache, streams, mail, keyboard, cascade, signals, simulation)
+    for module in (
+        fork,
+        replay,
+        lifetime,
+        journal,
+        actors,
+        cache,
+        streams,
+        mail,
+        keyboard,
+        cascade,
+        signals,
+        simulation,
+    )
 }
 """Each has ``run(places, quick)``, which gives its rows, and says in its docstring what they mean."""
 

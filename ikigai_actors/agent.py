@@ -43,7 +43,7 @@ from ikigai_actors.performer import Performer
 from ikigai_actors.pooled import ActorGone
 from ikigai_actors.providers.base import Reply, Spent, Usage
 from ikigai_actors.runtime import Runtime
-from ikigai_actors.state import Departure, Phase, State, Step
+from ikigai_actors.state import UNKNOWN, Departure, Phase, State, Step
 from ikigai_actors.units import Append, Fence, LogUnit, Perform, Performance, Performed, Unit
 from ikigai_actors.verdicts import Committed, Failed, Refused, Verdict
 from supervisors.children import Exit
@@ -75,8 +75,14 @@ class AgentActor(Performer):
         self._heir: AgentActor | None = None
         self._epitaph = ""
 
-    def begin(self, log: Log) -> None:
-        """Release a child that was just born: its log is at hand, and a turn that it was born with goes on at once."""
+    def begin(self, log: Log | None) -> None:
+        """Release a child that was just born; a turn that it was born with goes on at once.
+
+        ``log``: its log, when it is at hand; else it is read when the child needs it, again and again if need be.
+        """
+        if log is None:
+            self.actor_inbox.release(Restarted(self.state.turn, self.state.status) if self.state.turn else GoOn())
+            return
         if self.state.turn:
             self.actor_inbox.put_urgent(on.Resume(Future()), first=True)
         self.actor_inbox.release(LogRead(log))
@@ -197,6 +203,8 @@ class AgentActor(Performer):
         if self.state.status is Status.TERMINATING and not self.state.turn:
             return on.Leave()
         if self.state.phase is Phase.UNLOADED:
+            if self._forks and not self._loading and machine.accepts(self.state, self._forks[0]):
+                return self._forks.pop(0)
             if self._forks or self._later or self._prompts:
                 self._load()
             return None
@@ -282,8 +290,11 @@ class AgentActor(Performer):
 
     def _grow(self, messages: Sequence[Message]) -> None:
         """The log in memory follows the store, and subscribers hear of it."""
-        assert self._log is not None  # an agent that writes is loaded
-        self._log.extend(messages)
+        archive = self.runtime.archive
+        if self._log is None:  # it has forked, for which its head was enough
+            archive.forget(self.state.uuid)
+        else:
+            self._log = archive.grow(self._log, messages)
         for message in messages:
             self.runtime.publisher.publish(message)
 
@@ -292,7 +303,8 @@ class AgentActor(Performer):
         callers = [*self._callers(step), *([step.caller] if step is not None and step.caller is not None else [])]
         self._drop()
         before = self.state
-        self._become(State(before.uuid, before.head, before.turn, request=before.request + 1, standing=before.standing))
+        head = before.head if step is None else UNKNOWN
+        self._become(State(before.uuid, head, before.turn, request=before.request + 1, standing=before.standing))
         for caller in callers:
             caller.settle(error)
 
@@ -304,15 +316,15 @@ class AgentActor(Performer):
         self._loading, self._restarted = False, None
         self._log = log
         own = log.messages
-        calls = recover(own[self.state.turn - log.base - 1 :]) if self.state.turn else ()
+        calls = recover(log.since(self.state.turn)) if self.state.turn else ()
         view = log.view(log.head)
         notice = machine.notice_of(own) if view.settings.get("notify") else 0
-        self._decide(on.Loaded(log.head, view, calls, outcome_of(own), notice, machine.failed_turn(own)))
+        last = outcome_of(own if log.ended is None else [log.ended, *own])
+        self._decide(on.Loaded(log.head, view, calls, last, notice, machine.failed_turn(own)))
 
     def _lost(self, error: IkigaiError) -> None:
-        """Without a log nothing can be done: who waits hears why, and an agent whose rows are wrong is buried.
-
-        A restart is tried again later.
+        """Without a log nothing can be done: who waits hears why. An agent whose own rows are wrong is buried; one that
+        inherits from such an agent lives on. A restart is tried again later.
         """
         self._loading = False
         if self._restarted is not None and isinstance(error, StoreError):
@@ -323,7 +335,7 @@ class AgentActor(Performer):
             return
         self._answer_waiting(error)
         self._leave_prompts(error)
-        if isinstance(error, HistoryError):
+        if isinstance(error, HistoryError) and error.agent == self.state.uuid:
             self.runtime.bury(self.state.uuid, str(error))
 
     def on_crash(self, reason: BaseException) -> None:
@@ -347,7 +359,8 @@ class AgentActor(Performer):
         if self._step is not None:
             self._step = replace(self._step, state=replace(self._step.state, callers=()))
         self._forks, self._later = [], []
-        remains = Remains(state.head, state.turn, state.standing, callers, waiting)
+        head = state.head if self._step is None else UNKNOWN
+        remains = Remains(head, state.turn, state.standing, callers, waiting)
         self._heir = self.runtime.crashed(self, remains, end, why)
 
     def close(self) -> None:

@@ -59,9 +59,7 @@ class Approvals(OfOneProcess):
         return self._decide(call, lambda caller: on.Decide(call.reply, call.id, False, reason, False, caller), timeout)
 
     def _of(self, uuid: str, turn: int) -> list[PendingCall]:
-        log = self._archive.load(uuid)
-        own = log.messages
-        calls = recover(own[turn - log.base - 1 :])
+        calls = recover(self._archive.load(uuid).since(turn))
         return [pending(uuid, call) for call in asking(calls)]
 
     def _decide(self, call: PendingCall, command: Callable[[Future[bool]], on.Decide], timeout: float | None) -> bool:

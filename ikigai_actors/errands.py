@@ -58,7 +58,7 @@ class Errands:
             name=self._name,
             model=full_model,
             tools=tools,
-            fork=log.base,
+            fork=log.fork,
         )
         inbox, publisher, uuid = self._inbox, self._runtime.publisher, self._uuid
 

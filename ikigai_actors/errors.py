@@ -165,6 +165,11 @@ class ProviderUnknown(ProviderError):
 class HistoryError(IkigaiError):
     """An agent's rows contradict each other: a hole, a missing ancestor, a body that does not parse."""
 
+    def __init__(self, message: str, agent: str = "") -> None:
+        super().__init__(message)
+        self.agent = agent
+        """Whose rows are wrong, by uuid: who inherits from it has no history either. Empty when it is nobody's."""
+
 
 class StoreError(IkigaiError):
     """The database refused or failed. The driver's error is the cause."""

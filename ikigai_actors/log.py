@@ -1,39 +1,51 @@
-"""Logs in memory, in the shape they have in the store: an agent's own messages, and a bounded look at its parent's log.
+"""Logs in memory: a stretch of an agent's own messages, and a bounded look at the log that it was forked from.
 
-A fork copies nothing: the child's log refers to its parent's, up to the fork point. `Archive` reads each log from the
-store at most once and shares it among all descendants for as long as one of them is in use.
+A fork copies nothing: the child's log refers to its parent's, up to the fork point. A clear begins a new log, which
+refers to nothing: what lies before it is held by those alone who were forked before, and share it among one another.
+So an agent keeps in memory what its history means, and no more, however long it has lived. The store keeps everything:
+`read_whole` reads what lies before a clear for who asks.
 
-Only its owner appends to a log, after the commit. Others read it up to a position that is committed, at any time and
-without a
-lock: lists only grow, and a position's view is stored before the position is listed as a control.
+    positions     1   2   3   4   5   6   7        C = clear
+    agent 0       u   a   u   C   u   a            two logs: positions 1 to 3, and 5 on
+    child         └───┴── 3   4                    forked at 2: refers to the first of them
 
-A log whose agent has cleared may stand without its ancestors: nobody who begins after the clear needs them. Its views
-before the clear are wrong until `attach` gives it its parent; the archive does that before anyone may ask for them.
+`Archive` reads each log from the store at most once, and shares it for as long as somebody uses it.
+
+Only its owner adds to a log, after the commit. While its actor holds no log (it may write without one: a fork needs
+only the head), a log that descendants hold falls behind; who reads for somebody that needs more reads on where it ends.
+So a log may lack the latest messages for a while, and never has a hole. Others read it up to a position that is
+committed, at any time and without a lock: lists only grow, and a position's view is stored before the position is
+listed as a control.
 """
 
+import contextlib
 import threading
 import weakref
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter, itemgetter
+from typing import NamedTuple
 
-from ikigai_actors.errors import AgentNotFound, HistoryError
+from ikigai_actors.errors import AgentNotFound, HistoryError, IkigaiError
 from ikigai_actors.history import EMPTY, Ancestor, ReplayRange, View, play, walk
-from ikigai_actors.messages import CONTROL, CONVERSATION, Kind, Message
+from ikigai_actors.messages import CONTROL, CONVERSATION, ENDINGS, Kind, Message
 from ikigai_actors.store.base import Row, Store, Transaction
 
 _position = attrgetter("id")
 
+REMEDY = "Run `ikigai fsck`, which names all that is wrong, and restore a copy."
+"""What to do about wrong rows."""
+
 AGENT_0_REMEDY = "Agent 0 cannot be given up: run `ikigai fsck`, which names all that is wrong, and restore a copy."
 """What to do about wrong rows of agent 0."""
 
-_refold = threading.Lock()
-"""Held to change a list of views: at each control message, and when a log is attached to its parent. Both are rare."""
+_growing = threading.Lock()
+"""Held while a log that others may use is added to, for moments: its owner and who reads on may meet."""
 
 
 class Log:
-    """One agent's log, and through its parent the whole of its history."""
+    """A stretch of one agent's log, without a clear in it; and through its parent the whole of its history."""
 
     __slots__ = (
         "__weakref__",
@@ -44,71 +56,92 @@ class Log:
         "agent_uuid",
         "base",
         "damage",
+        "ended",
+        "fork",
         "messages",
         "parent",
     )
 
-    def __init__(self, agent_uuid: str, base: int, parent: "Log | None", messages: Sequence[Message] = ()) -> None:
-        """Make a log from its messages, which must have the ids base + 1, base + 2, …; base is the fork point."""
+    def __init__(
+        self,
+        agent_uuid: str,
+        fork: int,
+        parent: "Log | None",
+        messages: Iterable[Message] = (),
+        *,
+        cleared: int = 0,
+        ended: Message | None = None,
+    ) -> None:
+        """Make a log from its messages, which must have the ids base + 1, base + 2, …
+
+        Args:
+            agent_uuid: the agent.
+            fork: its fork point.
+            parent: the log in which the fork point is; None when nothing of it counts.
+            messages: those after the base.
+            cleared: position of the clear that the log follows; 0 when it begins at the fork point.
+            ended: of a log that follows a clear, the message with which the latest turn before that ended.
+        """
         self.agent_uuid = agent_uuid
-        self.base = base
+        self.fork = fork
+        self.base = cleared or fork
+        """The position before its first message: that of the clear that it follows, or the fork point."""
         self.parent = parent
+        self.ended = ended
         self.messages: list[Message] = []
         self.damage: HistoryError | None = None
         """Why the log ends where it does, when its rows in the store are wrong from there on."""
-        self._base_view = parent.view(base) if parent is not None else EMPTY
+        self._base_view = View(cleared, None, None, {}) if cleared else EMPTY if parent is None else parent.view(fork)
         self._controls: list[int] = []
         self._spoken: list[Message] = []  # the conversation alone: a request must not look at 10,000 forks of a parent
         self._views: list[View] = []
-        self.extend(messages)
+        self._extend(messages)
 
     @property
     def head(self) -> int:
-        """The position of the latest message; the fork point when there is none."""
+        """The position of the latest message; the base when there is none."""
         return self.base + len(self.messages)
 
-    @property
-    def attached(self) -> bool:
-        """Whether everything before the fork point can be reached."""
-        return self.parent is not None or self.base == 0
-
-    def extend(self, messages: Iterable[Message]) -> None:
-        """Append messages that are committed. Raises `HistoryError` when their ids do not follow the head; those before
-        the wrong one stay.
+    def extend(self, messages: Sequence[Message]) -> None:
+        """Append messages that are committed, none of them a clear (see `Archive.grow`); those that are there already
+        are left out. Raises `HistoryError` when their ids do not follow the head; those before the wrong one stay.
         """
+        with _growing:
+            head = self.head
+            self._extend(message for message in messages if message.id > head)
+
+    def _extend(self, messages: Iterable[Message]) -> None:
         following = self.head + 1
         for message in messages:
             if message.id != following:
                 raise HistoryError(
-                    f"Expected message {following} of agent {self.agent_uuid}, got {message.id}: the log has a hole."
+                    f"Expected message {following} of agent {self.agent_uuid}, got {message.id}: the log has a hole.",
+                    self.agent_uuid,
                 )
             following += 1
             if message.kind in CONVERSATION:
                 self._spoken.append(message)
             self.messages.append(message)
             if message.kind in CONTROL:
-                with _refold:
-                    self._views.append(play(self._views[-1] if self._views else self._base_view, message))
-                    self._controls.append(message.id)
+                self._views.append(play(self._views[-1] if self._views else self._base_view, message))
+                self._controls.append(message.id)
+
+    def since(self, position: int) -> list[Message]:
+        """Its own messages from a position on, as far back as it goes."""
+        return self.messages[max(0, position - self.base - 1) :]
 
     def view(self, position: int) -> View:
-        """The view of the history up to a position, which may lie in an ancestor's log."""
+        """The view of the history up to a position, which may lie in an ancestor's log, and not before a clear."""
         log = self
         while position < log.base and log.parent is not None:
             log = log.parent
+        if position < log.base:
+            raise ValueError(f"Expected a position of {log.base} or more, where the log begins; got {position}.")
         index = bisect_right(log._controls, position)
         return log._views[index - 1] if index else log._base_view
 
-    def attach(self, parent: "Log") -> None:
-        """Give the log the parent it was read without, and fold its views anew."""
-        with _refold:
-            view = self._base_view = parent.view(self.base)
-            self.parent = parent
-            for index, position in enumerate(self._controls):
-                view = self._views[index] = play(view, self.messages[position - self.base - 1])
-
     def between(self, start: int, end: int) -> Iterator[Message]:
-        """The messages of the history with ``start < id <= end``, oldest first, wherever they are stored."""
+        """The messages of the history with ``start < id <= end``, oldest first, in whose log they may be."""
         for log, low, high in self._pieces(start, end):
             yield from log.messages[low - log.base : high - log.base]
 
@@ -155,104 +188,295 @@ class Archive:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._logs: weakref.WeakValueDictionary[str, Log] = weakref.WeakValueDictionary()
-        self._lock = threading.Lock()
+        self._logs: weakref.WeakValueDictionary[_Key, Log] = weakref.WeakValueDictionary()
+        self._latest: weakref.WeakValueDictionary[str, Log] = weakref.WeakValueDictionary()
+        self._forgotten = 0
+        self._lock = threading.Lock()  # of the three above; held for moments
+        self._reading = threading.Lock()  # held while the store is read
         self.read_logs = 0
         """How many logs were read from the store."""
+        self.read_messages = 0
+        """How many messages these had."""
+
+    def at_hand(self, uuid: str) -> Log | None:
+        """An agent's log with its latest message, if it is in memory."""
+        with self._lock:
+            return self._latest.get(uuid)
+
+    def in_memory(self) -> int:
+        """How many messages are held by logs that somebody uses."""
+        with self._lock:
+            return sum(len(log.messages) for log in self._logs.values())
 
     def keep(self, log: Log) -> Log:
-        """Add the log of an agent that was just forked; returns the one to use (a reader may have been faster)."""
+        """Add the log of an agent that was just forked, or has just cleared; returns the one to use (a reader may have
+        been faster).
+        """
         with self._lock:
-            return self._logs.setdefault(log.agent_uuid, log)
+            kept = self._logs.setdefault((log.agent_uuid, log.base), log)
+            self._latest[log.agent_uuid] = kept
+        if kept is not log:
+            kept.extend(log.messages)
+        return kept
 
-    def load(self, uuid: str, whole: bool = False) -> Log:
-        """Return an agent's log with the ancestors that its history needs, read in a bounded number of queries.
+    def grow(self, log: Log, messages: Sequence[Message]) -> Log:
+        """Add what an agent has committed to its latest log; returns the log that has its head: a new one after a
+        clear, for its owner to hold in place of the old one.
+        """
+        cleared = [place for place, message in enumerate(messages) if message.kind == Kind.CLEAR]
+        if not cleared:
+            log.extend(messages)
+            return log
+        log.extend(messages[: cleared[0]])
+        place = cleared[-1]
+        after = Log(
+            *(log.agent_uuid, log.fork, None, messages[place + 1 :]),
+            cleared=messages[place].id,
+            ended=next((one for one in reversed(log.messages) if one.kind in ENDINGS), log.ended),
+        )
+        return self.keep(after)
 
-        Args:
-            uuid: the agent.
-            whole: also the ancestors before a clear (for an unfolded history).
+    def forget(self, uuid: str) -> None:
+        """Who asks for an agent's log from now on looks at the store whether it has more: the agent has written, or may
+        have, without a log. Never waits for a read.
+        """
+        with self._lock:
+            self._latest.pop(uuid, None)
+            self._forgotten += 1
+
+    def load(self, uuid: str) -> Log:
+        """Return an agent's latest log with the ancestors that its history needs, read in a bounded number of queries.
 
         Raises:
             AgentNotFound: there is no such agent.
-            HistoryError: rows contradict each other.
+            HistoryError: rows are wrong; ``agent`` is the one whose rows they are, which may be an ancestor.
         """
-        with self._lock:
-            log = self._logs.get(uuid)
-            if log is None or (whole and not log.attached):
-                log = self._store.read(lambda tx: self._read(tx, uuid, whole))
-            if log.damage is not None:
-                raise log.damage
-            return log
+        [found] = self.load_many([uuid])
+        if isinstance(found, IkigaiError):
+            raise found
+        return found
 
-    def load_many(self, uuids: Sequence[str]) -> list[Log]:
-        """Return the logs of many agents, as `load` does, in two queries for all that are not in use.
-
-        One that is damaged comes with its ``damage``. Raises `AgentNotFound` and `HistoryError` as `load` does.
+    def load_many(self, uuids: Sequence[str]) -> list[Log | IkigaiError]:
+        """Return the logs of many agents, in a few queries for all that are not in use; or why one has none, as the
+        error that `load` raises.
         """
-        with self._lock:
-            held = {uuid: self._logs.get(uuid) for uuid in uuids}
-            missing = [uuid for uuid, log in held.items() if log is None]
-            if missing:
-                held |= self._store.read(lambda tx: self._read_many(tx, missing))
-            return [log for uuid in uuids if (log := held[uuid]) is not None]
+        found: dict[str, Log | IkigaiError] = {
+            uuid: _told(uuid, log) for uuid in uuids if (log := self.at_hand(uuid)) is not None
+        }
+        if missing := [uuid for uuid in dict.fromkeys(uuids) if uuid not in found]:
+            with self._reading:
+                before = self._forgotten
+                read = self._store.read(lambda tx: self._read(tx, missing))
+                with self._lock:
+                    if self._forgotten == before:  # else one of them may have grown meanwhile
+                        self._latest.update((uuid, log) for uuid, log in read.items() if isinstance(log, Log))
+            found |= read
+        return [found[uuid] for uuid in uuids]
 
-    def _read_many(self, tx: Transaction, uuids: list[str]) -> dict[str, Log]:
-        family = {row[0]: Ancestor(*row[:3]) for row in tx.run("lineages", uuids=uuids)}
-        logs = {uuid: log for uuid in family if (log := self._logs.get(uuid)) is not None}
-        rows = _read_messages(tx, [uuid for uuid in family if uuid not in logs])
-        self.read_logs += len(family) - len(logs)
+    def _read(self, tx: Transaction, uuids: Sequence[str]) -> dict[str, Log | IkigaiError]:
+        """The logs of these agents, read as far as they are not in memory."""
+        family = _Family(tx.run("lineages", uuids=list(uuids)))
+        lines: dict[str, list[_Stretch]] = {}
+        found: dict[str, Log | IkigaiError] = {}
+        planned: dict[_Key, _Stretch] = {}
         for uuid in uuids:
-            line: list[Ancestor] = []  # from the agent up to the nearest ancestor that is there already, and whole
-            ancestor = family.get(uuid)
-            if ancestor is None:
-                raise AgentNotFound(f"There is no agent {uuid}.", uuid)
-            while ancestor is not None and not (ancestor.uuid in logs and logs[ancestor.uuid].attached):
-                line.append(ancestor)
-                if len(line) > len(family):
-                    raise HistoryError(f"Agent {uuid} descends from itself by way of {ancestor.uuid}.")
-                ancestor = family.get(ancestor.parent_uuid or "")
-            parent = logs[ancestor.uuid] if ancestor is not None else None
-            for agent in reversed(line):
-                log = logs.get(agent.uuid) or _make(agent, parent, rows.get(agent.uuid, ()))
-                _link(log, parent)
-                self._logs[agent.uuid] = logs[agent.uuid] = parent = log
-        return {uuid: logs[uuid] for uuid in uuids}
+            try:
+                needed = lines[uuid] = family.line(uuid, planned)
+            except (AgentNotFound, HistoryError) as error:
+                found[uuid] = error
+            else:
+                planned.update((stretch.key, stretch) for stretch in needed)
+        with self._lock:  # looked up once and held: what the weak dictionary has now may be gone a moment later
+            known: dict[_Key, Log] = {key: log for key in planned if (log := self._logs.get(key)) is not None}
+        rows = _read_stretches(tx, [stretch for key, stretch in planned.items() if key not in known])
+        self.read_logs += len(rows)
+        self.read_messages += sum(map(len, rows.values()))
+        logs: dict[_Key, Log | HistoryError] = {**known}
+        for uuid, line in lines.items():
+            for stretch in reversed(line):
+                if stretch.key not in logs:
+                    logs[stretch.key] = self._make(tx, stretch, logs, rows[stretch.key])
+            latest = logs[family.latest(uuid)]
+            if isinstance(latest, Log):
+                _complete(tx, latest)
+            found[uuid] = _told(uuid, latest)
+        return found
 
-    def _read(self, tx: Transaction, uuid: str, whole: bool) -> Log:
-        lineage = read_lineage(tx, uuid, whole)
-        # Looked up once and held: the dictionary is weak, and what it has now may be gone a moment later.
-        known = {agent.uuid: self._logs.get(agent.uuid) for agent in lineage}
-        rows = _read_messages(tx, [uuid for uuid, log in known.items() if log is None])
-        self.read_logs += sum(log is None for log in known.values())
-        parent: Log | None = None
-        for agent in reversed(lineage):
-            log = known[agent.uuid] or _make(agent, parent, rows.get(agent.uuid, ()))
-            _link(log, parent)
-            self._logs[agent.uuid] = parent = log
-        assert parent is not None  # a lineage has at least the agent itself
-        return parent
+    def _make(
+        self, tx: Transaction, stretch: "_Stretch", logs: "Mapping[_Key, Log | HistoryError]", rows: Sequence[Row]
+    ) -> Log | HistoryError:
+        """A log from its rows; where they are wrong it ends and says so, since a child may need no more of it."""
+        agent = stretch.agent
+        parent = logs[stretch.parent] if stretch.parent is not None else None
+        if isinstance(parent, HistoryError):
+            return parent
+        if parent is not None and (wrong := _reach(tx, agent, parent, rows)) is not None:
+            return wrong
+        log = Log(agent.uuid, agent.fork_message_id, parent, cleared=stretch.cleared)
+        _fill(log, rows, agent.parent_uuid is None)
+        with self._lock:
+            kept = self._logs.setdefault(stretch.key, log)
+        if kept is not log:  # its owner was faster
+            kept.extend(log.messages)
+        return kept
 
 
-def _make(agent: Ancestor, parent: Log | None, rows: Sequence[Row]) -> Log:
-    """A log from its rows; where they are wrong it ends and says so, since a child may need no more of it."""
-    log = Log(agent.uuid, agent.fork_message_id, parent)
+_Key = tuple[str, int]
+"""An agent, and the position behind which a log of it begins: its fork point, or one of its clears."""
+
+
+class _Stretch(NamedTuple):
+    """A log that is needed: of whom, behind which clear (0 for none), and the log that it refers to."""
+
+    agent: Ancestor
+    cleared: int
+    parent: _Key | None
+
+    @property
+    def key(self) -> _Key:
+        return self.agent.uuid, self.cleared or self.agent.fork_message_id
+
+
+class _Family:
+    """Agents and their ancestors, as the query ``lineages`` finds them."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._agents: dict[str, Ancestor] = {}
+        self._clears: dict[str, list[int]] = {}
+        for row in rows:
+            self._agents[row[0]] = Ancestor(*row[:3])
+            if row[3] is not None:
+                self._clears.setdefault(row[0], []).append(row[3])
+
+    def latest(self, uuid: str) -> _Key:
+        """The log with an agent's head."""
+        return uuid, self._cleared(uuid, None) or self._agents[uuid].fork_message_id
+
+    def line(self, uuid: str, planned: Mapping[_Key, _Stretch]) -> list[_Stretch]:
+        """The logs that an agent's history needs, its own first, up to one that is planned already.
+
+        Raises:
+            AgentNotFound: there is no such agent.
+            HistoryError: an ancestor is missing, the lineage runs in a circle, or a clear stands where no log is.
+        """
+        if uuid not in self._agents:
+            raise AgentNotFound(f"There is no agent {uuid}.", uuid)
+        line: list[tuple[Ancestor, int]] = []
+        keys: list[_Key | None] = []
+        current: str | None = uuid
+        bound: int | None = None
+        while current is not None and (bound is None or bound > 0):
+            agent = self._agents.get(current)
+            if agent is None:
+                last = line[-1][0].uuid
+                raise HistoryError(f"The ancestors of agent {uuid} cannot be followed beyond {last}. {REMEDY}", last)
+            fork, cleared = agent.fork_message_id, self._cleared(current, bound)
+            if 0 < cleared <= fork:
+                raise HistoryError(f"Agent {current} has a clear at {cleared}, before its fork point {fork}.", current)
+            key = current, cleared or fork
+            if key in keys:
+                raise HistoryError(f"Agent {uuid} descends from itself by way of {current}. {REMEDY}", current)
+            keys.append(key)
+            if key in planned:
+                break
+            line.append((agent, cleared))
+            if cleared:
+                break
+            current, bound = agent.parent_uuid, fork
+        parents = [*keys[1:], None]
+        return [_Stretch(*entry, parent) for entry, parent in zip(line, parents, strict=False)]
+
+    def _cleared(self, uuid: str, bound: int | None) -> int:
+        """The agent's latest clear up to a bound. The query gives that of each bound that is asked for."""
+        return max((at for at in self._clears.get(uuid, ()) if bound is None or at <= bound), default=0)
+
+
+def _read_stretches(tx: Transaction, stretches: Sequence[_Stretch]) -> dict[_Key, list[Row]]:
+    """The rows of these logs, each in order. Those that somebody still adds to are read together."""
+    uuids = list({stretch.agent.uuid for stretch in stretches})
+    latest: dict[str, int] = dict(tx.run("latest_clears", uuids=uuids)) if uuids else {}
+    rows: dict[_Key, list[Row]] = {stretch.key: [] for stretch in stretches}
+    ends = {one.agent.uuid: one.key for one in stretches if latest.get(one.agent.uuid, 0) == one.cleared}
+    for uuid, log in groupby(tx.run("log_ends", uuids=list(ends)) if ends else (), key=itemgetter(0)):
+        rows[ends[uuid]] = list(log)
+    for key in rows.keys() - ends.values():
+        rows[key] = tx.run("log_stretch", uuid=key[0], start=key[1])
+    return rows
+
+
+def _fill(log: Log, rows: Sequence[Row], of_agent_0: bool) -> None:
     try:
-        log.extend(map(Message.from_row, rows))
+        log._extend(map(Message.from_row, rows))
     except HistoryError as error:
-        log.damage = error if agent.parent_uuid is not None else HistoryError(f"{error} {AGENT_0_REMEDY}")
-    return log
+        log.damage = HistoryError(f"{error} {AGENT_0_REMEDY}", error.agent) if of_agent_0 else error
 
 
-def _link(log: Log, parent: Log | None) -> None:
-    if parent is None:
+def _reach(tx: Transaction, agent: Ancestor, parent: Log, rows: Sequence[Row]) -> HistoryError | None:
+    """See that the parent's log reaches up to where an agent was forked from it; or say why it does not."""
+    fork = agent.fork_message_id
+    if fork > parent.head:
+        _read_on(tx, parent)
+    if fork <= parent.head:
+        return None
+    if parent.damage is not None:
+        return parent.damage
+    text = f"Agent {agent.uuid} was forked at message {fork} of {parent.agent_uuid}, whose log ends at {parent.head}."
+    own_agree = bool(rows) and rows[0][1] == fork + 1  # then it is the parent that has lost messages
+    return HistoryError(text, parent.agent_uuid if own_agree else agent.uuid)
+
+
+def _complete(tx: Transaction, log: Log) -> None:
+    """Bring the latest log of an agent up to what the store has."""
+    _read_on(tx, log)
+    if log.base > log.fork and log.ended is None:
+        rows = tx.run("ended_before", uuid=log.agent_uuid, position=log.base)
+        with contextlib.suppress(HistoryError):  # what lies before a clear keeps nobody from what follows
+            log.ended = next(map(Message.from_row, rows), None)
+
+
+def _read_on(tx: Transaction, log: Log) -> None:
+    """Add what the store has behind the end of a log, up to the next clear."""
+    if log.damage is not None:
         return
-    if log.base > parent.head:
-        raise parent.damage or HistoryError(
-            f"Agent {log.agent_uuid} was forked at message {log.base} of {parent.agent_uuid}, "
-            f"whose log ends at {parent.head}."
-        )
-    if log.parent is None:
-        log.attach(parent)
+    try:
+        log.extend([Message.from_row(row) for row in tx.run("log_stretch", uuid=log.agent_uuid, start=log.head)])
+    except HistoryError as error:
+        log.damage = error
+
+
+def _told(uuid: str, log: Log | HistoryError) -> Log | HistoryError:
+    """An agent's log, or why it has none: as it is told to who asks for the history of that agent."""
+    error = log.damage if isinstance(log, Log) else log
+    if error is None or error.agent == uuid:
+        return error or log
+    remedy = "" if "ikigai fsck" in str(error) else f" {REMEDY}"
+    text = f"Agent {uuid} has no history: it inherits from agent {error.agent}, whose rows are wrong. {error}{remedy}"
+    return HistoryError(text, error.agent)
+
+
+def read_whole(tx: Transaction, uuid: str) -> list[Message]:
+    """Every message of an agent's history that was ever written, inherited ones first, whatever was cleared since.
+
+    Raises:
+        AgentNotFound: there is no such agent.
+        HistoryError: rows are wrong.
+    """
+    parts: list[list[Message]] = []
+    bound: int | None = None
+    for agent in read_lineage(tx, uuid, whole=True):
+        fork = agent.fork_message_id
+        rows = tx.run("log_section", uuid=agent.uuid, start=fork, end=LAST if bound is None else bound)
+        parts.append([Message.from_row(row) for row in rows])
+        end = len(rows) + fork if bound is None else bound
+        if [message.id for message in parts[-1]] != list(range(fork + 1, end + 1)):
+            text = f"The log of agent {agent.uuid} has a hole, or ends before {end}. {REMEDY}"
+            raise HistoryError(text, agent.uuid)
+        bound = fork
+    return [message for part in reversed(parts) for message in part]
+
+
+LAST = 2**63 - 1
+"""No position is greater."""
 
 
 def read_lineage(tx: Transaction, uuid: str, whole: bool = False) -> list[Ancestor]:
@@ -272,7 +496,7 @@ def read_lineage(tx: Transaction, uuid: str, whole: bool = False) -> list[Ancest
         lineage.append(last)
         row = rows.pop(last.parent_uuid, None)
     if last.parent_uuid is not None and last.fork_message_id > 0 and (whole or cleared is None):  # there should be more
-        raise HistoryError(f"The ancestors of agent {uuid} cannot be followed beyond {last.uuid}.")
+        raise HistoryError(f"The ancestors of agent {uuid} cannot be followed beyond {last.uuid}. {REMEDY}", last.uuid)
     return lineage
 
 
@@ -286,9 +510,3 @@ def read_ranges(tx: Transaction, uuid: str) -> tuple[ReplayRange, ...]:
     lineage = {ancestor.uuid: ancestor for ancestor in read_lineage(tx, uuid)}
     cleared = {row[0]: row[3] or 0 for row in tx.run("lineage", uuid=uuid, whole=0)}
     return walk(uuid, lineage.__getitem__, lambda agent, bound: cleared[agent])
-
-
-def _read_messages(tx: Transaction, uuids: list[str]) -> dict[str, list[Row]]:
-    """The rows of these agents' logs, each in order."""
-    rows = tx.run("logs", uuids=uuids) if uuids else []
-    return {uuid: list(log) for uuid, log in groupby(rows, key=itemgetter(0))}

@@ -55,6 +55,7 @@ from ikigai_actors.performances import LOOKS, depart, note_mail
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.state import (
     BETWEEN_TURNS,
+    UNKNOWN,
     WORKING,
     Answer,
     AskApproval,
@@ -79,6 +80,8 @@ STREAM_RETRIES = 1
 def accepts(state: State, command: Event) -> bool:
     """Whether a command can run now; it waits with the actor otherwise."""
     match command:
+        case on.Fork() if state.phase is Phase.UNLOADED:
+            return state.head != UNKNOWN  # a child refers to the log, which need not be read for that
         case on.Fork():
             return state.phase in BETWEEN_TURNS or (state.phase is Phase.RUNNING_TOOLS and at_rest(state.calls))
         case on.Prompt() | on.Resume() if state.status is Status.STOPPED:

@@ -14,6 +14,7 @@ from typing import Any
 
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput, HistoryError
+from ikigai_actors.forms import problem_of
 from ikigai_actors.records import maker
 
 
@@ -55,6 +56,9 @@ class Kind(StrEnum):
 CONVERSATION = frozenset({Kind.USER, Kind.ASSISTANT, Kind.TOOL_RESULT, Kind.MAIL})
 """The kinds that the model may see; assembly decides how."""
 
+ENDINGS = frozenset({Kind.ASSISTANT, Kind.ERROR, Kind.INTERRUPTED})
+"""The kinds with which a turn may end."""
+
 CONTROL = frozenset({Kind.CONFIGURE, Kind.CLEAR, Kind.MARK, Kind.REWIND})
 """The kinds that change what a history means; all others only stand in it."""
 
@@ -86,16 +90,23 @@ class Message:
 
     @staticmethod
     def from_row(row: tuple[Any, ...]) -> "Message":
-        """The message that a row of table ``messages`` holds; raises `HistoryError` when its data does not parse."""
-        if row[4] is None:
-            return new_message(row[0], row[1], row[2], row[3], NO_DATA, row[5])
+        """The message that a row of table ``messages`` holds; raises `HistoryError` when it holds no message: its data
+        does not parse, or has not what a message of its kind has.
+        """
+        uuid, position, kind, content, text, created_at = row
+        if not (type(content) is str and type(kind) is str and type(created_at) is int):
+            raise HistoryError(f"Message {position} of agent {uuid} has a content, kind or time of a wrong type.", uuid)
+        if text is None:
+            return new_message(uuid, position, kind, content, NO_DATA, created_at)
         try:
-            data = json.loads(row[4])
+            data = json.loads(text)
         except (ValueError, TypeError, RecursionError) as error:
-            raise HistoryError(f"Message {row[1]} of agent {row[0]} has data that is no JSON: {error}") from error
+            raise HistoryError(f"Message {position} of agent {uuid} has data that is no JSON: {error}", uuid) from error
         if not isinstance(data, dict):
-            raise HistoryError(f"Message {row[1]} of agent {row[0]} has data that is no JSON object.")
-        return new_message(row[0], row[1], row[2], row[3], data, row[5])
+            raise HistoryError(f"Message {position} of agent {uuid} has data that is no JSON object.", uuid)
+        if (problem := problem_of(kind, data)) is not None:
+            raise HistoryError(f"Message {position} of agent {uuid}, of kind {kind}, is damaged: {problem}.", uuid)
+        return new_message(uuid, position, kind, content, data, created_at)
 
 
 new_message = maker(Message)

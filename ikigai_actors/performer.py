@@ -110,7 +110,8 @@ class Performer(PooledActor):
             self._news = False
             assert self._log is not None  # an idle agent is loaded
             notice = self.state.notice
-            return on.NoteMail(self._log.messages[notice - self._log.base - 1].data if notice else None)
+            told = self._log.since(notice)[0].data if notice else {}
+            return on.NoteMail(told if told.keys() >= {"unread", "last"} else None)
         return self._prompts.pop(0) if self._prompts and not self._later else None
 
     def _answer_waiting(self, error: IkigaiError) -> None:
@@ -134,6 +135,7 @@ class Performer(PooledActor):
                 self._perform(effect)
         self._cancel()
         self._log = None
+        self.runtime.archive.forget(self.state.uuid)
 
     def _perform_or_postpone(self, effect: Effect) -> None:
         """Nothing leaves the process while the lease may be lost; what stays inside does not wait for it."""
@@ -180,10 +182,13 @@ class Performer(PooledActor):
         return partial, spent
 
     def _spawn(self, birth: Birth) -> None:
-        log = Log(birth.uuid, birth.fork_message_id, self._log, birth.messages)
         for message in birth.messages:
             self.runtime.publisher.publish(message)
-        self.runtime.spawn(birth, self.runtime.archive.keep(log))
+        if self._log is None:  # not read: the child's is read when it needs it
+            self.runtime.spawn(birth, None)
+        else:
+            log = Log(birth.uuid, birth.fork_message_id, self._log, birth.messages)
+            self.runtime.spawn(birth, self.runtime.archive.keep(log))
 
     def _settled(self, verdict: Verdict) -> None:
         """On the journal's thread: what a unit did to others is carried out even if its agent dies before it hears."""

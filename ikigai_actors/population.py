@@ -77,8 +77,8 @@ class Population:
         actor.actor_inbox.held = True
         self._actors[birth.uuid] = actor
 
-    def spawn(self, birth: Birth, log: Log) -> None:
-        """Let a child run that was just born."""
+    def spawn(self, birth: Birth, log: Log | None) -> None:
+        """Let a child run that was just born, with its log if that is at hand."""
         if (actor := self._actors.get(birth.uuid)) is not None:
             actor.begin(log)
 

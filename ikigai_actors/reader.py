@@ -1,11 +1,8 @@
-"""Reads logs for agents that need theirs, on one thread, as many at a time as wait: two queries serve a thousand.
-
-An agent whose rows are wrong must not keep the others from theirs, so a batch that fails is read again one by one.
-"""
+"""Reads logs for agents that need theirs, on one thread, as many at a time as wait: a few queries serve a thousand."""
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ikigai_actors.errors import IkigaiError, StoreError
 from ikigai_actors.futures import forbid_blocking
@@ -58,16 +55,11 @@ class LogReader:
             self._answer(batch)
 
     def _answer(self, batch: list[tuple[str, Done]]) -> None:
+        logs: Sequence[Log | IkigaiError]
         try:
-            logs: list[Log | IkigaiError] = [
-                log.damage or log for log in self._archive.load_many([uuid for uuid, _ in batch])
-            ]
+            logs = self._archive.load_many([uuid for uuid, _ in batch])
         except IkigaiError as error:
-            if len(batch) > 1:
-                for entry in batch:
-                    self._answer([entry])
-                return
-            logs = [error]
+            logs = [error] * len(batch)
         except Exception as error:  # a defect of ours: who waits must hear of it
             logger.exception("Logs could not be read")
             logs = [StoreError(f"The log could not be read: {error!r}")] * len(batch)

@@ -24,7 +24,7 @@ from ikigai_actors.futures import Future, acting_agent
 from ikigai_actors.history import ReplayRange
 from ikigai_actors.identity import check_name, new_agent_uuid
 from ikigai_actors.lives import check_policy, tell
-from ikigai_actors.log import read_ranges
+from ikigai_actors.log import read_ranges, read_whole
 from ikigai_actors.messages import Message, check_text
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.registry import AgentRecord
@@ -338,8 +338,9 @@ class AgentRef(AgentMail, AgentLife):
 
         Raises `HistoryError` when its rows are wrong.
         """
-        log = self.system.archive.load(self.uuid, whole=check_flag(all, "all"))
-        return list(log.between(0, log.head) if all else log.visible())
+        if check_flag(all, "all"):
+            return self.system.store.read(lambda tx: read_whole(tx, self.uuid))
+        return list(self.system.archive.load(self.uuid).visible())
 
     def tools(self) -> list[Mapping[str, Any]]:
         """What its model is told of its tools, as Messages-API dicts. Raises `ProviderError` for a wrong setting."""
@@ -357,8 +358,8 @@ class AgentRef(AgentMail, AgentLife):
         view, visible = log.view(head), list(log.visible(head))
         used: object = next((message.data["usage"] for message in reversed(visible) if "usage" in message.data), {})
         return Context(
-            inherited=sum(message.id <= log.base for message in visible),
-            own=sum(message.id > log.base for message in visible),
+            inherited=sum(message.id <= log.fork for message in visible),
+            own=sum(message.id > log.fork for message in visible),
             settings=dict(view.settings),
             marks=tuple((mark.label, mark.id) for mark in view.all_marks()),
             ranges=self.ranges(),

@@ -71,8 +71,8 @@ class Runtime:
     """The handle of the agent with this uuid, for `current_agent`."""
     expect: Callable[[Birth], None]
     """Makes the actor of a child before its row is committed: whoever finds the row finds the actor, which is held."""
-    spawn: Callable[[Birth, Log], None]
-    """Lets a child run that was just born; its turn begins when it has a prompt."""
+    spawn: Callable[[Birth, Log | None], None]
+    """Lets a child run that was just born, with its log if that is at hand; its turn begins when it has a prompt."""
     forget: Callable[[Birth], None]
     """Ends the actor of a child that was not born after all."""
     happened: Callable[[object], None]

@@ -12,7 +12,7 @@ wherever in the lineage it is stored, so the bounds of each ancestor are all tha
 from collections.abc import Mapping
 from typing import Any
 
-from ikigai_actors.history import EMPTY, Ancestor, play_all
+from ikigai_actors.history import EMPTY, Ancestor, View, play_all
 from ikigai_actors.log import read_lineage
 from ikigai_actors.messages import Message
 from ikigai_actors.store.base import Store, Transaction
@@ -50,15 +50,22 @@ class Scrollback:
 
     def settings(self) -> Mapping[str, Any]:
         """The settings in force, without reading anything else of the history."""
+        return self._fold(None).settings
+
+    def remembered(self) -> int:
+        """How many of the inherited messages count at the fork: those that clears and rewinds left."""
+        return sum(end - start for start, end in self._fold(self.inherited).visible(self.inherited))
+
+    def _fold(self, head: int | None) -> View:
+        """What the history means up to a position, None for its end, by the messages that decide it."""
         bounds: dict[str, int | None] = {}
-        bound: int | None = None
+        bound = head
         for agent in self._lineage:
             bounds[agent.uuid] = bound
             bound = agent.fork_message_id
-        rows = self._store.read(lambda tx: tx.run("settings_in", uuids=list(bounds)))
+        rows = self._store.read(lambda tx: tx.run("controls_in", uuids=list(bounds)))
         messages = sorted(map(Message.from_row, rows), key=lambda message: message.id)
-        view = play_all(EMPTY, (each for each in messages if _within(each.id, bounds[each.agent_uuid])))
-        return view.settings
+        return play_all(EMPTY, (each for each in messages if _within(each.id, bounds[each.agent_uuid])))
 
     def _between(self, tx: Transaction, start: int, end: int) -> list[Message]:
         parts: list[list[Message]] = []

@@ -56,6 +56,9 @@ class Standing(NamedTuple):
 
 RUNNING = Standing()
 
+UNKNOWN = -1
+"""The head of an agent of whose last unit it is not known whether it came true."""
+
 
 @dataclass(frozen=True, slots=True)
 class State:
@@ -63,7 +66,7 @@ class State:
 
     uuid: str
     head: int
-    """Position of the latest message of the history."""
+    """Position of the latest message of the history; `UNKNOWN` when only the log can tell."""
     turn: int = 0
     """Id of the message that opened the turn in progress; 0 when idle."""
     phase: Phase = Phase.UNLOADED

@@ -48,6 +48,7 @@ def test_a_child_can_be_prompted_as_soon_as_the_registry_tells_of_it(
 ) -> None:
     script = ScriptedProvider(lambda request: f"{request.name} is here")
     with ActorSystem.open(database, provider=script, workers=1) as system:
+        system.root.mark()  # its log is read, so its children have theirs
         first, second = system.root.fork(name="first"), system.root.fork(name="second")
         before, after = stalls
         before.ask(first)

@@ -1,8 +1,9 @@
 """History: the walk and the fold, against an oracle that copies the whole history at each fork."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -10,8 +11,13 @@ from hypothesis import strategies as st
 
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.history import EMPTY, Ancestor, ReplayRange, merge, play_all, walk
-from ikigai_actors.log import Log
+from ikigai_actors.log import Archive, Log, read_whole
 from ikigai_actors.messages import Kind, Message
+from ikigai_actors.store import Store, open_store
+from ikigai_actors.store.migrations import ensure_schema
+from tests.trees import add
+
+NO_STORE = cast("Store", None)  # nothing is read here
 
 
 def replay(*ranges: tuple[str, int, int]) -> tuple[ReplayRange, ...]:
@@ -23,29 +29,32 @@ def message(uuid: str, position: int, kind: str, content: str = "", **data: Any)
 
 
 class Tree:
-    """Agents with logs, as the runtime keeps them: a child refers to its parent's log."""
+    """Agents with logs, as the runtime keeps them: a child refers to its parent's log, and a clear begins a new one."""
 
     def __init__(self) -> None:
         self.logs: dict[str, Log] = {"root": Log("root", 0, None)}
         self.parents: dict[str, str | None] = {"root": None}
+        self.written: dict[str, list[Message]] = {"root": []}
+        self._archive = Archive(NO_STORE)
 
     def add(self, uuid: str, kind: str, content: str = "", **data: Any) -> Message:
         log = self.logs[uuid]
         new = message(uuid, log.head + 1, kind, content, **data)
-        log.extend([new])
+        self.logs[uuid] = self._archive.grow(log, [new])
+        self.written[uuid].append(new)
         return new
 
     def fork(self, parent: str, child: str) -> None:
         log = self.logs[parent]
         self.logs[child] = Log(child, log.head, log)
-        self.parents[child] = parent
+        self.parents[child], self.written[child] = parent, []
 
     def ranges(self, uuid: str) -> tuple[ReplayRange, ...]:
         def ancestor(name: str) -> Ancestor:
-            return Ancestor(name, self.parents[name], self.logs[name].base)
+            return Ancestor(name, self.parents[name], self.logs[name].fork)
 
         def last_clear(name: str, bound: int) -> int:
-            ids = [m.id for m in self.logs[name].messages if m.kind == "clear" and (bound == 0 or m.id <= bound)]
+            ids = [m.id for m in self.written[name] if m.kind == "clear" and (bound == 0 or m.id <= bound)]
             return max(ids, default=0)
 
         return walk(uuid, ancestor, last_clear)
@@ -53,7 +62,7 @@ class Tree:
     def stored(self, ranges: tuple[ReplayRange, ...]) -> Iterator[Message]:
         """What the ranges select, as the store's query would."""
         for one in ranges:
-            for m in self.logs[one.agent_uuid].messages:
+            for m in self.written[one.agent_uuid]:
                 if one.start_id < m.id and (one.end_id == 0 or m.id <= one.end_id):
                     yield m
 
@@ -103,7 +112,7 @@ def agree(tree: Tree, oracles: dict[str, Oracle]) -> None:
     for uuid, oracle in oracles.items():
         log = tree.logs[uuid]
         view = log.view(log.head)
-        assert list(log.between(0, log.head)) == oracle.everything
+        assert log.head == len(oracle.everything)
         assert list(log.visible()) == oracle.visible
         assert [(mark.label, mark.id) for mark in view.all_marks()] == [(label, at) for label, at, _ in oracle.marks]
         assert view.settings == oracle.settings
@@ -152,6 +161,98 @@ def test_every_history_equals_the_oracle_that_copies(script: list[tuple[str, int
             action, data = "rewind", {"before": prompt.id if prompt is not None and choice < 5 else 1_000}
         oracles[uuid].add(tree.add(uuid, action, f"label{choice % 2}", **data))
     agree(tree, oracles)
+
+
+class Stored:
+    """Agents in a store. Their owners hold their logs, drop them and read them again; some write without a log."""
+
+    def __init__(self, store: Store) -> None:
+        self.store, self.archive = store, Archive(store)
+        self.held: dict[str, Log] = {}
+        self.oracles = {"root": Oracle()}
+        self._births = 0
+        self._register("root", None, 0)
+
+    def _register(self, uuid: str, parent: str | None, fork: int) -> None:
+        self._births += 1
+        self.store.write(lambda tx: add(tx, uuid, parent, fork=fork, now=self._births))
+
+    def write(self, uuid: str, kind: str, content: str = "", **data: Any) -> None:
+        """The agent writes; without a log when its owner holds none, and then no control message."""
+        new = message(uuid, len(self.oracles[uuid].everything) + 1, kind, content, **data)
+        self.oracles[uuid].add(new)
+        self.store.write(lambda tx: tx.append([new.row()]))
+        if uuid in self.held:
+            self.held[uuid] = self.archive.grow(self.held[uuid], [new])
+        else:
+            self.archive.forget(uuid)
+
+    def load(self, uuid: str) -> None:
+        """Its owner reads its log."""
+        self.held[uuid] = self.archive.load(uuid)
+
+    def drop(self, uuid: str) -> None:
+        """Its owner forgets its log."""
+        self.held.pop(uuid, None)
+        self.archive.forget(uuid)
+
+    def fork(self, uuid: str) -> None:
+        """A child; its log is made at once when its parent's is held."""
+        child = f"agent{len(self.oracles)}"
+        head = len(self.oracles[uuid].everything)
+        self._register(child, uuid, head)
+        self.oracles[child] = self.oracles[uuid].fork()
+        if uuid in self.held:
+            self.held[child] = self.archive.keep(Log(child, head, self.held[uuid]))
+        self.write(child, "fork")
+        self.write(uuid, "fork")
+
+    def agree(self) -> None:
+        """Every history equals the oracle's: as it is held, as the archive gives it, read anew, and whole."""
+        fresh = Archive(self.store)
+        for uuid, oracle in self.oracles.items():
+            held = [self.held[uuid]] if uuid in self.held else []
+            for log in (*held, self.archive.load(uuid), fresh.load(uuid)):
+                view = log.view(log.head)
+                assert list(log.visible()) == oracle.visible
+                assert [(mark.label, mark.id) for mark in view.all_marks()] == [mark[:2] for mark in oracle.marks]
+                assert view.settings == oracle.settings
+            assert self.store.read(lambda tx, uuid=uuid: read_whole(tx, uuid)) == oracle.everything  # type: ignore[misc]
+        together = Archive(self.store).load_many(list(self.oracles))
+        assert [list(log.visible()) for log in together if isinstance(log, Log)] == [
+            oracle.visible for oracle in self.oracles.values()
+        ]
+
+
+STEPS = (*ACTIONS, "fork", "clear", "load", "drop", "look")
+
+
+@settings(max_examples=150)
+@given(st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 30), st.integers(0, 5)), max_size=50))
+def test_stored_histories_equal_the_oracles_whoever_holds_drops_and_clears_his_log(
+    script: list[tuple[str, int, int]],
+) -> None:
+    with closing(open_store(":memory:")) as store:
+        ensure_schema(store)
+        agents = Stored(store)
+        for action, who, choice in script:
+            uuid = list(agents.oracles)[who % len(agents.oracles)]
+            match action:
+                case "fork" | "load" | "drop":
+                    getattr(agents, action)(uuid)
+                case "look":
+                    assert list(agents.archive.load(uuid).visible()) == agents.oracles[uuid].visible
+                case "configure":
+                    change: dict[str, Any] = {f"setting{choice % 3}": None if choice == 5 else choice}
+                    agents.write(uuid, action, **change)
+                case "rewind":
+                    marks = agents.oracles[uuid].marks
+                    agents.write(uuid, action, mark=marks[choice % len(marks)][1] if marks and choice < 5 else choice)
+                case _:
+                    agents.write(uuid, action, f"label{choice % 2}")
+        agents.agree()
+        agents.held.clear()
+        assert agents.archive.in_memory() == 0
 
 
 def test_the_root_alone_is_one_range_without_a_limit() -> None:

@@ -56,7 +56,7 @@ LAYERS = (
     {"closing"},
     {"messages", "identity", "violations"},
     {"arguments", "records", "forked"},
-    {"errors"},
+    {"errors", "forms"},
 )
 """Top first. A module imports its own layer and those below."""
 

@@ -139,8 +139,7 @@ def test_of_a_kill_and_a_reply_one_wins_and_the_caller_learns_which(
             assert finish.asked.wait(DEADLINE)
             race(finish.go.set, lambda child=child: end(child), swap=number % 2 == 0)  # type: ignore[misc]
             # From the store: the log in memory grows when the agent hears of its commit, which may be after the kill.
-            rows = system.store.read(lambda tx, uuid=child.uuid: tx.run("logs", uuids=[uuid]))  # type: ignore[misc]
-            said = [content for _, _, kind, content, *_ in rows if kind == "assistant"]
+            said = [message.content for message in child.history(all=True) if message.kind == "assistant"]
             assert child.record.turn == 0
             try:
                 assert [answer.get(timeout=DEADLINE).text] == said

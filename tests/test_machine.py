@@ -12,7 +12,7 @@ from ikigai_actors.history import EMPTY, play_all
 from ikigai_actors.machine import accepts, failed_turn, notice_of, repeats, step
 from ikigai_actors.messages import Kind, Message
 from ikigai_actors.providers.base import Reply, Spent, ToolCall, Usage
-from ikigai_actors.state import Answer, Phase, RequestModel, Spawn, State, Step
+from ikigai_actors.state import UNKNOWN, Answer, Phase, RequestModel, Spawn, State, Step
 from ikigai_actors.units import LogUnit
 
 NOW = 1_000
@@ -52,7 +52,20 @@ def test_a_command_of_a_turn_waits_while_a_turn_is_open(command: on.Event) -> No
     assert accepts(IDLE, command)
     assert accepts(CUT_OFF, command)
     assert not accepts(BUSY, command)
-    assert not accepts(UNLOADED, command)
+    assert isinstance(command, on.Fork) or not accepts(UNLOADED, command)
+
+
+@pytest.mark.parametrize("turn", [0, 3])
+def test_a_fork_needs_the_head_alone_and_leaves_the_log_unread(turn: int) -> None:
+    unread = replace(UNLOADED, head=4, turn=turn)
+    assert accepts(unread, fork())
+    done = step(unread, fork(), 9)
+    assert written(done) == [(5, "fork", "")]
+    assert isinstance(done.unit, LogUnit)
+    assert done.unit.birth is not None
+    assert done.unit.birth.fork_message_id == 4
+    assert done.state == replace(unread, head=5)
+    assert not accepts(replace(unread, head=UNKNOWN), fork())
 
 
 @pytest.mark.parametrize("command", IMMEDIATE)

@@ -85,6 +85,7 @@ def test_a_database_that_vanishes_stops_the_system_with_one_error_and_buries_nob
     system = ActorSystem.open(path, provider=ScriptedProvider(echo))
     troubles = Troubles(system)
     root, child = system.root, system.root.fork()
+    assert child.prompt("before").get(timeout=DEADLINE).text == "before"
     path.rename(tmp_path / "moved.db")
     with pytest.raises(SystemClosed, match="deleted or replaced"):
         child.prompt("x").get(timeout=DEADLINE)

@@ -39,6 +39,7 @@ def test_a_seed_gives_another_order_than_the_plain_one() -> None:
     def order(schedule: Schedule | int) -> list[str]:
         with simulated(schedule) as world:
             system = world.open(ScriptedProvider(echo))
+            system.root.mark()  # its log is read, so its children have theirs
             agents = [system.root.fork(name=name) for name in "abcd"]
             world.settle()
             for reply in [agent.prompt("hello") for agent in agents]:

@@ -74,7 +74,7 @@ def fork(
 
 def ids(store: Store, agent: str) -> list[int]:
     """The positions in an agent's log."""
-    return [row[1] for row in store.read(lambda tx: tx.run("logs", uuids=[agent]))]
+    return [row[1] for row in store.read(lambda tx: tx.run("log_section", uuid=agent, start=0, end=1_000_000))]
 
 
 def record(store: Store, agent: str) -> AgentRecord:

@@ -4,6 +4,7 @@ from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.publisher import HostChanged, ToolTrouble
 from ikigai_actors.ref import AgentRef
+from ikigai_actors.scrollback import Scrollback
 from ikigai_actors.shell.desk import named
 from ikigai_actors.shell.feed import Trouble
 from ikigai_actors.shell.screen import one_line
@@ -16,8 +17,7 @@ HOST_GONE = (
 
 def inherited(agent: AgentRef) -> str:
     """How many messages of its ancestors a child began with: those that clears and rewinds left."""
-    log = agent.system.archive.load(agent.uuid)
-    count = sum(end - start for start, end in log.view(log.base).visible(log.base))
+    count = Scrollback(agent.system.store, agent.uuid).remembered()
     return "1 message" if count == 1 else f"{count} messages"
 
 

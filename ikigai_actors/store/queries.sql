@@ -134,9 +134,29 @@ WITH RECURSIVE line(uuid, parent_uuid, fork_message_id, cleared) AS (
      WHERE line.fork_message_id > 0 AND line.cleared IS NULL)
 SELECT uuid, parent_uuid, fork_message_id, cleared FROM line
 
--- name: logs
--- Whole logs, each in order. The order of the agents is the database's own; nobody relies on it.
-SELECT agent_uuid, id, kind, content, data, created_at FROM messages WHERE agent_uuid = ANY(:uuids) ORDER BY agent_uuid, id
+-- name: latest_clears
+-- By the index of clears.
+SELECT agent_uuid, MAX(id) FROM messages WHERE kind = 'clear' AND agent_uuid = ANY(:uuids) GROUP BY agent_uuid
+
+-- name: log_ends
+-- What each log has behind its latest clear, in order. The order of the agents is the database's own; nobody relies on it.
+SELECT m.agent_uuid, m.id, m.kind, m.content, m.data, m.created_at
+  FROM agents a JOIN messages m ON m.agent_uuid = a.uuid
+   AND m.id > COALESCE((SELECT MAX(c.id) FROM messages c WHERE c.agent_uuid = a.uuid AND c.kind = 'clear'), 0)
+ WHERE a.uuid = ANY(:uuids) ORDER BY m.agent_uuid, m.id
+
+-- name: log_stretch
+-- What a log has behind a position, up to the next clear.
+SELECT agent_uuid, id, kind, content, data, created_at FROM messages
+ WHERE agent_uuid = :uuid AND id > :start
+   AND id < COALESCE((SELECT MIN(c.id) FROM messages c WHERE c.agent_uuid = :uuid AND c.kind = 'clear' AND c.id > :start),
+                     9223372036854775807)
+ ORDER BY id
+
+-- name: ended_before
+-- How the latest turn before a position ended. Backwards by the primary key, so it costs the messages after that.
+SELECT agent_uuid, id, kind, content, data, created_at FROM messages
+ WHERE agent_uuid = :uuid AND id < :position AND kind IN ('assistant', 'error', 'interrupted') ORDER BY id DESC LIMIT 1
 
 -- name: log_section
 -- A part of a log: by the primary key, so it costs what it returns. A screen shows the end of a history, whatever lies before.
@@ -158,10 +178,10 @@ SELECT a.uuid, a.status, a.turn, a.fork_message_id, COALESCE((SELECT MAX(m.id) F
        a.exit_cause, a.exit_reason
   FROM agents a WHERE a.uuid = ANY(:uuids)
 
--- name: settings_in
--- What decides the settings, without reading the rest of the logs into memory.
+-- name: controls_in
+-- What decides settings, marks and what counts, without reading the rest of the logs into memory.
 SELECT agent_uuid, id, kind, content, data, created_at FROM messages
- WHERE agent_uuid = ANY(:uuids) AND kind IN ('clear', 'configure') ORDER BY id
+ WHERE agent_uuid = ANY(:uuids) AND kind IN ('clear', 'configure', 'mark', 'rewind') ORDER BY id
 
 -- name: boot
 -- Every living agent, its head, its parent, and the parent's head when that one is dead (a living one is listed itself).

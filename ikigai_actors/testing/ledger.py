@@ -12,6 +12,7 @@ from ikigai_actors.messages import Message
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.registry import AgentRecord
+from ikigai_actors.scrollback import Scrollback
 from ikigai_actors.state import WORKING, Phase, State
 from ikigai_actors.system import ActorSystem
 from ikigai_actors.testing.commits import SLACK, CommitCheck
@@ -223,5 +224,4 @@ def _idle(system: ActorSystem, record: AgentRecord, before: int) -> bool:
     """Whether an agent has nothing to do now, and had nothing to do before a time."""
     if record.status != "running" or record.turn or not system.actor(record.uuid).rests:
         return False
-    own = system.archive.load(record.uuid).messages
-    return not own or own[-1].created_at < before
+    return all(message.created_at < before for message in Scrollback(system.store, record.uuid).latest(1))

@@ -1,0 +1,86 @@
+"""Forms: what the data of a message must look like, kind by kind, as far as the runtime would fail on anything else.
+
+Somebody may have edited the database. What has another form is damage like a body that does not parse: it is found
+when the message is read, so no later code meets it. What is left out is sound, and what is unknown is left alone, since
+a newer version may have written it. Settings are no part of this: a wrong one is mended by another message, so it is an
+error of the prompt (see `ikigai_actors.settings`).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+Data = Mapping[str, Any]
+
+Wrong = Iterator[tuple[str, str]]
+"""The name of a part that does not fit, and what is expected of it."""
+
+
+def problem_of(kind: str, data: Data) -> str | None:
+    """What is wrong with the data of a message of this kind, or None."""
+    form = _FORMS.get(kind)
+    if form is None:
+        return None
+    for name, expected in form(data):
+        return f"expected its {name} to be {expected}, got {data.get(name)!r}"
+    return None
+
+
+def _reply(data: Data) -> Wrong:
+    blocks, calls, usage = data.get("blocks"), data.get("tool_calls"), data.get("usage")
+    if blocks is not None and not (_are_objects(blocks) and all(_is_plain(block.get("type")) for block in blocks)):
+        yield "blocks", "a list of objects, each with a type"
+    if calls is not None and not _are_objects(calls):
+        yield "tool_calls", "a list of objects"
+    if usage is not None and not (isinstance(usage, dict) and all(map(_is_plain, usage.values()))):
+        yield "usage", "an object of numbers"
+
+
+def _call(data: Data) -> Wrong:
+    for name in ("tool_use_id", "name"):
+        if not isinstance(data.get(name, ""), str):
+            yield name, "text"
+
+
+def _started(data: Data) -> Wrong:
+    yield from _call(data)
+    if data.get("name") != "wait":
+        return
+    if not _is_whole(data.get("deadline")):
+        yield "deadline", "a time in milliseconds"
+    agents = data.get("agents")
+    if agents is not None and not (isinstance(agents, list) and all(map(_is_awaited, agents))):
+        yield "agents", "pairs of a name and a uuid"
+
+
+def _mail(data: Data) -> Wrong:
+    for name in ("unread", "last"):
+        if not _is_whole(data.get(name, 0)):
+            yield name, "a whole number"
+
+
+_FORMS: Mapping[str, Callable[[Data], Wrong]] = {
+    "assistant": _reply,
+    "tool_call": _started,
+    "tool_result": _call,
+    "approval": _call,
+    "mail": _mail,
+}
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_plain(value: object) -> bool:
+    return not isinstance(value, list | dict)
+
+
+def _are_objects(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, dict) for one in value)
+
+
+def _is_awaited(value: object) -> bool:
+    match value:
+        case [str(), str() | None]:
+            return True
+    return False
