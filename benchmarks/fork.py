@@ -1,9 +1,10 @@
 """What a fork costs, by the length of the history that the child inherits. It should be flat.
 
-Ours is the median time of `ref.fork()` of a running system, each after the commit of the one before, the parent's log
-loaded; beside it the same rows (the child, and `fork` in both logs), inserted in one transaction by the driver alone.
-Written: by the process, checkpoints included (SQLite, files); in the server's own log (PostgreSQL). Kept: Python memory
-of each child with its running actor. Histories are made in bulk.
+Ours is the median time of `ref.fork()` of a running system, each after the commit of the one before: warm with the
+parent's log in memory, and cold, the first one after each of some starts. Beside it the same rows (the child, and
+`fork` in both logs), inserted in one transaction by the driver alone. Written: by the process, checkpoints included
+(SQLite, files); in the server's own log (PostgreSQL). Kept: Python memory of each child with its running actor.
+Histories are made in bulk.
 
 LangGraph's DeltaChannel: from the second fork of a checkpoint on; the first one alone writes only what is new. Claude's
 fork_session does not sync its file to the disk.
@@ -26,6 +27,8 @@ from ikigai_actors import ActorSystem, OfflineProvider
 SIZES = (0, 1_000, 10_000, 100_000, 1_000_000)
 QUICK_SIZES = (0, 100, 1_000)
 WARM_UP = 10
+COLD = 5
+"""Starts, each with one fork."""
 COUNTED = "inherited messages"
 
 
@@ -33,6 +36,8 @@ class Fork(NamedTuple):
     """What one fork costs."""
 
     time: float
+    cold: float
+    """Time of the first one after a start."""
     raw: float
     """Time of the same rows, by the driver alone."""
     written: float | None
@@ -47,6 +52,7 @@ def run(places: list[Place], quick: bool) -> Iterator[Row]:
         for size in sizes:
             fork = _ours(place, size, 50 if quick else 200)
             yield Row("fork", "ikigai", place.name, size, COUNTED, fork.time, "s", "3 raw INSERTs", fork.raw)
+            yield Row("fork: first after a start", "ikigai", place.name, size, COUNTED, fork.cold, "s")
             why = "not known" if fork.written is None else ""
             yield Row("fork: bytes written", "ikigai", place.name, size, COUNTED, fork.written, "B", why=why)
             yield Row("fork: rows", "ikigai", place.name, size, COUNTED, fork.rows, "rows")
@@ -60,10 +66,11 @@ def _ours(place: Place, size: int, repetitions: int) -> Fork:
     database = place.fresh()
     try:
         population.alone(database, size)
+        cold = [_first(database) for _ in range(COLD)]
         with ActorSystem.open(database.url, provider=OfflineProvider()) as system:
             root = system.root
-            history = root.history()  # held: the log stays loaded
-            assert len(history) == size
+            root.mark()  # the log is read, and stays in memory
+            assert len(root.history()) == size + COLD + 1
             children = [root.fork().uuid for _ in range(WARM_UP)]
             before, written = stored(database), database.written()
             taken = each_time(root.fork, repetitions)
@@ -71,6 +78,7 @@ def _ours(place: Place, size: int, repetitions: int) -> Fork:
             kept = kept_bytes(root.fork, repetitions)
         return Fork(
             time=median(taken),
+            cold=median(cold),
             raw=_raw(database, root.uuid, children[0], repetitions),
             written=None if written is None or now_written is None else (now_written - written) / repetitions,
             rows=(after.rows - before.rows) / repetitions,
@@ -78,6 +86,15 @@ def _ours(place: Place, size: int, repetitions: int) -> Fork:
         )
     finally:
         database.drop()
+
+
+def _first(database: Database) -> float:
+    """Seconds of the first fork after a start, which reads no log."""
+    with ActorSystem.open(database.url, provider=OfflineProvider()) as system:
+        root = system.root
+        [taken] = each_time(root.fork, 1)
+        assert system.statistics().read_logs == 0
+        return taken
 
 
 def _raw(database: Database, parent: str, child: str, repetitions: int) -> float:

@@ -1,9 +1,9 @@
 """Boot: which agents come back, and which cannot. Linear in living agents; no log is read.
 
 An agent whose own rows are wrong is marked dead with the reason, and the others go on: a parent that is missing, a fork
-point past its parent's head, an open turn that no message began, a word or a type of value that no column has. What
-only the log itself can tell (a hole, a body that does not parse) is found when the log is first read, with the same
-end. Agent 0 with wrong rows is an error, since everybody descends from it.
+point past its parent's head that its own log contradicts, an open turn that no message began, a word or a type of value
+that no column has. What only the log itself can tell (a hole, a body that does not parse) is found when the log is
+first read, with the same end. Agent 0 with wrong rows is an error, since everybody descends from it.
 """
 
 import contextlib
@@ -81,7 +81,7 @@ def survey(store: Store) -> tuple[list[Survivor], list[Casualty]]:
         raise HistoryError(f"Agent 0 is missing or dead. {AGENT_0_REMEDY}")
     heads = {row[0]: row[4] if row[6] is None else row[6] for row in rows}
     for row in rows:
-        uuid, name, epoch, turn, _, parent, _, dead_parents_head, status, ending, restart = row
+        uuid, name, epoch, turn, _, parent, _, dead_parents_head, status, ending, restart, _ = row
         try:
             reason = _wrong(row, heads.get(parent, dead_parents_head))
             standing = Standing(_STATUS[status], ending or "", restart == "permanent")
@@ -101,7 +101,7 @@ def _wrong(row: Row, parent_head: int | None) -> str | None:
     turn, fork, parent, head = row[3:7]
     if parent is not None and parent_head is None:
         return f"its parent {parent} is missing"
-    if parent is not None and fork > parent_head:
+    if parent is not None and fork > parent_head and row[11] != fork + 1:  # else it is the parent's log that is wrong
         return f"it was forked at message {fork} of {parent}, whose log ends at {parent_head}"
     if head is not None and head <= fork:
         return f"its log ends at {head}, before its fork point {fork}"

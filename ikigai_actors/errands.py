@@ -16,6 +16,7 @@ from ikigai_actors.performances import told_waited
 from ikigai_actors.providers.base import Delta, Exit, Reply, Spent
 from ikigai_actors.publisher import Streamed
 from ikigai_actors.runtime import Runtime
+from ikigai_actors.settings import complaint
 from ikigai_actors.state import State
 from ikigai_actors.tools import Result
 from ikigai_actors.waits import Answers, Found, Ticket, Wait
@@ -42,6 +43,8 @@ class Errands:
         """Send the history up to the state's head to the model that the settings name."""
         settings, request = state.view.settings, state.request
         try:
+            if (wrong := complaint(settings)) is not None:
+                raise ProviderError(wrong)
             provider, model = self._runtime.providers.choose(settings.get("model"))
             tools = self._runtime.toolbox.describe(settings)
             full_model = f"{provider.name}:{model}"

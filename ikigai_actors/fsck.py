@@ -19,10 +19,10 @@
     one-row            ``tree`` and ``schema_version`` have one row each
     log                every log belongs to an agent
     position           a log's positions run from the fork point + 1 without holes
-    data               a message's data is a JSON object, and a reply's calls can be read
+    data               a message's data is a JSON object with what its kind has, and a setting is of its type
     time               a message was written after 1970 began
     fork-point         an agent was forked no later than at its parent's head
-    fork-message       a ``fork`` in a parent's log names the child that was forked there, and every child has one
+    fork-message       a ``fork`` in a parent's log names the child forked there; each child has one, and begins with one
     turn               an open turn was opened by a ``user`` or ``tool_result`` message of the agent's own log
     rewind             a ``rewind`` names an earlier mark of its lineage
     call               a ``tool_call`` or ``tool_result`` belongs to a call of an earlier reply of its lineage
@@ -93,7 +93,8 @@ def inspect(store: Store, batch: int = BATCH, *, types: bool = True) -> Report:
 def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
     wrong = misfits(tx) if types else []
     if found := [Violation(Invariant.TYPE, None, f"values of another type in column {each}") for each in wrong]:
-        return Report(0, 0, found)
+        [(agents, messages)] = tx.run("sizes")
+        return Report(agents, messages, found)
     records = {record.uuid: record for record in registry.every(tx)}
     hosts = [HostRow._make(row) for row in tx.run("hosts")]
     circles, rooted = climb({record.uuid: record.parent_uuid for record in records.values()})

@@ -11,6 +11,7 @@ from ikigai_actors.calls import calls_of
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.messages import Kind, Message
 from ikigai_actors.registry import AgentRecord
+from ikigai_actors.settings import misfits
 from ikigai_actors.store.base import Row
 from ikigai_actors.violations import Invariant, Violation
 
@@ -45,6 +46,7 @@ class LogCheck:
         self._records, self._rooted = records, rooted
         self._heads = {uuid: record.fork_message_id for uuid, record in records.items()}
         self._holes: dict[str, list[range]] = {}  # positions of which nothing is known
+        self._unborn: set[str] = set()  # agents whose log begins with something else than their own fork
         self._past: set[str] = set()  # agents forked past their parent's head
         self._openers: dict[str, str] = {}  # agent → kind of the message that its open turn began with
         self._due = {
@@ -84,15 +86,20 @@ class LogCheck:
             self._report(Invariant.TIME, uuid, f"expected message {position} to have a time above 0, got {row[5]}")
         if record.turn == position:
             self._openers[uuid] = kind
+        if position == record.fork_message_id + 1 and record.parent_uuid is not None and kind != Kind.FORK:
+            self._unborn.add(uuid)
         try:
             self._understand(Message.from_row(row), record)
         except UNREADABLE as error:
             what = str(error) if isinstance(error, HistoryError) else f"it cannot be read: {error!r}"
-            self._report(Invariant.DATA, uuid, f"expected message {position} to have a JSON object as its data. {what}")
+            self._report(Invariant.DATA, uuid, f"expected message {position} to have the data of its kind. {what}")
             self._holes.setdefault(uuid, []).append(range(position, position + 1))
 
     def _understand(self, message: Message, record: AgentRecord) -> None:
         match message.kind:
+            case Kind.CONFIGURE:
+                for text in misfits(message.data).values():
+                    self._report(Invariant.DATA, record.uuid, f"message {message.id}: {text}")
             case Kind.ASSISTANT:
                 self._calls = anchors(message)
             case Kind.MARK:
@@ -123,6 +130,7 @@ class LogCheck:
         """Judge what can be judged now; returns whether the logs must be read again."""
         self._check_fork_points()
         self._check_fork_messages()
+        self._check_births()
         self._check_turns()
         for reference in self._references:
             if self._is_sound(reference.agent):
@@ -180,6 +188,17 @@ class LogCheck:
             if not (told or child in self._past or self._is_unknown(uuid, position)):
                 text = f"expected message {position} of its parent {uuid} to be the fork that made it; it is not"
                 self._report(Invariant.FORK_MESSAGE, child, text)
+
+    def _check_births(self) -> None:
+        for uuid, record in self._records.items():
+            if record.parent_uuid is None or uuid in self._past or uuid in self._holes:
+                continue
+            if self._heads[uuid] == record.fork_message_id:
+                text = "expected its log to begin with the fork that made it; it has no message"
+                self._report(Invariant.FORK_MESSAGE, uuid, text)
+            elif uuid in self._unborn:
+                text = f"expected message {record.fork_message_id + 1} to be the fork that made it; it is not"
+                self._report(Invariant.FORK_MESSAGE, uuid, text)
 
     def _check_turns(self) -> None:
         for uuid, record in self._records.items():

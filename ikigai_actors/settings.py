@@ -46,6 +46,28 @@ SETTINGS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 """Each setting with what its value must be, as a test and in words."""
 
 
+def misfits(settings: Mapping[str, Any]) -> dict[str, str]:
+    """The settings whose value cannot be used, as a program of ours would not have stored it: by name, what is wrong.
+
+    One that this version does not know is left alone, and None removes a setting.
+    """
+    return {
+        key: f"expected setting {key} to be {SETTINGS[key][1]}, got {value!r}"
+        for key, value in settings.items()
+        if value is not None and key in SETTINGS and not SETTINGS[key][0](value)
+    }
+
+
+def complaint(settings: Mapping[str, Any]) -> str | None:
+    """What is wrong with settings in force, and what to do about it; None when all can be used."""
+    wrong = misfits(settings)
+    if not wrong:
+        return None
+    removed = ", ".join(f"{key}=None" for key in wrong)
+    told = "; ".join(wrong.values())
+    return f"The history holds a wrong setting: {told}. Set it anew, or remove it: configure({removed})."
+
+
 def check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as they can be stored, None for one that is removed. Raises `BadInput`."""
     for key, value in settings.items():

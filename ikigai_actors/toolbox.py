@@ -7,6 +7,7 @@ from typing import Any
 from ikigai_actors.calls import PROCESS, Book, Facts, Policy
 from ikigai_actors.descriptions import DESCRIPTIONS
 from ikigai_actors.errors import BadInput, ProviderError
+from ikigai_actors.settings import complaint, misfits
 from ikigai_actors.tools import Tool
 
 FORBIDDEN = "The settings of this agent do not allow {name}. Do without it, or ask the person to change the setting."
@@ -53,6 +54,8 @@ class Toolbox:
         """
         known = sorted({*self._tools, *PROCESS})
         allowed = settings.get("tools")
+        if (wrong := complaint({"tools": allowed})) is not None:
+            raise ProviderError(wrong)
         if allowed is None:
             return known
         if missing := sorted(set(allowed) - set(known)):
@@ -63,8 +66,12 @@ class Toolbox:
         return sorted(set(allowed))
 
     def book(self, settings: Mapping[str, Any]) -> Book:
-        """What the machine must know of an agent's tools; those that are not registered are left out."""
+        """What the machine must know of an agent's tools; those that are not registered are left out. None may be used
+        when the settings that decide on that cannot be read.
+        """
         allowed, policies = settings.get("tools"), settings.get("policies")
+        if (allowed or policies) and misfits({"tools": allowed, "policies": policies}):
+            allowed, policies = None, dict.fromkeys(self._tools, Policy.DENY)
         book = self._book if allowed is None else {name: self._book[name] for name in allowed if name in self._book}
         if not policies:
             return book

@@ -28,6 +28,7 @@ from ikigai_actors.drafts import Draft, advance, end_turn, messages_of
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.messages import NO_DATA, Kind
 from ikigai_actors.performances import perform, problem_of
+from ikigai_actors.settings import misfits
 from ikigai_actors.state import Answer, AskApproval, Phase, RequestModel, RunTool, State, Step
 from ikigai_actors.units import LogUnit
 from supervisors.signals import Status
@@ -93,7 +94,8 @@ def decide(state: State, event: on.Decide, now: int) -> Step:
     if event.approved:
         drafts = [(Kind.APPROVAL, call.name, {**_of(call), "approved": True})]
         if event.always:
-            policies = {**state.view.settings.get("policies", {}), call.name: Policy.ALLOW.value}
+            before = state.view.settings.get("policies", {})
+            policies = {**({} if misfits({"policies": before}) else before), call.name: Policy.ALLOW.value}
             drafts.append((Kind.CONFIGURE, "", {"policies": policies}))
     else:
         drafts = [_result(call, f"This call was denied: {event.reason or 'no reason was given'}", True)]

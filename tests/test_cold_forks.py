@@ -8,6 +8,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, AgentStopped, Message, ScriptedProvider, Signal
 from ikigai_actors.fsck import check
+from ikigai_actors.futures import Future
 from ikigai_actors.scrollback import Scrollback
 from ikigai_actors.shell.told import inherited
 from ikigai_actors.state import Phase
@@ -184,7 +185,8 @@ def test_forks_and_prompts_at_once_after_a_start_keep_every_log_whole(durable: s
     with open_echo(durable) as system:
         system.root.prompt("one").get(timeout=DEADLINE)
     with reopened(durable) as system:
-        root, asked = system.root, []
+        root = system.root
+        asked: list[Future[Any]] = []
         for number in range(10):
             asked += [root.ask.fork(), root.ask.prompt(f"p{number}"), root.ask.fork(f"c{number}"), root.ask.mark()]
         answers = [each.get(timeout=DEADLINE) for each in asked]

@@ -91,6 +91,12 @@ CASES: list[Case] = [
     (Invariant.DATA, "root", message("root", 6, "data = 'no json'")),
     (Invariant.DATA, "root", message("root", 7, "data = 'no json'")),
     (Invariant.DATA, "root", message("root", 11, "data = 'no json'")),  # in a log that "g" refers to
+    (Invariant.DATA, "root", message("root", 2, """data = '{"usage": 5}'""")),
+    (Invariant.DATA, "root", message("root", 3, """data = '{"tool_use_id": ["c1"]}'""")),
+    (Invariant.DATA, "root", message("root", 3, """data = '{"tool_use_id": "c1", "name": "wait", "deadline": "x"}'""")),
+    (Invariant.DATA, "a", more("a", (12, "configure", '{"model": 5}'))),
+    (Invariant.DATA, "a", more("a", (12, "configure", '{"policies": {"bash": "perhaps"}}'))),
+    (Invariant.DATA, "a", more("a", (12, "mail", '{"unread": "many"}'))),
     (Invariant.TIME, "root", message("root", 5, "created_at = 0")),
     (Invariant.TIME, "g", message("g", 11, "created_at = -1")),
     (Invariant.FORK_POINT, "g", without("a", ">= 10")),
@@ -103,6 +109,8 @@ CASES: list[Case] = [
     (Invariant.FORK_MESSAGE, "a", message("a", 7, """data = '{"parent": "b"}'""")),
     (Invariant.FORK_MESSAGE, "g", message("a", 11, "kind = 'mail'")),
     (Invariant.FORK_MESSAGE, "g", without("a", ">= 11")),
+    (Invariant.FORK_MESSAGE, "g", without("g", "> 0")),
+    (Invariant.FORK_MESSAGE, "b", message("b", 9, "kind = 'user', data = NULL")),
     (Invariant.TURN, "root", agent("root", "turn = 11")),
     (Invariant.TURN, "root", agent("root", "turn = 99")),
     (Invariant.TURN, "root", agent("root", "turn = -1")),
@@ -298,6 +306,21 @@ def test_the_command_names_each_violation_and_fails(family: Store, durable: str)
         "agent": "g",
         "text": "expected its epoch to be 1 or more, got 0",
     }
+
+
+def test_the_command_counts_right_when_a_content_is_no_text(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'agents.db'}"
+    with closing(open_store(url)) as store:
+        found_family(store)
+    damage(url, message("root", 5, "content = x'00'"))
+    done = run("--database", url, "fsck")
+    assert (done.returncode, done.stdout.splitlines()) == (
+        1,
+        [
+            "type: database: values of another type in column messages.content",
+            "5 agents, 25 messages: 1 violation",
+        ],
+    )
 
 
 def test_the_command_makes_no_database(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def context_page(record: AgentRecord, state: str, context: "Context") -> list[st
         "agent": f"{record.uuid}{f' ({record.name})' if record.name else ''}",
         "state": state,
         "model": settings.get("model", "the default of this shell"),
-        "system": textwrap.shorten(settings.get("system", "none"), 70, placeholder=" …"),
+        "system": textwrap.shorten(str(settings.get("system", "none")), 70, placeholder=" …"),
         "settings": ", ".join(f"{key} = {value!r}" for key, value in others.items()) or None,
         "messages": f"{context.inherited} inherited + {context.own} own in its context",
         "tokens": _tokens(context.usage),

@@ -189,7 +189,8 @@ SELECT a.uuid, a.name, a.epoch, a.turn, a.fork_message_id, a.parent_uuid,
        (SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid),
        CASE WHEN p.status = 'dead'
             THEN COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.parent_uuid), p.fork_message_id) END,
-       a.status, a.exit_reason, a.restart
+       a.status, a.exit_reason, a.restart,
+       (SELECT MIN(m.id) FROM messages m WHERE m.agent_uuid = a.uuid)
   FROM agents a LEFT JOIN agents p ON p.uuid = a.parent_uuid
  WHERE a.status <> 'dead'
 
@@ -202,6 +203,10 @@ SELECT DISTINCT a.uuid, a.turn FROM messages m JOIN agents a ON a.uuid = m.agent
 -- How many messages each agent wrote itself: positions have no holes.
 SELECT a.uuid, COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), a.fork_message_id) - a.fork_message_id
   FROM agents a
+
+-- name: sizes
+-- How many agents and messages there are, whatever the values are.
+SELECT (SELECT COUNT(*) FROM agents), (SELECT COUNT(*) FROM messages)
 
 -- name: register
 -- Its parent, whose row is locked, hands its orphan policy down.
