@@ -22,7 +22,7 @@
     data               a message's data is a JSON object with what its kind has, and a setting is of its type
     time               a message was written after 1970 began
     fork-point         an agent was forked no later than at its parent's head
-    fork-message       a ``fork`` in a parent's log names the child forked there; each child has one, and begins with one
+    fork-message       a ``fork`` in a parent's log names the child forked there; each child has one, and begins so
     turn               an open turn was opened by a ``user`` or ``tool_result`` message of the agent's own log
     rewind             a ``rewind`` names an earlier mark of its lineage
     call               a ``tool_call`` or ``tool_result`` belongs to a call of an earlier reply of its lineage
