@@ -1,6 +1,7 @@
 """All checks, fastest first: style, types, tests. ``python -m tests`` from the repository's root.
 
 What follows goes to pytest: ``python -m tests -n 0 -x tests/test_store.py`` runs in one process and stops at a failure.
+A test that fails runs once more, alone: see `tests.rerun`.
 """
 
 import os
@@ -18,7 +19,7 @@ CHECKS = (
     ("ruff", "check", "."),
     ("ruff", "format", "--check", "."),
     ("mypy",),
-    ("pytest", "-q", "-n", str(WORKERS), "--dist", "worksteal"),
+    ("tests.rerun", "-q", "-n", str(WORKERS), "--dist", "worksteal"),
 )
 
 
@@ -27,7 +28,7 @@ def main() -> int:
     for check in CHECKS:
         print("$", *check, flush=True)
         status = subprocess.run(
-            [sys.executable, "-m", *check, *(sys.argv[1:] if check[0] == "pytest" else ())]
+            [sys.executable, "-m", *check, *(sys.argv[1:] if check[0] == "tests.rerun" else ())]
         ).returncode
         if status:
             return status
