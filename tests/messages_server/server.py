@@ -25,6 +25,8 @@ from aiohttp import web
 from ikigai_actors.testing.strict import sign, violations
 from tests.messages_server.cache import PromptCache, Served
 
+BACKLOG = 4096
+"""Connections that wait to be accepted. Of more the kernel drops the first packet, and clients time out."""
 REQUEST_SIZE = 32 * 1024 * 1024
 """Bytes of a request at most."""
 OUTPUT_TOKENS = 7
@@ -149,7 +151,7 @@ class MessagesServer:
         app.router.add_post("/v1/messages", self._answer)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        await web.TCPSite(self._runner, "127.0.0.1", 0, backlog=BACKLOG).start()
         self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
