@@ -5,6 +5,7 @@ is the one that ``IKIGAI_TEST_DATABASE_URL`` names, else one that a wheel carrie
 they never skip.
 """
 
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import count
@@ -23,7 +24,12 @@ from tests.databases import Admin, postgres_database, postgres_server
 from tests.sessions import OpenSession, Session
 
 settings.register_profile(
-    "suite", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+    "suite",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("suite")
 """No timing fails a test, and each run tries the same examples; IKIGAI_PROFILE=thorough looks for others."""
@@ -35,6 +41,12 @@ NewDatabase = Callable[[], str]
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of our own."""
     parser.addoption("--new-screens", action="store_true", help="keep what the screens look like now as what is right")
+
+
+def pytest_configure() -> None:
+    """Tests interrupt themselves and their programs. A shell has what it starts in the background ignore that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
