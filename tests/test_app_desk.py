@@ -105,6 +105,7 @@ def test_a_line_for_a_closed_system_ends_the_clerk_and_is_not_told_twice(line: s
     assert [type(error) for error in ended] == [SystemClosed]
     assert not told
     application.feed.close()
+    application._clerk.close()
 
 
 def test_work_that_is_left_at_the_end_is_dropped_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
