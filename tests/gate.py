@@ -6,7 +6,7 @@ import threading
 from ikigai_actors import FunctionProvider, Reply, Request
 from ikigai_actors.providers.base import Delta, OnDelta, Spent
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 """Seconds after which a wait that should have ended has failed."""
 
 

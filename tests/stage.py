@@ -14,7 +14,7 @@ from ikigai_actors.interface import System
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.shell.app.application import Application
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 """Seconds after which what should be shown has failed to be."""
 
 _NAMES = {"\n": "ctrl+j", " ": "space"}
