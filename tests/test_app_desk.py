@@ -18,7 +18,7 @@ from tests.stage import Stage, on_stage, open_memory
 def test_nothing_to_resume_is_said() -> None:
     async def play(stage: Stage) -> None:
         await stage.say("/resume")
-        await stage.expect("Nothing to resume: no turn of .* was cut off")
+        await stage.expect("Nothing to resume: the latest turn of .* was neither cut off")
 
     with open_memory() as system:
         on_stage(system, play)
