@@ -85,8 +85,10 @@ def test_an_interrupt_that_waits_for_the_log_ends_the_turn_of_the_prompt_before_
     with ActorSystem.open(provider=hanging, parts=replace(MACHINE, open_store=lambda _: store)) as system:
         store.hold(may_read)
         first, second = system.root.prompt("one"), system.root.prompt("two")
-        interrupted = system.root.ask.signal(Signal.INT)
-        eventually(lambda: system.actor(system.root.uuid).waiting == 3, "all three")
+        actor = system.actor(system.root.uuid)
+        eventually(lambda: actor.waiting == 2 and actor.actor_inbox.empty(), "the prompts, where the log is waited for")
+        interrupted = system.root.ask.signal(Signal.INT)  # it would overtake them in the inbox
+        eventually(lambda: actor.waiting == 3 and actor.actor_inbox.empty(), "the interrupt behind them")
         may_read.set()
         assert interrupted.get(timeout=DEADLINE)
         with pytest.raises(TurnInterrupted):
