@@ -313,6 +313,21 @@ def test_a_separate_store_is_the_same_database_and_closing_it_leaves_the_first_o
     assert store.read(tree_version) == 1
 
 
+def test_closing_a_watch_ends_the_waiting_at_once(store: Store) -> None:
+    watch, begun = store.watch(), threading.Event()
+
+    def wait() -> bool:
+        watch.wait(0)  # that it listens is the first news
+        begun.set()
+        return watch.wait()
+
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(wait)
+        assert begun.wait(DEADLINE)
+        watch.close()
+        assert not waiting.result(DEADLINE)
+
+
 def test_closing_twice_does_nothing_and_a_closed_store_refuses(store: Store) -> None:
     store.read(tree_version)
     store.close()

@@ -3,6 +3,9 @@
 Hosts have a channel of their own: a host listens to what clients do, and is not woken by every commit of its own.
 """
 
+import contextlib
+import selectors
+import socket
 import threading
 import time
 from typing import Any
@@ -13,7 +16,7 @@ CLIENTS, HOSTS = "ikigai", "ikigai_hosts"
 """The channels: who commits."""
 
 _AGAIN = 1.0
-"""Seconds before a connection that broke is made anew; and between two looks at whether the watch was closed."""
+"""Seconds before a connection that broke is made anew."""
 
 
 class ServerWatch:
@@ -22,32 +25,47 @@ class ServerWatch:
     def __init__(self, url: str, settings: dict[str, Any], channels: tuple[str, ...]) -> None:
         self._url, self._settings, self._channels = url, settings, channels
         self._closed = threading.Event()
+        self._waking, self._woken = socket.socketpair()  # `close` wakes who waits for the server
         self._connection: psycopg.Connection[Any] | None = None
 
     def wait(self, timeout: float | None = None) -> bool:
         """See `Watch.wait`. A new connection counts as a change: what was told before it is lost."""
-        until = float("inf") if timeout is None else time.monotonic() + timeout
+        until = None if timeout is None else time.monotonic() + timeout
         while not self._closed.is_set():
-            left = min(_AGAIN, max(0.0, until - time.monotonic()))
+            left = None if until is None else max(0.0, until - time.monotonic())
             try:
                 if self._connection is None:
                     self._connection = psycopg.connect(self._url, autocommit=True, **self._settings)
                     for channel in self._channels:
                         self._connection.execute(f"LISTEN {channel}".encode())
                     return True
-                for _ in self._connection.notifies(timeout=left, stop_after=1):
+                if self._told(self._connection, left):
                     return True
             except psycopg.Error:
                 self._give_up()
-                self._closed.wait(left)
-            if time.monotonic() >= until:
+                self._closed.wait(_AGAIN if left is None else min(_AGAIN, left))
+            if until is not None and time.monotonic() >= until:
                 return False
         self._give_up()
+        self._waking.close()
+        self._woken.close()
         return False
 
     def close(self) -> None:
         """See `Watch.close`."""
         self._closed.set()
+        with contextlib.suppress(OSError):  # who waited has seen it, and is gone
+            self._waking.send(b"\0")
+
+    def _told(self, connection: psycopg.Connection[Any], timeout: float | None) -> bool:
+        """Wait for the server, or for `close`; whether the server told something."""
+        if any(True for _ in connection.notifies(timeout=0, stop_after=1)):
+            return True
+        with selectors.DefaultSelector() as selector:
+            selector.register(connection, selectors.EVENT_READ)
+            selector.register(self._woken, selectors.EVENT_READ)
+            selector.select(timeout)
+        return any(True for _ in connection.notifies(timeout=0, stop_after=1))
 
     def _give_up(self) -> None:
         connection, self._connection = self._connection, None
