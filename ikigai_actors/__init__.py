@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from ikigai_actors.providers.function import FunctionProvider
     from ikigai_actors.providers.offline import OfflineProvider
     from ikigai_actors.providers.scripted import ScriptedProvider, Stream
-    from ikigai_actors.publisher import Died, Mailed, StoreTrouble, Streamed
+    from ikigai_actors.publisher import Died, Mailed, PromptKept, StoreTrouble, Streamed
     from ikigai_actors.ref import AgentRef, Context, current_agent
     from ikigai_actors.registry import AgentRecord
     from ikigai_actors.statistics import AgentStatistics
@@ -125,6 +125,7 @@ _HOMES = {
     "OrphanPolicy": "supervisors.orphans",
     "PendingCall": "ikigai_actors.calls",
     "Provider": "ikigai_actors.providers.base",
+    "PromptKept": "ikigai_actors.publisher",
     "ProviderError": "ikigai_actors.errors",
     "Reply": "ikigai_actors.providers.base",
     "Request": "ikigai_actors.providers.base",
@@ -194,6 +195,7 @@ __all__ = [
     "OutcomeUnknown",
     "PendingCall",
     "Provider",
+    "PromptKept",
     "ProviderError",
     "Reply",
     "Request",

@@ -38,12 +38,14 @@ from ikigai_actors.futures import Future
 from ikigai_actors.identity import new_agent_uuid
 from ikigai_actors.inbox import CAPACITY, Envelope
 from ikigai_actors.log import Log
+from ikigai_actors.mailbox import KeepPrompt
 from ikigai_actors.messages import Message, described
 from ikigai_actors.performer import Performer
 from ikigai_actors.pooled import ActorGone
 from ikigai_actors.providers.base import Reply, Spent, Usage
+from ikigai_actors.publisher import PromptKept
 from ikigai_actors.runtime import Runtime
-from ikigai_actors.state import UNKNOWN, Departure, Phase, State, Step
+from ikigai_actors.state import UNKNOWN, Departure, Phase, PutAside, State, Step
 from ikigai_actors.units import Append, Fence, LogUnit, Perform, Performance, Performed, Unit
 from ikigai_actors.verdicts import Committed, Failed, Refused, Verdict
 from supervisors.children import Exit
@@ -108,7 +110,7 @@ class AgentActor(Performer):
             case NewMail():
                 self._news = True
             case on.Prompt() if message.mail:
-                if all(message.mail != known.mail for known in self._prompts):
+                if all(message.mail != known.mail for known in (*self._prompts, *self._prompts_here)):
                     self._prompts.append(message)
             case Crashed():
                 if message.request == self.state.request and self._errands.asking:
@@ -202,6 +204,8 @@ class AgentActor(Performer):
         """What can be decided now: a fork first, since it waits for less; then the calls of the last reply."""
         if self.state.status is Status.TERMINATING and not self.state.turn:
             return on.Leave()
+        if self.state.status is Status.STOPPED and (new := [one for one in self._prompts_here if not one.mail]):
+            return new[0]  # it stays where it is, as mail
         if self.state.phase is Phase.UNLOADED:
             if self._forks and not self._loading and machine.accepts(self.state, self._forks[0]):
                 return self._forks.pop(0)
@@ -219,11 +223,17 @@ class AgentActor(Performer):
         return None
 
     def _next_of_those_that_wait(self) -> on.Event | None:
-        """What has waited for the log: the commands of turns keep their order; what waits for no turn passes them."""
+        """What has waited for the log: the commands of turns keep their order; what waits for no turn passes them, and
+        prompts that wait for CONT are passed by all.
+        """
+        first = True
         for place, command in enumerate(self._later):
-            if (place == 0 or isinstance(command, AT_ANY_TIME)) and machine.accepts(self.state, command):
+            if self.state.status is Status.STOPPED and isinstance(command, on.Prompt):
+                continue
+            if (first or isinstance(command, AT_ANY_TIME)) and machine.accepts(self.state, command):
                 taken: on.Event = self._later.pop(place)
                 return taken
+            first = False
         return None
 
     def _take(self, step: Step) -> None:
@@ -237,8 +247,10 @@ class AgentActor(Performer):
             self.runtime.expect(step.unit.birth)
         self.runtime.journal.submit(self._to_be_committed(step.unit), self._settled)
 
-    def _to_be_committed(self, unit: LogUnit | Performance | Departure) -> Unit:
+    def _to_be_committed(self, unit: LogUnit | Performance | Departure | PutAside) -> Unit:
         match unit:
+            case PutAside():
+                return KeepPrompt(self.state.uuid, unit.prompt.text, self.runtime.clock.now_ms())
             case LogUnit():
                 return Append(unit, self._fence)
             case Performance():
@@ -258,6 +270,8 @@ class AgentActor(Performer):
         unit = step.unit
         if isinstance(unit, LogUnit) and unit.birth is not None and not isinstance(verdict, Committed):
             self.runtime.forget(unit.birth)
+        if isinstance(unit, PutAside):
+            self._put_aside(unit.prompt, verdict)
         match verdict:
             case Committed():
                 self._committed(step, verdict.value)
@@ -278,6 +292,15 @@ class AgentActor(Performer):
         elif isinstance(answer, Performed):
             self._grow((answer.message,))
         self._enter(step)
+
+    def _put_aside(self, prompt: on.Prompt, verdict: Verdict) -> None:
+        """It is kept as mail, and keeps its place among what waits; or it could not be, and its caller hears."""
+        place = next(place for place, one in enumerate(self._later) if getattr(one, "caller", None) is prompt.caller)
+        if not isinstance(verdict, Committed):
+            del self._later[place]
+            return
+        self._later[place] = replace(self._later[place], mail=verdict.value)
+        self.runtime.publisher.publish(PromptKept(self.state.uuid, verdict.value, prompt.text))
 
     def _refused(self, step: Step, error: IkigaiError) -> None:
         """The state stays as it was; whoever asked hears why."""

@@ -44,7 +44,7 @@ from ikigai_actors.mailbox import PROMPT, Mail, Send
 from ikigai_actors.messages import Kind, Message
 from ikigai_actors.post import Post
 from ikigai_actors.providers.base import Reply, Usage
-from ikigai_actors.publisher import CALLBACK, Callback, HostChanged, Publisher, StoreTrouble, Subscription
+from ikigai_actors.publisher import CALLBACK, Callback, HostChanged, PromptKept, Publisher, StoreTrouble, Subscription
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.state import IN_A_TURN, Phase
@@ -255,6 +255,8 @@ class AttachedSystem(OfOneProcess):
         with self._looking:
             mail: Mail = self._direct.perform(Send(uuid, None, text, self._clock.now_ms(), PROMPT))
             self._await(Awaited(uuid, prompt=mail.id), future)
+        if self.store.read(lambda tx: registry.get(tx, uuid)).status == Status.STOPPED:
+            self._publisher.publish(PromptKept(uuid, mail.id, text))
         return future
 
     def reply(self, uuid: str) -> Future[Reply]:

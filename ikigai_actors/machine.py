@@ -23,8 +23,9 @@ wait for a person meanwhile (``waiting for approval``): the question is committe
 Between a commit and its effects: the same, since an effect only ever answers a caller (who is gone) or starts what
 `Resume` starts again.
 
-Beside its phase an agent has a status in the registry. A stopped one finishes its step and goes no further: prompts
-wait, the next request to the model does. A terminating one dies when its turn is over.
+Beside its phase an agent has a status in the registry. A stopped one finishes its step and goes no further: the next
+request to the model waits, and so do prompts, which become mail meanwhile, so that no end of the process loses them.
+A terminating one dies when its turn is over.
 
 A command that cannot run yet is left with the actor, which offers it again after each step (`accepts`): forks wait for
 a step boundary, everything else for the end of the turn. A completion that answers an older request changes nothing.
@@ -63,6 +64,7 @@ from ikigai_actors.state import (
     Departure,
     Effect,
     Phase,
+    PutAside,
     RequestModel,
     State,
     Step,
@@ -84,8 +86,10 @@ def accepts(state: State, command: Event) -> bool:
             return state.head != UNKNOWN  # a child refers to the log, which need not be read for that
         case on.Fork():
             return state.phase in BETWEEN_TURNS or (state.phase is Phase.RUNNING_TOOLS and at_rest(state.calls))
-        case on.Prompt() | on.Resume() if state.status is Status.STOPPED:
-            return False
+        case on.Prompt() if state.status is Status.STOPPED:
+            return not command.mail
+        case on.Resume() if state.status is Status.STOPPED:
+            return state.phase is Phase.IDLE and not state.failed
         case on.Prompt() | on.Clear() | on.SetMark() | on.Rewind() | on.Undo() | on.Configure() | on.ExitNow():
             return state.phase in BETWEEN_TURNS
         case _:
@@ -104,6 +108,8 @@ def step(state: State, event: Event, now: int, book: Book = NO_TOOLS) -> Step:
     match event:
         case on.Loaded():
             return Step(_loaded(state, event))
+        case on.Prompt() if state.status is Status.STOPPED:
+            return Step(state, PutAside(event), caller=event.caller)
         case on.Prompt():
             return _prompt(state, event, now)
         case on.ReplyReceived() if _expects(state, event.request):

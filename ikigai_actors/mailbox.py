@@ -213,6 +213,27 @@ class Send:
 
 
 @dataclass(frozen=True, slots=True)
+class KeepPrompt:
+    """A prompt that its agent cannot take up now, as mail of kind ``prompt``, however long it is; answered with its
+    number. Raises what `deliver` does.
+    """
+
+    recipient: str
+    text: str
+    now: int
+
+    alone = False
+    changes_tree = False
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return (self.recipient,)
+
+    def write(self, tx: Transaction, locked: Locks) -> int:
+        return deliver(tx, locked, self.recipient, None, self.text, self.now, PROMPT).id
+
+
+@dataclass(frozen=True, slots=True)
 class Read:
     """Read unread mail; answered with `Taken`. See `take`."""
 

@@ -87,6 +87,11 @@ class Performer(PooledActor):
         return bool(self.state.view.settings.get("notify"))
 
     @property
+    def _prompts_here(self) -> list[on.Prompt]:
+        """The prompts among what waits, of callers in this process; those of a stopped agent are kept as mail, too."""
+        return [one for one in self._later if isinstance(one, on.Prompt)]
+
+    @property
     def waiting(self) -> int:
         """Messages that wait for the agent."""
         return len(self.actor_inbox) + len(self._forks) + len(self._later)
@@ -112,7 +117,11 @@ class Performer(PooledActor):
             notice = self.state.notice
             told = self._log.since(notice)[0].data if notice else {}
             return on.NoteMail(told if told.keys() >= {"unread", "last"} else None)
-        return self._prompts.pop(0) if self._prompts and not self._later else None
+        if not self._prompts:
+            return None
+        first = self._later[0] if self._later else None
+        earlier = first is None or (isinstance(first, on.Prompt) and first.mail > self._prompts[0].mail)
+        return self._prompts.pop(0) if earlier else None
 
     def _answer_waiting(self, error: IkigaiError) -> None:
         waiting = [*self._forks, *self._later]

@@ -41,6 +41,16 @@ class Mailed:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptKept:
+    """An agent is stopped, and was prompted: the prompt waits for CONT as mail of kind ``prompt``, and is committed."""
+
+    agent_uuid: str
+    mail: int
+    """Its number among the mails of the agent."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class StoreTrouble:
     """The store stopped answering, or answers again. Nothing is lost meanwhile: agents wait."""
 
@@ -76,7 +86,7 @@ class HostChanged:
     """How a person knows it; None for none."""
 
 
-Event = Message | Streamed | Mailed | Died | StoreTrouble | ToolTrouble | HostChanged
+Event = Message | Streamed | Mailed | PromptKept | Died | StoreTrouble | ToolTrouble | HostChanged
 Callback = Callable[[Event], None]
 CALLBACK = "a function that takes an event"
 

@@ -183,7 +183,8 @@ class AgentRef(AgentMail, AgentLife):
     def prompt(self, text: str) -> Future[Reply]:
         """Open a turn: the agent answers the text.
 
-        A prompt to a busy agent waits for the end of its turn. The future gives the `Reply`; it raises `ProviderError`
+        A prompt to a busy agent waits for the end of its turn. One to a stopped agent waits for CONT, in the database:
+        it survives this process, and is taken up once. The future gives the `Reply`; it raises `ProviderError`
         when the model could not answer, and `TurnInterrupted` when the turn was ended.
 
         Raises:

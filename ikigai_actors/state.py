@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ikigai_actors.calls import Calls, asking, running
 from ikigai_actors.deaths import Cause
 from ikigai_actors.errors import ProviderError, TurnInterrupted
-from ikigai_actors.events import Caller
+from ikigai_actors.events import Caller, Prompt
 from ikigai_actors.history import EMPTY, View
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.units import Birth, LogUnit, Performance
@@ -178,11 +178,18 @@ class Departure:
 
 
 @dataclass(frozen=True, slots=True)
+class PutAside:
+    """A prompt to a stopped agent, as a unit: it is kept as mail, and taken up when the agent goes on."""
+
+    prompt: Prompt
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """What to do: commit the unit (if any), take the state, perform the effects."""
 
     state: State
-    unit: LogUnit | Performance | Departure | None = None
+    unit: LogUnit | Performance | Departure | PutAside | None = None
     effects: tuple[Effect, ...] = ()
     caller: Caller | None = None
     """Who is told when the unit is refused; the state then stays as it was."""

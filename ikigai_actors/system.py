@@ -308,7 +308,8 @@ class ActorSystem(OfOneProcess):
 
     def subscribe(self, callback: Callback) -> Subscription:
         """Call back for each committed message (`Message`), piece of a reply on its way (`Streamed`), mail (`Mailed`),
-        and trouble with the store and with tools (`StoreTrouble`, `ToolTrouble`); in order, on a thread of its own.
+        prompt that waits for CONT (`PromptKept`), and trouble with the store and with tools (`StoreTrouble`,
+        `ToolTrouble`); in order, on a thread of its own.
         Close it to hear no more.
         """
         self.check_open()

@@ -199,3 +199,15 @@ def test_an_invariant_that_does_not_hold_is_named(machine: AgentTreeMachine) -> 
     machine.work.runs["7"] = 2
     with pytest.raises(Broken, match="once: work ran again for call 7"):
         machine.look_at_work()
+
+
+def test_a_prompt_to_a_stopped_agent_survives_a_crash_and_is_answered_once(machine: AgentTreeMachine) -> None:
+    machine.fork(who=0, prompt=None, reply="ok")
+    machine.stop_and_prompt(who=1)
+    machine.crash()
+    machine.signal(who=1, signal=Signal.CONT, spread=False)
+    machine.world.settle()
+    machine.crash()
+    machine.world.settle()
+    assert [message.content for message in machine.agent(1).history() if message.kind == "user"] == ["go"]
+    machine.ledger.check_rest(machine.world)

@@ -72,6 +72,23 @@ def test_a_reply_outside_of_a_turn_is_found(machine: AgentTreeMachine) -> None:
         commit(machine, [said.message("assistant")])
 
 
+def test_a_prompt_that_is_taken_up_and_stays_is_found(machine: AgentTreeMachine) -> None:
+    said = Said(machine)
+    commit(machine, [said.mail(1, kind="prompt")])
+    with pytest.raises(Broken, match=rf"prompt: agent {said.uuid} takes up its mail 1 once more, or leaves it"):
+        commit(machine, [said.turn(2), said.message("user", mail=1)])
+
+
+def test_a_prompt_that_is_taken_up_twice_is_found(machine: AgentTreeMachine) -> None:
+    said = Said(machine)
+    taken = Ran("take_prompt", {"recipient": said.uuid, "id": 1})
+    commit(machine, [said.mail(1, kind="prompt")])
+    commit(machine, [said.turn(2), said.message("user", mail=1), taken])
+    commit(machine, [said.turn(0), said.message("interrupted")])
+    with pytest.raises(Broken, match=rf"prompt: agent {said.uuid} takes up its mail 1 once more"):
+        commit(machine, [said.turn(4), said.message("user", mail=1), taken])
+
+
 @pytest.mark.parametrize("kind", ["assistant", "error", "interrupted"])
 def test_a_turn_that_ends_in_the_log_alone_is_found(machine: AgentTreeMachine, kind: str) -> None:
     said = Said(machine)

@@ -54,6 +54,7 @@ PUBLIC = [
     "OrphanPolicy",
     "PendingCall",
     "Provider",
+    "PromptKept",
     "ProviderError",
     "Reply",
     "Request",

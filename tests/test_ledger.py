@@ -8,12 +8,13 @@ import pytest
 
 from ikigai_actors import Reply, Request, Signal
 from ikigai_actors.futures import Future
-from ikigai_actors.mailbox import Mail
+from ikigai_actors.mailbox import KeepPrompt, Mail
 from ikigai_actors.providers.base import OnDelta, Provider
 from ikigai_actors.testing import AgentTreeMachine, Broken, Faults, Schedule
 from ikigai_actors.testing.cast import OwnCode
 from ikigai_actors.testing.ledger import Ledger, check_wait
 from ikigai_actors.testing.store import Written
+from ikigai_actors.units import write_alone
 from ikigai_actors.waits import Found
 from tests.planted import begun
 
@@ -199,6 +200,13 @@ def test_a_turn_that_nothing_can_end_is_found() -> None:
         machine.prompt(who=1, text="go", answers=[])
         with pytest.raises(Broken, match=f"quiescence: agent {machine.agent(1).uuid} is waiting for the model"):
             machine.comes_to_rest()
+
+
+def test_a_prompt_by_mail_that_an_idle_agent_leaves_where_it_is_is_found(machine: AgentTreeMachine) -> None:
+    agent = machine.agent(1)
+    write_alone(machine.world.process.looked_at, KeepPrompt(agent.uuid, "x", 1))
+    with pytest.raises(Broken, match=f"quiescence: agent {agent.uuid} is idle, and leaves prompt 1 'x' where it is"):
+        machine.ledger.check_rest(machine.world)
 
 
 def test_a_prompt_that_nothing_can_answer_is_found_unless_somebody_is_stopped(machine: AgentTreeMachine) -> None:

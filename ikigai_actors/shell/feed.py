@@ -9,7 +9,7 @@ from ikigai_actors.futures import Future
 from ikigai_actors.interface import System
 from ikigai_actors.messages import NO_DATA, Kind, Message
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.publisher import Died, Event, HostChanged, Mailed, StoreTrouble, Streamed, ToolTrouble
+from ikigai_actors.publisher import Died, Event, HostChanged, Mailed, PromptKept, StoreTrouble, Streamed, ToolTrouble
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.wake import Wake
 
@@ -31,6 +31,7 @@ class Feed:
         self._followed: dict[str, deque[Event]] = {}
         self._on_the_way: dict[str, list[Event]] = {}
         self._troubles: list[Trouble] = []
+        self._kept: list[PromptKept] = []
         self._subscription = system.subscribe(self.hear)
 
     def close(self) -> None:
@@ -42,7 +43,9 @@ class Feed:
         with self._lock:
             if isinstance(event, Mailed | Died):
                 return  # the prompt tells how much is unread
-            if isinstance(event, StoreTrouble) and event.final:
+            if isinstance(event, PromptKept):
+                self._kept.append(event)
+            elif isinstance(event, StoreTrouble) and event.final:
                 pass  # the session ends, with its own words
             elif isinstance(event, Trouble):
                 self._troubles.append(event)
@@ -70,6 +73,12 @@ class Feed:
         with self._lock:
             queue = self._followed.get(uuid)
             return queue.popleft() if queue else None
+
+    def kept(self) -> list[PromptKept]:
+        """The prompts that wait for CONT since this was asked last."""
+        with self._lock:
+            kept, self._kept = self._kept, []
+            return kept
 
     def troubles(self, patient: bool = False) -> list[Trouble]:
         """What is new about the store, the tools and the host; the tools can wait for who is patient."""

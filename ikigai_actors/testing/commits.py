@@ -6,6 +6,7 @@ tree        who is born, dies, or is looked after by somebody else: the row of `
 barrier     nobody forks while an ordinary call of its last reply has no result
 mail        the mails of an agent are numbered as they come; what a model is shown is marked as read by the same
             commit, each mail once
+prompt      a prompt that came as mail opens one turn, by the commit that marks it as taken up
 turn        a message with which a turn ends closes it by the same commit
 late        no log has a reply that came after its call was cancelled
 signals     who is paused opens no turn and gets no reply
@@ -60,6 +61,8 @@ class Standing:
     mailed: int = 0
     unread: dict[int, str] = field(default_factory=dict)
     """Numbers of its unread mails, prompts left out, with their senders; empty for a person."""
+    prompts: set[int] = field(default_factory=set)
+    """Numbers of its mails of kind ``prompt`` that it has not taken up."""
     paused: bool = False
     """It is stopped and has heard of it, and no request of it is out."""
     intensity: int = INTENSITY
@@ -89,6 +92,7 @@ class CommitCheck:
         """Look at one commit."""
         turns = {uuid: one.turn for uuid, one in self.agents.items()}
         was_unread = {uuid: dict(one.unread) for uuid, one in self.agents.items() if one.unread}
+        waited = {uuid: set(one.prompts) for uuid, one in self.agents.items() if one.prompts}
         for change in changes:
             if isinstance(change, Ran):
                 self._ran(change.query, change.parameters)
@@ -96,6 +100,7 @@ class CommitCheck:
                 self._wrote(change.row, turns)
             else:
                 self._mailed(change.row)
+        self._check_prompts(changes, waited)
         self._check_turns()
         self._check_shown(changes, was_unread)
         before, self._tree = self._tree, self._world.process.looked_at.read(_tree_version)
@@ -140,7 +145,9 @@ class CommitCheck:
             self._broken(f"fenced: agent {recipient} is dead, and gets mail {number}")
         if kind == MAIL and sender and self.agents[sender].status == "dead":
             self._broken(f"fenced: agent {sender} is dead, and sends mail {number} to {recipient}")
-        if kind != PROMPT:
+        if kind == PROMPT:
+            one.prompts.add(number)
+        else:
             one.unread[number] = sender or ""
 
     def _ran(self, query: str, given: Mapping[str, Any]) -> None:
@@ -162,6 +169,8 @@ class CommitCheck:
                 one, sender = self.agents[given["recipient"]], given["sender"]
                 for number in [n for n, of in one.unread.items() if n <= given["last"] and sender in (None, of)]:
                     del one.unread[number]
+            case "take_prompt":
+                self.agents[given["recipient"]].prompts.discard(given["id"])
             case "mark_one_read" | "delete_mail":
                 self.agents[given["recipient"]].unread.pop(given["id"], None)
             case "set_supervision":
@@ -232,6 +241,14 @@ class CommitCheck:
             replied = message.kind == Kind.ASSISTANT and not calls_of(message)
             if (replied or message.kind in (Kind.ERROR, Kind.INTERRUPTED)) and self.agents[uuid].turn:
                 self._broken(f"turn: {message.kind} {message.content!r} ends the turn of agent {uuid}, and it is open")
+
+    def _check_prompts(self, changes: Sequence[Change], waited: dict[str, set[int]]) -> None:
+        """A prompt of a mail waited until this commit, and waits no more."""
+        for change in changes:
+            if isinstance(change, Written) and change.table == "messages" and change.row[2] == Kind.USER:
+                uuid, number = change.row[0], json.loads(change.row[4] or "{}").get("mail")
+                if number is not None and number not in waited.get(uuid, set()) - self.agents[uuid].prompts:
+                    self._broken(f"prompt: agent {uuid} takes up its mail {number} once more, or leaves it")
 
     def _check_shown(self, changes: Sequence[Change], was_unread: dict[str, dict[int, str]]) -> None:
         """Mail in the result of a model's ``read_mail`` was unread until this commit, and is read since."""

@@ -154,6 +154,10 @@ class Ledger:
                 raise Broken(f"signals: agent {record.uuid} terminates, its turn is over, and it lives")
         for uuid, state in at_work(system).items():
             raise Broken(f"quiescence: agent {uuid} is {state.shown.value}, and nothing can happen")
+        going = {record.uuid for record in living if record.status == "running" and not record.turn}
+        for uuid, number, text in system.store.read(lambda tx: tx.run("new_prompts")):
+            if uuid in going:
+                raise Broken(f"quiescence: agent {uuid} is idle, and leaves prompt {number} {text!r} where it is")
         self.open = [future for future in self.open if not future.done]
         if self.open and not stopped:
             raise Broken(f"quiescence: {len(self.open)} prompts have no answer, and nothing can happen")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from ikigai_actors.interface import System
 from ikigai_actors.messages import Kind, Message
-from ikigai_actors.publisher import Event, HostChanged, Mailed, StoreTrouble, Streamed, ToolTrouble
+from ikigai_actors.publisher import Event, HostChanged, Mailed, PromptKept, StoreTrouble, Streamed, ToolTrouble
 from ikigai_actors.shell.told import explained
 
 KEPT = 500
@@ -74,7 +74,7 @@ class Feed:
                     pass  # the application ends, with its own words
                 case StoreTrouble() | ToolTrouble() | HostChanged():
                     self._notices.append(explained(event))
-                case Mailed():
+                case Mailed() | PromptKept():
                     pass
         self._changed()
 
