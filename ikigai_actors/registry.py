@@ -111,7 +111,10 @@ def root(tx: Transaction) -> AgentRecord | None:
 
 
 def find(tx: Transaction, text: str) -> AgentRecord:
-    """Look an agent up by its uuid, else by the name of a living one, else by a unique prefix of its uuid.
+    """Look an agent up: by its uuid, else by the name of a living one, else by the name that a dead one had, the latest
+    who died, else by a unique prefix of its uuid. Whoever would act on a dead one is told that it is dead.
+
+    A name comes before a prefix, the names of the dead too: who means one that died must not hit a stranger.
 
     Raises:
         AgentNotFound: nobody has it.
@@ -122,6 +125,8 @@ def find(tx: Transaction, text: str) -> AgentRecord:
         return get(tx, text)
     if found := _records(tx.run("living_by_name", name=same_name(text))):
         return found[0]
+    if found := _records(tx.run("dead_by_name", name=text)):
+        return max(found, key=lambda record: (record.ended_at or 0, record.created_at, record.fork_message_id))
     if not is_agent_prefix(text):
         raise AgentNotFound(
             f"Expected a uuid, its first {PREFIX_LENGTH} or more characters, or a name; "

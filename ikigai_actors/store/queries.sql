@@ -66,6 +66,12 @@ SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, 
        mailed, unread
   FROM agents WHERE name = :name AND status <> 'dead'
 
+-- name: dead_by_name
+SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
+       active_at, owner, epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
+       mailed, unread
+  FROM agents WHERE name = :name AND status = 'dead'
+
 -- name: agents_by_prefix
 -- substr, not LIKE: "_" is a letter of base64url and a wildcard of LIKE.
 SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
