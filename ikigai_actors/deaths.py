@@ -19,6 +19,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ikigai_actors.errors import AgentDead, AgentNotFound, AgentStopped, Fenced, RootProtected
+from ikigai_actors.identity import SHORT_LENGTH
 from ikigai_actors.locks import Locks
 from ikigai_actors.mailbox import EXIT, deliver
 from ikigai_actors.store.base import Transaction
@@ -136,8 +137,12 @@ def end(tx: Transaction, locked: Locks, family: Family, ends: Mapping[str, End],
         children.setdefault(by, []).append(child)
     for by, uuids in children.items():
         tx.run("adopt", by=by, uuids=uuids)
-    if paused:
-        tx.run("set_status", uuids=paused, status=Status.STOPPED.value, deadline=None, reason=None)
+    orphans: dict[str, list[str]] = {}
+    for uuid in paused:
+        orphans.setdefault(str(family[uuid].supervisor)[:SHORT_LENGTH], []).append(uuid)
+    for gone, uuids in orphans.items():
+        reason = f"its supervisor {gone} died, whose policy is stop"
+        tx.run("set_status", uuids=uuids, status=Status.STOPPED.value, deadline=None, reason=reason)
     return Aftermath(dead, dict.fromkeys(paused, Status.STOPPED), told=tuple((nearest[uuid], uuid) for uuid in dead))
 
 

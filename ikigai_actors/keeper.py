@@ -199,9 +199,10 @@ class Keeper:
                     with suppress(AgentDead):  # killed meanwhile: the others still wait for their start
                         self._start(agent, above, end if agent == failed else None, reason)
             case otp.Bury(agent=agent, reason=why):
-                told = reason if agent == failed else f"stopped with its sibling {failed}"
+                cause = CAUSES[why]  # which everybody tells before the reason
+                told = reason.removeprefix(f"{cause}: ") if agent == failed else f"stopped with its sibling {failed}"
                 with suppress(AgentDead):
-                    self._perform(Bury(agent, self._host, told, self._clock.now_ms(), CAUSES[why]))
+                    self._perform(Bury(agent, self._host, told, self._clock.now_ms(), cause))
             case otp.GiveUp(children=children):
                 self._give_up(above, children, failed, end, reason)
             case otp.Retry():

@@ -36,7 +36,7 @@ class AgentRecord:
     restart: str
     """``permanent``, ``transient`` or ``temporary``."""
     exit_reason: str | None
-    """Why it died."""
+    """Why it died; of the living, why it is stopped or terminates."""
     created_at: int
     """Milliseconds since 1970."""
     ended_at: int | None
@@ -70,6 +70,13 @@ class AgentRecord:
     def living(self) -> bool:
         """Whether it is not dead."""
         return self.status != "dead"
+
+    @property
+    def why_stopped(self) -> str:
+        """Why it is stopped, for a person; empty when it is not, or when nothing is known of it."""
+        if self.status != "stopped":
+            return ""
+        return "its supervisor gave up" if self.exit_reason == "gave up" else self.exit_reason or ""
 
     @property
     def short(self) -> str:

@@ -100,9 +100,17 @@ class SendSignal:
         if status:
             locked.take(tx, status)
             to = next(iter(set(status.values())))  # a signal leads the living to one status
-            reason = why.reason if to is Status.TERMINATING else None
+            reason = self._why(to, why)
             tx.run("set_status", uuids=list(status), status=to.value, deadline=self._deadline, reason=reason)
         return Aftermath(done.dead, {**done.status, **status}, reason=why.reason, told=done.told)
+
+    def _why(self, status: Status, why: End) -> str | None:
+        """What the registry tells of agents that have this status from now on. A reason that is given stands behind who
+        gave it: it must not be taken for one of the runtime's own.
+        """
+        if status is Status.STOPPED:
+            return f"STOP by {self._sender or 'a person'}" + (f": {self._reason}" if self._reason else "")
+        return why.reason if status is Status.TERMINATING else None
 
     def _record(self, tx: Transaction, top: Relative) -> None:
         tx.run(

@@ -8,7 +8,7 @@
 
 Depth first, children under their supervisor in order of creation, adopted ones last; ``*`` at the current agent. A dead
 agent stands in it when asked for, or when somebody lives below it; whoever has lost its supervisor and got no other one
-is marked as an orphan. The counts are positions: ``inherited`` is the
+is marked as an orphan; of whoever is stopped the reason is told. The counts are positions: ``inherited`` is the
 agent's fork point, ``own`` what it wrote itself, of any kind; so no log is read, and clears and rewinds do not count.
 """
 
@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from ikigai_actors.registry import AgentRecord, in_order, short_uuids
 from ikigai_actors.shell.margin import width
+from ikigai_actors.shell.screen import one_line
 
 DEEPEST = 6
 """Levels that are drawn; what is deeper stands at the last one with its depth as a number."""
@@ -75,7 +76,8 @@ def tree_lines(
         star = "*" if record.uuid == current else " "
         mail = f", {record.unread} unread" if record.unread else ""
         orphan = ", orphan" if record.living and record.supervisor_uuid in dead else ""
-        text = f"{star} {columns} + {mine:>{own_width}} own{mail}{orphan}"
+        why = f", stopped: {one_line(record.why_stopped)}" if record.why_stopped else ""
+        text = f"{star} {columns} + {mine:>{own_width}} own{mail}{orphan}{why}"
         return Line(text, record.uuid == current, not record.living)
 
     lines = [line(*each) for each in zip(nodes, labels, states, strict=True)]

@@ -262,12 +262,15 @@ UPDATE agents SET status = 'dead', turn = 0, epoch = epoch + 1, deadline = NULL,
  WHERE uuid = ANY(:uuids)
 
 -- name: adopt
--- Who was stopped because its supervisor gave up is the new one's business no more: a person lets it go on.
-UPDATE agents SET supervisor_uuid = :by, exit_reason = CASE WHEN status = 'stopped' THEN NULL ELSE exit_reason END
+-- Who was stopped because its supervisor gave up is no business of the new one's restart: a person lets it go on. The reason
+-- stays, in other words.
+UPDATE agents SET supervisor_uuid = :by,
+       exit_reason = CASE WHEN status = 'stopped' AND exit_reason = 'gave up'
+                          THEN 'its supervisor ' || substr(supervisor_uuid, 1, 6) || ' gave up, and died' ELSE exit_reason END
  WHERE uuid = ANY(:uuids)
 
 -- name: set_status
--- Of agents that live. The reason tells why one is stopped, where no person did it.
+-- Of agents that live. The reason tells why one is stopped or terminates.
 UPDATE agents SET status = :status, deadline = :deadline, exit_reason = :reason WHERE uuid = ANY(:uuids)
 
 -- name: add_signal
