@@ -32,6 +32,9 @@ from ikigai_actors.units import Birth, Performed
 from ikigai_actors.verdicts import Committed, Verdict
 from supervisors.signals import Status
 
+ASKED = (on.Prompt, on.Clear, on.SetMark, on.Rewind, on.Undo, on.Configure, on.ExitNow)
+"""The commands, beside a fork, that are lost with the process while they wait for the end of a turn."""
+
 OUTWARD = (RequestModel, RunTool, AskApproval)
 """The effects that leave the process; while the lease may be lost they wait."""
 
@@ -90,6 +93,11 @@ class Performer(PooledActor):
     def _prompts_here(self) -> list[on.Prompt]:
         """The prompts among what waits, of callers in this process; those of a stopped agent are kept as mail, too."""
         return [one for one in self._later if isinstance(one, on.Prompt)]
+
+    @property
+    def pending(self) -> int:
+        """What somebody asked for that waits in memory, and is lost with the process."""
+        return len(self._forks) + sum(isinstance(one, ASKED) and not getattr(one, "mail", 0) for one in self._later)
 
     @property
     def waiting(self) -> int:

@@ -179,3 +179,7 @@ class SystemStatistics:
     """Waits for mail or agents that are in progress."""
     models: Mapping[str, Usage] = field(default_factory=dict)
     """The tokens by model."""
+    pending: int = 0
+    """Prompts and commands that wait in memory for the end of a turn, or for a stopped agent to go on: lost with the
+    process. Prompts to stopped agents are kept in the database, and not among them.
+    """

@@ -177,7 +177,7 @@ def test_a_fork_that_had_to_wait_moves_nobody_who_has_gone_elsewhere() -> None:
         await stage.say("go")
         await stage.expect("› go")
         await stage.say("/fork --name late")
-        await stage.expect("the fork waits for the end of the turn")
+        await stage.expect("the fork waits for the next step boundary")
         await stage.press("ctrl+down")
         await stage.expect(r"─ .*\[kid\]")
         gate.open()

@@ -103,3 +103,22 @@ def test_a_closed_system_ends_the_application_with_its_error() -> None:
     with open_memory() as system:
         application = on_stage(system, play)
     assert "closed" in str(application.failure)
+
+
+def test_a_prompt_and_a_resume_at_a_stopped_agent_say_what_they_wait_for() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.say("/fork --name kid")
+        await stage.expect(r"\[kid\]")
+        await stage.say("/signal STOP")
+        await stage.expect("STOP sent to kid")
+        await stage.say("hello")
+        await stage.expect(r"kid is stopped: the prompt waits for CONT \(/signal CONT kid\)")
+        await stage.say("/mark here")
+        await stage.expect("── mark 'here'")
+        await stage.say("/resume")
+        await stage.expect("Nothing to resume")
+        await stage.say("/signal CONT")
+        await stage.expect("You said “hello”.")
+
+    with open_memory() as system:
+        on_stage(system, play)

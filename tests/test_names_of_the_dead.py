@@ -1,4 +1,4 @@
-"""When no living agent bears a name, the dead one that bore it last is found; who acts on it is told that it is dead."""
+"""When no living agent bears a name, the dead one that bore it last is found; who acts on it is told so."""
 
 import pytest
 

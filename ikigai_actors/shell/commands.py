@@ -81,8 +81,10 @@ Words = tuple[str, ...]
 def fork(shell: Desk, prompt: str | None, name: str | None, model: str | None, follow: bool | None) -> None:
     """Fork the current agent and go to the child.
 
-    The child remembers all that was said before. With a PROMPT (in quotes) it answers at once. The fork of a busy agent
-    waits for the end of its turn; you can go on meanwhile, and are told.
+    The child remembers all that was said before. With a PROMPT (in quotes) it answers at once.
+
+    A busy agent forks at its next step boundary: when its model has replied, and the tools of that reply are done. You
+    can go on meanwhile, and are told.
     """
     shell.fork(prompt, name, model, follow)
 

@@ -5,7 +5,7 @@ import click
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.desk import Desk, named
 from supervisors.orphans import OrphanPolicy
-from supervisors.signals import Signal
+from supervisors.signals import Signal, Status
 from supervisors.strategies import Strategy
 
 
@@ -54,6 +54,11 @@ def signal(shell: Desk, name: str, agent: str | None, cascade: bool, grace: floa
 def finish(shell: Desk, text: tuple[str, ...]) -> None:
     """End the current agent after its turn: the normal end. TEXT is its result, mailed to its supervisor."""
     agent = shell.current
+    if (record := agent.record).status == Status.STOPPED and record.turn:
+        shell.screen.error(
+            f"{named(agent)} is stopped in the midst of its turn. Let it go on (/signal CONT), or /kill it."
+        )
+        return
     shell.wait_for(lambda: agent.exit(" ".join(text)))
     shell.screen.line(f"{named(agent)} has ended")
     shell.leave_the_dead()

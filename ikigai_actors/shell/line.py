@@ -5,8 +5,9 @@
 
 Text prompts the current agent, and its answer is printed as it arrives. A line that begins with ``/`` is a command
 (commands.py). From a pipe the next line is read when the answer is complete, and nothing is printed but what answers a
-line: so a transcript is always the same. At the end of a pipe everything that waits is waited for. A person who leaves
-waits for nothing; open turns come back as interrupted.
+line: so a transcript is always the same. At the end of a pipe everything that waits is waited for, but not what waits
+for a stopped agent to go on; the exit status is 1 if a prompt has ended in an error. A person who leaves waits for
+nothing; open turns come back as interrupted.
 
 Ctrl-C interrupts the turn of the current agent; at an empty prompt it asks, and a second one leaves.
 """
@@ -23,6 +24,9 @@ logger = logging.getLogger(__name__)
 
 INTERRUPTED = 130
 """Exit status when Ctrl-C ended the session."""
+
+FAILED = 1
+"""Exit status of a pipe when a prompt ended in an error."""
 
 
 class LineMode:
@@ -48,7 +52,7 @@ class LineMode:
             return INTERRUPTED
         finally:
             shell.close()
-        return 0
+        return FAILED if shell.failed and not shell.keyboard.interactive else 0
 
     def do(self, line: str) -> None:
         """Do one line. Raises only what ends the session: `SystemClosed`, output that cannot be written, a signal."""
@@ -110,8 +114,13 @@ class LineMode:
 
 
 def leaving(system: System) -> str | None:
-    """What a person is told who leaves turns in progress; None when there are none."""
-    if not (working := system.statistics().working):
-        return None
-    turns = "a turn that is" if working == 1 else f"{working} turns that are"
-    return f"Leaving {turns} in progress: next time shown as interrupted, and /resume goes on."
+    """What a person is told who leaves turns in progress, and what waits for their end; None when there are none."""
+    statistics = system.statistics()
+    working, pending, told = statistics.working, statistics.pending, []
+    if working:
+        turns = "a turn that is" if working == 1 else f"{working} turns that are"
+        told.append(f"Leaving {turns} in progress: next time shown as interrupted, and /resume goes on.")
+    if pending:
+        lost = "A prompt or command that waits is" if pending == 1 else f"{pending} prompts or commands that wait are"
+        told.append(f"{lost} lost.")
+    return " ".join(told) or None

@@ -3,6 +3,9 @@
 A turn in the foreground is shown until it is over. A person may leave it (Enter) and it goes on in the background, and
 so does whatever must wait for the end of a turn: the fork of a busy agent, its marks and settings. `Shell.report` tells
 what came of these; the line mode calls it before each prompt, so nothing is printed into a line being typed.
+
+Nothing waits in the foreground for an agent that is stopped. A prompt to it is told as soon as it is kept in the
+database, where it outlives the shell; a resume waits in the background.
 """
 
 import contextlib
@@ -13,7 +16,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ikigai_actors.errors import IkigaiError, StoreError, SystemClosed
+from ikigai_actors.errors import AgentDead, IkigaiError, ProviderError, StoreError, SystemClosed
 from ikigai_actors.futures import Future, TimedOut
 from ikigai_actors.interface import System
 from ikigai_actors.ref import AgentRef
@@ -23,11 +26,11 @@ from ikigai_actors.shell.interrupts import Interrupts
 from ikigai_actors.shell.keyboard import Keyboard
 from ikigai_actors.shell.questions import Questions, described
 from ikigai_actors.shell.screen import Screen
-from ikigai_actors.shell.told import ended, explained, inherited
+from ikigai_actors.shell.told import ended, explained, inherited, resume_waits, waits_for_cont
 from ikigai_actors.shell.turn import Turn
 from ikigai_actors.shell.wake import Wake
-from ikigai_actors.state import Phase
-from supervisors.signals import Signal
+from ikigai_actors.state import WORKING, Phase
+from supervisors.signals import Signal, Status
 
 T = TypeVar("T")
 
@@ -61,6 +64,8 @@ class Shell:
         self.questions = Questions(system.approvals)
         self.leaving = False
         """Set to end the session."""
+        self.failed = False
+        """Whether a prompt has ended in an error."""
         self._wake = Wake()
         self._feed = Feed(system, self._wake)
         self._turns: list[Turn] = []
@@ -120,7 +125,7 @@ class Shell:
     def follow(self) -> None:
         """Show the turns of the current agent that are in progress, until they are over or the person goes on."""
         for turn in [turn for turn in self._turns if turn.agent == self.current]:
-            if not self._attend(turn):
+            if not self._attend(turn) and not self._stands(turn):
                 return
 
     def fork(self, prompt: str | None, name: str | None, model: str | None, follow: bool | None = None) -> None:
@@ -140,13 +145,13 @@ class Shell:
             if prompt is not None:
                 self._turns.append(Turn(child, self._feed).expect(child.ask.reply()))
 
-        self._do(
-            parent, "the fork", busy, parent.ask.fork(prompt, name=name, model=model), go if follow else tell, tell
-        )
+        future = parent.ask.fork(prompt, name=name, model=model)
+        self._do(parent, "the fork", busy, future, go if follow else tell, tell, "the next step boundary in")
 
     def change(self, what: str, ask: Callable[[], Future[int]], text: str) -> None:
         """Have the current agent change something of its own; a busy one does so after its turn."""
-        agent, busy = self.current, self.is_busy(self.current)
+        agent = self.current
+        busy = self.is_busy(agent) or any(errand.agent == agent for errand in self._errands)
 
         def tell(_: int) -> None:
             self.screen.line(text if agent == self.current else f"{named(agent)}: {text}")
@@ -155,21 +160,26 @@ class Shell:
 
     def resume(self) -> None:
         """Go on with the latest turn of the current agent."""
-        agent = self.current
-        turn = Turn(agent, self._feed)
-        self._turns.append(turn)
-        try:
-            resumed = self._waited(future := agent.ask.resume()) and future.get()
-            if resumed:
-                turn.expect(agent.ask.reply())
-        except BaseException:
-            self._drop(turn)
-            raise
-        if resumed:
-            self.follow()
+        agent, stands = self.current, resume_waits(self.current)
+
+        def told(resumed: bool) -> None:
+            if not resumed:
+                self.screen.line(nothing_to_resume(agent))
+                return
+            self._watch(agent)
+            if agent == self.current:
+                self.follow()
+
+        self._feed.follow(agent.uuid)  # before it goes on: nothing of it is missed
+        future = agent.ask.resume()
+        if stands:
+            self.screen.line(waits_for_cont(agent, "the resume", self.current))
+        elif self._waited(future):
+            told(future.get())
+            return
         else:
-            self._drop(turn)
-            self.screen.line(nothing_to_resume(agent))
+            self.screen.line("[the resume goes on in the background]", dim=True)
+        self._errands.append(Errand(agent, "the resume", future, told))
 
     def go_to(self, agent: AgentRef) -> None:
         """Make an agent the current one. Never waits for it."""
@@ -184,6 +194,9 @@ class Shell:
         record = self.current.record
         if not record.living:
             tell(f"it is dead ({record.exit_reason or 'no reason is known'}): its history can be read")
+        elif record.status == Status.STOPPED:
+            why = f" ({record.why_stopped})" if record.why_stopped else ""
+            tell(f"it is stopped{why}: prompts wait for CONT; /signal CONT lets it go on")
         elif self.system.state_of(record) == Phase.INTERRUPTED:
             tell(CUT_OFF)
         elif self.is_busy(self.current):
@@ -192,10 +205,12 @@ class Shell:
             tell("it is in the middle of a turn: Enter shows its answer, Ctrl-C interrupts it")
 
     def is_busy(self, agent: AgentRef) -> bool:
-        """Whether a turn of the agent is going on."""
+        """Whether a turn of the agent is going on; that of a stopped one is, too, until it is over."""
         record = agent.record
-        state = self.system.state_of(record)
-        return record.status == "running" and state not in (Phase.IDLE, Phase.INTERRUPTED)
+        if record.status == Status.STOPPED:
+            here = not self.system.attached
+            return bool(record.turn) and (not here or self.system.actor(agent.uuid).state.phase in WORKING)
+        return record.status == Status.RUNNING and self.system.state_of(record) not in (Phase.IDLE, Phase.INTERRUPTED)
 
     def interrupt(self) -> bool:
         """Ctrl-C: end the turn of the current agent, if there is one; return whether. Twice: `KeyboardInterrupt`."""
@@ -233,12 +248,15 @@ class Shell:
     def report(self) -> None:
         """Tell what happened in the background."""
         self._tell_troubles()
+        self._tell_kept()
         for turn in [turn for turn in self._turns if turn.outcome.done]:
             if turn.agent == self.current:
                 self._attend(turn)
             else:
                 self._drop(turn)
-                self.screen.line(ended(turn.agent, result_of(turn.outcome)))
+                outcome = result_of(turn.outcome)
+                self.failed = self.failed or isinstance(outcome, ProviderError | AgentDead)
+                self.screen.line(ended(turn.agent, outcome))
         for errand in [errand for errand in self._errands if self._is_due(errand)]:
             self._errands.remove(errand)
             try:
@@ -261,16 +279,23 @@ class Shell:
     def _is_due(self, errand: Errand) -> bool:
         """Whether an errand is done. One whose agent is idle by now is a commit away from it, and waited for."""
         agent = errand.agent
-        if errand.future.done or any(turn.agent == agent for turn in self._turns) or self.is_busy(agent):
+        if errand.future.done or any(turn.agent == agent for turn in self._turns):
+            return errand.future.done
+        if self.is_busy(agent) or self._is_stopped(agent):
             return errand.future.done
         return self._waited(errand.future)
 
     def finish(self) -> None:
-        """Wait for everything in the background, and tell what came of it."""
-        while self._errands or self._turns:
+        """Wait for everything in the background, and tell what came of it; not for what waits for CONT."""
+        while waited := [
+            *[errand.future for errand in self._errands if errand.future.done or not self._is_stopped(errand.agent)],
+            *[turn.outcome for turn in self._turns if turn.outcome.done or not self._stands(turn)],
+        ]:
             with self.interrupts.heard():
-                result_of(self._errands[0].future if self._errands else self._turns[0].outcome)
+                result_of(waited[0])
             self.report()
+        for errand in self._errands:
+            self.screen.error(f"{errand.what}: not done, {errand.agent.record.short} is stopped")
 
     def _do(
         self,
@@ -280,13 +305,16 @@ class Shell:
         future: Future[T],
         now: Callable[[T], None],
         later: Callable[[T], None],
+        until: str = "the end of",
     ) -> None:
         """Wait for a command and tell what came of it; in the background when the agent is busy."""
         if not busy and self._waited(future):
             now(future.get())
             return
         self._errands.append(Errand(agent, what, future, later))
-        self.screen.line(f"{what} waits for the end of the turn of {agent.record.short}; you are told when it is done")
+        stopped = ", which is stopped" if self._is_stopped(agent) else ""
+        turn = f"the turn of {agent.record.short}{stopped}"
+        self.screen.line(f"{what} waits for {until} {turn}; you are told when it is done")
 
     def _waited(self, future: Future[Any]) -> bool:
         """Wait for a future; return whether it is there. Ctrl-C ends the waiting, not what is waited for."""
@@ -303,8 +331,11 @@ class Shell:
             while True:
                 turn.show(self.screen)
                 self._tell_troubles(patient=turn.answering)
+                self._tell_kept()
                 if turn.over:
                     break
+                if self._stands(turn):
+                    return False
                 if turn.asks and self.keyboard.interactive:
                     turn.asks = False
                     if not self.questions.here:
@@ -315,6 +346,7 @@ class Shell:
                         self.screen.line("[goes on in the background; Enter shows the rest]", dim=True)
                     return False
         self._drop(turn)
+        self.failed = self.failed or turn.failed
         outcome = result_of(turn.outcome)  # there, or about to be: from now on the agent is idle
         if isinstance(outcome, SystemClosed):
             raise outcome
@@ -343,6 +375,22 @@ class Shell:
         self._turns.remove(turn)
         if not any(other.agent == turn.agent for other in self._turns):
             self._feed.forget(turn.agent.uuid)
+
+    def _is_stopped(self, agent: AgentRef) -> bool:
+        return agent.record.status == Status.STOPPED
+
+    def _stands(self, turn: Turn) -> bool:
+        """Whether a turn has yet to begin, and its agent is stopped: nobody waits for it."""
+        return turn.kept and not turn.begun and self._is_stopped(turn.agent)
+
+    def _tell_kept(self) -> None:
+        """Tell of prompts that wait for CONT, each once."""
+        for kept in self._feed.kept():
+            mine = (one for one in self._turns if one.agent.uuid == kept.agent_uuid and one.prompt == kept.text)
+            if (turn := next((one for one in mine if not one.begun and not one.kept), None)) is not None:
+                turn.kept = True
+                self.screen.fresh()
+                self.screen.line(waits_for_cont(turn.agent, "your prompt", self.current))
 
     def _tell_troubles(self, patient: bool = False) -> None:
         for trouble in self._feed.troubles(patient):

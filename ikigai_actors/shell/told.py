@@ -1,6 +1,7 @@
 """Agents, and trouble, in words, as the shell tells of them."""
 
 from ikigai_actors.errors import ProviderError, TurnInterrupted
+from ikigai_actors.machine import failed_turn
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.publisher import HostChanged, ToolTrouble
 from ikigai_actors.ref import AgentRef
@@ -8,6 +9,7 @@ from ikigai_actors.scrollback import Scrollback
 from ikigai_actors.shell.desk import named
 from ikigai_actors.shell.feed import Trouble
 from ikigai_actors.shell.screen import one_line
+from supervisors.signals import Status
 
 HOST_GONE = (
     "The process that ran these agents is gone: nothing goes on. Leave, and start ikigai: it runs them then. What you "
@@ -32,6 +34,20 @@ def ended(agent: AgentRef, outcome: object) -> str:
             return f"{named(agent)}: its turn ended with an error: {error}"
         case _:
             return f"{named(agent)}: {outcome}"
+
+
+def resume_waits(agent: AgentRef) -> bool:
+    """Whether there is a turn to be resumed, and its agent is stopped."""
+    record = agent.record
+    if record.status != Status.STOPPED:
+        return False
+    return bool(record.turn or failed_turn(agent.system.archive.load(agent.uuid).messages))
+
+
+def waits_for_cont(agent: AgentRef, what: str, current: AgentRef | None = None) -> str:
+    """What is told of something that a stopped agent takes up when it goes on."""
+    short = agent.record.short
+    return f"{short} is stopped: {what} waits for CONT (/signal CONT{'' if agent == current else f' {short}'})"
 
 
 def explained(trouble: Trouble) -> str:

@@ -40,8 +40,14 @@ class Turn:
         Turn._count += 1
         self._number = Turn._count
         self._feed = feed
-        self._prompt = prompt
-        self._begun = prompt is None
+        self.prompt = prompt
+        """What opens it; None for a turn that was open."""
+        self.begun = prompt is None
+        """Whether the agent has taken its prompt up, as far as it was shown."""
+        self.kept = False
+        """Whether the prompt waits in the database: its agent is stopped."""
+        self.failed = False
+        """Whether it ended in an error."""
         self._step = ""
         self.agent = agent
         self.outcome: Future[Reply] = Future()
@@ -70,8 +76,8 @@ class Turn:
                 case Message(kind=kind, id=number) if (kind, number) == (SETTLED, self._number):
                     self._show_outcome(screen)
                 case Message(kind=Kind.USER):
-                    self._begun = self._begun or event.content == self._prompt
-                case _ if not self._begun:  # of an earlier turn: the prompt may have closed one that was cut off
+                    self.begun = self.begun or event.content == self.prompt
+                case _ if not self.begun:  # of an earlier turn: the prompt may have closed one that was cut off
                     pass
                 case Streamed(kind="text"):
                     self._step += event.text
@@ -89,7 +95,7 @@ class Turn:
                     screen.fresh()
                     screen.line(BROKE_OFF, dim=True)
                 case Message(kind=Kind.ERROR):
-                    self._end(screen, f"[error: {event.content}]")
+                    self._fail(screen, event.content)
                 case Message(kind=Kind.INTERRUPTED):
                     self._end(screen, "[interrupted]")
 
@@ -118,8 +124,12 @@ class Turn:
             case NoTurn() | SystemClosed():  # the latter ends the session, with its own words
                 pass
             case error:
-                self._end(screen, f"[error: {error}]")
+                self._fail(screen, str(error))
         self.over = True
+
+    def _fail(self, screen: Screen, error: str) -> None:
+        self.failed = True
+        self._end(screen, f"[error: {error}]")
 
     def _end(self, screen: Screen, mark: str) -> None:
         screen.line(mark, dim=True)

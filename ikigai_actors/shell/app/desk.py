@@ -19,6 +19,7 @@ from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell import commands
 from ikigai_actors.shell.desk import Printer, named, nothing_to_resume
 from ikigai_actors.shell.questions import Questions
+from ikigai_actors.shell.told import resume_waits, waits_for_cont
 from ikigai_actors.state import IN_A_TURN, WORKING
 
 T = TypeVar("T")
@@ -109,7 +110,7 @@ class AppDesk:
             if follow:
                 self._window.stay_with(parent.uuid, child.uuid)
 
-        self._later("the fork", parent.ask.fork(prompt, name=name, model=model), born)
+        self._later("the fork", parent.ask.fork(prompt, name=name, model=model), born, "the next step boundary")
 
     def change(self, what: str, ask: Callable[[], Future[int]], text: str) -> None:
         """See `Desk.change`. Most changes stand in the log as well, and are not printed twice."""
@@ -122,7 +123,10 @@ class AppDesk:
             if not there_was_one:
                 self.screen.line(nothing_to_resume(self.current))
 
-        self._later("the resume", self.current.ask.resume(), resumed)
+        stands, future = resume_waits(self.current), self.current.ask.resume()
+        if stands:
+            self.screen.line(waits_for_cont(self.current, "the resume", self.current), dim=True)
+        self._later("the resume", future, resumed)
 
     def go_to(self, agent: AgentRef) -> None:
         """See `Desk.go_to`."""
@@ -164,9 +168,11 @@ class AppDesk:
 
         self._window.tell_when_done(future, lambda _: None, failed)
 
-    def _later(self, what: str, future: Future[Any], done: Callable[[Any], None]) -> None:
+    def _later(
+        self, what: str, future: Future[Any], done: Callable[[Any], None], until: str = "the end of the turn"
+    ) -> None:
         if self.system.state_of(self.current.record) in (*WORKING, IN_A_TURN) and not future.done:
-            self.screen.line(f"{what} waits for the end of the turn", dim=True)
+            self.screen.line(f"{what} waits for {until}", dim=True)
         self._window.tell_when_done(future, done, lambda error: self.screen.error(f"{what}: {error}"))
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ikigai_actors.interface import System
 from ikigai_actors.messages import Kind, Message
 from ikigai_actors.publisher import Event, HostChanged, Mailed, PromptKept, StoreTrouble, Streamed, ToolTrouble
-from ikigai_actors.shell.told import explained
+from ikigai_actors.shell.told import explained, waits_for_cont
 
 KEPT = 500
 """Messages that are kept for an agent nobody looks at; a page reads what it misses from the database."""
@@ -49,7 +49,7 @@ class Feed:
         """Subscribe. On the subscription's thread ``committed`` is given each message, and ``changed`` is called when
         something happened beside a delta.
         """
-        self._changed, self._committed = changed, committed
+        self._system, self._changed, self._committed = system, changed, committed
         self._lock = threading.Lock()
         self._followed: set[str] = set()
         self._news: dict[str, News] = {}
@@ -62,6 +62,9 @@ class Feed:
 
     def hear(self, event: Event) -> None:
         """Take what the system tells; on the subscription's thread."""
+        kept = (
+            waits_for_cont(self._system.handle(event.agent_uuid), "the prompt") if isinstance(event, PromptKept) else ""
+        )
         with self._lock:
             match event:
                 case Streamed():
@@ -74,7 +77,9 @@ class Feed:
                     pass  # the application ends, with its own words
                 case StoreTrouble() | ToolTrouble() | HostChanged():
                     self._notices.append(explained(event))
-                case Mailed() | PromptKept():
+                case PromptKept():
+                    self._notices.append(kept)
+                case Mailed():
                     pass
         self._changed()
 
