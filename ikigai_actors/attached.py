@@ -16,11 +16,12 @@ answers it. Nothing here takes over; a system that is opened anew does.
 
 import logging
 import threading
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from time import monotonic
 from types import TracebackType
-from typing import NoReturn, Self
+from typing import Any, NoReturn, Self
 
 from ikigai_actors import registry
 from ikigai_actors.approvals import Approvals
@@ -205,6 +206,11 @@ class AttachedSystem(OfOneProcess):
         """The logs that are in use. Raises `SystemClosed`."""
         self.check_open()
         return self._archive
+
+    @property
+    def default_settings(self) -> Mapping[str, Any]:
+        """Only the host knows."""
+        return {}
 
     def touch(self, agent: AgentRef) -> None:
         """See `ActorSystem.touch`."""

@@ -41,7 +41,7 @@ class Errands:
 
     def ask_model(self, state: State, log: Log) -> None:
         """Send the history up to the state's head to the model that the settings name."""
-        settings, request = state.view.settings, state.request
+        settings, request = {**self._runtime.providers.settings, **state.view.settings}, state.request
         try:
             if (wrong := complaint(settings)) is not None:
                 raise ProviderError(wrong)

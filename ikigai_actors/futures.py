@@ -63,6 +63,7 @@ class Future(pykka.Future[T]):
         waits_for: str | None = None,
         make: Callable[[Any], T] | None = None,
         cancel: Callable[[], object] | None = None,
+        late: str = "what was asked for may still happen.",
     ) -> None:
         """Make an open future.
 
@@ -72,6 +73,7 @@ class Future(pykka.Future[T]):
             make: turns what `settle` is given into the value.
             cancel: ends what the value would come of, when an `await` of it is cancelled; None for a command, which is
                 on its way.
+            late: what `TimedOut` tells of what may come yet.
         """
         super().__init__()
         self._value: concurrent.futures.Future[T] = concurrent.futures.Future()
@@ -81,6 +83,7 @@ class Future(pykka.Future[T]):
             self._value.add_done_callback(lambda value: cancel() if value.cancelled() else None)
         self._waits_for = waits_for
         self._make = make
+        self._late = late
 
     def __repr__(self) -> str:
         return f"<Future {'done' if self._value.done() else 'open'}>"
@@ -108,7 +111,7 @@ class Future(pykka.Future[T]):
         except concurrent.futures.TimeoutError as error:
             if self._value.done():  # the value is itself a TimeoutError
                 raise
-            raise TimedOut(f"No answer within {timeout} s; what was asked for may still happen.") from error
+            raise TimedOut(f"No answer within {timeout} s; {self._late}") from error
 
     def check_wait(self) -> None:
         """Raise `WouldDeadlock` or `WouldWaitForItself` when the caller may not wait for the value."""

@@ -1,6 +1,7 @@
 """What handles and shells need of a system: of one that runs agents, and of one that is attached to it."""
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from ikigai_actors.agent import AgentActor
 from ikigai_actors.approvals import Approvals
@@ -47,6 +48,9 @@ class System(Protocol):
 
     @property
     def random_bytes(self) -> RandomBytes: ...
+
+    @property
+    def default_settings(self) -> Mapping[str, Any]: ...
 
     @property
     def root(self) -> AgentRef: ...

@@ -3,6 +3,7 @@
 import inspect
 import os
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ikigai_actors.arguments import shown
 from ikigai_actors.calls import Approver, Policy
@@ -11,6 +12,7 @@ from ikigai_actors.providers.anthropic import AnthropicProvider
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.runtime import Providers
+from ikigai_actors.settings import check_defaults
 from ikigai_actors.tools import Tool
 from ikigai_actors.toolsets import Toolset
 
@@ -27,23 +29,30 @@ def choose_approver(approvals: Approver | str) -> tuple[Policy, Approver | None]
         ) from error
 
 
-def choose_providers(provider: Provider | str | None, others: Mapping[str, Provider]) -> Providers:
-    """The providers, and which one answers for agents whose settings name none. Raises `BadInput`."""
+def choose_providers(
+    provider: Provider | str | None, others: Mapping[str, Provider], settings: Mapping[str, Any] | None = None
+) -> Providers:
+    """The providers, which one answers for agents whose settings name none, and what else goes to their models.
+
+    Raises `BadInput`.
+    """
     if not isinstance(others, Mapping):
         raise BadInput(f"Expected providers to be a dict from names to providers; got {shown(others)}.")
     for name, one in others.items():
         _check_provider_name(name)
         _check_provider(one, f"providers[{name!r}]")
+    defaults = check_defaults({} if settings is None else settings)
     registered: dict[str, Provider] = {"offline": OfflineProvider(), "anthropic": AnthropicProvider(), **others}
     if provider is None:
         provider = "anthropic" if os.environ.get("ANTHROPIC_API_KEY") else "offline"
     if not isinstance(provider, str):
         _check_provider(provider, "provider")
-        return Providers(registered, provider)
+        return Providers(registered, provider, settings=defaults)
     name, _, model = provider.partition(":")
     if name not in registered:
-        raise BadInput(f"There is no provider {name!r}; expected one of {', '.join(sorted(registered))}.")
-    return Providers(registered, registered[name], model)
+        meant = "" if ":" in provider else f" A model is named with its provider, as anthropic:{name}."
+        raise BadInput(f"There is no provider {name!r}; expected one of {', '.join(sorted(registered))}.{meant}")
+    return Providers(registered, registered[name], model, defaults)
 
 
 def check_tools(tools: object) -> list[Tool | Toolset]:

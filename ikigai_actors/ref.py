@@ -93,7 +93,8 @@ class AgentCommands(AgentMailCommands, AgentLifeCommands):
         )
         child = new_agent_uuid(self._ref.system.random_bytes)
         name = check_name(name) if name is not None else None
-        future: Future[AgentRef] = Future(self._ref.uuid, make=self._ref.system.handle)
+        late = f"the fork may still happen: the child is agent {child} then (system.agent finds it)."
+        future: Future[AgentRef] = Future(self._ref.uuid, make=self._ref.system.handle, late=late)
         return self._tell(lambda caller: on.Fork(child, name, prompt, settings, restart, caller, policy), future)
 
     def reply(self) -> Future[Reply]:
@@ -218,7 +219,7 @@ class AgentRef(AgentMail, AgentLife):
                 (``transient``), or nothing (``temporary``).
             on_orphan: what becomes of the child's own children when it dies: ``reparent``, ``cascade``, ``stop`` or
                 ``continue``; None inherits.
-            timeout: seconds to wait.
+            timeout: seconds to wait. The fork may still happen later; the `TimedOut` names the child.
 
         Raises:
             NameTaken, BadInput: the name cannot be had.
@@ -274,8 +275,8 @@ class AgentRef(AgentMail, AgentLife):
         return self._within(timeout).undo().get(timeout=timeout)
 
     def configure(self, *, timeout: float | None = None, **settings: Any) -> int:
-        """Change settings (``model``, ``system``, ``max_tokens``, ``thinking``); None removes one. Children inherit
-        them.
+        """Change settings (``model``, ``system``, ``max_tokens``, ``temperature``, see `ikigai_actors.settings`); None
+        removes one. Children inherit them.
 
         Returns the position of the change. Raises `BadInput` for an unknown setting or a wrong value.
         """

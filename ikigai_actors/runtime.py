@@ -26,7 +26,15 @@ from supervisors.children import Exit
 class Providers:
     """The registered providers by name, and the one for agents whose settings name none."""
 
-    def __init__(self, registered: Mapping[str, Provider], default: Provider, default_model: str = "") -> None:
+    def __init__(
+        self,
+        registered: Mapping[str, Provider],
+        default: Provider,
+        default_model: str = "",
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.settings = dict(settings or {})
+        """What goes to the models of agents that have not set it."""
         self._registered = {**registered, default.name: default}
         self._default = default
         self._default_model = default_model

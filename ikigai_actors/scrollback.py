@@ -14,7 +14,7 @@ from typing import Any
 
 from ikigai_actors.history import EMPTY, Ancestor, View, play_all
 from ikigai_actors.log import read_lineage
-from ikigai_actors.messages import Message
+from ikigai_actors.messages import Kind, Message
 from ikigai_actors.store.base import Store, Transaction
 
 
@@ -52,12 +52,27 @@ class Scrollback:
         """The settings in force, without reading anything else of the history."""
         return self._fold(None).settings
 
+    def sources(self) -> Mapping[str, Message]:
+        """Of each setting in force the message that set it; a clear carries them over, and counts."""
+        sources: dict[str, Message] = {}
+        for message in self._controls(None):
+            if message.kind == Kind.CLEAR:
+                sources.clear()
+            elif message.kind == Kind.CONFIGURE:
+                sources.update(dict.fromkeys(message.data, message))
+        in_force = self.settings()
+        return {name: message for name, message in sources.items() if name in in_force}
+
     def remembered(self) -> int:
         """How many of the inherited messages count at the fork: those that clears and rewinds left."""
         return sum(end - start for start, end in self._fold(self.inherited).visible(self.inherited))
 
     def _fold(self, head: int | None) -> View:
         """What the history means up to a position, None for its end, by the messages that decide it."""
+        return play_all(EMPTY, self._controls(head))
+
+    def _controls(self, head: int | None) -> list[Message]:
+        """The messages that decide what the history means up to a position, None for its end; oldest first."""
         bounds: dict[str, int | None] = {}
         bound = head
         for agent in self._lineage:
@@ -65,7 +80,7 @@ class Scrollback:
             bound = agent.fork_message_id
         rows = self._store.read(lambda tx: tx.run("controls_in", uuids=list(bounds)))
         messages = sorted(map(Message.from_row, rows), key=lambda message: message.id)
-        return play_all(EMPTY, (each for each in messages if _within(each.id, bounds[each.agent_uuid])))
+        return [message for message in messages if _within(message.id, bounds[message.agent_uuid])]
 
     def _between(self, tx: Transaction, start: int, end: int) -> list[Message]:
         parts: list[list[Message]] = []

@@ -3,6 +3,7 @@
 model       ``provider:model``; without it the system's default answers
 system      the system prompt
 max_tokens  the most tokens of a reply
+temperature, top_p, stop_sequences  as in the Messages API; a provider that does not know one leaves it out
 notify      whether it is told, in a line, when it is idle and has unread mail; else it looks by itself
 thinking    how much the model thinks, a dict as in the Messages API
 stream_retries  how often a reply that breaks off on its way is asked for again; 1 when it is not set
@@ -11,6 +12,7 @@ policies    whether its tools may be used: by name ``allow``, ``ask`` or ``deny`
 """
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -30,18 +32,45 @@ def _is_policies(value: Any) -> bool:
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST
+
+
+def _is_number(value: Any, least: float, most: float) -> bool:
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and math.isfinite(value)
+        and least <= value <= most
+    )
+
+
+def _is_thinking(value: Any) -> bool:
+    """What the Messages API may take: of what is known here the types, and whatever else it learns."""
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+        return False
+    budget: Any = value.get("budget_tokens", 1)
+    return _is_count(budget) and budget > 0
+
+
+MOST = 2**31
+"""No count is that high."""
 
 
 SETTINGS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "max_tokens": (lambda value: isinstance(value, int) and not isinstance(value, bool), "a whole number of tokens"),
+    "max_tokens": (lambda value: _is_count(value) and value > 0, "a whole number of tokens, 1 or more"),
     "model": (lambda value: isinstance(value, str), "'provider:model'"),
     "notify": (lambda value: isinstance(value, bool), "True or False"),
     "policies": (_is_policies, "a dict from tools' names to 'allow', 'ask' or 'deny'"),
     "stream_retries": (_is_count, "a whole number, 0 or more"),
+    "stop_sequences": (
+        lambda value: _is_texts(value) and all(one.strip() for one in value),
+        "a list of texts that are not blank",
+    ),
     "system": (lambda value: isinstance(value, str), "text"),
-    "thinking": (lambda value: isinstance(value, dict), "a dict as in the Messages API"),
+    "temperature": (lambda value: _is_number(value, 0, 2), "a number from 0 to 2"),
+    "thinking": (_is_thinking, "a dict as in the Messages API, as {'type': 'adaptive'}"),
     "tools": (_is_texts, "a list of tools' names"),
+    "top_p": (lambda value: _is_number(value, 0, 1), "a number from 0 to 1"),
 }
 """Each setting with what its value must be, as a test and in words."""
 
@@ -68,6 +97,46 @@ def complaint(settings: Mapping[str, Any]) -> str | None:
     return f"The history holds a wrong setting: {told}. Set it anew, or remove it: configure({removed})."
 
 
+WORDS = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
+"""How a person writes yes and no."""
+
+OF_THE_MODEL = ("max_tokens", "stop_sequences", "system", "temperature", "thinking", "top_p")
+"""The settings that go to the model, and that a process may give to agents which have not set them."""
+
+
+def check_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings that agents are given by a process, and that are never stored. Raises `BadInput`."""
+    for key in settings:
+        if key in SETTINGS and key not in OF_THE_MODEL:
+            raise BadInput(f"Setting {key} has no default: an agent has it or has not. Set it there: /set {key} VALUE.")
+    return {key: value for key, value in check_settings(settings).items() if value is not None}
+
+
+def parse_setting(name: str, text: str) -> Any:
+    """The value that a person wrote of a setting; empty text, or ``null`` where JSON is expected, removes it (None).
+
+    Texts are taken as they are; numbers and dicts are JSON; a list is JSON, or words with commas between them; a flag
+    is ``on`` or ``off``. Raises `BadInput`.
+    """
+    if name not in SETTINGS:
+        raise BadInput(f"There is no setting {name!r}; expected one of {', '.join(SETTINGS)}.")
+    text = text.strip()
+    if not text:
+        return None
+    if name in ("model", "system"):
+        return check_settings({name: text})[name]
+    if name == "notify" and text.lower() in WORDS:
+        return WORDS[text.lower()]
+    try:
+        value = json.loads(text)
+    except ValueError:
+        listed = [word.strip() for word in text.split(",")]
+        value = listed if name in ("tools", "stop_sequences") else text
+    if isinstance(value, str) and name in ("tools", "stop_sequences"):
+        value = [value]
+    return check_settings({name: value})[name]
+
+
 def check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as they can be stored, None for one that is removed. Raises `BadInput`."""
     for key, value in settings.items():
@@ -79,7 +148,7 @@ def check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, str):
             check_text(value, f"setting {key}")
         try:
-            json.dumps(value)
+            json.dumps(value, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise BadInput(f"Expected setting {key} to be what JSON can hold, got {value!r}: {error}.") from error
     return dict(settings)

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from ikigai_actors import registry
 from ikigai_actors.actor_messages import Remains
@@ -161,6 +161,7 @@ class ActorSystem(OfOneProcess):
         approvals: Approver | str = "deny",
         on_orphan: str | None = None,
         resume: bool = False,
+        settings: Mapping[str, Any] | None = None,
         workers: int = 2,
         patience: float = 60.0,
         lease: float = LEASE,
@@ -181,6 +182,8 @@ class ActorSystem(OfOneProcess):
             on_orphan: what becomes of the children of agents that die, for agents that are forked from now on and say
                 nothing else: ``reparent``, ``cascade``, ``stop`` or ``continue``. None leaves it as it is.
             resume: go on with the turns that were cut off.
+            settings: what goes to the models of agents that have not set it: ``max_tokens``, ``temperature``,
+                ``top_p``, ``stop_sequences``, ``thinking``, ``system``. Never stored.
             workers: threads that run agents, 1 or more.
             patience: seconds that the store may be down before the system stops.
             lease: seconds for which this host owns a PostgreSQL database after each renewal.
@@ -191,7 +194,7 @@ class ActorSystem(OfOneProcess):
             StoreError: the database cannot be used; the message says what to do.
             BadInput: an argument cannot be used; nothing was opened.
         """
-        chosen = choose_providers(provider, {} if providers is None else providers)
+        chosen = choose_providers(provider, {} if providers is None else providers, settings)
         given = [*check_tools(tools), ListAgents()]
         asked, approver = choose_approver(approvals)
         check_count(workers, "workers", least=1, most=MOST_WORKERS)
@@ -402,6 +405,11 @@ class ActorSystem(OfOneProcess):
         """The logs that are in use. Raises `SystemClosed`."""
         self.check_open()
         return self._archive
+
+    @property
+    def default_settings(self) -> Mapping[str, Any]:
+        """What goes to the models of agents that have not set it."""
+        return self._runtime.providers.settings
 
     def touch(self, agent: AgentRef) -> None:
         """Remember that a person looked at an agent: a shell begins there next time."""

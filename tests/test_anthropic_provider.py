@@ -91,6 +91,13 @@ def test_the_request_says_what_the_agent_is_set_to(server: MessagesServer) -> No
     assert server.keys == [KEY, KEY]
 
 
+def test_what_the_api_knows_of_sampling_is_passed_on_as_it_is(server: MessagesServer) -> None:
+    given: dict[str, Any] = {"temperature": 0.5, "top_p": 0.9, "stop_sequences": ["END"]}
+    ask(server, request(**given), prompt_cache=False)
+    [asked] = server.requests
+    assert {name: asked[name] for name in given} == given
+
+
 def test_a_blank_system_prompt_is_not_sent(server: MessagesServer) -> None:
     ask(server, request(system=" \n"))
     assert "system" not in server.requests[0]

@@ -7,8 +7,9 @@ import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, NameTaken, ScriptedProvider
 from ikigai_actors import events as on
+from ikigai_actors.futures import TimedOut
 from tests.databases import eventually
-from tests.gate import DEADLINE
+from tests.gate import DEADLINE, Gate
 
 
 class Stall:
@@ -78,3 +79,15 @@ def test_nothing_is_left_of_a_child_that_the_store_refuses(database: str) -> Non
         with pytest.raises(NameTaken):
             system.root.fork(name="child")
         assert system.statistics().agents == len(system.agents()) == 2
+
+
+def test_a_fork_that_times_out_says_which_child_it_may_still_make() -> None:
+    gate = Gate()
+    with ActorSystem.open(":memory:", gate.provider) as system:
+        system.root.prompt("work")
+        gate.wait_until_asked()
+        with pytest.raises(TimedOut, match="the fork may still happen: the child is agent ") as late:
+            system.root.fork(timeout=0)
+        gate.open()
+        system.root.reply(timeout=DEADLINE)
+        eventually(lambda: [child.uuid in str(late.value) for child in system.root.children()] == [True], "the child")

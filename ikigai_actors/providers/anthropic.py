@@ -3,7 +3,8 @@
     ActorSystem.open(provider=AnthropicProvider())         # ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL are respected
     agent.configure(model="anthropic:claude-opus-5-5", max_tokens=32_000, thinking={"type": "adaptive"})
 
-Settings that it knows: ``max_tokens``, and ``thinking`` as the API takes it. Replies are streamed; their blocks are
+Settings that it knows: ``max_tokens``, ``stop_sequences``, ``thinking`` as the API takes it, and for the models and
+servers that take them ``temperature`` and ``top_p``. Replies are streamed; their blocks are
 kept unaltered. The client's own retries (rate limits, overload, no connection) apply before a stream begins. Whatever
 goes wrong after them is a `ProviderError` that says what to do and carries the text received so far.
 
@@ -36,6 +37,8 @@ DEFAULT_MODEL = "claude-sonnet-5-5"
 DEFAULT_MAX_TOKENS = 16_000
 """The length of a reply, thinking included, at most."""
 
+_IN_THE_BODY = ("temperature", "top_p")
+"""Settings that the client has no argument for, since not every model takes them; one that does not refuses them."""
 _TELLING = 8
 """So many characters of a key tell of it. A shorter key, a stray letter or two, is not looked for in texts: it would
 turn half of their words into brackets.
@@ -212,6 +215,10 @@ class AnthropicProvider:
                     f"Expected the setting thinking as {{'type': 'adaptive'}} or the like, got {thinking!r}."
                 )
             arguments["thinking"] = thinking
+        if stop := request.settings.get("stop_sequences"):
+            arguments["stop_sequences"] = list(stop)
+        if body := {name: request.settings[name] for name in _IN_THE_BODY if name in request.settings}:
+            arguments["extra_body"] = body
         return with_breakpoints(arguments, request.shared) if self._prompt_cache else arguments
 
     def _showable(self, error: BaseException) -> BaseException | None:

@@ -29,6 +29,7 @@ ours is one line on standard error and exit status 1.
 import contextlib
 import logging
 import os
+import shlex
 import shutil
 import signal
 import sys
@@ -60,6 +61,20 @@ NO_KEY = "No ANTHROPIC_API_KEY is set: the offline stand-in answers, from what e
 class CommandLine(click.Group):
     """The group ``ikigai``. What its errors quote of the arguments is made harmless; Ctrl-C ends it without a word."""
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """See `click.Group.resolve_command`; a global option behind the command is an error that shows its place."""
+        before = {name for option in self.params for name in option.opts if name.startswith("--")}
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and not isinstance(command, click.Group):
+            known = {opt for option in command.get_params(ctx) for opt in option.opts}
+            for place, word in enumerate(rest[: rest.index("--") if "--" in rest else None]):
+                option = word.partition("=")[0]
+                if option in before - known:
+                    raise click.UsageError(_moved(self, args[0], rest, place), ctx)
+        return name, command, rest
+
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """See `click.Command.make_context`."""
         with _quoting():
@@ -69,6 +84,15 @@ class CommandLine(click.Group):
         """See `click.Command.invoke`."""
         with _quoting():
             return super().invoke(ctx)
+
+
+def _moved(group: click.Group, command: str, rest: list[str], place: int) -> str:
+    """What is told of a global option that stands behind the command."""
+    option, equals, _ = rest[place].partition("=")
+    [known] = [each for each in group.params if option in each.opts]
+    takes = 2 if not equals and not getattr(known, "is_flag", False) else 1
+    line = ["ikigai", *rest[place : place + takes], command, *rest[:place], *rest[place + takes :]]
+    return f"Write {option} before the command: {shlex.join(line)}"
 
 
 @contextlib.contextmanager
@@ -86,6 +110,9 @@ def _quoting() -> Iterator[None]:
 @click.option("--database", metavar="PLACE", help="A file, or postgresql://user@host/name.  [$IKIGAI_DATABASE_URL]")
 @click.option("--provider", metavar="NAME", help="Who answers by default: anthropic or offline.")
 @click.option("--model", metavar="PROVIDER:MODEL", help="The model of agents that have not set one.")
+@click.option(
+    "--set", "settings", metavar="NAME=VALUE", multiple=True, help="For agents that have not set it; /set lists."
+)
 @click.option("--workspace", metavar="DIR", help="Give agents tools for the files of a directory, and bash.")
 @click.option("--mcp", metavar="COMMAND", multiple=True, help="Attach the tools of an MCP server.  Repeatable.")
 @click.option("--yes", is_flag=True, help="Approve every call of every tool without asking. For the reckless.")
@@ -220,7 +247,11 @@ def _opened(options: Options, default: str | None, interactive: bool) -> "ActorS
     try:
         with told(f"Opening {harmless(locate(options.database).shown)}"):
             return ActorSystem.open(
-                options.database, default, tools=options.tools(), approvals=options.approvals(interactive)
+                options.database,
+                default,
+                tools=options.tools(),
+                approvals=options.approvals(interactive),
+                settings=options.default_settings(),
             )
     except StoreInUse:
         from ikigai_actors.attached import AttachedSystem

@@ -7,6 +7,7 @@ A docstring is the command's help. No error ends the session: what cannot be don
 
 import difflib
 import json
+import re
 import shlex
 import textwrap
 
@@ -14,10 +15,12 @@ import click
 
 from ikigai_actors import registry
 from ikigai_actors.registry import AgentRecord
+from ikigai_actors.scrollback import Scrollback
+from ikigai_actors.settings import SETTINGS, parse_setting
 from ikigai_actors.shell import approval_commands, life_commands, mail_commands
-from ikigai_actors.shell.desk import Desk
+from ikigai_actors.shell.desk import Desk, named
 from ikigai_actors.shell.document_commands import doc
-from ikigai_actors.shell.pages import context_page, history_page
+from ikigai_actors.shell.pages import context_page, history_page, written
 from ikigai_actors.shell.tree import tree_lines
 
 
@@ -47,7 +50,7 @@ for _command in (doc, *mail_commands.COMMANDS):
 def run(shell: Desk, line: str) -> None:
     """Run a line that begins with a slash. Raises the library's errors; those of the line itself are told."""
     try:
-        words = shlex.split(line)
+        words = _words(line)
     except ValueError as error:
         shell.screen.error(f"{error}. Put text with quotes in it between quotes of the other kind.")
         return
@@ -58,6 +61,12 @@ def run(shell: Desk, line: str) -> None:
         shell.screen.error(told + ("" if told.endswith("?") else ".") + (f" Try {usage} --help." if usage else ""))
     except click.ClickException as error:
         shell.screen.error(error.format_message())
+
+
+def _words(line: str) -> list[str]:
+    """The words of a line. JSON that is a setting's value is one word as it stands: its quotes are its own."""
+    json_follows = re.fullmatch(r"\s*(/set)\s+([a-z_]+)\s+([\[{].*)", line, re.DOTALL)
+    return list(json_follows.groups()) if json_follows is not None else shlex.split(line)
 
 
 GUIDE = """
@@ -246,6 +255,38 @@ def system(shell: Desk, text: Words) -> None:
     _setting(shell, "system", " ".join(text) if text else None)
 
 
+@commands.command("/set", context_settings={"ignore_unknown_options": True})
+@click.argument("name")
+@click.argument("value", nargs=-1)
+@click.pass_obj
+def set_one(shell: Desk, name: str, value: Words) -> None:
+    """Show one of the agent's settings, or set it. /settings shows all.
+
+    VALUE is a number (max_tokens, temperature, top_p, stream_retries), on or off (notify), words with commas between
+    them or a JSON list (tools, stop_sequences), a JSON object (thinking, policies), or text (model, system). An empty
+    one ("") removes the setting. Children that are forked from now on inherit it.
+    """
+    _setting(shell, name, " ".join(value) if value else None)
+
+
+@commands.command("/settings")
+@click.pass_obj
+def settings(shell: Desk) -> None:
+    """Show the settings that are in force, and whence they are: of which agent, or of how ikigai was started."""
+    system, here = shell.system, shell.current.uuid
+    scrollback = Scrollback(system.store, here)
+    in_force, sources = scrollback.settings(), scrollback.sources()
+    for name in SETTINGS:
+        if name in in_force:
+            source = sources[name].agent_uuid
+            whence = "its own" if source == here else f"inherited from {named(system.handle(source))}"
+            shell.screen.line(f"{name}: {written(in_force[name])}   ({whence})")
+        elif name in system.default_settings:
+            shell.screen.line(f"{name}: {written(system.default_settings[name])}   (as ikigai was started)")
+    if not in_force and not system.default_settings:
+        shell.screen.line("No setting is in force: whoever answers has defaults. /help set lists all.", dim=True)
+
+
 @commands.command("/tools")
 @click.argument("name", required=False)
 @click.pass_obj
@@ -296,7 +337,14 @@ def show_help(ctx: click.Context, command: str | None) -> None:
 @commands.command("/exit")
 @click.pass_obj
 def leave(shell: Desk) -> None:
-    """Leave. So does Ctrl-D."""
+    """Leave. So do /quit and Ctrl-D."""
+    shell.leave()
+
+
+@commands.command("/quit")
+@click.pass_obj
+def leave_as_others_do(shell: Desk) -> None:
+    """Leave: the same as /exit."""
     shell.leave()
 
 
@@ -339,15 +387,16 @@ def _go_sideways(shell: Desk, step: int) -> None:
         shell.go_to(shell.system.handle(row[(row.index(here.uuid) + step) % len(row)]))
 
 
-def _setting(shell: Desk, key: str, value: str | None) -> None:
-    """Show a setting, or set it; empty text removes it."""
-    if value is None:
+def _setting(shell: Desk, key: str, text: str | None) -> None:
+    """Show a setting, or set it; empty text removes it. Raises `BadInput`."""
+    value = parse_setting(key, text or "")
+    if text is None:
         shown = shell.current.context().settings.get(key)
-        shell.screen.line(f"{key}: {shown if shown is not None else 'not set'}")
+        shell.screen.line(f"{key}: {written(shown) if shown is not None else 'not set'}")
         return
     agent = shell.current
-    told = f"{key} set to {value}" if value else f"{key} removed"
-    shell.change("the change", lambda: agent.ask.configure(**{key: value or None}), told)
+    told = f"{key} set to {written(value)}" if value is not None else f"{key} removed"
+    shell.change("the change", lambda: agent.ask.configure(**{key: value}), told)
 
 
 def _overview(ctx: click.Context) -> str:

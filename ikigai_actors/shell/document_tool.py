@@ -1,5 +1,6 @@
 """``ikigai doc``: the documents that all agents share, beside a running shell or without one."""
 
+import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,11 +67,13 @@ def show(options: Options, path: str, version: int | None, json: bool) -> None:
 def write(
     options: Options, path: str, text: tuple[str, ...], file: BinaryIO | None, expect: int | None, author: str | None
 ) -> None:
-    """Write a document: TEXT, or a file."""
+    """Write a document: TEXT, or a file. A TEXT of - is standard input, as --file - is."""
     from ikigai_actors.shell.document_text import decoded
 
     if (not text) == (file is None):
         raise click.UsageError("Give either TEXT or --file.")
+    if text == ("-",):
+        file = io.BytesIO() if sys.stdin is None else sys.stdin.buffer
     body = decoded(file) if file is not None else " ".join(text)
     with _opened(options) as (_, documents):
         version = documents.write(path, body, author=author, expect=expect)

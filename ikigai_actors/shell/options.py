@@ -1,7 +1,7 @@
 """The global options of the command line."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.errors import BadInput
 
@@ -29,6 +29,7 @@ class Options:
     yes: bool = False
     plain: bool = False
     follow: bool = True
+    settings: tuple[str, ...] = ()
 
     def tools(self) -> "list[Toolset]":
         """What agents get beside what they always have. Raises `BadInput`."""
@@ -43,6 +44,18 @@ class Options:
         if self.yes:
             return "allow"
         return "ask" if interactive else "deny"
+
+    def default_settings(self) -> dict[str, Any]:
+        """What goes to the models of agents that have not set it. Raises `BadInput`."""
+        from ikigai_actors.settings import check_defaults, parse_setting
+
+        given = {}
+        for each in self.settings:
+            name, equals, text = each.partition("=")
+            if not equals:
+                raise BadInput(f"Expected --set NAME=VALUE, got {each!r}. For one: --set max_tokens=4000")
+            given[name] = parse_setting(name, text)
+        return check_defaults(given)
 
     def default_provider(self) -> str | None:
         """Who answers for agents whose settings name no model, as ``provider:model``. Raises `BadInput`."""
@@ -60,6 +73,7 @@ def attached_notices(host: "Owner | None", options: Options) -> list[str]:
         "--model": options.model,
         "--provider": options.provider,
         "--workspace": options.workspace,
+        "--set": options.settings,
         "--mcp": options.mcp,
         "--yes": options.yes,
     }

@@ -72,6 +72,11 @@ def told(message: Message) -> str:
             return message.content
 
 
+def written(value: object) -> str:
+    """The value of a setting as a person writes it: text as it is, all else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def context_page(record: AgentRecord, state: str, context: "Context") -> list[str]:
     """What an agent's history means now."""
     settings = context.settings
