@@ -122,7 +122,11 @@ def test_who_leaves_is_told_what_is_lost(open_session: OpenSession) -> None:
     session.system.root.prompt("work")
     gate.wait_until_asked()
     session.system.root.prompt("more")
-    session.by(Typist("/mark here", "/exit"))
+
+    def both_wait() -> None:
+        eventually(lambda: session.system.statistics().pending == 2, "two that wait")
+
+    session.by(Typist("/mark here", both_wait, "/exit"))
     assert "Leaving a turn that is in progress" in session.notices
     assert "2 prompts or commands that wait are lost." in session.notices
     gate.open()

@@ -240,8 +240,17 @@ MUTANTS = (
     Mutant(
         "stopped agents take prompts",
         "machine.py",
-        "case on.Prompt() | on.Resume() if state.status is Status.STOPPED:\n            return False",
-        "case on.Prompt() | on.Resume() if state.status is Status.DEAD:\n            return False",
+        "            return not command.mail",
+        "            return state.phase in BETWEEN_TURNS",
+        (
+            Edit(
+                "machine.py",
+                "STOPPED:\n            return Step(state, Put",
+                "DEAD:\n            return Step(state, Put",
+            ),
+            Edit("agent.py", "is Status.STOPPED and (new := ", "is Status.DEAD and (new := "),
+            Edit("agent.py", "is Status.STOPPED and isinstance(", "is Status.DEAD and isinstance("),
+        ),
     ),
     Mutant(
         "resume asks nobody",
