@@ -52,6 +52,7 @@ PUBLIC = [
     "OfflineProvider",
     "OnDelta",
     "OrphanPolicy",
+    "OutcomeUnknown",
     "PendingCall",
     "PromptKept",
     "Provider",

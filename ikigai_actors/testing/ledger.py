@@ -76,7 +76,7 @@ class Ledger:
             if standing.status == "stopped":
                 actor = system.actor(uuid)
                 phase = actor.state.phase  # idle, and in a turn by the commits: it has yet to hear of that commit
-                rests = (phase is Phase.IDLE and not standing.turn) or phase is Phase.RUNNING_TOOLS
+                rests = (phase in (Phase.IDLE, Phase.UNLOADED) and not standing.turn) or phase is Phase.RUNNING_TOOLS
                 busy = actor.actor_inbox.held or not rests
                 standing.paused = standing.paused or not busy
 

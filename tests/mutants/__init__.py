@@ -140,8 +140,8 @@ MUTANTS = (
         (
             Edit(
                 "outside.py",
-                "        if self._ends():\n            self._on_reply(answer)",
-                "        self._ends()\n        self._on_reply(answer)",
+                "        if not self._ends():\n            return\n        try:",
+                "        self._ends()\n        try:",
             ),
         ),
     ),
@@ -234,8 +234,8 @@ MUTANTS = (
     Mutant(
         "a restart forgets who waits",
         "agent.py",
-        "remains = Remains(state.head, state.turn, state.standing, callers, waiting)",
-        "remains = Remains(state.head, state.turn, state.standing, (), waiting)",
+        "remains = Remains(head, state.turn, state.standing, callers, waiting)",
+        "remains = Remains(head, state.turn, state.standing, (), waiting)",
     ),
     Mutant(
         "stopped agents take prompts",
