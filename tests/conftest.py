@@ -6,13 +6,14 @@ they never skip.
 """
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 
 import psycopg
 import pytest
+from _pytest._code.code import ExceptionRepr
 from hypothesis import HealthCheck, settings
 
 from ikigai_actors import ActorSystem, OfflineProvider
@@ -47,6 +48,20 @@ def pytest_configure() -> None:
     """Tests interrupt themselves and their programs. A shell has what it starts in the background ignore that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Half a character, which a test may log, ends a whole run: a worker cannot send the report of it."""
+    report = yield
+    report.sections = [(title, _sendable(text)) for title, text in report.sections]
+    if isinstance(report.longrepr, ExceptionRepr) and _sendable(told := str(report.longrepr)) != told:
+        report.longrepr = _sendable(told)
+    return report
+
+
+def _sendable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 @pytest.fixture(autouse=True)

@@ -201,14 +201,19 @@ def test_a_provider_that_is_not_async_ends_the_turn_with_an_error_that_says_so()
         assert outcome(system.root) == "well"
 
 
-def test_a_provider_without_a_usable_name_ends_the_turn_with_an_error() -> None:
-    class Nameless(Remote):
+def test_a_provider_that_loses_its_name_ends_the_turn_with_an_error() -> None:
+    class Forgetful(Remote):
+        knows = True
+
         @property
         def name(self) -> str:  # type: ignore[override]  # the mistake
-            raise SystemExit("planted")
+            if not self.knows:
+                raise SystemExit("planted")
+            return "wrong"
 
-    with opened(Nameless(lambda _: Reply("hello"))) as system:
+    with opened(provider := Forgetful(lambda _: Reply("hello"))) as system:
         agent = wrong(system)
+        provider.knows = False
         assert "planted" in outcome(agent)
         assert agent.state == "idle"
 
