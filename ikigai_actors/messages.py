@@ -94,7 +94,7 @@ class Message:
         does not parse, or has not what a message of its kind has.
         """
         uuid, position, kind, content, text, created_at = row
-        if not (type(content) is str and type(kind) is str and type(created_at) is int):
+        if not (type(content) is str and isinstance(kind, str) and type(created_at) is int):
             raise HistoryError(f"Message {position} of agent {uuid} has a content, kind or time of a wrong type.", uuid)
         if text is None:
             return new_message(uuid, position, kind, content, NO_DATA, created_at)

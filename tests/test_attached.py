@@ -99,6 +99,7 @@ def test_mail_signals_documents_and_waits_work_by_rows(durable: str) -> None:
         assert mine.signal(Signal.STOP)
         eventually(lambda: kid.state == "stopped", "the stop")
         assert mine.signal(Signal.CONT)
+        eventually(lambda: host.actor(kid.uuid).state.status == "running", "the host hears of it")
         assert kid.prompt("tea").get(timeout=DEADLINE).text
         assert system.documents.write("plan", "# Plan", author=mine) == 1
         assert host.documents.read("plan").author == kid.uuid

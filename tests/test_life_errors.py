@@ -117,8 +117,10 @@ def test_what_makes_no_sense_is_refused_before_anything_is_sent() -> None:
                 agent.signal(Signal.TERM, grace=grace)
         with pytest.raises(BadInput, match=r"Expected prompt to be text; got 5 \(int\)"):
             agent.prompt(5)  # type: ignore[arg-type]
-        with pytest.raises(BadInput, match="thinking to be what JSON can hold"):
+        with pytest.raises(BadInput, match="Expected setting thinking to be a dict as in the Messages API"):
             agent.configure(thinking={"type": object()})
+        with pytest.raises(BadInput, match="thinking to be what JSON can hold"):
+            agent.configure(thinking={"type": "adaptive", "more": object()})
         assert agent.record.status == "running"
 
 

@@ -265,7 +265,7 @@ async def _drain(stream: "AsyncMessageStream[Any]", on_delta: OnDelta) -> bool:
             case "message_start":
                 began = True
                 on_delta(Delta(spent=_spent(stream.current_message_snapshot)))
-            case "message_delta":
+            case "message_delta" if began:
                 on_delta(Delta(spent=_spent(stream.current_message_snapshot)))
             case "text":
                 on_delta(Delta(_of_type(str, event.text, "delta")))

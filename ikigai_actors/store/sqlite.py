@@ -31,9 +31,17 @@ PATIENCE = 5.0
 """Seconds that a transaction waits for another process's."""
 
 CACHE = 8 * 1024
-"""KiB of pages that the connection that writes keeps in memory, at most; a process that lives long fills it. The death
-of 100,000 agents in one transaction takes no less time with 64 MiB.
+"""KiB of pages that the connection that writes keeps in memory between transactions, at most: a process that lives long
+fills it.
 """
+
+SPILL = 64 * 1024
+"""KiB of pages from which on a transaction writes some before its COMMIT, to write them again later. With `CACHE` alone
+the death of 100,000 agents would write many of its pages over and over.
+"""
+
+_PAGE = 4
+"""KiB of a page."""
 
 
 def _now_ms() -> int:
@@ -234,6 +242,7 @@ class SQLiteStore:
             writer.execute("PRAGMA synchronous = FULL")
             writer.execute("PRAGMA foreign_keys = ON")
             writer.execute(f"PRAGMA cache_size = -{CACHE}")
+            writer.execute(f"PRAGMA cache_spill = {SPILL // _PAGE}")
         except DRIVER_ERRORS as error:
             raise ours(error, self.location) from error
         if self._file is not None:

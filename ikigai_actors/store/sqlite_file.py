@@ -79,6 +79,7 @@ class Anchor:
             except BlockingIOError:
                 return None
             self._locked = True
+            self._users += 1  # whoever closes the store first takes no descriptor from under the lock
         owner = os.getpid()
 
         def unlock() -> None:
@@ -86,6 +87,7 @@ class Anchor:
                 with _lock:
                     fcntl.flock(self._descriptors[0], fcntl.LOCK_UN)
                     self._locked = False
+                self._release()
 
         return unlock
 
