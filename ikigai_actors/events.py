@@ -126,7 +126,7 @@ class Interrupt:
     turn: int = 0
     """The turn that is meant, a later one is left alone; 0 means whichever is in progress."""
     spent: Spent | None = None
-    """What the model's service has counted so far; likewise."""
+    """What the model's service has counted so far; the actor looks it up at the same moment."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,9 @@ CONVERSATION = frozenset({Kind.USER, Kind.ASSISTANT, Kind.TOOL_RESULT, Kind.MAIL
 ENDINGS = frozenset({Kind.ASSISTANT, Kind.ERROR, Kind.INTERRUPTED})
 """The kinds with which a turn may end."""
 
+SPENDING = frozenset({Kind.ASSISTANT, Kind.RETRY, Kind.ERROR, Kind.INTERRUPTED})
+"""The kinds that tell what a request has cost: one that was answered, that broke off, or that was interrupted."""
+
 CONTROL = frozenset({Kind.CONFIGURE, Kind.CLEAR, Kind.MARK, Kind.REWIND})
 """The kinds that change what a history means; all others only stand in it."""
 

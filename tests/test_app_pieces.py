@@ -12,12 +12,12 @@ from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.messages import NO_DATA, Message
 from ikigai_actors.publisher import StoreTrouble, Streamed
 from ikigai_actors.shell.app.chunks import Chunks, chunked
+from ikigai_actors.shell.app.expenses import Expenses
 from ikigai_actors.shell.app.feed import KEPT, Feed
 from ikigai_actors.shell.app.layout import Frame, lay_out
 from ikigai_actors.shell.app.pieces import Look, Piece, pieces_of
 from ikigai_actors.shell.app.recall import Recall
 from ikigai_actors.shell.app.snapshot import Snapshots
-from ikigai_actors.shell.app.spent import Spent
 from ikigai_actors.shell.desk import last_active
 from ikigai_actors.shell.prices import Prices
 from ikigai_actors.shell.questions import Questions
@@ -185,7 +185,7 @@ def test_looking_at_an_agent_reads_no_log(tmp_path: Path) -> None:
         system.root.fork(name="kid").fork(name="grandkid")
     with ActorSystem.open(database, OfflineProvider()) as system:
         snapshots = Snapshots(
-            system, Questions(system.approvals), last_active(system).uuid, print, print, Prices({}), Spent()
+            system, Questions(system.approvals), last_active(system).uuid, print, print, Prices({}), Expenses()
         )
         snapshot = snapshots._take(system.agent("grandkid").uuid, everybody=True)
         assert snapshot.model == "offline:slow-not"

@@ -14,10 +14,10 @@ from textual.widgets import TextArea
 
 from ikigai_actors import ActorSystem, Message, OfflineProvider, Signal
 from ikigai_actors.errors import AgentDead, IkigaiError, StoreUnavailable
+from ikigai_actors.shell.app.expenses import Expenses
 from ikigai_actors.shell.app.process_screen import ProcessScreen
 from ikigai_actors.shell.app.rows import Rows
 from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
-from ikigai_actors.shell.app.spent import Spent
 from ikigai_actors.shell.prices import Prices
 from ikigai_actors.shell.questions import Questions
 from ikigai_actors.statistics import AgentStatistics
@@ -142,7 +142,7 @@ def test_an_empty_mailbox_has_nothing_to_delete() -> None:
 def watching(
     system: ActorSystem, deliver: Callable[[Snapshot], None] = print, fail: Callable[[IkigaiError], None] = print
 ) -> Snapshots:
-    return Snapshots(system, Questions(system.approvals), system.root.uuid, deliver, fail, Prices({}), Spent())
+    return Snapshots(system, Questions(system.approvals), system.root.uuid, deliver, fail, Prices({}), Expenses())
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_snapshots_go_on_after_an_agent_that_is_not_there() -> None:
     failed: list[IkigaiError] = []
     with open_memory() as system:
         snapshots = Snapshots(
-            system, Questions(system.approvals), "nobody", taken.append, failed.append, Prices({}), Spent()
+            system, Questions(system.approvals), "nobody", taken.append, failed.append, Prices({}), Expenses()
         )
         snapshots.start()
         kid = system.root.fork()

@@ -8,16 +8,13 @@ from typing import Any
 from ikigai_actors import registry
 from ikigai_actors.assembly import spent_of
 from ikigai_actors.host import owner
-from ikigai_actors.messages import Kind, Message
+from ikigai_actors.messages import SPENDING, Message
 from ikigai_actors.shell.reader import existing
 from ikigai_actors.shell.screen import as_json, harmless
 from ikigai_actors.store.base import Row, Store, Transaction
 
 BATCH = 10_000
 """Messages that are read at once."""
-
-SPENDING = (Kind.ASSISTANT, Kind.RETRY, Kind.ERROR, Kind.INTERRUPTED)
-"""The kinds of messages that tell what a request has cost, of one that was answered, broke off or was interrupted."""
 
 SHOWN = 10
 """Agents whose tokens are shown as lines."""

@@ -36,6 +36,7 @@ from ikigai_actors.interface import System
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.app.desk import AppDesk, Clerk
 from ikigai_actors.shell.app.document_screen import DocumentScreen
+from ikigai_actors.shell.app.expenses import Expenses
 from ikigai_actors.shell.app.feed import Feed
 from ikigai_actors.shell.app.keys_screen import KeysScreen
 from ikigai_actors.shell.app.mail_screen import MailScreen
@@ -44,7 +45,6 @@ from ikigai_actors.shell.app.printers import Toast, TranscriptPrinter
 from ikigai_actors.shell.app.process_screen import ProcessScreen
 from ikigai_actors.shell.app.recall import Recall
 from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
-from ikigai_actors.shell.app.spent import Spent
 from ikigai_actors.shell.app.terminal import HUNG_UP, is_gone, terminal
 from ikigai_actors.shell.commands import commands
 from ikigai_actors.shell.desk import last_active
@@ -108,7 +108,7 @@ class Application(App[int]):
         first = last_active(system)
         self._destination = first.uuid  # what is in sight as soon as all that was pressed is done
         prices, trouble = known_prices(history)
-        spent = Spent()
+        spent = Expenses()
         self._snapshots = Snapshots(
             system, self.questions, first.uuid, partial(self._post, self._show), self._fail, prices, spent
         )

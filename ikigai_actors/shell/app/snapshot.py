@@ -17,7 +17,7 @@ from ikigai_actors.providers.base import Usage
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.restarts import restart_counts
 from ikigai_actors.scrollback import Scrollback
-from ikigai_actors.shell.app.spent import Spent, in_all
+from ikigai_actors.shell.app.expenses import Expenses, in_all
 from ikigai_actors.shell.prices import Prices
 from ikigai_actors.shell.questions import Questions
 from ikigai_actors.state import Phase
@@ -76,7 +76,7 @@ class Snapshots:
 
     def __init__(
         self, system: System, questions: Questions, current: str, deliver: Callable[[Snapshot], None],
-        failed: Callable[[IkigaiError], None], prices: Prices, spent: Spent,
+        failed: Callable[[IkigaiError], None], prices: Prices, spent: Expenses,
     ) -> None:  # fmt: skip
         """Prepare; `start` begins.
 

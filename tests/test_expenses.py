@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from ikigai_actors import ActorSystem, Reply, ScriptedProvider, Usage
+from ikigai_actors import ActorSystem, Delta, ProviderError, Reply, ScriptedProvider, Stream, Usage
 from ikigai_actors.attached import AttachedSystem
 from ikigai_actors.messages import Kind
-from ikigai_actors.shell.app.spent import Spent, in_all
+from ikigai_actors.providers.base import Spent
+from ikigai_actors.shell.app.expenses import Expenses, in_all
 from tests.gate import DEADLINE
 from tests.stage import Stage, on_stage
 
@@ -51,7 +52,7 @@ def test_a_message_counts_once_however_it_is_learnt(database: str, heard: str) -
         system.root.prompt("one").get(timeout=DEADLINE)
         child = system.root.fork("two")
         child.reply(timeout=DEADLINE)
-        spent, told = Spent(), [*system.root.history(), *child.history()]
+        spent, told = Expenses(), [*system.root.history(), *child.history()]
         assert spent.sums(child.uuid) is None
         for time in ("before", "between", "after"):
             for message in told if time == heard else ():
@@ -68,3 +69,17 @@ def test_a_message_counts_once_however_it_is_learnt(database: str, heard: str) -
         assert sums is not None
         assert (in_all(sums.own), in_all(sums.everybody)) == (Usage(57, 2), Usage(457, 3))
         assert {message.kind for message in told} >= {Kind.USER, Kind.ASSISTANT}
+
+
+def test_what_a_reply_that_broke_off_has_cost_is_counted_with_the_one_that_followed(database: str) -> None:
+    broken = ProviderError("The connection broke.", broke_off=True)
+    cut = Stream((Delta(spent=Spent(Usage(300, 1), "tea-1")), "Hel"), then=broken)
+    whole = Reply("Hello", usage=Usage(300, 4))
+    with ActorSystem.open(database, ScriptedProvider([cut, whole])) as system:
+        system.root.prompt("one").get(timeout=DEADLINE)
+        spent = Expenses()
+        spent.read(system.store)
+        sums = spent.sums(system.root.uuid)
+        assert sums is not None
+        assert in_all(sums.own) == Usage(600, 5)
+        assert sums.own["tea-1"] == Usage(300, 1)

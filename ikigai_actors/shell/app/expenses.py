@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from time import monotonic
 from typing import NamedTuple
 
-from ikigai_actors.assembly import reply_of
+from ikigai_actors.assembly import spent_of
 from ikigai_actors.errors import HistoryError
-from ikigai_actors.messages import Kind, Message
+from ikigai_actors.messages import SPENDING, Message
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.statistics import NO_TOKENS, added
 from ikigai_actors.store.base import Store
@@ -33,7 +33,7 @@ class Sums(NamedTuple):
     everybody: Models
 
 
-class Spent:
+class Expenses:
     """Sums up. `hear` and `sums` may be called from any thread, `read` from one."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Spent:
 
     def hear(self, message: Message) -> None:
         """A message was committed."""
-        if message.kind != Kind.ASSISTANT:
+        if message.kind not in SPENDING:
             return
         with self._lock:
             if self._place is None:
@@ -62,7 +62,7 @@ class Spent:
         while (place := self._place) is not None and monotonic() < until:
             agent, position = place
             rows = store.read(lambda tx: tx.run("messages_after", agent=agent, id=position, most=BATCH))  # noqa: B023
-            messages = [message for row in rows if row[2] == Kind.ASSISTANT and (message := _message(row)) is not None]
+            messages = [message for row in rows if row[2] in SPENDING and (message := _message(row)) is not None]
             with self._lock:
                 for message in messages:
                     self._count(message)
@@ -84,10 +84,10 @@ class Spent:
         if message.id <= self._counted.get(message.agent_uuid, 0):
             return
         self._counted[message.agent_uuid] = message.id
-        reply = reply_of(message)
-        if reply.usage is not None:
+        spent = spent_of(message)
+        if spent is not None:
             for sums in (self._agents.setdefault(message.agent_uuid, {}), self._everybody):
-                sums[reply.model] = added(sums.get(reply.model, NO_TOKENS), reply.usage)
+                sums[spent.model] = added(sums.get(spent.model, NO_TOKENS), spent.usage)
 
 
 def in_all(models: Models) -> Usage:
