@@ -73,6 +73,7 @@ class AgentActor(Performer):
         self._fence = Fence(runtime.host.id, origin.epoch)
         self._step: Step | None = None
         self._later.extend(last.commands)
+        self._passing = sum(isinstance(one, AT_ANY_TIME) for one in last.commands)  # how many of them wait for no turn
         self._restarted: Restarted | None = None
         self._heir: AgentActor | None = None
         self._epitaph = ""
@@ -142,6 +143,7 @@ class AgentActor(Performer):
             self._decide(command)
         else:
             self._later.append(command)
+            self._passing += isinstance(command, AT_ANY_TIME)
 
     def _go_on_after(self, restarted: Restarted) -> None:
         """The supervisor lets the agent go on: its turn is resumed, or closed; who waits for nothing is told so."""
@@ -226,12 +228,14 @@ class AgentActor(Performer):
         """What has waited for the log: the commands of turns keep their order; what waits for no turn passes them, and
         prompts that wait for CONT are passed by all.
         """
-        first = True
-        for place, command in enumerate(self._later):
-            if self.state.status is Status.STOPPED and isinstance(command, on.Prompt):
+        first, stopped = True, self.state.status is Status.STOPPED
+        waiting = self._later if stopped or self._passing else self._later[:1]
+        for place, command in enumerate(waiting):
+            if stopped and isinstance(command, on.Prompt):
                 continue
             if (first or isinstance(command, AT_ANY_TIME)) and machine.accepts(self.state, command):
                 taken: on.Event = self._later.pop(place)
+                self._passing -= isinstance(taken, AT_ANY_TIME)
                 return taken
             first = False
         return None
@@ -381,7 +385,7 @@ class AgentActor(Performer):
         self._become(replace(state, callers=()))
         if self._step is not None:
             self._step = replace(self._step, state=replace(self._step.state, callers=()))
-        self._forks, self._later = [], []
+        self._forks, self._later, self._passing = [], [], 0
         head = state.head if self._step is None else UNKNOWN
         remains = Remains(head, state.turn, state.standing, callers, waiting)
         self._heir = self.runtime.crashed(self, remains, end, why)

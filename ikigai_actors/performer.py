@@ -52,6 +52,7 @@ class Performer(PooledActor):
         self._errands = Errands(runtime, self.actor_inbox, state.uuid, name)
         self._forks: list[on.Fork] = []
         self._later: list[Any] = []
+        self._passing = 0
         self._loading = False
         self._slices = 0
         self._prompts: list[on.Prompt] = []
@@ -133,7 +134,7 @@ class Performer(PooledActor):
 
     def _answer_waiting(self, error: IkigaiError) -> None:
         waiting = [*self._forks, *self._later]
-        self._forks, self._later = [], []
+        self._forks, self._later, self._passing = [], [], 0
         for command in waiting:
             if (caller := getattr(command, "caller", None)) is not None:
                 caller.settle(error)

@@ -147,7 +147,7 @@ def test_no_screen_of_the_application_shows_a_control_character() -> None:
 
         for line in LINES:
             stage.application._do(stage.application.main.page.agent, line)
-        await stage.expect("commands")
+        await stage.expect("/wait")  # the last one that /help lists
         await is_clean()
         assert not controls(stage.transcript, but="\n")
         for key in ("f3", "f4", "f5", "f6"):
