@@ -249,7 +249,7 @@ MUTANTS = (
                 "DEAD:\n            return Step(state, Put",
             ),
             Edit("agent.py", "is Status.STOPPED and (new := ", "is Status.DEAD and (new := "),
-            Edit("agent.py", "is Status.STOPPED and isinstance(", "is Status.DEAD and isinstance("),
+            Edit("agent.py", "True, self.state.status is Status.STOPPED", "True, self.state.status is Status.DEAD"),
         ),
     ),
     Mutant(
