@@ -206,6 +206,8 @@ class Outside:
         self._ending: concurrent.futures.Future[list[Exception]] | None = None
         self._stopping = False
         self._closed = False
+        self._attempts: set[asyncio.Task[Any] | None] = set()  # to close all, which cancel not one another
+        self._one_attempt = asyncio.Lock()
         self._closing = threading.Lock()  # held to start something: nothing is started on a loop that is closed
         self._thread.start()
 
@@ -348,22 +350,25 @@ class Outside:
         """Give the cancelled calls a moment to unwind, then close each part, whatever another one does, then the rest.
 
         A part ends its tasks by itself, in its own order: one that is cancelled from here may leave a process behind.
-        Returns what went wrong; what could not be closed is left for the next attempt.
+        Returns what went wrong; what could not be closed is left for the next attempt. That one waits for this one:
+        Ctrl-C may reach `close` when this has begun, and before it is known there.
         """
-        calls = [call.task for call in self._calls if call.task is not None]
-        await self._unwound([*calls, *self._async_tools, *self._at_toolsets])
-        self._left, parts = [], [*self._toolsets, *self._left]
-        self._toolsets = []
-        errors = []
-        for part in parts:
-            if (error := await self._closed_part(part)) is not None:
-                errors.append(error)
-                self._left.append(part)
-        rest = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in rest:
-            task.cancel()
-        await self._unwound(rest)
-        return errors
+        self._attempts.add(asyncio.current_task())
+        async with self._one_attempt:
+            calls = [call.task for call in self._calls if call.task is not None]
+            await self._unwound([*calls, *self._async_tools, *self._at_toolsets])
+            self._left, self._toolsets = [*self._toolsets, *self._left], []
+            errors = []
+            for part in self._left:
+                if (error := await self._closed_part(part)) is not None:
+                    errors.append(error)
+                else:
+                    self._left = [other for other in self._left if other is not part]
+            rest = [task for task in asyncio.all_tasks() if task not in self._attempts]
+            for task in rest:
+                task.cancel()
+            await self._unwound(rest)
+            return errors
 
     async def _closed_part(self, part: Toolset | Provider) -> Exception | None:
         """Close a part, in a task of its own, which is left alone when it takes too long; returns what went wrong."""

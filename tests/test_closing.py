@@ -127,6 +127,25 @@ def test_ctrl_c_while_all_is_closed_leaves_nothing_open(durable: str) -> None:
     assert slow.closed == 2
 
 
+def test_an_attempt_that_close_does_not_know_of_is_waited_for_and_its_part_tried_again() -> None:
+    """As when Ctrl-C comes between the beginning of an attempt and the line that notes it."""
+    begun = threading.Event()
+
+    class Slow(Part):
+        async def close(self) -> None:
+            self.closed += 1
+            if self.closed == 1:
+                begun.set()
+                await asyncio.Event().wait()
+
+    slow, outside = Slow(), Outside(patience=0.01, unwind=0.01)
+    outside._closed, outside._left = True, [slow]
+    asyncio.run_coroutine_threadsafe(outside._close_all(), outside._loop)
+    assert begun.wait(DEADLINE)
+    outside.close([slow])
+    assert slow.closed == 2
+
+
 def test_a_part_whose_end_never_comes_is_left_alone() -> None:
     class Hanging(Part):
         async def close(self) -> None:
