@@ -45,7 +45,7 @@ class Keyboard(Protocol):
         """The file descriptor that tells when something is typed; None when nobody types."""
 
     def take(self) -> bool:
-        """Take the line that was typed while an answer arrived: `read` gives it next. False at the end of input."""
+        """Take the lines that were typed while an answer arrived: `read` gives them next. False at the end of input."""
 
     def hushed(self) -> contextlib.AbstractContextManager[None]:
         """Do not show what is typed meanwhile."""
@@ -114,6 +114,7 @@ class Terminal:
             complete: called at the Tab key with the line before the cursor.
         """
         self._typed: list[str | None] = []
+        self._begun = ""
         self._descriptor = sys.stdin.fileno()
         self._history: Path | None = None
         self._styled = styled
@@ -133,7 +134,7 @@ class Terminal:
     def read(self, label: str) -> str | None:
         """See `Keyboard.read`."""
         try:
-            line = input(self._prompt(label)) if not self._typed else self._take_typed(label)
+            line = self._edited(label) if not self._typed else self._take_typed(label)
         except EOFError:
             print()  # the prompt stands there yet
             return None
@@ -153,10 +154,23 @@ class Terminal:
         return self._descriptor
 
     def take(self) -> bool:
-        """See `Keyboard.take`. Only Ctrl-D gives no bytes."""
-        line = os.read(self._descriptor, 65536)
-        self._typed.append(line.decode("utf-8", "replace").rstrip("\r\n") if line else None)
-        return bool(line)
+        """See `Keyboard.take`. Only Ctrl-D gives no bytes.
+
+        A terminal that edits lines itself gives one line at a time. What was typed before it did so it gives in one
+        piece: several lines, and the beginning of one, with Enter as the key sends it.
+        """
+        data = os.read(self._descriptor, 65536)
+        if not data:
+            self._typed.append(None)
+            return False
+        *lines, begun = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        if lines:
+            lines[0] = self._begun + lines[0]
+            self._typed += lines
+            self._begun = begun
+        else:
+            self._begun += begun
+        return True
 
     @contextlib.contextmanager
     def hushed(self) -> Iterator[None]:
@@ -179,6 +193,17 @@ class Terminal:
         if not self._styled or self._readline is None:
             return f"{label}> "
         return f"\001\033[1m\002{label}\001\033[0m\002> "  # readline must know what takes no room
+
+    def _edited(self, label: str) -> str:
+        """A line from the person, who may have begun it unseen."""
+        if self._readline is None or not self._begun:
+            return input(self._prompt(label))
+        begun, self._begun, insert = self._begun, "", self._readline.insert_text
+        self._readline.set_startup_hook(lambda: insert(begun))
+        try:
+            return input(self._prompt(label))
+        finally:
+            self._readline.set_startup_hook(None)
 
     def _take_typed(self, label: str) -> str | None:
         """A line that was typed unseen: it is shown now."""
