@@ -39,13 +39,14 @@ from ikigai_actors.identity import new_agent_uuid
 from ikigai_actors.inbox import CAPACITY, Envelope
 from ikigai_actors.log import Log
 from ikigai_actors.mailbox import KeepPrompt
-from ikigai_actors.messages import Message, described
+from ikigai_actors.messages import Message
 from ikigai_actors.performer import Performer
 from ikigai_actors.pooled import ActorGone
 from ikigai_actors.providers.base import Reply, Spent, Usage
 from ikigai_actors.publisher import PromptKept
 from ikigai_actors.runtime import Runtime
 from ikigai_actors.state import UNKNOWN, Departure, Phase, PutAside, State, Step
+from ikigai_actors.text import described
 from ikigai_actors.units import Append, Fence, LogUnit, Perform, Performance, Performed, Unit
 from ikigai_actors.verdicts import Committed, Failed, Refused, Verdict
 from supervisors.children import Exit

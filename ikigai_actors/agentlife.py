@@ -17,9 +17,9 @@ from ikigai_actors.deaths import Aftermath
 from ikigai_actors.errors import BadInput
 from ikigai_actors.futures import Future, refuse_to_block
 from ikigai_actors.lives import GRACE, had_effect, supervision, tell
-from ikigai_actors.messages import check_text
 from ikigai_actors.registry import Handle, uuid_of
 from ikigai_actors.restarts import AdoptChild
+from ikigai_actors.text import check_text
 from supervisors.signals import Signal
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from ikigai_actors.forked import OfOneProcess
 from ikigai_actors.futures import Future
 from ikigai_actors.lives import tell
 from ikigai_actors.log import Archive
-from ikigai_actors.messages import check_text
 from ikigai_actors.state import Phase
 from ikigai_actors.store.base import Store
+from ikigai_actors.text import check_text
 
 
 class Approvals(OfOneProcess):

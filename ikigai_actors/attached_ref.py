@@ -7,10 +7,10 @@ from ikigai_actors.approvals import Approvals
 from ikigai_actors.errors import BadInput, HostElsewhere
 from ikigai_actors.futures import Future
 from ikigai_actors.lives import Lives, had_effect
-from ikigai_actors.messages import check_text
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.ref import AgentCommands, AgentRef
 from ikigai_actors.restarts import AdoptChild
+from ikigai_actors.text import check_text
 from ikigai_actors.units import Unit
 from supervisors.signals import Signal
 

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ikigai_actors.messages import described
+from ikigai_actors.text import described
 
 if TYPE_CHECKING:
     from ikigai_actors.threads import Threads  # imports asyncio: who only reads events does without

@@ -10,7 +10,7 @@ from ikigai_actors.errors import IkigaiError, ProviderError
 from ikigai_actors.futures import Future
 from ikigai_actors.inbox import Inbox
 from ikigai_actors.log import Log
-from ikigai_actors.messages import Kind, storable
+from ikigai_actors.messages import Kind
 from ikigai_actors.outside import Answer, Call, Crash, ToolRun, provider_failed
 from ikigai_actors.performances import told_waited
 from ikigai_actors.providers.base import Delta, Exit, Reply, Spent
@@ -18,6 +18,7 @@ from ikigai_actors.publisher import Streamed
 from ikigai_actors.runtime import Runtime
 from ikigai_actors.settings import complaint
 from ikigai_actors.state import State
+from ikigai_actors.text import storable
 from ikigai_actors.tools import Result
 from ikigai_actors.waits import Answers, Found, Ticket, Wait
 

@@ -12,10 +12,10 @@ from ikigai_actors.clock import Clock
 from ikigai_actors.deaths import Aftermath
 from ikigai_actors.errors import AgentDead, BadInput
 from ikigai_actors.futures import Future
-from ikigai_actors.messages import check_text
 from ikigai_actors.restarts import SetSupervision
 from ikigai_actors.signalling import SendSignal, milliseconds
 from ikigai_actors.store.base import Store
+from ikigai_actors.text import check_text
 from ikigai_actors.units import Unit
 from ikigai_actors.verdicts import Committed, Verdict
 from ikigai_actors.writer import Writer

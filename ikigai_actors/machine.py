@@ -51,7 +51,7 @@ from ikigai_actors.drafts import (
 from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
 from ikigai_actors.events import Event
 from ikigai_actors.forks import fork_by_command
-from ikigai_actors.messages import NO_DATA, Kind, Message, storable
+from ikigai_actors.messages import NO_DATA, Kind, Message
 from ikigai_actors.performances import LOOKS, depart, note_mail
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.state import (
@@ -69,6 +69,7 @@ from ikigai_actors.state import (
     State,
     Step,
 )
+from ikigai_actors.text import storable
 from ikigai_actors.toolsteps import decide, finished, go_on, lose, refuse, request_model
 from ikigai_actors.units import LogUnit
 from supervisors.signals import Status

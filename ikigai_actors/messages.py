@@ -6,14 +6,12 @@ time.
 """
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from ikigai_actors.arguments import shown
-from ikigai_actors.errors import BadInput, HistoryError
+from ikigai_actors.errors import HistoryError
 from ikigai_actors.forms import problem_of
 from ikigai_actors.records import maker
 
@@ -116,36 +114,5 @@ new_message = maker(Message)
 """Makes messages, fast: for logs that are read whole, and for what is appended to them."""
 
 
-_UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
-
 NO_DATA: Mapping[str, Any] = {}
 """The data of a message that has none; shared, so never changed."""
-
-
-def check_text(text: str, what: str) -> str:
-    """Return text that every database can hold, or raise `BadInput` (NUL and lone surrogates cannot be stored)."""
-    if not isinstance(text, str):
-        raise BadInput(f"Expected {what} to be text; got {shown(text)}.")
-    if "\0" in text:
-        raise BadInput(f"The {what} holds a NUL character at {text.index(chr(0))}, which cannot be stored; remove it.")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise BadInput(
-            f"The {what} holds half of a character (a lone surrogate) at {error.start}; remove it."
-        ) from error
-    return text
-
-
-def storable(text: str) -> str:
-    """Text from outside (a model, a tool) as it can be stored: NUL and lone surrogates become U+FFFD."""
-    return _UNSTORABLE.sub("\ufffd", text)
-
-
-def described(error: BaseException) -> str:
-    """An error of other people's code as it can be stored and shown: its type and its text, if that can be had."""
-    try:
-        text = f"{error}"
-    except BaseException:  # their code too
-        text = "(it cannot be shown)"
-    return storable(f"{type(error).__name__}: {text}")

@@ -33,10 +33,11 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.forks import fork_by_call
 from ikigai_actors.identity import check_name
 from ikigai_actors.mailbox import Mail
-from ikigai_actors.messages import NO_DATA, Kind, storable
+from ikigai_actors.messages import NO_DATA, Kind
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.signalling import KillByAgent
 from ikigai_actors.state import BeginWait, ComeBack, Departure, State, Step
+from ikigai_actors.text import storable
 from ikigai_actors.tools import LIMIT, cut
 from ikigai_actors.units import Performance, Unit
 

@@ -25,13 +25,14 @@ from ikigai_actors.history import ReplayRange
 from ikigai_actors.identity import check_name, new_agent_uuid
 from ikigai_actors.lives import check_policy, tell
 from ikigai_actors.log import read_ranges, read_whole
-from ikigai_actors.messages import Message, check_text
+from ikigai_actors.messages import Message
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.restarts import times_restarted
 from ikigai_actors.settings import check_settings
 from ikigai_actors.state import Phase
 from ikigai_actors.statistics import AgentStatistics
+from ikigai_actors.text import check_text
 
 if TYPE_CHECKING:
     from ikigai_actors.interface import System

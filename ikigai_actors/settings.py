@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ikigai_actors.errors import BadInput
-from ikigai_actors.messages import check_text
+from ikigai_actors.text import check_text
 
 
 def _is_texts(value: Any) -> bool:

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from ikigai_actors.messages import described
+from ikigai_actors.text import described
 
 T = TypeVar("T")
 

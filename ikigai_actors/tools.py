@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from ikigai_actors.calls import PROCESS, Facts, Policy
 from ikigai_actors.errors import BadInput
-from ikigai_actors.messages import described, storable
+from ikigai_actors.text import described, storable
 
 if TYPE_CHECKING:
     from anthropic.lib.tools import BetaAsyncFunctionTool, BetaFunctionTool

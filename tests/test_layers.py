@@ -55,7 +55,8 @@ LAYERS = (
     {"history", "clock", "settings", "providers.base", "slots", "threads", "verdicts", "lifeline"},
     {"closing"},
     {"messages", "identity", "violations"},
-    {"arguments", "records", "forked"},
+    {"text", "records", "forked"},
+    {"arguments"},
     {"errors", "forms"},
 )
 """Top first. A module imports its own layer and those below."""

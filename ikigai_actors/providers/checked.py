@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, NoReturn
 
-from ikigai_actors.messages import storable
 from ikigai_actors.providers.base import Delta, Reply, ToolCall, Usage
+from ikigai_actors.text import storable
 
 DEEPEST = 100
 """How deep lists and dicts of a reply may be nested."""

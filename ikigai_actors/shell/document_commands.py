@@ -7,9 +7,9 @@ import click
 
 from ikigai_actors.documents import DocumentVersion
 from ikigai_actors.errors import DocumentNotFound, IkigaiError
-from ikigai_actors.messages import storable
 from ikigai_actors.shell.desk import Desk
 from ikigai_actors.shell.document_text import decoded
+from ikigai_actors.text import storable
 
 _Expect = click.IntRange(min=0)
 

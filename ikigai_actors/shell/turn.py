@@ -16,13 +16,14 @@ import textwrap
 
 from ikigai_actors.errors import NoTurn, SystemClosed, TurnInterrupted
 from ikigai_actors.futures import Future
-from ikigai_actors.messages import Kind, Message, storable
+from ikigai_actors.messages import Kind, Message
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.publisher import Streamed
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.feed import SETTLED, Feed, result_of
 from ikigai_actors.shell.pages import BROKE_OFF
 from ikigai_actors.shell.screen import Screen
+from ikigai_actors.text import storable
 
 RESULT_LENGTH = 100
 """Characters that are shown of a tool's result."""

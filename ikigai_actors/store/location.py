@@ -18,7 +18,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from ikigai_actors.errors import BadInput, StoreUnusable
-from ikigai_actors.messages import check_text
+from ikigai_actors.text import check_text
 
 MEMORY = ":memory:"
 KNOWN = "a path, sqlite:///path, sqlite:///:memory: or postgresql://user@host/name"
