@@ -13,7 +13,7 @@ from typing import Any
 
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.forms import problem_of
-from ikigai_actors.records import maker
+from ikigai_actors.frozen import maker
 
 
 class Kind(StrEnum):

@@ -55,7 +55,7 @@ LAYERS = (
     {"history", "clock", "settings", "providers.base", "slots", "threads", "verdicts", "lifeline"},
     {"closing"},
     {"messages", "identity", "violations"},
-    {"text", "records", "forked"},
+    {"text", "frozen", "forked"},
     {"arguments"},
     {"errors", "forms"},
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from ikigai_actors.records import as_dict
+from ikigai_actors.frozen import as_dict
 from ikigai_actors.shell.options import Options
 from ikigai_actors.shell.screen import as_json, harmless
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from ikigai_actors import registry
 from ikigai_actors.errors import StoreUnusable
+from ikigai_actors.frozen import as_dict
 from ikigai_actors.host import owner
-from ikigai_actors.records import as_dict
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.shell import screen
 from ikigai_actors.shell.tree import Line, drawn, tree_lines

@@ -7,10 +7,10 @@ from typing import Any
 from ikigai_actors import registry
 from ikigai_actors.clock import SystemClock
 from ikigai_actors.follower import HEARTBEAT, Follower, News, watching
+from ikigai_actors.frozen import as_dict
 from ikigai_actors.host import Owner
 from ikigai_actors.messages import Message
 from ikigai_actors.publisher import Died
-from ikigai_actors.records import as_dict
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.scrollback import Scrollback
 from ikigai_actors.shell.pages import told

@@ -1,4 +1,4 @@
-"""Records: frozen dataclasses with slots that are made as fast as tuples.
+"""Frozen dataclasses with slots that are made as fast as tuples.
 
     @dataclass(frozen=True, slots=True)
     class Point:
