@@ -27,19 +27,7 @@ from typing import Any
 
 from ikigai_actors.assembly import reply_of
 from ikigai_actors.messages import Kind, Message
-
-FORK, EXIT, KILL = "fork", "exit", "kill"
-SEND, CHECK_MAIL, READ_MAIL, WAIT = "send", "check_mail", "read_mail", "wait"
-DOCUMENT_WRITE, DOCUMENT_READ = "document_write", "document_read"
-DOCUMENT_LIST, DOCUMENT_DELETE = "document_list", "document_delete"
-PROCESS = (
-    *(FORK, EXIT, KILL, SEND, CHECK_MAIL, READ_MAIL, WAIT),
-    *(DOCUMENT_WRITE, DOCUMENT_READ, DOCUMENT_LIST, DOCUMENT_DELETE),
-)
-"""The calls that the agent performs itself."""
-
-SHELL = "bash"
-"""The tool that is a shell of each agent's own; see `Workspace`."""
+from ikigai_actors.policy import PROCESS, WAIT, Facts, Policy
 
 PERHAPS_RUN = (
     "This call was started, and then the process that ran it ended: it may or may not have run. "
@@ -70,29 +58,6 @@ class Call:
     progress: Progress = Progress.WAITING
     reply: int = 0
     """Position of the reply that asks for it."""
-
-
-class Policy(StrEnum):
-    """Whether a tool may be used."""
-
-    ALLOW = "allow"
-    ASK = "ask"
-    """A person, or a callback of the program, approves each call or denies it."""
-    DENY = "deny"
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What the machine must know of a tool."""
-
-    idempotent: bool = False
-    """Running it twice does what running it once does."""
-    alone: bool = False
-    """It runs when no other call of the reply does."""
-    policy: Policy = Policy.ALLOW
-    """Whether its calls may run."""
-    denial: str = ""
-    """What the model is told when the policy is to deny them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,8 @@ from mcp.types import (
 )
 from mcp.types import Tool as Listed
 
-from ikigai_actors.calls import Facts, Policy
 from ikigai_actors.mcp_process import ServerProcess
+from ikigai_actors.policy import Facts, Policy
 from ikigai_actors.tools import Result, cut
 
 logger = logging.getLogger(__name__)

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ikigai_actors.arguments import shown
-from ikigai_actors.calls import Approver, Policy
+from ikigai_actors.calls import Approver
 from ikigai_actors.errors import BadInput
+from ikigai_actors.policy import Policy
 from ikigai_actors.providers.anthropic import AnthropicProvider
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.offline import OfflineProvider

@@ -25,7 +25,7 @@ from ikigai_actors.acts import (
     SendMail,
     WriteDocument,
 )
-from ikigai_actors.calls import CHECK_MAIL, FORK, READ_MAIL, WAIT, Call, Progress, progress
+from ikigai_actors.calls import Call, Progress, progress
 from ikigai_actors.deaths import Cause
 from ikigai_actors.descriptions import DESCRIPTIONS, LONGEST_WAIT, WAIT_TIMEOUT
 from ikigai_actors.drafts import advance, end_turn
@@ -34,6 +34,7 @@ from ikigai_actors.forks import fork_by_call
 from ikigai_actors.identity import check_name
 from ikigai_actors.mailbox import Mail
 from ikigai_actors.messages import NO_DATA, Kind
+from ikigai_actors.policy import CHECK_MAIL, FORK, READ_MAIL, WAIT
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.signalling import KillByAgent
 from ikigai_actors.state import BeginWait, ComeBack, Departure, State, Step

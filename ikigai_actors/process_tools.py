@@ -5,8 +5,8 @@ crash.
 from collections.abc import Mapping
 from typing import Any
 
-from ikigai_actors.calls import Facts
 from ikigai_actors.errors import IkigaiError
+from ikigai_actors.policy import Facts
 from ikigai_actors.ref import AgentRef, current_agent
 from ikigai_actors.tools import Result, result_of
 

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ikigai_actors.calls import PROCESS, Book, Facts, Policy
+from ikigai_actors.calls import Book
 from ikigai_actors.descriptions import DESCRIPTIONS
 from ikigai_actors.errors import BadInput, ProviderError
+from ikigai_actors.policy import PROCESS, Facts, Policy
 from ikigai_actors.settings import complaint, misfits
 from ikigai_actors.tools import Tool
 

@@ -34,8 +34,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
-from ikigai_actors.calls import PROCESS, Facts, Policy
 from ikigai_actors.errors import BadInput
+from ikigai_actors.policy import PROCESS, Facts, Policy
 from ikigai_actors.text import described, storable
 
 if TYPE_CHECKING:

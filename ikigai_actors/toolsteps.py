@@ -8,11 +8,9 @@ from typing import Any
 from ikigai_actors import events as on
 from ikigai_actors.calls import (
     PERHAPS_RUN,
-    SHELL,
     Book,
     Call,
     Calls,
-    Policy,
     Progress,
     asking,
     denied,
@@ -28,6 +26,7 @@ from ikigai_actors.drafts import Draft, advance, end_turn, messages_of
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.messages import NO_DATA, Kind
 from ikigai_actors.performances import perform, problem_of
+from ikigai_actors.policy import SHELL, Policy
 from ikigai_actors.settings import misfits
 from ikigai_actors.state import Answer, AskApproval, Phase, RequestModel, RunTool, State, Step
 from ikigai_actors.units import LogUnit

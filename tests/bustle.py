@@ -14,7 +14,7 @@ from ikigai_actors import (
     ToolCall,
     current_agent,
 )
-from ikigai_actors.calls import Facts
+from ikigai_actors.policy import Facts
 from ikigai_actors.providers.scripted import ScriptedReply
 from ikigai_actors.testing import Simulation
 from ikigai_actors.tools import Result

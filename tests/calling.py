@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ikigai_actors import Reply, Request, ScriptedProvider, ToolCall
-from ikigai_actors.calls import PROCESS
 from ikigai_actors.messages import Message
+from ikigai_actors.policy import PROCESS
 from ikigai_actors.providers.scripted import Script
 from ikigai_actors.testing.strict import violations
 from tests.test_assembly import wire

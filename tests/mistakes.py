@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 from ikigai_actors import Exit, ProviderError, Reply, Request, ToolCall, Usage
-from ikigai_actors.calls import Facts
+from ikigai_actors.policy import Facts
 from ikigai_actors.providers.base import Delta, OnDelta
 from ikigai_actors.providers.scripted import Stream
 from ikigai_actors.tools import Result

@@ -6,20 +6,9 @@ from typing import Any
 import pytest
 
 from ikigai_actors.assembly import reply_message_data
-from ikigai_actors.calls import (
-    Book,
-    Call,
-    Calls,
-    Facts,
-    Policy,
-    Progress,
-    calls_of,
-    recover,
-    settle_cut_off,
-    startable,
-    unknown,
-)
+from ikigai_actors.calls import Book, Call, Calls, Progress, calls_of, recover, settle_cut_off, startable, unknown
 from ikigai_actors.messages import Kind, Message
+from ikigai_actors.policy import Facts, Policy
 from ikigai_actors.providers.base import Reply, ToolCall
 
 NOW = 1_000

@@ -55,7 +55,7 @@ LAYERS = (
     {"history", "clock", "settings", "providers.base", "slots", "threads", "verdicts", "lifeline"},
     {"closing"},
     {"messages", "identity", "violations"},
-    {"text", "frozen", "forked"},
+    {"text", "frozen", "forked", "policy"},
     {"arguments"},
     {"errors", "forms"},
 )

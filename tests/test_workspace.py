@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ikigai_actors import BadInput, Workspace
-from ikigai_actors.calls import Policy
+from ikigai_actors.policy import Policy
 from ikigai_actors.tools import LIMIT, Result, Tool
 from ikigai_actors.workspace.beneath import Root
 from ikigai_actors.workspace.grep import find_ripgrep, grep_tool

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from ikigai_actors.calls import Facts
+from ikigai_actors.policy import Facts
 from ikigai_actors.providers.base import OnDelta, Reply, Request, ToolCall
 from ikigai_actors.providers.scripted import ScriptedProvider, Stream
 from ikigai_actors.testing.process import Broken

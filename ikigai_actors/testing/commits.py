@@ -20,10 +20,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ikigai_actors.calls import PROCESS, calls_of
+from ikigai_actors.calls import calls_of
 from ikigai_actors.deaths import Cause
 from ikigai_actors.mailbox import MAIL, PROMPT
 from ikigai_actors.messages import Kind, Message
+from ikigai_actors.policy import PROCESS
 from ikigai_actors.restarts import GAVE_UP
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.copying import BulkTransaction

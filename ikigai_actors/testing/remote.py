@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ikigai_actors.calls import Facts
 from ikigai_actors.errors import ProviderError
+from ikigai_actors.policy import Facts
 from ikigai_actors.providers.base import Delta, OnDelta, Provider, Reply, Request
 from ikigai_actors.testing.agenda import Entry
 from ikigai_actors.tools import Result, Tool

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import PurePosixPath
 
-from ikigai_actors.calls import Policy
+from ikigai_actors.policy import Policy
 from ikigai_actors.tools import FunctionTool, tool
 from ikigai_actors.workspace.beneath import PLACE, Outside, Root
 

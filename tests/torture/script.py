@@ -29,7 +29,7 @@ from ikigai_actors import (
     SystemClosed,
     ToolCall,
 )
-from ikigai_actors.calls import FORK
+from ikigai_actors.policy import FORK
 from ikigai_actors.providers.scripted import ScriptedReply, Stream
 from ikigai_actors.tools import FunctionTool, tool
 from tests.calling import faults
