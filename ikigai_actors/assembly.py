@@ -25,7 +25,7 @@ from typing import Any
 
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.messages import Kind, Message
-from ikigai_actors.providers.base import Reply, Request, Spent, ToolCall, Usage
+from ikigai_actors.providers.base import GO_ON, OPENING, Reply, Request, Spent, ToolCall, Usage
 
 Block = Mapping[str, Any]
 """A content block of the Messages API."""
@@ -34,10 +34,6 @@ NOT_RUN = "not run in this process"
 """The result of a call that has none."""
 NO_OUTPUT = "(no output)"
 """The result of a call that gave nothing: the API refuses an error without text."""
-OPENING = "(The conversation begins here.)"
-"""The user's first message when the history begins with a reply."""
-GO_ON = "Go on."
-"""The user's last message when the history ends with a reply, or is empty."""
 INTERRUPTED = "interrupted"
 """The stop reason of a reply that was cut off: only its text is kept."""
 

@@ -6,16 +6,9 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors.assembly import (
-    GO_ON,
-    INTERRUPTED,
-    NO_OUTPUT,
-    NOT_RUN,
-    OPENING,
-    assemble,
-)
+from ikigai_actors.assembly import INTERRUPTED, NO_OUTPUT, NOT_RUN, assemble
 from ikigai_actors.messages import CONVERSATION, Kind, Message
-from ikigai_actors.providers.base import Request
+from ikigai_actors.providers.base import GO_ON, OPENING, Request
 from ikigai_actors.testing.strict import redacted_thinking, thinking, violations
 
 MODEL = "anthropic:model-a"

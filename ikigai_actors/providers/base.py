@@ -149,3 +149,11 @@ class Provider(Protocol):
         """Give back connections. Called on the same event loop; again, by the system's next ``close()``, if it
         raised.
         """
+
+
+OPENING = "(The conversation begins here.)"
+"""The user's first message when the history begins with a reply."""
+
+
+GO_ON = "Go on."
+"""The user's last message when the history ends with a reply, or is empty."""

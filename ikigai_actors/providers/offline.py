@@ -25,8 +25,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ikigai_actors.assembly import GO_ON, OPENING
-from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, ToolCall, Usage
+from ikigai_actors.providers.base import GO_ON, OPENING, Delta, OnDelta, Reply, Request, ToolCall, Usage
 
 SLOW_PACE = 0.05
 """Seconds between the words of the model ``slow``."""
