@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import pykka
 
 from ikigai_actors.arguments import check_timeout
-from ikigai_actors.errors import IkigaiError, WouldDeadlock, WouldWaitForItself
+from ikigai_actors.errors import IkigaiError, NoCurrentAgent, WouldDeadlock, WouldWaitForItself
 from ikigai_actors.slots import lent
 from ikigai_actors.threads import here
 
@@ -29,6 +29,16 @@ _thread = threading.local()
 
 acting_agent: contextvars.ContextVar[Any] = contextvars.ContextVar("acting_agent")
 """The handle of the agent whose provider or tool runs in this context; it has a ``uuid``."""
+
+
+def current_acting_agent() -> Any:
+    """The handle in `acting_agent`. Raises `NoCurrentAgent` in code that no agent runs."""
+    agent = acting_agent.get(None)
+    if agent is None:
+        raise NoCurrentAgent(
+            "current_agent() works inside a FunctionProvider or a tool; elsewhere use system.agent(...)."
+        )
+    return agent
 
 
 class TimedOut(IkigaiError, TimeoutError, pykka.Timeout):

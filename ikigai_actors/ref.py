@@ -19,8 +19,8 @@ from ikigai_actors.agentlife import AgentLife, AgentLifeCommands
 from ikigai_actors.agentmail import AgentMail, AgentMailCommands
 from ikigai_actors.arguments import check_choice, check_flag, check_timeout
 from ikigai_actors.assembly import last_outcome
-from ikigai_actors.errors import AgentDead, BadInput, NoCurrentAgent
-from ikigai_actors.futures import Future, acting_agent
+from ikigai_actors.errors import AgentDead, BadInput
+from ikigai_actors.futures import Future, current_acting_agent
 from ikigai_actors.history import ReplayRange
 from ikigai_actors.identity import check_name, new_agent_uuid
 from ikigai_actors.lives import check_policy, tell
@@ -375,9 +375,5 @@ class AgentRef(AgentMail, AgentLife):
 
 def current_agent() -> AgentRef:
     """The agent on whose behalf the calling code runs: inside a FunctionProvider or a tool. Raises `NoCurrentAgent`."""
-    agent = acting_agent.get(None)
-    if not isinstance(agent, AgentRef):
-        raise NoCurrentAgent(
-            "current_agent() works inside a FunctionProvider or a tool; elsewhere use system.agent(...)."
-        )
+    agent: AgentRef = current_acting_agent()
     return agent

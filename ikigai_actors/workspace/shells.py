@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
+from ikigai_actors.futures import current_acting_agent
 from ikigai_actors.policy import Policy
-from ikigai_actors.ref import current_agent
 from ikigai_actors.tools import TIMEOUT, FunctionTool, Result, tool
 from ikigai_actors.workspace.bash import Bash, Ran
 from ikigai_actors.workspace.processes import Endings
@@ -124,7 +124,7 @@ def bash_tool(shells: Shells) -> FunctionTool:
         """
         if "\0" in command:
             return Result("A command cannot hold a NUL character: bash would leave it out.", True)
-        return await shells.run(current_agent().uuid, command, timeout)
+        return await shells.run(current_acting_agent().uuid, command, timeout)
 
     return bash
 
