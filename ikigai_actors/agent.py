@@ -19,7 +19,6 @@ from typing import Any
 from ikigai_actors import events as on
 from ikigai_actors import machine
 from ikigai_actors.actor_messages import Buried, Crashed, Cut, GoOn, LoadFailed, LogRead, NewMail, Remains, Restarted
-from ikigai_actors.assembly import outcome_of
 from ikigai_actors.boot import Survivor
 from ikigai_actors.calls import recover
 from ikigai_actors.deaths import Bury
@@ -44,6 +43,7 @@ from ikigai_actors.performer import Performer
 from ikigai_actors.pooled import ActorGone
 from ikigai_actors.providers.base import Reply, Spent, Usage
 from ikigai_actors.publisher import PromptKept
+from ikigai_actors.replies import outcome_of
 from ikigai_actors.runtime import Runtime
 from ikigai_actors.state import UNKNOWN, Departure, Phase, PutAside, State, Step
 from ikigai_actors.text import described

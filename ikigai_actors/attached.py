@@ -26,7 +26,6 @@ from typing import Any, NoReturn, Self
 from ikigai_actors import registry
 from ikigai_actors.approvals import Approvals
 from ikigai_actors.arguments import check_callable, check_choice, check_type
-from ikigai_actors.assembly import last_outcome, outcome_of, reply_of
 from ikigai_actors.attached_ref import AttachedApprovals, AttachedLives, AttachedRef
 from ikigai_actors.awaited import Awaited
 from ikigai_actors.clock import SystemClock
@@ -48,6 +47,7 @@ from ikigai_actors.providers.base import Reply, Usage
 from ikigai_actors.publisher import CALLBACK, Callback, HostChanged, PromptKept, Publisher, StoreTrouble, Subscription
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.registry import AgentRecord
+from ikigai_actors.replies import last_outcome, outcome_of, reply_of
 from ikigai_actors.state import IN_A_TURN, Phase
 from ikigai_actors.statistics import NO_TOKENS, AgentStatistics, SystemStatistics, added
 from ikigai_actors.store import open_store

@@ -25,9 +25,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from ikigai_actors.assembly import reply_of
 from ikigai_actors.messages import Kind, Message
 from ikigai_actors.policy import PROCESS, WAIT, Facts, Policy
+from ikigai_actors.replies import reply_of
 
 PERHAPS_RUN = (
     "This call was started, and then the process that ran it ended: it may or may not have run. "

@@ -7,10 +7,10 @@ settled in passing. What refers further back (a child to its parent's log, above
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ikigai_actors.calls import calls_of
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.messages import Kind, Message
 from ikigai_actors.registry import AgentRecord
+from ikigai_actors.replies import reply_of
 from ikigai_actors.settings import misfits
 from ikigai_actors.store.base import Row
 from ikigai_actors.violations import Invariant, Violation
@@ -243,4 +243,4 @@ def anchors(message: Message) -> set[str]:
         return {f"mark {message.id!r}"}
     if message.kind == Kind.USER:
         return {f"prompt {message.id!r}"}
-    return {f"call {call.id!r}" for call in calls_of(message)}
+    return {f"call {call.id!r}" for call in reply_of(message).tool_calls}

@@ -18,7 +18,6 @@ from ikigai_actors import registry
 from ikigai_actors.agentlife import AgentLife, AgentLifeCommands
 from ikigai_actors.agentmail import AgentMail, AgentMailCommands
 from ikigai_actors.arguments import check_choice, check_flag, check_timeout
-from ikigai_actors.assembly import last_outcome
 from ikigai_actors.errors import AgentDead, BadInput
 from ikigai_actors.futures import Future, current_acting_agent
 from ikigai_actors.history import ReplayRange
@@ -28,6 +27,7 @@ from ikigai_actors.log import read_ranges, read_whole
 from ikigai_actors.messages import Message
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.registry import AgentRecord
+from ikigai_actors.replies import last_outcome
 from ikigai_actors.restarts import times_restarted
 from ikigai_actors.settings import check_settings
 from ikigai_actors.state import Phase

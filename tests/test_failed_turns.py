@@ -17,10 +17,10 @@ from ikigai_actors import (
     Stream,
     Usage,
 )
-from ikigai_actors.assembly import spent_of
 from ikigai_actors.fsck import check
 from ikigai_actors.providers.base import Delta, Request, Spent
 from ikigai_actors.providers.scripted import ScriptedReply
+from ikigai_actors.replies import spent_of
 from ikigai_actors.store import Store
 from ikigai_actors.violations import Invariant
 from tests.calling import calling, scripted
