@@ -22,13 +22,14 @@ from benchmarks.peers.sessions import PEERS, Peer, Unavailable
 from benchmarks.places import Database, Place, prepared, stored
 from benchmarks.results import Row
 from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors.append import FIRST_EPOCH, Append, Fence, LogUnit
 from ikigai_actors.clock import SystemClock
 from ikigai_actors.host import Host, take_database
 from ikigai_actors.identity import new_agent_uuid
 from ikigai_actors.journal import Journal
 from ikigai_actors.store.base import Row as Values
 from ikigai_actors.store.base import Store
-from ikigai_actors.units import FIRST_EPOCH, Append, Fence, LogUnit, Unit
+from ikigai_actors.units import Unit
 from ikigai_actors.verdicts import Committed, Verdict
 
 APPENDS = {1: 2_000, 10: 10_000, 100: 50_000, 1_000: 100_000}

@@ -19,6 +19,7 @@ from typing import Any
 from ikigai_actors import events as on
 from ikigai_actors import machine
 from ikigai_actors.actor_messages import Buried, Crashed, Cut, GoOn, LoadFailed, LogRead, NewMail, Remains, Restarted
+from ikigai_actors.append import Append, Fence, LogUnit, Perform, Performance, Performed
 from ikigai_actors.boot import Survivor
 from ikigai_actors.calls import recover
 from ikigai_actors.deaths import Bury
@@ -47,7 +48,7 @@ from ikigai_actors.replies import outcome_of
 from ikigai_actors.runtime import Runtime
 from ikigai_actors.state import UNKNOWN, Departure, Phase, PutAside, State, Step
 from ikigai_actors.text import described
-from ikigai_actors.units import Append, Fence, LogUnit, Perform, Performance, Performed, Unit
+from ikigai_actors.units import Unit
 from ikigai_actors.verdicts import Committed, Failed, Refused, Verdict
 from supervisors.children import Exit
 from supervisors.signals import Status

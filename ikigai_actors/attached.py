@@ -46,7 +46,7 @@ from ikigai_actors.post import Post
 from ikigai_actors.providers.base import Reply, Usage
 from ikigai_actors.publisher import CALLBACK, Callback, HostChanged, PromptKept, Publisher, StoreTrouble, Subscription
 from ikigai_actors.ref import AgentRef
-from ikigai_actors.registry import AgentRecord
+from ikigai_actors.registry import AgentRecord, Touch
 from ikigai_actors.replies import last_outcome, outcome_of, reply_of
 from ikigai_actors.state import IN_A_TURN, Phase
 from ikigai_actors.statistics import NO_TOKENS, AgentStatistics, SystemStatistics, added
@@ -55,7 +55,6 @@ from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.migrations import require_schema
 from ikigai_actors.threads import SYSTEM_THREADS
 from ikigai_actors.toolbox import Toolbox
-from ikigai_actors.units import Touch
 from ikigai_actors.waits import Waits
 from ikigai_actors.writer import Direct
 from supervisors.signals import Status

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
+from ikigai_actors.append import FIRST_EPOCH
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.units import FIRST_EPOCH
 from ikigai_actors.violations import Invariant, Violation
 from supervisors.children import RestartType
 from supervisors.orphans import OrphanPolicy

@@ -35,6 +35,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ikigai_actors import events as on
+from ikigai_actors.append import LogUnit
 from ikigai_actors.calls import Book, asking, at_rest, calls_of, settle_cut_off, waits
 from ikigai_actors.deaths import Cause
 from ikigai_actors.drafts import (
@@ -71,7 +72,6 @@ from ikigai_actors.state import (
 )
 from ikigai_actors.text import storable
 from ikigai_actors.toolsteps import decide, finished, go_on, lose, refuse, request_model
-from ikigai_actors.units import LogUnit
 from supervisors.signals import Status
 
 NO_TOOLS: Book = {}

@@ -25,6 +25,7 @@ from ikigai_actors.acts import (
     SendMail,
     WriteDocument,
 )
+from ikigai_actors.append import Performance
 from ikigai_actors.calls import Call, Progress, progress
 from ikigai_actors.deaths import Cause
 from ikigai_actors.descriptions import DESCRIPTIONS, LONGEST_WAIT, WAIT_TIMEOUT
@@ -40,7 +41,7 @@ from ikigai_actors.signalling import KillByAgent
 from ikigai_actors.state import BeginWait, ComeBack, Departure, State, Step
 from ikigai_actors.text import storable
 from ikigai_actors.tools import LIMIT, cut
-from ikigai_actors.units import Performance, Unit
+from ikigai_actors.units import Unit
 
 LOOKS = (CHECK_MAIL, READ_MAIL)
 """The calls by which an agent looks at its mailbox."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from ikigai_actors import events as on
 from ikigai_actors.actor_messages import GoOn, LoadFailed, LogRead
+from ikigai_actors.append import Birth, Performed
 from ikigai_actors.calls import Call
 from ikigai_actors.errands import Errands
 from ikigai_actors.errors import IkigaiError, StoreError
@@ -28,7 +29,6 @@ from ikigai_actors.state import (
     State,
 )
 from ikigai_actors.statistics import AgentStatistics, Tally
-from ikigai_actors.units import Birth, Performed
 from ikigai_actors.verdicts import Committed, Verdict
 from supervisors.signals import Status
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from ikigai_actors import events as on
 from ikigai_actors.actor_messages import Buried, Cut, NewMail, Remains, Restarted
 from ikigai_actors.agent import AgentActor
+from ikigai_actors.append import FIRST_EPOCH, Birth
 from ikigai_actors.boot import Casualty, Survivor
 from ikigai_actors.deaths import Aftermath, Bury, Cause, End
 from ikigai_actors.futures import Future
@@ -24,7 +25,6 @@ from ikigai_actors.publisher import Died, Mailed
 from ikigai_actors.runtime import Runtime
 from ikigai_actors.state import WORKING, Phase, Standing
 from ikigai_actors.statistics import SystemStatistics, total, total_by_model
-from ikigai_actors.units import FIRST_EPOCH, Birth
 from ikigai_actors.verdicts import Committed, Verdict
 from supervisors.signals import Status
 

@@ -1,9 +1,10 @@
 """The registry: who exists. Reads table `agents`, the only source of truth; rows are never deleted.
 
 Every function takes a transaction, so several look-ups of one answer see one moment. Writes are units
-(`ikigai_actors.units`).
+(`ikigai_actors.append`).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,6 +12,7 @@ from ikigai_actors.arguments import shown
 from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, BadInput, HistoryError
 from ikigai_actors.frozen import maker
 from ikigai_actors.identity import PREFIX_LENGTH, SHORT_LENGTH, is_agent_prefix, is_agent_uuid, same_name
+from ikigai_actors.locks import Locked
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.text import storable
 
@@ -225,3 +227,23 @@ def _common(one: str, other: str) -> int:
     return next(
         (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
     )
+
+
+class Touch:
+    """A person looked at an agent: a shell begins there next time."""
+
+    __slots__ = ("_now", "_uuid")
+
+    alone = False
+    changes_tree = False
+
+    def __init__(self, uuid: str, now: int) -> None:
+        self._uuid = uuid
+        self._now = now
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return (self._uuid,)
+
+    def write(self, tx: Transaction, locked: Mapping[str, Locked]) -> None:
+        tx.defer("touch", uuid=self._uuid, now=self._now)

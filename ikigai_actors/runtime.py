@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ikigai_actors.actor_messages import Remains, Restarted
+from ikigai_actors.append import Birth
 from ikigai_actors.calls import Approver
 from ikigai_actors.clock import Clock
 from ikigai_actors.errors import ProviderUnknown
@@ -18,7 +19,6 @@ from ikigai_actors.providers.base import Provider
 from ikigai_actors.publisher import Publisher
 from ikigai_actors.reader import LogReader
 from ikigai_actors.toolbox import Toolbox
-from ikigai_actors.units import Birth
 from ikigai_actors.waits import Waits
 from supervisors.children import Exit
 

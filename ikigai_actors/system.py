@@ -48,7 +48,7 @@ from ikigai_actors.providers.base import Provider
 from ikigai_actors.publisher import CALLBACK, Callback, Publisher, StoreTrouble, Subscription, ToolTrouble
 from ikigai_actors.reader import LogReader
 from ikigai_actors.ref import AgentRef
-from ikigai_actors.registry import AgentRecord
+from ikigai_actors.registry import AgentRecord, Touch
 from ikigai_actors.runtime import Providers, Runtime
 from ikigai_actors.state import Phase
 from ikigai_actors.statistics import AgentStatistics, SystemStatistics
@@ -57,7 +57,6 @@ from ikigai_actors.store.migrations import ensure_schema, migrate
 from ikigai_actors.toolbox import Toolbox
 from ikigai_actors.tools import Tool
 from ikigai_actors.toolsets import Toolset
-from ikigai_actors.units import Touch
 from ikigai_actors.waits import Waits
 from supervisors.children import Exit
 from supervisors.signals import Status

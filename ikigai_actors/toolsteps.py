@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ikigai_actors import events as on
+from ikigai_actors.append import LogUnit
 from ikigai_actors.calls import (
     PERHAPS_RUN,
     Book,
@@ -29,7 +30,6 @@ from ikigai_actors.performances import perform, problem_of
 from ikigai_actors.policy import SHELL, Policy
 from ikigai_actors.settings import misfits
 from ikigai_actors.state import Answer, AskApproval, Phase, RequestModel, RunTool, State, Step
-from ikigai_actors.units import LogUnit
 from supervisors.signals import Status
 
 MAX_STEPS = 50

@@ -15,6 +15,7 @@ from ikigai_actors import (
     Signal,
 )
 from ikigai_actors.acts import CheckMail
+from ikigai_actors.append import FIRST_EPOCH, Fence, Perform, Performance
 from ikigai_actors.interface import System
 from ikigai_actors.messages import NO_DATA
 from ikigai_actors.providers.base import Request
@@ -23,7 +24,7 @@ from ikigai_actors.restarts import AdoptChild
 from ikigai_actors.shell.cli import run as command
 from ikigai_actors.signalling import SendSignal
 from ikigai_actors.store import Store
-from ikigai_actors.units import FIRST_EPOCH, Fence, Perform, Performance, Unit, write_alone
+from ikigai_actors.units import Unit, write_alone
 from tests import trees
 from tests.calling import calling
 from tests.conftest import NewDatabase

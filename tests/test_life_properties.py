@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ikigai_actors import fsck, registry
+from ikigai_actors.append import Append, Birth, Fence, LogUnit
 from ikigai_actors.deaths import Aftermath, Bury, Cause
 from ikigai_actors.errors import AgentDead, AgentStopped, BadInput, RootProtected
 from ikigai_actors.log import Archive
@@ -18,7 +19,7 @@ from ikigai_actors.restarts import AdoptChild, GiveUp, Revive
 from ikigai_actors.signalling import SendSignal
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.migrations import ensure_schema
-from ikigai_actors.units import Append, Birth, Fence, LogUnit, Unit, write_alone
+from ikigai_actors.units import Unit, write_alone
 from supervisors.orphans import OrphanPolicy
 from supervisors.signals import Signal, Status
 from tests.trees import HOST, add_host, says

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ikigai_actors import events as on
+from ikigai_actors.append import LogUnit
 from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
 from ikigai_actors.history import EMPTY, play_all
 from ikigai_actors.machine import accepts, failed_turn, notice_of, repeats, step
@@ -13,7 +14,6 @@ from ikigai_actors.messages import Kind, Message
 from ikigai_actors.providers.base import Reply, Spent, ToolCall, Usage
 from ikigai_actors.replies import outcome_of, spent_of
 from ikigai_actors.state import UNKNOWN, Answer, Phase, RequestModel, Spawn, State, Step
-from ikigai_actors.units import LogUnit
 
 NOW = 1_000
 UNLOADED = State("me", 4)

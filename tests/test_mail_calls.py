@@ -8,6 +8,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider
 from ikigai_actors.acts import ReadMail, SendMail, WriteDocument
+from ikigai_actors.append import Fence, Perform, Performance
 from ikigai_actors.clock import SystemClock
 from ikigai_actors.documents import BODY_LIMIT as DOCUMENT_LIMIT
 from ikigai_actors.documents import Change
@@ -17,7 +18,7 @@ from ikigai_actors.mailbox import BODY_LIMIT, Send
 from ikigai_actors.messages import Kind
 from ikigai_actors.store import Store
 from ikigai_actors.tools import LIMIT
-from ikigai_actors.units import Fence, Perform, Performance, Unit, write_alone
+from ikigai_actors.units import Unit, write_alone
 from ikigai_actors.verdicts import Committed, Failed
 from tests.calling import calling, requests_of, results, scripted
 from tests.databases import python, sql

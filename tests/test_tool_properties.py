@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ikigai_actors import ActorSystem, ScriptedProvider
 from ikigai_actors import events as on
+from ikigai_actors.append import LogUnit
 from ikigai_actors.assembly import assemble
 from ikigai_actors.calls import recover
 from ikigai_actors.history import EMPTY
@@ -21,7 +22,6 @@ from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.replies import reply_message_data
 from ikigai_actors.state import AskApproval, RequestModel, RunTool, Spawn, State, Step
 from ikigai_actors.tools import tool
-from ikigai_actors.units import LogUnit
 from tests.calling import calling, faults
 from tests.gate import DEADLINE
 from tests.test_calls import BOOK, NOW

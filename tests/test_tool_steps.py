@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ikigai_actors import events as on
+from ikigai_actors.append import LogUnit
 from ikigai_actors.calls import PERHAPS_RUN, Call, Progress
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.forks import LIVING_LIMIT
@@ -16,7 +17,6 @@ from ikigai_actors.policy import Facts, Policy
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.state import Answer, AskApproval, Phase, RequestModel, RunTool, Spawn, State, Step
 from ikigai_actors.toolsteps import MAX_STEPS
-from ikigai_actors.units import LogUnit
 from tests.test_calls import BOOK, NOW, call
 
 GO_ON = on.GoOn("kid")

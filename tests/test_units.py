@@ -16,8 +16,9 @@ from ikigai_actors.errors import (
     StoreConflict,
 )
 from ikigai_actors.journal import Journal
+from ikigai_actors.registry import Touch
 from ikigai_actors.store import Store
-from ikigai_actors.units import Touch, Unit
+from ikigai_actors.units import Unit
 from ikigai_actors.verdicts import Committed, Refused
 from tests.databases import sql
 from tests.journals import Answers

@@ -1,10 +1,10 @@
 """Trees of agents in a store, and the units that change them, as short as a test wants them."""
 
 from ikigai_actors import registry
+from ikigai_actors.append import FIRST_EPOCH, Append, Birth, Fence, LogUnit
 from ikigai_actors.messages import Message
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.store import Store, Transaction
-from ikigai_actors.units import FIRST_EPOCH, Append, Birth, Fence, LogUnit
 from tests.databases import sql
 
 HOST = "host 1"

@@ -6,6 +6,7 @@ from functools import partial
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
+from ikigai_actors.append import Append, Fence, LogUnit
 from ikigai_actors.errors import StoreError
 from ikigai_actors.locks import Locks
 from ikigai_actors.providers.base import Reply, ToolCall
@@ -16,7 +17,6 @@ from ikigai_actors.testing.faults import CrashPoint
 from ikigai_actors.testing.process import Broken
 from ikigai_actors.testing.stage import PATIENCE, Stage
 from ikigai_actors.testing.strategies import signals
-from ikigai_actors.units import Append, Fence, LogUnit
 from supervisors.signals import Signal
 
 SIGNALS = st.none() | signals()

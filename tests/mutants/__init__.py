@@ -84,12 +84,12 @@ MUTANTS = (
     ),
     Mutant(  # status and epoch both keep the dead from writing
         "a fence that lets the dead write",
-        "units.py",
+        "append.py",
         'if row.status == "dead":',
         'if row.status == "buried":',
         (
             Edit(
-                "units.py",
+                "append.py",
                 "if row.owner != fence.host or row.epoch != fence.epoch:",
                 "if row.owner != fence.host or (row.status != 'dead' and row.epoch != fence.epoch):",
             ),
@@ -97,13 +97,13 @@ MUTANTS = (
     ),
     Mutant(
         "epoch not checked",
-        "units.py",
+        "append.py",
         "if row.owner != fence.host or row.epoch != fence.epoch:",
         "if row.owner != fence.host:",
     ),
     Mutant(
         "owner not checked",
-        "units.py",
+        "append.py",
         "if row.owner != fence.host or row.epoch != fence.epoch:",
         "if row.epoch != fence.epoch:",
     ),

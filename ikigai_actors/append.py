@@ -1,0 +1,193 @@
+"""What an agent writes about itself, under the fence of the host that runs it: its log, its turn, its children."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ikigai_actors.errors import AgentNotFound, AgentStopped, Fenced, MailNotFound, NameTaken, TooManyAgents
+from ikigai_actors.locks import Locked, Locks
+from ikigai_actors.messages import NO_DATA, Kind, Message, new_message
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.units import Addressed, Unit
+
+FIRST_EPOCH = 1
+"""The epoch in which an agent is born."""
+
+
+class Fence(NamedTuple):
+    """Who writes: the host, as the owner of the agent in this epoch."""
+
+    host: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """A child on its way into the registry, and the first messages of its log."""
+
+    uuid: str
+    name: str | None
+    parent_uuid: str
+    fork_message_id: int
+    turn: int
+    restart: str
+    created_at: int
+    messages: tuple[Message, ...]
+    limit: int | None = None
+    """How many agents may live beside it; None is no limit."""
+    on_orphan: str | None = None
+    """What becomes of its children when it dies; None inherits."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogUnit:
+    """What an agent writes about itself: messages of its log, the turn it opens or closes, a child."""
+
+    agent: str
+    messages: tuple[Message, ...]
+    turn: int | None = None
+    """The new value of ``agents.turn``; None leaves it."""
+    birth: Birth | None = None
+    prompt: int = 0
+    """The mail of kind ``prompt`` that the turn takes up; 0 for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Performance:
+    """What an agent does itself, for a call of its model mostly: an act, and the message that tells of it, in one
+    unit.
+    """
+
+    agent: str
+    id: int
+    """Position of the message."""
+    data: Mapping[str, Any]
+    """The data of the message: the call's id, the tool's name."""
+    created_at: int
+    act: "Unit"
+    tell: Callable[[Any], str]
+    """The content of the message, given the act's answer."""
+    note: Callable[[Any], Mapping[str, Any]] = field(default=lambda answer: NO_DATA)
+    """Further data, likewise."""
+    kind: Kind = Kind.TOOL_RESULT
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The message, as far as it is known before the act."""
+        return (self._message("", self.data),)
+
+    def told(self, answer: Any) -> Message:
+        """The message, given the act's answer."""
+        return self._message(self.tell(answer), {**self.data, **self.note(answer)})
+
+    def _message(self, content: str, data: Mapping[str, Any]) -> Message:
+        return new_message(self.agent, self.id, self.kind.value, content, data, self.created_at)
+
+
+class Performed(NamedTuple):
+    """The answer of a performance."""
+
+    message: Message
+    """What tells of it."""
+    answer: Any
+    """Of the act."""
+
+
+class Perform(Addressed):
+    """A `Performance` with its fence; answered with `Performed`, and refused as its act is."""
+
+    __slots__ = ("_fence", "_performance", "alone", "changes_tree")
+
+    def __init__(self, performance: Performance, fence: Fence) -> None:
+        self._performance, self._fence = performance, fence
+        self.alone, self.changes_tree = performance.act.alone, performance.act.changes_tree
+
+    def look_up(self, tx: Transaction) -> None:
+        """See `Addressed.look_up`."""
+        if isinstance(self._performance.act, Addressed):
+            self._performance.act.look_up(tx)
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """Its agent, and what the act touches. With the tree held nobody takes the agent away; and rows are locked in
+        one statement, which is then the act's.
+        """
+        act = self._performance.act
+        return act.touches if act.changes_tree else (self._performance.agent, *act.touches)
+
+    def write(self, tx: Transaction, locked: Locks) -> Performed:
+        performance = self._performance
+        uuid = performance.agent
+        row = locked.get(uuid) or Locks(tx.run("look_at_agent", uuid=uuid)).get(uuid)
+        if row is None:
+            raise AgentNotFound(f"There is no agent {uuid}.", uuid)
+        check_fence(row, self._fence)
+        answer = performance.act.write(tx, locked)
+        message = performance.told(answer)
+        tx.append([message.row()])
+        return Performed(message, answer)
+
+
+class Append:
+    """A `LogUnit` with its fence: what the journal commits."""
+
+    __slots__ = ("_fence", "_rows", "_unit", "changes_tree", "touches")
+
+    alone = False
+
+    def __init__(self, unit: LogUnit, fence: Fence) -> None:
+        """Encodes the rows here, on the agent's worker: the journal's one thread has enough to do."""
+        self._unit = unit
+        self._fence = fence
+        self._rows = [message.row() for message in unit.messages]
+        self.touches = (unit.agent,)
+        self.changes_tree = unit.birth is not None
+
+    def write(self, tx: Transaction, locked: Mapping[str, Locked]) -> None:
+        unit = self._unit
+        row = locked.get(unit.agent)
+        if row is None:
+            raise AgentNotFound(f"There is no agent {unit.agent}.", unit.agent)
+        check_fence(row, self._fence)
+        if unit.prompt and not tx.run("take_prompt", recipient=unit.agent, id=unit.prompt):
+            raise MailNotFound(f"Prompt {unit.prompt} of agent {unit.agent} was taken up before.", unit.agent)
+        if unit.birth is not None:
+            _bear(tx, unit.birth, row, self._fence.host)
+        if unit.turn is not None:
+            tx.defer("set_turn", uuid=unit.agent, turn=unit.turn)
+        tx.append(self._rows)
+
+
+def check_fence(row: Locked, fence: Fence) -> None:
+    """Refuse the write of a dead agent, of another host, or of an earlier epoch. Raises `Fenced`."""
+    if row.status == "dead":
+        raise Fenced(f"Agent {row.uuid} is dead; what it still did is dropped.", row.uuid, dead=True)
+    if row.owner != fence.host or row.epoch != fence.epoch:
+        raise Fenced(f"Agent {row.uuid} belongs to another host by now; what it still did here is dropped.", row.uuid)
+
+
+def _bear(tx: Transaction, birth: Birth, parent: Locked, host: str) -> None:
+    """The child's row and first messages. The tree row is held, so nobody else can take the name meanwhile."""
+    if parent.status != "running":
+        raise AgentStopped(
+            f"Agent {parent.uuid} is {parent.status}: only a running agent forks. Continue it first.", parent.uuid
+        )
+    if birth.name is not None and tx.run("living_by_name", name=birth.name):
+        raise NameTaken(f"A living agent is named {birth.name!r}; choose another name.", birth.name)
+    if birth.limit is not None and tx.run("count_living")[0][0] >= birth.limit:
+        raise TooManyAgents(f"{birth.limit} agents live already: a model makes no more. Let some of them end first.")
+    tx.run(
+        "register",
+        uuid=birth.uuid,
+        name=birth.name,
+        parent=birth.parent_uuid,
+        supervisor=birth.parent_uuid,
+        fork=birth.fork_message_id,
+        turn=birth.turn,
+        restart=birth.restart,
+        policy=birth.on_orphan,
+        now=birth.created_at,
+        owner=host,
+        epoch=FIRST_EPOCH,
+    )
+    tx.append([message.row() for message in birth.messages])
