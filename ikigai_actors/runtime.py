@@ -1,6 +1,6 @@
 """The parts of a running system that an agent's actor works with. Put together by `ActorSystem`."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,53 +8,18 @@ from ikigai_actors.actor_messages import Remains, Restarted
 from ikigai_actors.append import Birth
 from ikigai_actors.calls import Approver
 from ikigai_actors.clock import Clock
-from ikigai_actors.errors import ProviderUnknown
 from ikigai_actors.host import Host
 from ikigai_actors.identity import RandomBytes
 from ikigai_actors.journal import Journal
 from ikigai_actors.log import Archive, Log
 from ikigai_actors.outside import Outside
 from ikigai_actors.pooled import Dispatcher
-from ikigai_actors.providers.base import Provider
+from ikigai_actors.providers.selection import Providers
 from ikigai_actors.publisher import Publisher
 from ikigai_actors.reader import LogReader
 from ikigai_actors.toolbox import Toolbox
 from ikigai_actors.waits import Waits
 from supervisors.children import Exit
-
-
-class Providers:
-    """The registered providers by name, and the one for agents whose settings name none."""
-
-    def __init__(
-        self,
-        registered: Mapping[str, Provider],
-        default: Provider,
-        default_model: str = "",
-        settings: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.settings = dict(settings or {})
-        """What goes to the models of agents that have not set it."""
-        self._registered = {**registered, default.name: default}
-        self._default = default
-        self._default_model = default_model
-
-    def choose(self, setting: str | None) -> tuple[Provider, str]:
-        """The provider and the model's name within it, for an agent's ``model`` setting. Raises `ProviderUnknown`."""
-        if not setting:
-            return self._default, self._default_model
-        name, _, model = setting.partition(":")
-        provider = self._registered.get(name)
-        if provider is None:
-            known = ", ".join(sorted(self._registered))
-            raise ProviderUnknown(
-                f"The model setting {setting!r} names provider {name!r}, which is not registered. Registered: {known}. "
-                "Change the setting, or open the system with providers={...}."
-            )
-        return provider, model
-
-    def __iter__(self) -> Iterator[Provider]:
-        return iter(self._registered.values())
 
 
 @dataclass(frozen=True, slots=True)

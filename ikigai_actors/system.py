@@ -38,18 +38,20 @@ from ikigai_actors.journal import Journal
 from ikigai_actors.keeper import Keeper
 from ikigai_actors.lives import Lives, check_policy
 from ikigai_actors.log import Archive
-from ikigai_actors.opening import check_tools, choose_approver, choose_providers
+from ikigai_actors.opening import check_tools, choose_approver
 from ikigai_actors.outside import Outside
 from ikigai_actors.parts import MACHINE, Parts
 from ikigai_actors.population import Population
 from ikigai_actors.post import Post
 from ikigai_actors.process_tools import ListAgents
 from ikigai_actors.providers.base import Provider
+from ikigai_actors.providers.selection import Providers, choose_providers
 from ikigai_actors.publisher import CALLBACK, Callback, Publisher, StoreTrouble, Subscription, ToolTrouble
 from ikigai_actors.reader import LogReader
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.registry import AgentRecord, Touch
-from ikigai_actors.runtime import Providers, Runtime
+from ikigai_actors.runtime import Runtime
+from ikigai_actors.settings import check_defaults
 from ikigai_actors.state import Phase
 from ikigai_actors.statistics import AgentStatistics, SystemStatistics
 from ikigai_actors.store.base import Store
@@ -193,7 +195,8 @@ class ActorSystem(OfOneProcess):
             StoreError: the database cannot be used; the message says what to do.
             BadInput: an argument cannot be used; nothing was opened.
         """
-        chosen = choose_providers(provider, {} if providers is None else providers, settings)
+        defaults = check_defaults({} if settings is None else settings)
+        chosen = choose_providers(provider, {} if providers is None else providers, defaults)
         given = [*check_tools(tools), ListAgents()]
         asked, approver = choose_approver(approvals)
         check_count(workers, "workers", least=1, most=MOST_WORKERS)
