@@ -1,4 +1,4 @@
-"""The architecture, held: who imports whom, and who may import which library."""
+"""The architecture, held: which room may know which, and which library belongs to which room."""
 
 import ast
 from collections.abc import Iterator
@@ -7,95 +7,117 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+PACKAGE = "ikigai_actors"
 
-LAYERS = (
-    {"shell"},
-    {"testing"},
-    {"system", "attached"},
-    {"interface"},
-    {"opening", "parts"},
-    {"keeper"},
-    {"population"},
-    {"attached_ref"},
-    {"process_tools", "ref", "approvals"},
-    {"agentmail", "agentlife"},
-    {"lives"},
+ROOMS = (
+    {"shell", "testing"},
+    {"system"},
     {"agent"},
-    {"performer"},
-    {"errands"},
-    {"runtime", "post"},
-    {"actor_messages"},
-    {"awaited"},
-    {"follower"},
-    {"writer"},
-    {"host", "journal", "boot", "fsck", "outside", "publisher", "reader", "statistics", "toolbox"},
-    {"dispatch", "seeded", "lifecheck", "logcheck", "mailcheck"},
-    {"pooled"},
-    {"inbox"},
-    {"machine"},
-    {"toolsteps"},
-    {"performances"},
-    {"forks"},
-    {"drafts"},
-    {"state"},
-    {"mcp_server"},
-    {"mcp_run"},
-    {"mcp_process"},
-    {"workspace"},
-    {"tools", "toolsets"},
-    {"events"},
-    {"descriptions"},
-    {"calls"},
-    {"futures", "assembly"},
-    {"replies", "providers"},
-    {"restarts", "acts", "signalling"},
-    {"deaths", "documents", "waits"},
-    {"scrollback"},
-    {"append", "registry", "log", "mailbox", "gate"},
-    {"units"},
-    {"locks"},
-    {"store"},
-    {"history", "clock", "settings", "providers.base", "slots", "threads", "verdicts", "lifeline"},
-    {"closing"},
-    {"messages", "identity", "violations"},
-    {"text", "frozen", "forked", "policy"},
-    {"arguments"},
-    {"errors", "forms"},
+    {"records"},
+    {"store", "tools", "providers"},
+    {"actors"},
+    {"errors", "arguments", "text", "frozen"},
 )
-"""Top first. A module imports its own layer and those below."""
+"""Top first. A room knows the rooms below it; what lies at the bottom are modules, which may know each other."""
 
 LIBRARIES = {
-    "sqlite3": {"store"},
-    "psycopg": {"store"},
-    "psycopg_pool": {"store"},
-    "anthropic": {"providers", "tools", "workspace", "mcp_server", "mcp_run"},
-    "mcp": {"mcp_run", "mcp_process"},
-    "anyio": {"mcp_run", "mcp_process"},
-    "httpx2": {"providers"},
-    "pykka": {"inbox", "pooled", "futures"},
-    "click": {"shell"},
-    "hypothesis": {"testing"},
-    "pytest": {"testing"},
-    "filelock": {"host"},
+    "pykka": {"actors"},
+    "sqlite3 psycopg psycopg_pool filelock": {"store"},
+    "anthropic": {"providers", "tools"},
+    "aiohttp httpx2": {"providers", "shell"},
+    "mcp anyio": {"tools"},
+    "click rich textual textual_serve aiohttp_jinja2 jinja2": {"shell"},
+    "hypothesis pytest": {"testing"},
     "platformdirs": {"store", "shell"},
-    "rich": {"shell"},
-    "textual": {"shell"},
-    "textual_serve": {"shell"},
-    "aiohttp": {"providers", "shell"},
-    "aiohttp_jinja2": {"shell"},
-    "jinja2": {"shell"},
 }
-"""Which parts may import a library."""
+"""Which rooms may import a library."""
 
 
-def sources(package: str) -> list[Path]:
-    return sorted((ROOT / package).rglob("*.py"))
-
-
-def part(module: str) -> str:
-    """The part of the architecture that a module of ours belongs to."""
-    names = module.split(".")[1:]
-    return ".".join(names[:2]) if names[:2] == ["providers", "base"] else (names[0] if names else "")
+PLACES = {
+    "clock": "actors",
+    "closing": "actors",
+    "dispatch": "actors",
+    "forked": "actors",
+    "futures": "actors",
+    "inbox": "actors",
+    "pooled": "actors",
+    "slots": "actors",
+    "threads": "actors",
+    "actor_messages": "agent",
+    "acts": "agent",
+    "assembly": "agent",
+    "boot": "agent",
+    "calls": "agent",
+    "descriptions": "agent",
+    "drafts": "agent",
+    "errands": "agent",
+    "events": "agent",
+    "forks": "agent",
+    "machine": "agent",
+    "outside": "agent",
+    "performances": "agent",
+    "performer": "agent",
+    "publisher": "agent",
+    "reader": "agent",
+    "runtime": "agent",
+    "state": "agent",
+    "statistics": "agent",
+    "toolbox": "agent",
+    "toolsteps": "agent",
+    "waits": "agent",
+    "append": "records",
+    "deaths": "records",
+    "documents": "records",
+    "forms": "records",
+    "fsck": "records",
+    "history": "records",
+    "identity": "records",
+    "lifecheck": "records",
+    "log": "records",
+    "logcheck": "records",
+    "mailbox": "records",
+    "mailcheck": "records",
+    "messages": "records",
+    "registry": "records",
+    "replies": "records",
+    "restarts": "records",
+    "scrollback": "records",
+    "settings": "records",
+    "signalling": "records",
+    "violations": "records",
+    "gate": "store",
+    "host": "store",
+    "journal": "store",
+    "locks": "store",
+    "units": "store",
+    "verdicts": "store",
+    "writer": "store",
+    "agentlife": "system",
+    "agentmail": "system",
+    "approvals": "system",
+    "attached": "system",
+    "attached_ref": "system",
+    "awaited": "system",
+    "follower": "system",
+    "interface": "system",
+    "keeper": "system",
+    "lives": "system",
+    "opening": "system",
+    "parts": "system",
+    "population": "system",
+    "post": "system",
+    "process_tools": "system",
+    "ref": "system",
+    "seeded": "testing",
+    "lifeline": "tools",
+    "mcp_process": "tools",
+    "mcp_run": "tools",
+    "mcp_server": "tools",
+    "policy": "tools",
+    "toolsets": "tools",
+    "workspace": "tools",
+}
+"""Modules that still stand outside of the room that they belong to."""
 
 
 def module_of(path: Path) -> str:
@@ -103,52 +125,44 @@ def module_of(path: Path) -> str:
     return ".".join(names[:-1] if names[-1] == "__init__" else names)
 
 
+FILES = {module_of(path): path for path in sorted((ROOT / PACKAGE).rglob("*.py"))}
+RUNTIME = [module for module in FILES if module not in (PACKAGE, f"{PACKAGE}.__main__")]
+
+
 def imports(path: Path) -> Iterator[str]:
-    """Every module that a file imports, also inside functions; what only the type checker sees is left out."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
-            node.body = []
-    for node in ast.walk(tree):
+    """Every module that a file imports: within functions too, and what only the type checker sees."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
-            if node.module in ("ikigai_actors", "ikigai_actors.providers"):
-                yield from (f"{node.module}.{alias.name}" for alias in node.names)
-            else:
-                yield node.module
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from (name if name in FILES else node.module for name in names)
 
 
-def rank(name: str) -> int:
-    return next(place for place, layer in enumerate(LAYERS) if name in layer)
+def floor(room: str) -> int:
+    return next(place for place, rooms in enumerate(ROOMS) if room in rooms)
 
 
-@pytest.mark.parametrize("path", sources("ikigai_actors"), ids=module_of)
-def test_imports_point_down_only(path: Path) -> None:
-    own = part(module_of(path))
-    if not own or own == "__main__":
-        return
-    for module in imports(path):
-        if module.startswith("ikigai_actors."):
-            assert rank(part(module)) >= rank(own), f"{own} is below {part(module)}, and imports it"
+def room(module: str) -> str:
+    return PLACES.get(module.split(".")[1], module.split(".")[1])
 
 
-@pytest.mark.parametrize("path", sources("ikigai_actors"), ids=module_of)
-def test_each_library_has_its_home(path: Path) -> None:
-    own = part(module_of(path)).split(".")[0]
-    for module in imports(path):
-        library = module.split(".")[0]
-        assert own in LIBRARIES.get(library, {own}), f"{own} imports {library}"
+@pytest.mark.parametrize("module", RUNTIME)
+def test_a_room_knows_only_rooms_below(module: str) -> None:
+    own = room(module)
+    for known in map(room, (name for name in imports(FILES[module]) if name.startswith(f"{PACKAGE}."))):
+        below = floor(known) > floor(own) or floor(own) == floor("errors")
+        assert known == own or below, f"{own} imports {known}, which is not below it"
 
 
-@pytest.mark.parametrize("path", sources("supervisors"), ids=module_of)
+@pytest.mark.parametrize("module", RUNTIME)
+def test_each_library_has_its_room(module: str) -> None:
+    homes = {library: rooms for libraries, rooms in LIBRARIES.items() for library in libraries.split()}
+    for library in {name.split(".")[0] for name in imports(FILES[module])}:
+        assert room(module) in homes.get(library, {room(module)}), f"{module} imports {library}"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "supervisors").rglob("*.py")), ids=module_of)
 def test_supervisors_know_nothing_of_models_databases_or_threads(path: Path) -> None:
     for module in imports(path):
         assert module.split(".")[0] in {"collections", "dataclasses", "enum", "supervisors", "typing"}
-
-
-@pytest.mark.parametrize("path", sources("ikigai_actors"), ids=module_of)
-def test_only_the_application_and_who_waits_draw_on_a_screen(path: Path) -> None:
-    drawing = {module.split(".")[0] for module in imports(path)} & {"textual", "rich"}
-    drawn_by = ("ikigai_actors.shell.app", "ikigai_actors.shell.waiting")
-    assert not drawing or module_of(path).startswith(drawn_by)
