@@ -22,8 +22,8 @@ from benchmarks.peers.sessions import PEERS, Peer, Unavailable
 from benchmarks.places import Database, Place, prepared, stored
 from benchmarks.results import Row
 from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.append import FIRST_EPOCH, Append, Fence, LogUnit
-from ikigai_actors.clock import SystemClock
 from ikigai_actors.host import Host, take_database
 from ikigai_actors.identity import new_agent_uuid
 from ikigai_actors.journal import Journal

@@ -17,7 +17,7 @@ from benchmarks.measure import each_time, timed
 from benchmarks.places import Place
 from benchmarks.results import Row
 from ikigai_actors import mailbox
-from ikigai_actors.clock import SystemClock
+from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.journal import Journal
 from ikigai_actors.mailbox import MAIL, Read, Send
 from ikigai_actors.store.base import Row as Values

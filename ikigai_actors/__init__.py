@@ -31,6 +31,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ikigai_actors.actors.futures import Future, TimedOut
     from ikigai_actors.calls import PendingCall
     from ikigai_actors.documents import Document, DocumentVersion
     from ikigai_actors.errors import (
@@ -62,7 +63,6 @@ if TYPE_CHECKING:
         WouldDeadlock,
         WouldWaitForItself,
     )
-    from ikigai_actors.futures import Future, TimedOut
     from ikigai_actors.mailbox import Mail, Mailbox
     from ikigai_actors.mcp_server import McpServer
     from ikigai_actors.messages import Kind, Message
@@ -103,7 +103,7 @@ _HOMES = {
     "Exit": "ikigai_actors.providers.base",
     "Fenced": "ikigai_actors.errors",
     "FunctionProvider": "ikigai_actors.providers.function",
-    "Future": "ikigai_actors.futures",
+    "Future": "ikigai_actors.actors.futures",
     "HistoryError": "ikigai_actors.errors",
     "IkigaiError": "ikigai_actors.errors",
     "InboxFull": "ikigai_actors.errors",
@@ -138,7 +138,7 @@ _HOMES = {
     "Stream": "ikigai_actors.providers.scripted",
     "Streamed": "ikigai_actors.publisher",
     "SystemClosed": "ikigai_actors.errors",
-    "TimedOut": "ikigai_actors.futures",
+    "TimedOut": "ikigai_actors.actors.futures",
     "tool": "ikigai_actors.tools",
     "ToolCall": "ikigai_actors.providers.base",
     "TooManyAgents": "ikigai_actors.errors",

@@ -19,6 +19,9 @@ from typing import Any
 from ikigai_actors import events as on
 from ikigai_actors import machine
 from ikigai_actors.actor_messages import Buried, Crashed, Cut, GoOn, LoadFailed, LogRead, NewMail, Remains, Restarted
+from ikigai_actors.actors.actor import ActorGone
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.actors.inbox import CAPACITY, Envelope
 from ikigai_actors.append import Append, Fence, LogUnit, Perform, Performance, Performed
 from ikigai_actors.boot import Survivor
 from ikigai_actors.calls import recover
@@ -34,14 +37,11 @@ from ikigai_actors.errors import (
     SystemClosed,
     TurnInterrupted,
 )
-from ikigai_actors.futures import Future
 from ikigai_actors.identity import new_agent_uuid
-from ikigai_actors.inbox import CAPACITY, Envelope
 from ikigai_actors.log import Log
 from ikigai_actors.mailbox import KeepPrompt
 from ikigai_actors.messages import Message
 from ikigai_actors.performer import Performer
-from ikigai_actors.pooled import ActorGone
 from ikigai_actors.providers.base import Reply, Spent, Usage
 from ikigai_actors.publisher import PromptKept
 from ikigai_actors.replies import outcome_of

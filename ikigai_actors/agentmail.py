@@ -12,7 +12,7 @@ Mail waits until it is read; nobody is prompted by it.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ikigai_actors.futures import Future, refuse_to_block
+from ikigai_actors.actors.futures import Future, refuse_to_block
 from ikigai_actors.mailbox import Mail, Mailbox
 from ikigai_actors.registry import Handle
 from ikigai_actors.waits import Found

@@ -16,11 +16,11 @@ person who uses `Approvals`, or a function:
 from collections.abc import Callable
 
 from ikigai_actors import events as on
+from ikigai_actors.actors.forked import OfOneProcess
+from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent import AgentActor
 from ikigai_actors.arguments import check_flag, check_timeout, check_type
 from ikigai_actors.calls import PendingCall, asking, pending, recover
-from ikigai_actors.forked import OfOneProcess
-from ikigai_actors.futures import Future
 from ikigai_actors.lives import tell
 from ikigai_actors.log import Archive
 from ikigai_actors.state import Phase

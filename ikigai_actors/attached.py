@@ -24,17 +24,18 @@ from types import TracebackType
 from typing import Any, NoReturn, Self
 
 from ikigai_actors import registry
+from ikigai_actors.actors.clock import SystemClock
+from ikigai_actors.actors.closing import Closing, note_failure
+from ikigai_actors.actors.forked import OfOneProcess
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.actors.threads import SYSTEM_THREADS
 from ikigai_actors.approvals import Approvals
 from ikigai_actors.arguments import check_callable, check_choice, check_type
 from ikigai_actors.attached_ref import AttachedApprovals, AttachedLives, AttachedRef
 from ikigai_actors.awaited import Awaited
-from ikigai_actors.clock import SystemClock
-from ikigai_actors.closing import Closing, note_failure
 from ikigai_actors.documents import Documents
 from ikigai_actors.errors import AgentDead, HostElsewhere, IkigaiError, NoHost, NoTurn, StoreError, SystemClosed
 from ikigai_actors.follower import HEARTBEAT, Follower, News
-from ikigai_actors.forked import OfOneProcess
-from ikigai_actors.futures import Future
 from ikigai_actors.gate import Gate
 from ikigai_actors.host import Owner
 from ikigai_actors.journal import JournalStatistics
@@ -53,7 +54,6 @@ from ikigai_actors.statistics import NO_TOKENS, AgentStatistics, SystemStatistic
 from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.migrations import require_schema
-from ikigai_actors.threads import SYSTEM_THREADS
 from ikigai_actors.toolbox import Toolbox
 from ikigai_actors.waits import Waits
 from ikigai_actors.writer import Direct

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ikigai_actors.actors.futures import Future
 from ikigai_actors.approvals import Approvals
 from ikigai_actors.errors import BadInput, HostElsewhere
-from ikigai_actors.futures import Future
 from ikigai_actors.lives import Lives, had_effect
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.ref import AgentCommands, AgentRef

@@ -2,13 +2,13 @@
 
 from ikigai_actors import events as on
 from ikigai_actors.actor_messages import Crashed
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.actors.inbox import Inbox
 from ikigai_actors.acts import OUTSIDE
 from ikigai_actors.assembly import assemble
 from ikigai_actors.calls import Call as ModelsCall
 from ikigai_actors.calls import pending
 from ikigai_actors.errors import IkigaiError, ProviderError
-from ikigai_actors.futures import Future
-from ikigai_actors.inbox import Inbox
 from ikigai_actors.log import Log
 from ikigai_actors.messages import Kind
 from ikigai_actors.outside import Answer, Call, Crash, ToolRun, provider_failed

@@ -25,14 +25,14 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ikigai_actors.clock import Clock
+from ikigai_actors.actors.clock import Clock
 from ikigai_actors.errors import Fenced, IkigaiError, StoreInUse, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.sqlite_file import ASKED, lock_path
 
 if TYPE_CHECKING:
+    from ikigai_actors.actors.threads import Threads  # imports asyncio: who only asks for the host does without
     from ikigai_actors.store.sqlite import SQLiteStore
-    from ikigai_actors.threads import Threads  # imports asyncio: who only asks for the host does without
 
 logger = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ class Host:
         self._postponed: list[Callable[[], None]] = []
         self._lock = threading.Lock()
         if threads is None:
-            from ikigai_actors.threads import SYSTEM_THREADS
+            from ikigai_actors.actors.threads import SYSTEM_THREADS
 
             threads = SYSTEM_THREADS
         self._threads = threads

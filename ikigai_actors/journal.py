@@ -31,8 +31,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from ikigai_actors.actors.clock import Clock
+from ikigai_actors.actors.futures import Future, TimedOut, forbid_blocking, refuse_to_block
+from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads
+from ikigai_actors.actors.tool_slots import lent
 from ikigai_actors.arguments import check_timeout
-from ikigai_actors.clock import Clock
 from ikigai_actors.errors import (
     CommitUnknown,
     Fenced,
@@ -43,10 +46,7 @@ from ikigai_actors.errors import (
     StoreUnusable,
     SystemClosed,
 )
-from ikigai_actors.futures import Future, TimedOut, forbid_blocking, refuse_to_block
-from ikigai_actors.slots import lent
 from ikigai_actors.store.base import Store, Transaction
-from ikigai_actors.threads import SYSTEM_THREADS, Threads
 from ikigai_actors.units import Unit, lock
 from ikigai_actors.verdicts import Committed, Done, Failed, Refused, Verdict
 

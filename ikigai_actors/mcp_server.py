@@ -29,10 +29,10 @@ from importlib import import_module
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from ikigai_actors.clock import Clock, SystemClock
+from ikigai_actors.actors.clock import Clock, SystemClock
+from ikigai_actors.actors.threads import in_thread
 from ikigai_actors.errors import BadInput
 from ikigai_actors.policy import Policy
-from ikigai_actors.threads import in_thread
 from ikigai_actors.tools import TIMEOUT, Tool
 from ikigai_actors.toolsets import Tell, Toolset
 

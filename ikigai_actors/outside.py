@@ -21,14 +21,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from ikigai_actors.closing import raise_first
+from ikigai_actors.actors.closing import raise_first
+from ikigai_actors.actors.futures import TimedOut, acting_agent, forbid_blocking
+from ikigai_actors.actors.threads import HARMLESS, SYSTEM_THREADS, Threads, here, in_thread, tried_to_end
+from ikigai_actors.actors.tool_slots import Slots
 from ikigai_actors.errors import ProviderError
-from ikigai_actors.futures import TimedOut, acting_agent, forbid_blocking
 from ikigai_actors.providers.base import Delta, Exit, OnDelta, Provider, Reply, Request
 from ikigai_actors.providers.checked import checked_delta, checked_reply
-from ikigai_actors.slots import Slots
 from ikigai_actors.text import described
-from ikigai_actors.threads import HARMLESS, SYSTEM_THREADS, Threads, here, in_thread, tried_to_end
 from ikigai_actors.tools import Result, Tool, checked_result, cut, timed_out
 from ikigai_actors.toolsets import Tell, Toolset
 

@@ -4,13 +4,13 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ikigai_actors.clock import Clock, SystemClock
-from ikigai_actors.dispatch import Workers
+from ikigai_actors.actors.actor import Dispatcher
+from ikigai_actors.actors.clock import Clock, SystemClock
+from ikigai_actors.actors.dispatcher import Workers
+from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads
 from ikigai_actors.identity import RandomBytes
-from ikigai_actors.pooled import Dispatcher
 from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store
-from ikigai_actors.threads import SYSTEM_THREADS, Threads
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping
 
 from ikigai_actors import events as on
 from ikigai_actors.actor_messages import Buried, Cut, NewMail, Remains, Restarted
+from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent import AgentActor
 from ikigai_actors.append import FIRST_EPOCH, Birth
 from ikigai_actors.boot import Casualty, Survivor
 from ikigai_actors.deaths import Aftermath, Bury, Cause, End
-from ikigai_actors.futures import Future
 from ikigai_actors.log import Log
 from ikigai_actors.mailbox import Mail
 from ikigai_actors.publisher import Died, Mailed

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from ikigai_actors import mailbox, registry
+from ikigai_actors.actors.clock import Clock
+from ikigai_actors.actors.futures import Future, acting_agent
+from ikigai_actors.actors.threads import here
 from ikigai_actors.acts import await_one
 from ikigai_actors.arguments import check_count, check_timeout, shown
-from ikigai_actors.clock import Clock
 from ikigai_actors.errors import BadInput, WouldWaitForItself
-from ikigai_actors.futures import Future, acting_agent
 from ikigai_actors.mailbox import NOBODY, Delete, Mail, Mailbox, Open, Read, Send, Taken, check_mail_id
 from ikigai_actors.registry import Handle
 from ikigai_actors.store.base import Store, Transaction
-from ikigai_actors.threads import here
 from ikigai_actors.units import Unit
 from ikigai_actors.verdicts import Committed, Verdict
 from ikigai_actors.waits import Answers, Found, Ticket, Wait, Waits

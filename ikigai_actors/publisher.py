@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ikigai_actors.closing import Step, carry_out, declare_waited_for, is_waited_for, raise_first
+from ikigai_actors.actors.closing import Step, carry_out, declare_waited_for, is_waited_for, raise_first
 from ikigai_actors.mailbox import Mail
 from ikigai_actors.messages import Message
 
 if TYPE_CHECKING:
-    from ikigai_actors.threads import Queue, Threads  # imports asyncio: who only reads events does without
+    from ikigai_actors.actors.threads import Queue, Threads  # imports asyncio: who only reads events does without
 
 logger = logging.getLogger(__name__)
 
@@ -133,7 +133,7 @@ class Subscription:
             before = self._delivered
             self._thread.join(self._patience)
             if not self._over and self._delivered == before:
-                from ikigai_actors.futures import TimedOut  # imports asyncio, see above
+                from ikigai_actors.actors.futures import TimedOut  # imports asyncio, see above
 
                 raise TimedOut(
                     f"The callback {self._callback!r} was at one event for {self._patience:g} s. Let it return."

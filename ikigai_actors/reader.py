@@ -4,10 +4,10 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from ikigai_actors.actors.futures import forbid_blocking
+from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads
 from ikigai_actors.errors import IkigaiError, StoreError
-from ikigai_actors.futures import forbid_blocking
 from ikigai_actors.log import Archive, Log
-from ikigai_actors.threads import SYSTEM_THREADS, Threads
 
 logger = logging.getLogger(__name__)
 

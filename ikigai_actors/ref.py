@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from ikigai_actors import events as on
 from ikigai_actors import registry
+from ikigai_actors.actors.futures import Future, current_acting_agent
 from ikigai_actors.agentlife import AgentLife, AgentLifeCommands
 from ikigai_actors.agentmail import AgentMail, AgentMailCommands
 from ikigai_actors.arguments import check_choice, check_flag, check_timeout
 from ikigai_actors.errors import AgentDead, BadInput
-from ikigai_actors.futures import Future, current_acting_agent
 from ikigai_actors.history import ReplayRange
 from ikigai_actors.identity import check_name, new_agent_uuid
 from ikigai_actors.lives import check_policy, tell

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from ikigai_actors.actor_messages import Remains, Restarted
+from ikigai_actors.actors.actor import Dispatcher
+from ikigai_actors.actors.clock import Clock
 from ikigai_actors.append import Birth
 from ikigai_actors.calls import Approver
-from ikigai_actors.clock import Clock
 from ikigai_actors.host import Host
 from ikigai_actors.identity import RandomBytes
 from ikigai_actors.journal import Journal
 from ikigai_actors.log import Archive, Log
 from ikigai_actors.outside import Outside
-from ikigai_actors.pooled import Dispatcher
 from ikigai_actors.providers.selection import Providers
 from ikigai_actors.publisher import Publisher
 from ikigai_actors.reader import LogReader

@@ -18,9 +18,9 @@ are ready stay so.
 from collections.abc import Callable
 from typing import Protocol
 
+from ikigai_actors.actors.actor import QUANTUM, PooledActor
+from ikigai_actors.actors.futures import forbid_blocking
 from ikigai_actors.errors import IkigaiError
-from ikigai_actors.futures import forbid_blocking
-from ikigai_actors.pooled import QUANTUM, PooledActor
 
 CHOICES = 1_500
 """Choices that are drawn before all is in order: an example of Hypothesis holds about 4,000 for all that it draws."""

@@ -6,7 +6,7 @@ restarts. `SystemStatistics` sums it up for a whole host.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ikigai_actors.clock import Clock
+from ikigai_actors.actors.clock import Clock
 from ikigai_actors.journal import JournalStatistics
 from ikigai_actors.providers.base import Spent, Usage
 from ikigai_actors.state import Phase, State

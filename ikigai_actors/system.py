@@ -20,17 +20,17 @@ from typing import Any, Self
 
 from ikigai_actors import registry
 from ikigai_actors.actor_messages import Remains
+from ikigai_actors.actors.closing import Closing, Step, note_failure
+from ikigai_actors.actors.forked import OfOneProcess
+from ikigai_actors.actors.futures import refuse_to_block
 from ikigai_actors.agent import AgentActor
 from ikigai_actors.approvals import Approvals
 from ikigai_actors.arguments import check_callable, check_choice, check_count, check_flag, check_seconds, check_type
 from ikigai_actors.boot import Casualty, Survivor, ensure_root, everything_stays, survey
 from ikigai_actors.calls import Approver
-from ikigai_actors.closing import Closing, Step, note_failure
 from ikigai_actors.deaths import Aftermath
 from ikigai_actors.documents import Documents
 from ikigai_actors.errors import AgentDead, IkigaiError, StoreError, SystemClosed
-from ikigai_actors.forked import OfOneProcess
-from ikigai_actors.futures import refuse_to_block
 from ikigai_actors.gate import Gate
 from ikigai_actors.host import LEASE, Host, take_database
 from ikigai_actors.identity import new_agent_uuid

@@ -23,11 +23,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from ikigai_actors.clock import Clock
+from ikigai_actors.actors.clock import Clock
+from ikigai_actors.actors.threads import LONGEST_SLEEP, Threads
 from ikigai_actors.errors import AgentDead, AgentNotFound, IkigaiError, StoreUnavailable, SystemClosed
 from ikigai_actors.mailbox import EXIT, NOBODY
 from ikigai_actors.store.base import Store, Transaction
-from ikigai_actors.threads import LONGEST_SLEEP, Threads
 from supervisors.signals import Status
 
 logger = logging.getLogger(__name__)

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from ikigai_actors.actors.futures import refuse_to_block
 from ikigai_actors.arguments import check_timeout
 from ikigai_actors.errors import IkigaiError
-from ikigai_actors.futures import refuse_to_block
 from ikigai_actors.store.base import Store
 from ikigai_actors.units import Unit, write_alone
 from ikigai_actors.verdicts import Committed, Done, Refused

@@ -17,10 +17,10 @@ from _pytest._code.code import ExceptionRepr
 from hypothesis import HealthCheck, settings
 
 from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors.actors.threads import SYSTEM_THREADS, here
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.migrations import ensure_schema
-from ikigai_actors.threads import SYSTEM_THREADS, here
 from tests.databases import Admin, postgres_database, postgres_server
 from tests.sessions import OpenSession, Session
 

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 import pykka
 
-from ikigai_actors.dispatch import Workers
-from ikigai_actors.futures import Future
-from ikigai_actors.inbox import Inbox
-from ikigai_actors.pooled import Dispatcher, PooledActor
+from ikigai_actors.actors.actor import Dispatcher, PooledActor
+from ikigai_actors.actors.dispatcher import Workers
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.actors.inbox import Inbox
 from ikigai_actors.seeded import Chance, SeededDispatcher
 from tests.gate import DEADLINE
 

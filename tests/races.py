@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ikigai_actors.clock import SystemClock
+from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.journal import Journal
 from ikigai_actors.store import open_store
 from ikigai_actors.units import Unit

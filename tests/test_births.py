@@ -7,7 +7,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, NameTaken, ScriptedProvider
 from ikigai_actors import events as on
-from ikigai_actors.futures import TimedOut
+from ikigai_actors.actors.futures import TimedOut
 from tests.databases import eventually
 from tests.gate import DEADLINE, Gate
 

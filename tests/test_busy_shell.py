@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from ikigai_actors import AgentRef, Message, NoTurn, ProviderError, Reply, TurnInterrupted
+from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import IkigaiError, SystemClosed
-from ikigai_actors.futures import Future
 from ikigai_actors.publisher import Event, StoreTrouble, Streamed, ToolTrouble
 from ikigai_actors.shell.feed import Feed
 from ikigai_actors.shell.screen import Screen

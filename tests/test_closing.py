@@ -12,15 +12,15 @@ from typing import Any, NoReturn
 import pytest
 
 from ikigai_actors import ActorSystem, FunctionProvider, Reply, Request, ScriptedProvider, tool
+from ikigai_actors.actors.closing import Closing
+from ikigai_actors.actors.futures import TimedOut
+from ikigai_actors.actors.threads import SYSTEM_THREADS
 from ikigai_actors.attached import AttachedSystem
-from ikigai_actors.closing import Closing
 from ikigai_actors.errors import BadInput, SystemClosed, WouldDeadlock
-from ikigai_actors.futures import TimedOut
 from ikigai_actors.outside import Outside
 from ikigai_actors.parts import MACHINE
 from ikigai_actors.providers.base import OnDelta
 from ikigai_actors.publisher import Event, Publisher, ToolTrouble
-from ikigai_actors.threads import SYSTEM_THREADS
 from ikigai_actors.tools import Tool
 from ikigai_actors.toolsets import Tell, Toolset
 from tests.calling import calling

@@ -10,11 +10,11 @@ import pykka
 import pytest
 from pykka.messages import ProxyCall
 
-from ikigai_actors.dispatch import Workers
+from ikigai_actors.actors.actor import ActorGone, PooledActor
+from ikigai_actors.actors.dispatcher import Workers
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.actors.inbox import CAPACITY, Envelope
 from ikigai_actors.errors import AgentDead, InboxFull, WouldDeadlock
-from ikigai_actors.futures import Future
-from ikigai_actors.inbox import CAPACITY, Envelope
-from ikigai_actors.pooled import ActorGone, PooledActor
 from tests.dispatchers import GROUNDS, Ground, Hold, Pause, Recorder
 from tests.gate import DEADLINE
 

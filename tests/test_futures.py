@@ -14,8 +14,8 @@ from typing import Any
 import pykka
 import pytest
 
+from ikigai_actors.actors.futures import Future, TimedOut, acting_agent, forbid_blocking
 from ikigai_actors.errors import WouldDeadlock, WouldWaitForItself
-from ikigai_actors.futures import Future, TimedOut, acting_agent, forbid_blocking
 from tests.databases import eventually
 from tests.gate import DEADLINE
 

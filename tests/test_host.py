@@ -25,7 +25,7 @@ from tests.trees import add_host, record
 OWN = """
     import os, sys
     from ikigai_actors.boot import ensure_root
-    from ikigai_actors.clock import SystemClock
+    from ikigai_actors.actors.clock import SystemClock
     from ikigai_actors.errors import StoreInUse
     from ikigai_actors.host import take_database
     from ikigai_actors.store import open_store

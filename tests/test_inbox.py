@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors.inbox import Envelope, Inbox
+from ikigai_actors.actors.inbox import Envelope, Inbox
 
 LOCKED = {Inbox._schedule.__code__, Inbox._add_urgent.__code__}
 """What may hold the lock: another thread would wait there."""

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ikigai_actors.clock import SystemClock
+from ikigai_actors.actors.clock import SystemClock
+from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.errors import AgentStopped, Fenced, StoreConflict, StoreError, SystemClosed
-from ikigai_actors.futures import TimedOut
 from ikigai_actors.journal import Journal
 from ikigai_actors.store import Store, Transaction
 from ikigai_actors.verdicts import Committed, Failed, Refused, Verdict

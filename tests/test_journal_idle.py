@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors.actors.threads import here
 from ikigai_actors.journal import IDLE, Journal
 from ikigai_actors.shell.client import send
 from ikigai_actors.store import open_store
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.sqlite import SQLiteStore
 from ikigai_actors.testing import Simulation, simulated
-from ikigai_actors.threads import here
 from tests.databases import DEADLINE, eventually
 from tests.faults import FaultyStore
 from tests.trees import HOST, append, plant

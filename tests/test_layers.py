@@ -34,15 +34,6 @@ LIBRARIES = {
 
 
 PLACES = {
-    "clock": "actors",
-    "closing": "actors",
-    "dispatch": "actors",
-    "forked": "actors",
-    "futures": "actors",
-    "inbox": "actors",
-    "pooled": "actors",
-    "slots": "actors",
-    "threads": "actors",
     "actor_messages": "agent",
     "acts": "agent",
     "assembly": "agent",

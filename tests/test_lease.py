@@ -8,7 +8,7 @@ from contextlib import closing
 import psycopg
 import pytest
 
-from ikigai_actors.clock import SystemClock
+from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.documents import Change
 from ikigai_actors.errors import Fenced, IkigaiError, StoreInUse, StoreUnavailable, SystemClosed
 from ikigai_actors.host import Host

@@ -10,13 +10,13 @@ import psycopg
 import pytest
 
 from ikigai_actors import ActorSystem, IkigaiError, OfflineProvider, StoreTrouble, SystemClosed
+from ikigai_actors.actors.threads import here
 from ikigai_actors.errors import OutcomeUnknown, StoreUnavailable
 from ikigai_actors.host import LOST, Host, Renewal, renewal
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.sqlite import SQLiteStore
 from ikigai_actors.testing import Simulation, simulated
-from ikigai_actors.threads import here
 from tests.conftest import NewDatabase
 from tests.databases import DEADLINE, eventually, sql
 from tests.faults import FaultyStore

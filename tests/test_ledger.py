@@ -7,7 +7,7 @@ from dataclasses import astuple
 import pytest
 
 from ikigai_actors import Reply, Request, Signal
-from ikigai_actors.futures import Future
+from ikigai_actors.actors.futures import Future
 from ikigai_actors.mailbox import KeepPrompt, Mail
 from ikigai_actors.providers.base import OnDelta, Provider
 from ikigai_actors.testing import AgentTreeMachine, Broken, Faults, Schedule

@@ -21,11 +21,11 @@ from ikigai_actors import (
     fsck,
 )
 from ikigai_actors import events as on
+from ikigai_actors.actors.clock import SystemClock
+from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent import AgentActor
-from ikigai_actors.clock import SystemClock
 from ikigai_actors.deaths import Bury
 from ikigai_actors.errors import StoreUnavailable
-from ikigai_actors.futures import Future
 from ikigai_actors.interface import System
 from ikigai_actors.mailbox import latest
 from ikigai_actors.parts import MACHINE

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider
+from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.acts import ReadMail, SendMail, WriteDocument
 from ikigai_actors.append import Fence, Perform, Performance
-from ikigai_actors.clock import SystemClock
 from ikigai_actors.documents import BODY_LIMIT as DOCUMENT_LIMIT
 from ikigai_actors.documents import Change
 from ikigai_actors.errors import StoreUnavailable

@@ -2,8 +2,8 @@
 
 import threading
 
+from ikigai_actors.actors.threads import SYSTEM_THREADS
 from ikigai_actors.publisher import Event, Publisher, Streamed, ToolTrouble
-from ikigai_actors.threads import SYSTEM_THREADS
 from tests.gate import DEADLINE
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider, SystemClosed
-from ikigai_actors.clock import SystemClock
+from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import StoreInUse, StoreUnusable
 from ikigai_actors.host import owner, take_database
 from ikigai_actors.store import Store, open_store

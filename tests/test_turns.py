@@ -16,8 +16,8 @@ from ikigai_actors import (
     TimedOut,
     TurnInterrupted,
 )
+from ikigai_actors.actors.inbox import CAPACITY
 from ikigai_actors.errors import InboxFull
-from ikigai_actors.inbox import CAPACITY
 from ikigai_actors.parts import MACHINE
 from ikigai_actors.store import open_store
 from ikigai_actors.testing import simulated

@@ -3,7 +3,7 @@
 import pytest
 
 from ikigai_actors import registry
-from ikigai_actors.clock import SystemClock
+from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.deaths import Bury
 from ikigai_actors.errors import (
     AgentDead,

@@ -25,9 +25,9 @@ from ikigai_actors import (
     ToolCall,
     Usage,
 )
+from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.errors import AgentDead, BadInput
 from ikigai_actors.fsck import check
-from ikigai_actors.futures import TimedOut
 from ikigai_actors.outside import Crash, Outside
 from ikigai_actors.policy import Facts, Policy
 from ikigai_actors.providers.base import Delta, OnDelta

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from ikigai_actors import ActorSystem, AgentNotFound, ScriptedProvider, Signal, StoreError, SystemClosed
+from ikigai_actors.actors.clock import SystemClock
+from ikigai_actors.actors.threads import SYSTEM_THREADS
 from ikigai_actors.agentmail import AgentMail
-from ikigai_actors.clock import SystemClock
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.store import Store
-from ikigai_actors.threads import SYSTEM_THREADS
 from ikigai_actors.waits import Answers, Found, Wait, Waits
 from tests.databases import eventually
 from tests.faults import FaultyStore

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ikigai_actors import ActorSystem, FunctionProvider, Reply, Request
-from ikigai_actors.dispatch import Workers
+from ikigai_actors.actors.actor import Dispatcher, PooledActor
+from ikigai_actors.actors.dispatcher import Workers
 from ikigai_actors.parts import MACHINE
-from ikigai_actors.pooled import Dispatcher, PooledActor
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.store import Store
 

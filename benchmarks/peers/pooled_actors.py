@@ -5,8 +5,8 @@ from collections.abc import Callable
 from benchmarks.measure import grown
 from benchmarks.peers.actors import Figures, Work
 from benchmarks.peers.pykka_actors import rates
-from ikigai_actors.dispatch import Workers
-from ikigai_actors.pooled import PooledActor
+from ikigai_actors.actors.actor import PooledActor
+from ikigai_actors.actors.dispatcher import Workers
 
 
 class OnWorkers(PooledActor):

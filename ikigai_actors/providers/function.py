@@ -15,10 +15,10 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from ikigai_actors.actors.threads import HARMLESS, in_thread, tried_to_end
 from ikigai_actors.arguments import check_callable, check_type
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request
 from ikigai_actors.providers.shorthand import Answer, as_reply
-from ikigai_actors.threads import HARMLESS, in_thread, tried_to_end
 
 
 class FunctionProvider:

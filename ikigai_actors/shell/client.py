@@ -8,7 +8,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from ikigai_actors import registry
-from ikigai_actors.clock import SystemClock
+from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.deaths import Aftermath
 from ikigai_actors.errors import IkigaiError, TurnInterrupted
 from ikigai_actors.follower import HEARTBEAT, Follower, watching

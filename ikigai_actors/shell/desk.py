@@ -7,7 +7,7 @@ Commands are written once. In line mode they work on a `Shell` (session.py), in 
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from ikigai_actors.futures import Future
+from ikigai_actors.actors.futures import Future
 from ikigai_actors.interface import System
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.registry import AgentRecord

@@ -105,7 +105,7 @@ def log(options: Options, path: str, json: bool) -> None:
 @contextmanager
 def _opened(options: Options) -> "Iterator[tuple[Store, Documents]]":
     """The documents of a database that is there. Raises what `existing` does."""
-    from ikigai_actors.clock import SystemClock
+    from ikigai_actors.actors.clock import SystemClock
     from ikigai_actors.documents import Documents
     from ikigai_actors.shell.reader import existing
     from ikigai_actors.units import write_alone

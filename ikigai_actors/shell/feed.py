@@ -4,8 +4,8 @@ import threading
 from collections import deque
 from typing import Any
 
+from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import IkigaiError, NoHost, ProviderError, TurnInterrupted
-from ikigai_actors.futures import Future
 from ikigai_actors.interface import System
 from ikigai_actors.messages import NO_DATA, Kind, Message
 from ikigai_actors.providers.base import Reply

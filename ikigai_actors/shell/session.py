@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 import click
 
+from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.errors import AgentDead, IkigaiError, ProviderError, StoreError, SystemClosed
-from ikigai_actors.futures import Future, TimedOut
 from ikigai_actors.interface import System
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.desk import last_active, named, nothing_to_resume

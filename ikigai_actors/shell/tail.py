@@ -5,7 +5,7 @@ from time import localtime, strftime
 from typing import Any
 
 from ikigai_actors import registry
-from ikigai_actors.clock import SystemClock
+from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.follower import HEARTBEAT, Follower, News, watching
 from ikigai_actors.frozen import as_dict
 from ikigai_actors.host import Owner

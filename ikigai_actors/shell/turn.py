@@ -14,8 +14,8 @@ outcome. Thinking is not shown.
 
 import textwrap
 
+from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import NoTurn, SystemClosed, TurnInterrupted
-from ikigai_actors.futures import Future
 from ikigai_actors.messages import Kind, Message
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.publisher import Streamed

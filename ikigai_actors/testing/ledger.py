@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import AgentDead
-from ikigai_actors.futures import Future
 from ikigai_actors.log import Archive
 from ikigai_actors.mailbox import EXIT, Mail, latest, one
 from ikigai_actors.messages import Message

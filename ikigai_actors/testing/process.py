@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ikigai_actors import fsck, registry
+from ikigai_actors.actors.actor import Dispatcher, PooledActor
 from ikigai_actors.errors import CommitUnknown, StoreUnavailable
 from ikigai_actors.parts import Parts
-from ikigai_actors.pooled import Dispatcher, PooledActor
 from ikigai_actors.providers.base import Request
 from ikigai_actors.seeded import SeededDispatcher
 from ikigai_actors.store.base import Store

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 from ikigai_actors import registry
+from ikigai_actors.actors.threads import Condition, Queue, one_of
 from ikigai_actors.errors import StoreError
 from ikigai_actors.providers.base import Provider, Request
 from ikigai_actors.providers.offline import OfflineProvider
@@ -23,7 +24,6 @@ from ikigai_actors.testing.remote import RemoteProvider, RemoteTool
 from ikigai_actors.testing.schedule import PLAIN, Schedule
 from ikigai_actors.testing.store import Change, empty_image
 from ikigai_actors.testing.trace import Trace, calling_line, names_of, story, tree
-from ikigai_actors.threads import Condition, Queue, one_of
 from ikigai_actors.tools import Tool
 from ikigai_actors.toolsets import Toolset
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis.stateful import RuleBasedStateMachine
 
+from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.errors import IkigaiError, StoreError, StoreUnavailable, SystemClosed
-from ikigai_actors.futures import TimedOut
 from ikigai_actors.providers.base import Provider, Reply, Request, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply
 from ikigai_actors.ref import AgentRef

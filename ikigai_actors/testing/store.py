@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from ikigai_actors.actors.threads import Threads
 from ikigai_actors.errors import StoreError
 from ikigai_actors.store.base import Row, Transaction, Watch
 from ikigai_actors.store.migrations import ensure_schema, migrate
 from ikigai_actors.store.queries import query
 from ikigai_actors.store.sqlite import BorrowedStore, SQLiteStore
-from ikigai_actors.threads import Threads
 
 T = TypeVar("T")
 

@@ -15,9 +15,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ikigai_actors.actors.threads import Condition, Queue, one_of
 from ikigai_actors.testing.agenda import Abandoned, Agenda, Baton, Entry
 from ikigai_actors.testing.loop import SimulatedLoop
-from ikigai_actors.threads import Condition, Queue, one_of
 
 T = TypeVar("T")
 

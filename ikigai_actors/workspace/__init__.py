@@ -24,8 +24,8 @@ import sysconfig
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ikigai_actors.actors.threads import in_thread
 from ikigai_actors.errors import BadInput
-from ikigai_actors.threads import in_thread
 from ikigai_actors.tools import Tool
 from ikigai_actors.toolsets import Tell, Toolset
 from ikigai_actors.workspace.beneath import Root

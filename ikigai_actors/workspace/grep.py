@@ -22,7 +22,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from ikigai_actors.threads import in_thread
+from ikigai_actors.actors.threads import in_thread
 from ikigai_actors.tools import FunctionTool, Result, tool
 from ikigai_actors.workspace.beneath import PLACE, Outside, Root
 

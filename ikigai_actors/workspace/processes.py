@@ -13,7 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ikigai_actors.threads import in_thread
+from ikigai_actors.actors.threads import in_thread
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-from ikigai_actors.futures import current_acting_agent
+from ikigai_actors.actors.futures import current_acting_agent
 from ikigai_actors.policy import Policy
 from ikigai_actors.tools import TIMEOUT, FunctionTool, Result, tool
 from ikigai_actors.workspace.bash import Bash, Ran

@@ -128,7 +128,7 @@ MUTANTS = (
     ),
     Mutant(
         "a verdict that never releases",
-        "inbox.py",
+        "actors/inbox.py",
         "        self.held = False\n        if not self.scheduled:",
         "        self.held = len(self._ordinary) > 1\n        if not self.scheduled:",
     ),

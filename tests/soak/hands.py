@@ -22,8 +22,8 @@ from ikigai_actors import (
     SystemClosed,
     TurnInterrupted,
 )
+from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.errors import Fenced
-from ikigai_actors.futures import TimedOut
 from ikigai_actors.messages import Kind
 from tests.soak.holdings import last_position
 from tests.soak.ledger import Buried, Complaint, Did, Ended, Entry, Forked, Ledger, Refused, Sent, Took, Trying, Wrote

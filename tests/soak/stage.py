@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ikigai_actors import AgentDead, AgentStopped, IkigaiError, StoreError, fsck
-from ikigai_actors.clock import SystemClock
+from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import StoreUnusable
 from ikigai_actors.mailbox import PROMPT, Mail, Send
 from ikigai_actors.shell import client

@@ -30,8 +30,8 @@ from textual.driver import Driver
 from textual.screen import Screen
 from textual.theme import Theme
 
+from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import IkigaiError
-from ikigai_actors.futures import Future
 from ikigai_actors.interface import System
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.app.desk import AppDesk, Clerk

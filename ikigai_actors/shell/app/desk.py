@@ -12,8 +12,8 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any, Protocol, TypeVar
 
+from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import AgentDead, IkigaiError, ProviderError, SystemClosed, TurnInterrupted
-from ikigai_actors.futures import Future
 from ikigai_actors.interface import System
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell import commands

@@ -19,9 +19,9 @@ from typing import Any, Protocol, Self
 import pykka
 from pykka.messages import ProxyCall, ProxyGetAttr, ProxySetAttr, _ActorStop
 
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.actors.inbox import Envelope, Inbox
 from ikigai_actors.errors import AgentDead
-from ikigai_actors.futures import Future
-from ikigai_actors.inbox import Envelope, Inbox
 
 logger = logging.getLogger(__name__)
 

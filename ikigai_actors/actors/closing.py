@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ikigai_actors.text import described
 
 if TYPE_CHECKING:
-    from ikigai_actors.threads import Threads  # imports asyncio: who only reads events does without
+    from ikigai_actors.actors.threads import Threads  # imports asyncio: who only reads events does without
 
 logger = logging.getLogger(__name__)
 

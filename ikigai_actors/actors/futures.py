@@ -18,10 +18,10 @@ from typing import Any, TypeVar
 
 import pykka
 
+from ikigai_actors.actors.threads import here
+from ikigai_actors.actors.tool_slots import lent
 from ikigai_actors.arguments import check_timeout
 from ikigai_actors.errors import IkigaiError, NoCurrentAgent, WouldDeadlock, WouldWaitForItself
-from ikigai_actors.slots import lent
-from ikigai_actors.threads import here
 
 T = TypeVar("T")
 

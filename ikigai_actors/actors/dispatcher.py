@@ -12,8 +12,8 @@ import logging
 import queue
 import threading
 
-from ikigai_actors.futures import forbid_blocking
-from ikigai_actors.pooled import PooledActor
+from ikigai_actors.actors.actor import PooledActor
+from ikigai_actors.actors.futures import forbid_blocking
 
 logger = logging.getLogger(__name__)
 
