@@ -16,7 +16,7 @@ from benchmarks.peers import erlang
 from benchmarks.places import Place, prepared
 from benchmarks.results import Row
 from ikigai_actors.signalling import SendSignal
-from ikigai_actors.units import write_alone
+from ikigai_actors.store.unit import write_alone
 from supervisors.signals import Signal
 
 SIZES = (1_000, 10_000, 100_000)

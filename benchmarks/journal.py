@@ -24,13 +24,13 @@ from benchmarks.results import Row
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.append import FIRST_EPOCH, Append, Fence, LogUnit
-from ikigai_actors.host import Host, take_database
 from ikigai_actors.identity import new_agent_uuid
-from ikigai_actors.journal import Journal
 from ikigai_actors.store.base import Row as Values
 from ikigai_actors.store.base import Store
-from ikigai_actors.units import Unit
-from ikigai_actors.verdicts import Committed, Verdict
+from ikigai_actors.store.host import Host, take_database
+from ikigai_actors.store.journal import Journal
+from ikigai_actors.store.unit import Unit
+from ikigai_actors.store.verdicts import Committed, Verdict
 
 APPENDS = {1: 2_000, 10: 10_000, 100: 50_000, 1_000: 100_000}
 """Appends that are measured, by the number of agents that write."""

@@ -18,11 +18,11 @@ from benchmarks.places import Place
 from benchmarks.results import Row
 from ikigai_actors import mailbox
 from ikigai_actors.actors.clock import SystemClock
-from ikigai_actors.journal import Journal
 from ikigai_actors.mailbox import MAIL, Read, Send
 from ikigai_actors.store.base import Row as Values
 from ikigai_actors.store.base import Store, Transaction
-from ikigai_actors.units import write_alone
+from ikigai_actors.store.journal import Journal
+from ikigai_actors.store.unit import write_alone
 
 SENDERS = 1_000
 

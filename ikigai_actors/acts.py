@@ -12,10 +12,10 @@ from ikigai_actors import mailbox, registry
 from ikigai_actors.documents import Change, DocumentVersion, check_body, check_path, check_version, listed, read_version
 from ikigai_actors.errors import AgentError, AgentNotFound, BadInput, MailNotFound
 from ikigai_actors.identity import is_agent_uuid
-from ikigai_actors.locks import Locks
 from ikigai_actors.mailbox import EXIT, Mail
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.units import Addressed
+from ikigai_actors.store.locks import Locks
+from ikigai_actors.store.unit import Addressed
 
 OUTSIDE = "a person outside"
 """How a sender or author is called that is no agent."""

@@ -47,9 +47,9 @@ from ikigai_actors.publisher import PromptKept
 from ikigai_actors.replies import outcome_of
 from ikigai_actors.runtime import Runtime
 from ikigai_actors.state import UNKNOWN, Departure, Phase, PutAside, State, Step
+from ikigai_actors.store.unit import Unit
+from ikigai_actors.store.verdicts import Committed, Failed, Refused, Verdict
 from ikigai_actors.text import described
-from ikigai_actors.units import Unit
-from ikigai_actors.verdicts import Committed, Failed, Refused, Verdict
 from supervisors.children import Exit
 from supervisors.signals import Status
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ikigai_actors.errors import AgentNotFound, AgentStopped, Fenced, MailNotFound, NameTaken, TooManyAgents
-from ikigai_actors.locks import Locked, Locks
 from ikigai_actors.messages import NO_DATA, Kind, Message, new_message
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.units import Addressed, Unit
+from ikigai_actors.store.locks import Locked, Locks
+from ikigai_actors.store.unit import Addressed, Unit
 
 FIRST_EPOCH = 1
 """The epoch in which an agent is born."""

@@ -36,9 +36,6 @@ from ikigai_actors.awaited import Awaited
 from ikigai_actors.documents import Documents
 from ikigai_actors.errors import AgentDead, HostElsewhere, IkigaiError, NoHost, NoTurn, StoreError, SystemClosed
 from ikigai_actors.follower import HEARTBEAT, Follower, News
-from ikigai_actors.gate import Gate
-from ikigai_actors.host import Owner
-from ikigai_actors.journal import JournalStatistics
 from ikigai_actors.lives import Lives
 from ikigai_actors.log import Archive
 from ikigai_actors.mailbox import PROMPT, Mail, Send
@@ -53,10 +50,13 @@ from ikigai_actors.state import IN_A_TURN, Phase
 from ikigai_actors.statistics import NO_TOKENS, AgentStatistics, SystemStatistics, added
 from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.gate import Gate
+from ikigai_actors.store.host import Owner
+from ikigai_actors.store.journal import JournalStatistics
 from ikigai_actors.store.migrations import require_schema
+from ikigai_actors.store.writer import Direct
 from ikigai_actors.toolbox import Toolbox
 from ikigai_actors.waits import Waits
-from ikigai_actors.writer import Direct
 from supervisors.signals import Status
 
 logger = logging.getLogger(__name__)

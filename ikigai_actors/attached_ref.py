@@ -10,8 +10,8 @@ from ikigai_actors.lives import Lives, had_effect
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.ref import AgentCommands, AgentRef
 from ikigai_actors.restarts import AdoptChild
+from ikigai_actors.store.unit import Unit
 from ikigai_actors.text import check_text
-from ikigai_actors.units import Unit
 from supervisors.signals import Signal
 
 if TYPE_CHECKING:

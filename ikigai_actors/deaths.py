@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 from ikigai_actors.errors import AgentDead, AgentNotFound, AgentStopped, Fenced, RootProtected
 from ikigai_actors.identity import SHORT_LENGTH
-from ikigai_actors.locks import Locks
 from ikigai_actors.mailbox import EXIT, deliver
 from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.locks import Locks
 from supervisors.orphans import Adopt, Kill, Member, OrphanPolicy, Pause, decide, heirs
 from supervisors.signals import Refusal, Refused, Signal, Status
 from supervisors.signals import deliver as outcome_of

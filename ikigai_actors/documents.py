@@ -22,11 +22,11 @@ from ikigai_actors import registry
 from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.arguments import check_count, check_timeout
 from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput, DocumentChanged, DocumentNotFound
-from ikigai_actors.locks import Locks
 from ikigai_actors.registry import Handle
 from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.store.locks import Locks
+from ikigai_actors.store.unit import Unit
 from ikigai_actors.text import check_text
-from ikigai_actors.units import Unit
 
 PATH_LIMIT = 512
 """The most bytes of a path, in UTF-8."""

@@ -21,10 +21,10 @@ from heapq import merge
 from typing import NamedTuple
 
 from ikigai_actors.errors import HistoryError
-from ikigai_actors.host import Owner, owner
 from ikigai_actors.messages import Message
 from ikigai_actors.publisher import Died
 from ikigai_actors.store.base import Store, Transaction, Watch
+from ikigai_actors.store.host import Owner, owner
 
 logger = logging.getLogger(__name__)
 

@@ -32,12 +32,12 @@ from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.actors.threads import LONGEST_SLEEP, Queue, Threads
 from ikigai_actors.deaths import Aftermath, Bury, Cause, End
 from ikigai_actors.errors import AgentDead, IkigaiError, StoreUnavailable
-from ikigai_actors.journal import FIRST_RETRY, LONGEST_RETRY, Journal
 from ikigai_actors.population import Population
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.restarts import GAVE_UP, GiveUp, Recorded, RecordRestart, Revive, restarts_of
 from ikigai_actors.signalling import SendSignal, SignalsHandled
 from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.journal import FIRST_RETRY, LONGEST_RETRY, Journal
 from supervisors import supervisor as otp
 from supervisors.children import Child, Exit, RestartType
 from supervisors.intensity import backoff, is_poison

@@ -15,10 +15,10 @@ from ikigai_actors.errors import AgentDead, BadInput
 from ikigai_actors.restarts import SetSupervision
 from ikigai_actors.signalling import SendSignal, milliseconds
 from ikigai_actors.store.base import Store
+from ikigai_actors.store.unit import Unit
+from ikigai_actors.store.verdicts import Committed, Verdict
+from ikigai_actors.store.writer import Writer
 from ikigai_actors.text import check_text
-from ikigai_actors.units import Unit
-from ikigai_actors.verdicts import Committed, Verdict
-from ikigai_actors.writer import Writer
 from supervisors.orphans import OrphanPolicy
 from supervisors.signals import Signal
 from supervisors.strategies import Strategy

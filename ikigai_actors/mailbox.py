@@ -23,8 +23,8 @@ from dataclasses import dataclass, replace
 from ikigai_actors.arguments import check_count
 from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput, MailboxFull, MailNotFound
 from ikigai_actors.frozen import maker
-from ikigai_actors.locks import Locked, Locks
 from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.locks import Locked, Locks
 from ikigai_actors.text import check_text
 
 MAIL, EXIT, PROMPT = "mail", "exit", "prompt"

@@ -39,9 +39,9 @@ from ikigai_actors.policy import CHECK_MAIL, FORK, READ_MAIL, WAIT
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.signalling import KillByAgent
 from ikigai_actors.state import BeginWait, ComeBack, Departure, State, Step
+from ikigai_actors.store.unit import Unit
 from ikigai_actors.text import storable
 from ikigai_actors.tools import LIMIT, cut
-from ikigai_actors.units import Unit
 
 LOOKS = (CHECK_MAIL, READ_MAIL)
 """The calls by which an agent looks at its mailbox."""

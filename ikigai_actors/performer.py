@@ -29,7 +29,7 @@ from ikigai_actors.state import (
     State,
 )
 from ikigai_actors.statistics import AgentStatistics, Tally
-from ikigai_actors.verdicts import Committed, Verdict
+from ikigai_actors.store.verdicts import Committed, Verdict
 from supervisors.signals import Status
 
 ASKED = (on.Prompt, on.Clear, on.SetMark, on.Rewind, on.Undo, on.Configure, on.ExitNow)

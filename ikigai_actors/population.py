@@ -25,7 +25,7 @@ from ikigai_actors.publisher import Died, Mailed
 from ikigai_actors.runtime import Runtime
 from ikigai_actors.state import WORKING, Phase, Standing
 from ikigai_actors.statistics import SystemStatistics, total, total_by_model
-from ikigai_actors.verdicts import Committed, Verdict
+from ikigai_actors.store.verdicts import Committed, Verdict
 from supervisors.signals import Status
 
 logger = logging.getLogger(__name__)

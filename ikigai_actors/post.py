@@ -15,10 +15,10 @@ from ikigai_actors.errors import BadInput, WouldWaitForItself
 from ikigai_actors.mailbox import NOBODY, Delete, Mail, Mailbox, Open, Read, Send, Taken, check_mail_id
 from ikigai_actors.registry import Handle
 from ikigai_actors.store.base import Store, Transaction
-from ikigai_actors.units import Unit
-from ikigai_actors.verdicts import Committed, Verdict
+from ikigai_actors.store.unit import Unit
+from ikigai_actors.store.verdicts import Committed, Verdict
+from ikigai_actors.store.writer import Writer
 from ikigai_actors.waits import Answers, Found, Ticket, Wait, Waits
-from ikigai_actors.writer import Writer
 
 T = TypeVar("T")
 

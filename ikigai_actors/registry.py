@@ -12,8 +12,8 @@ from ikigai_actors.arguments import shown
 from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, BadInput, HistoryError
 from ikigai_actors.frozen import maker
 from ikigai_actors.identity import PREFIX_LENGTH, SHORT_LENGTH, is_agent_prefix, is_agent_uuid, same_name
-from ikigai_actors.locks import Locked
 from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.locks import Locked
 from ikigai_actors.text import storable
 
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from ikigai_actors import registry
 from ikigai_actors.deaths import Aftermath
 from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput
-from ikigai_actors.locks import Locks
 from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.locks import Locks
 from supervisors.signals import Status
 
 GAVE_UP = "gave up"

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from ikigai_actors.arguments import check_seconds
 from ikigai_actors.deaths import Aftermath, Cause, End, Family, Relative, branch, end, household, refusal_of
 from ikigai_actors.errors import BadInput
-from ikigai_actors.locks import Locks
 from ikigai_actors.registry import find
 from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.locks import Locks
 from supervisors.signals import Delivered, Refused, Signal, Status, cascade
 from supervisors.signals import deliver as outcome_of
 

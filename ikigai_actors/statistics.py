@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ikigai_actors.actors.clock import Clock
-from ikigai_actors.journal import JournalStatistics
 from ikigai_actors.providers.base import Spent, Usage
 from ikigai_actors.state import Phase, State
+from ikigai_actors.store.journal import JournalStatistics
 
 NO_TOKENS = Usage()
 

@@ -31,10 +31,7 @@ from ikigai_actors.calls import Approver
 from ikigai_actors.deaths import Aftermath
 from ikigai_actors.documents import Documents
 from ikigai_actors.errors import AgentDead, IkigaiError, StoreError, SystemClosed
-from ikigai_actors.gate import Gate
-from ikigai_actors.host import LEASE, Host, take_database
 from ikigai_actors.identity import new_agent_uuid
-from ikigai_actors.journal import Journal
 from ikigai_actors.keeper import Keeper
 from ikigai_actors.lives import Lives, check_policy
 from ikigai_actors.log import Archive
@@ -55,6 +52,9 @@ from ikigai_actors.settings import check_defaults
 from ikigai_actors.state import Phase
 from ikigai_actors.statistics import AgentStatistics, SystemStatistics
 from ikigai_actors.store.base import Store
+from ikigai_actors.store.gate import Gate
+from ikigai_actors.store.host import LEASE, Host, take_database
+from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.migrations import ensure_schema, migrate
 from ikigai_actors.toolbox import Toolbox
 from ikigai_actors.tools import Tool

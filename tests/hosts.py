@@ -4,8 +4,8 @@ import os
 from itertools import count
 
 from ikigai_actors.actors.clock import Clock, SystemClock
-from ikigai_actors.host import LEASE, Host, take_database
 from ikigai_actors.store import Store, open_store
+from ikigai_actors.store.host import LEASE, Host, take_database
 from ikigai_actors.store.migrations import ensure_schema
 from tests.databases import sql
 from tests.trees import add

@@ -4,10 +4,10 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ikigai_actors.locks import Locked
 from ikigai_actors.messages import Message
 from ikigai_actors.store import Transaction
-from ikigai_actors.verdicts import Done, Verdict
+from ikigai_actors.store.locks import Locked
+from ikigai_actors.store.verdicts import Done, Verdict
 from tests.databases import DEADLINE
 from tests.trees import says
 

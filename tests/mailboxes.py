@@ -3,10 +3,10 @@
 from dataclasses import astuple
 
 from ikigai_actors import fsck, mailbox
-from ikigai_actors.locks import Locks
 from ikigai_actors.mailbox import MAIL, Mail, Mailbox, Read, Send, Taken
 from ikigai_actors.store import Store, Transaction
-from ikigai_actors.verdicts import Committed
+from ikigai_actors.store.locks import Locks
+from ikigai_actors.store.verdicts import Committed
 from tests.databases import sql
 from tests.test_units import Desk
 from tests.trees import record

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 from ikigai_actors.actors.clock import SystemClock
-from ikigai_actors.journal import Journal
 from ikigai_actors.store import open_store
-from ikigai_actors.units import Unit
-from ikigai_actors.verdicts import Verdict
+from ikigai_actors.store.journal import Journal
+from ikigai_actors.store.unit import Unit
+from ikigai_actors.store.verdicts import Verdict
 from tests.databases import DEADLINE, Admin, eventually
 from tests.faults import HeldStore
 from tests.journals import Answers

@@ -13,8 +13,8 @@ from ikigai_actors import ActorSystem, BadInput, OfflineProvider
 from ikigai_actors.errors import StoreUnavailable, StoreUnusable
 from ikigai_actors.fsck import check
 from ikigai_actors.store import Store, open_store
-from ikigai_actors.store.backup import back_up
 from ikigai_actors.store.migrations import require_schema
+from ikigai_actors.store.sqlite.backup import back_up
 from tests.conftest import NewDatabase
 from tests.databases import DEADLINE, sql
 from tests.program import Program, run

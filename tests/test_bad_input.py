@@ -33,7 +33,7 @@ from ikigai_actors.shell.screen import HarmlessFormatter, harmless
 from ikigai_actors.store import open_store
 from ikigai_actors.store.location import locate
 from ikigai_actors.store.migrations import require_schema
-from ikigai_actors.units import write_alone
+from ikigai_actors.store.unit import write_alone
 from tests.damage import NOW, damage, found_family
 from tests.fuzz.hostile import PROMPT, controls
 from tests.fuzz.shells import Typist, printed

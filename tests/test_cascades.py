@@ -16,8 +16,8 @@ from ikigai_actors.shell import client
 from ikigai_actors.signalling import SendSignal
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema
-from ikigai_actors.units import lock, write_alone
-from ikigai_actors.verdicts import Committed, Verdict
+from ikigai_actors.store.unit import lock, write_alone
+from ikigai_actors.store.verdicts import Committed, Verdict
 from tests.calling import calling
 from tests.conftest import NewDatabase
 from tests.databases import Admin, backend, eventually, printed, python, sql
@@ -235,7 +235,7 @@ DIES_MIDWAY = """
     from ikigai_actors import Signal
     from ikigai_actors.signalling import SendSignal
     from ikigai_actors.store import open_store
-    from ikigai_actors.units import lock
+    from ikigai_actors.store.unit import lock
 
     kill = SendSignal("top", Signal.KILL, 9, spread=True)
 

@@ -76,7 +76,7 @@ def test_checking_a_database_loads_nothing_that_runs_agents(file: Path) -> None:
 
 def test_sending_a_mail_loads_nothing_that_runs_agents(file: Path) -> None:
     loaded = loaded_by("--database", str(file), "send", "dba", "text")
-    assert not loaded & (HEAVY | {"ikigai_actors.system", "ikigai_actors.agent", "ikigai_actors.journal"})
+    assert not loaded & (HEAVY | {"ikigai_actors.system", "ikigai_actors.agent", "ikigai_actors.store.journal"})
     assert "ikigai_actors.mailbox" in loaded
 
 
@@ -92,7 +92,7 @@ def test_sending_a_mail_loads_nothing_that_runs_agents(file: Path) -> None:
 )
 def test_process_tools_load_nothing_that_runs_agents(file: Path, arguments: tuple[str, ...], needed: str) -> None:
     loaded = loaded_by("--database", str(file), *arguments)
-    assert not loaded & (HEAVY | {"ikigai_actors.system", "ikigai_actors.agent", "ikigai_actors.journal"})
+    assert not loaded & (HEAVY | {"ikigai_actors.system", "ikigai_actors.agent", "ikigai_actors.store.journal"})
     assert needed in loaded
 
 

@@ -17,7 +17,7 @@ from ikigai_actors import (
 )
 from ikigai_actors.documents import BODY_LIMIT, PATH_LIMIT, Documents, check_path
 from ikigai_actors.store import Store
-from ikigai_actors.units import write_alone
+from ikigai_actors.store.unit import write_alone
 from tests.databases import bury
 from tests.trees import plant
 

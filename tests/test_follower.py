@@ -12,7 +12,7 @@ from ikigai_actors.messages import Message
 from ikigai_actors.publisher import Died
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.migrations import ensure_schema
-from ikigai_actors.units import write_alone
+from ikigai_actors.store.unit import write_alone
 from tests.echo import echo
 from tests.gate import DEADLINE, Gate
 

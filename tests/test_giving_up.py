@@ -7,7 +7,7 @@ import pytest
 from ikigai_actors import ActorSystem, AgentDead, FunctionProvider, ProviderError, Request, Signal
 from ikigai_actors.restarts import GiveUp
 from ikigai_actors.store import open_store
-from ikigai_actors.units import write_alone
+from ikigai_actors.store.unit import write_alone
 from tests.databases import eventually
 from tests.gate import DEADLINE
 from tests.test_restarts import Worker

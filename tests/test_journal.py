@@ -10,9 +10,9 @@ import pytest
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.errors import AgentStopped, Fenced, StoreConflict, StoreError, SystemClosed
-from ikigai_actors.journal import Journal
 from ikigai_actors.store import Store, Transaction
-from ikigai_actors.verdicts import Committed, Failed, Refused, Verdict
+from ikigai_actors.store.journal import Journal
+from ikigai_actors.store.verdicts import Committed, Failed, Refused, Verdict
 from tests.databases import DEADLINE, eventually, sql, tree_version
 from tests.journals import Answers, Gate, Task, note
 from tests.trees import HOST, append, batch, fork, ids, plant, stop

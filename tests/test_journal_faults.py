@@ -15,10 +15,10 @@ from ikigai_actors.errors import (
     StoreUnusable,
     SystemClosed,
 )
-from ikigai_actors.journal import Journal
 from ikigai_actors.store import Store
+from ikigai_actors.store.journal import Journal
+from ikigai_actors.store.verdicts import Committed, Failed
 from ikigai_actors.testing import ManualClock
-from ikigai_actors.verdicts import Committed, Failed
 from tests.databases import DEADLINE, eventually
 from tests.faults import FaultyStore
 from tests.journals import Answers, Gate, Task, note

@@ -9,11 +9,11 @@ import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.actors.threads import here
-from ikigai_actors.journal import IDLE, Journal
 from ikigai_actors.shell.client import send
 from ikigai_actors.store import open_store
+from ikigai_actors.store.journal import IDLE, Journal
 from ikigai_actors.store.migrations import ensure_schema
-from ikigai_actors.store.sqlite import SQLiteStore
+from ikigai_actors.store.sqlite.store import SQLiteStore
 from ikigai_actors.testing import Simulation, simulated
 from tests.databases import DEADLINE, eventually
 from tests.faults import FaultyStore

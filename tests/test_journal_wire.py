@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from ikigai_actors.journal import Journal
 from ikigai_actors.store import Store, Transaction, open_store
+from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.migrations import ensure_schema
+from ikigai_actors.store.verdicts import Committed
 from ikigai_actors.testing import ManualClock
-from ikigai_actors.verdicts import Committed
 from tests.conftest import NewDatabase
 from tests.databases import DEADLINE, Admin, eventually, sql
 from tests.journals import Answers, note

@@ -11,14 +11,14 @@ import pytest
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.documents import Change
 from ikigai_actors.errors import Fenced, IkigaiError, StoreInUse, StoreUnavailable, SystemClosed
-from ikigai_actors.host import Host
-from ikigai_actors.journal import Journal
 from ikigai_actors.mailbox import Send
 from ikigai_actors.store import Row, Transaction, open_store
-from ikigai_actors.store.postgres_errors import PostgresErrors
-from ikigai_actors.store.postgres_transaction import PostgresTransaction
+from ikigai_actors.store.host import Host
+from ikigai_actors.store.journal import Journal
+from ikigai_actors.store.postgres.errors import PostgresErrors
+from ikigai_actors.store.postgres.transaction import PostgresTransaction
+from ikigai_actors.store.verdicts import Committed
 from ikigai_actors.testing import ManualClock
-from ikigai_actors.verdicts import Committed
 from tests.conftest import NewDatabase
 from tests.databases import DEADLINE, Admin, eventually, sql
 from tests.faults import FaultyStore

@@ -12,10 +12,10 @@ import pytest
 from ikigai_actors import ActorSystem, IkigaiError, OfflineProvider, StoreTrouble, SystemClosed
 from ikigai_actors.actors.threads import here
 from ikigai_actors.errors import OutcomeUnknown, StoreUnavailable
-from ikigai_actors.host import LOST, Host, Renewal, renewal
 from ikigai_actors.store import Store, Transaction, open_store
+from ikigai_actors.store.host import LOST, Host, Renewal, renewal
 from ikigai_actors.store.migrations import ensure_schema
-from ikigai_actors.store.sqlite import SQLiteStore
+from ikigai_actors.store.sqlite.store import SQLiteStore
 from ikigai_actors.testing import Simulation, simulated
 from tests.conftest import NewDatabase
 from tests.databases import DEADLINE, eventually, sql

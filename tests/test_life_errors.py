@@ -24,7 +24,7 @@ from ikigai_actors.restarts import AdoptChild
 from ikigai_actors.shell.cli import run as command
 from ikigai_actors.signalling import SendSignal
 from ikigai_actors.store import Store
-from ikigai_actors.units import Unit, write_alone
+from ikigai_actors.store.unit import Unit, write_alone
 from tests import trees
 from tests.calling import calling
 from tests.conftest import NewDatabase

@@ -30,7 +30,7 @@ from ikigai_actors.interface import System
 from ikigai_actors.mailbox import latest
 from ikigai_actors.parts import MACHINE
 from ikigai_actors.store import Store, open_store
-from ikigai_actors.units import write_alone
+from ikigai_actors.store.unit import write_alone
 from tests.databases import eventually, python
 from tests.faults import Ending, FaultyStore, HeldStore
 from tests.gate import DEADLINE, Gate

@@ -19,7 +19,7 @@ from ikigai_actors.restarts import AdoptChild, GiveUp, Revive
 from ikigai_actors.signalling import SendSignal
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.migrations import ensure_schema
-from ikigai_actors.units import Unit, write_alone
+from ikigai_actors.store.unit import Unit, write_alone
 from supervisors.orphans import OrphanPolicy
 from supervisors.signals import Signal, Status
 from tests.trees import HOST, add_host, says

@@ -25,7 +25,7 @@ from ikigai_actors.mailbox import Send
 from ikigai_actors.registry import every
 from ikigai_actors.restarts import AdoptChild
 from ikigai_actors.signalling import SendSignal
-from ikigai_actors.verdicts import Committed, Verdict
+from ikigai_actors.store.verdicts import Committed, Verdict
 from tests.gate import DEADLINE
 from tests.races import meet
 from tests.test_cascades import Kill, by_another_connection, by_handle

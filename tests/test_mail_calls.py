@@ -13,13 +13,13 @@ from ikigai_actors.append import Fence, Perform, Performance
 from ikigai_actors.documents import BODY_LIMIT as DOCUMENT_LIMIT
 from ikigai_actors.documents import Change
 from ikigai_actors.errors import StoreUnavailable
-from ikigai_actors.journal import Journal
 from ikigai_actors.mailbox import BODY_LIMIT, Send
 from ikigai_actors.messages import Kind
 from ikigai_actors.store import Store
+from ikigai_actors.store.journal import Journal
+from ikigai_actors.store.unit import Unit, write_alone
+from ikigai_actors.store.verdicts import Committed, Failed
 from ikigai_actors.tools import LIMIT
-from ikigai_actors.units import Unit, write_alone
-from ikigai_actors.verdicts import Committed, Failed
 from tests.calling import calling, requests_of, results, scripted
 from tests.databases import python, sql
 from tests.faults import FaultyStore

@@ -203,7 +203,7 @@ def test_what_an_editor_left_unchanged_is_not_written_and_what_came_too_late_is_
     faster = (
         "from ikigai_actors.store import open_store\n"
         "from ikigai_actors.documents import Change\n"
-        "from ikigai_actors.units import write_alone\n"
+        "from ikigai_actors.store.unit import write_alone\n"
         f"store = open_store({file!r})\n"
         "write_alone(store, Change('plan.md', 'faster', None, None, 1))\n"
         f"text = 'an hour of work'; {SAVE}"

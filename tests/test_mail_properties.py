@@ -10,8 +10,8 @@ from ikigai_actors import fsck, mailbox
 from ikigai_actors.errors import MailNotFound
 from ikigai_actors.mailbox import NOBODY, Delete, Mail, Open, Read, Send, Taken
 from ikigai_actors.store import Store
-from ikigai_actors.units import Unit
-from ikigai_actors.verdicts import Committed, Refused
+from ikigai_actors.store.unit import Unit
+from ikigai_actors.store.verdicts import Committed, Refused
 from tests.databases import sql
 from tests.test_units import Desk
 from tests.trees import record

@@ -14,7 +14,7 @@ from ikigai_actors.documents import Change
 from ikigai_actors.errors import AgentDead, DocumentChanged
 from ikigai_actors.mailbox import Mail, Read, Send, Taken
 from ikigai_actors.store import Store, open_store
-from ikigai_actors.verdicts import Committed, Refused, Verdict
+from ikigai_actors.store.verdicts import Committed, Refused, Verdict
 from tests.databases import DEADLINE, printed, python, sql
 from tests.races import meet
 from tests.test_races import Arena
@@ -121,7 +121,7 @@ SENDER = """
     import sys
     from ikigai_actors.mailbox import Send
     from ikigai_actors.store import open_store
-    from ikigai_actors.units import write_alone
+    from ikigai_actors.store.unit import write_alone
 
     store = open_store(sys.argv[1])
     for number in range(int(sys.argv[4])):
@@ -184,7 +184,7 @@ COUNTER = """
     from ikigai_actors.documents import Documents
     from ikigai_actors.errors import DocumentChanged
     from ikigai_actors.store import open_store
-    from ikigai_actors.units import write_alone
+    from ikigai_actors.store.unit import write_alone
 
     store = open_store(sys.argv[1])
     documents = Documents(store, lambda unit, timeout: write_alone(store, unit), lambda: 5)

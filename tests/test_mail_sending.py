@@ -22,8 +22,8 @@ from ikigai_actors.mailbox import (
     check_body,
 )
 from ikigai_actors.store import Store
-from ikigai_actors.units import Unit, write_alone
-from ikigai_actors.verdicts import Committed
+from ikigai_actors.store.unit import Unit, write_alone
+from ikigai_actors.store.verdicts import Committed
 from tests.databases import bury, sql
 from tests.journals import Task
 from tests.mailboxes import NOW, counts, deliver, every, fill, numbers, read, send

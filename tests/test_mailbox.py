@@ -32,8 +32,8 @@ from ikigai_actors.mailbox import (
 from ikigai_actors.store import Store, Transaction
 from ikigai_actors.store.base import Row
 from ikigai_actors.store.queries import query
-from ikigai_actors.units import lock, write_alone
-from ikigai_actors.verdicts import Committed
+from ikigai_actors.store.unit import lock, write_alone
+from ikigai_actors.store.verdicts import Committed
 from tests.databases import sql
 from tests.faults import FaultyStore
 from tests.journals import Task

@@ -7,7 +7,7 @@ import pytest
 from ikigai_actors import ActorSystem, AgentRef, BadInput, ScriptedProvider, fsck
 from ikigai_actors.mailbox import Send
 from ikigai_actors.store import open_store
-from ikigai_actors.units import write_alone
+from ikigai_actors.store.unit import write_alone
 from tests.calling import calling, prompts, scripted
 from tests.databases import eventually
 from tests.gate import DEADLINE, Gate

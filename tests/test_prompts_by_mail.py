@@ -6,7 +6,7 @@ from ikigai_actors import ActorSystem, Request, ScriptedProvider, Signal, StoreE
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.mailbox import PROMPT, Send
 from ikigai_actors.store import open_store
-from ikigai_actors.units import write_alone
+from ikigai_actors.store.unit import write_alone
 from tests.databases import eventually
 from tests.echo import echo
 from tests.faults import FaultyStore

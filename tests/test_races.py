@@ -13,10 +13,10 @@ from ikigai_actors import registry
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.deaths import Bury
 from ikigai_actors.errors import AgentDead, Fenced, NameTaken, SystemClosed
-from ikigai_actors.host import take_database
 from ikigai_actors.store import Transaction, open_store
+from ikigai_actors.store.host import take_database
 from ikigai_actors.store.migrations import ensure_schema
-from ikigai_actors.verdicts import Committed, Verdict
+from ikigai_actors.store.verdicts import Committed, Verdict
 from tests.conftest import NewDatabase
 from tests.databases import DEADLINE, Admin, eventually
 from tests.faults import HeldStore

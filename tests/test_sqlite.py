@@ -12,8 +12,8 @@ from benchmarks.measure import written_by_process
 from ikigai_actors.errors import StoreUnavailable, StoreUnusable
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema
-from ikigai_actors.store.sqlite import SQLiteStore
-from ikigai_actors.store.watch import FileWatch
+from ikigai_actors.store.sqlite.store import SQLiteStore
+from ikigai_actors.store.sqlite.watch import FileWatch
 from tests.databases import DEADLINE, printed, python, sql
 from tests.trees import plant
 
@@ -67,7 +67,7 @@ def test_a_file_that_cannot_be_made_says_why(tmp_path: Path) -> None:
     script = """
         import resource, sys
         from ikigai_actors.errors import StoreUnavailable
-        from ikigai_actors.store.sqlite import SQLiteStore
+        from ikigai_actors.store.sqlite.store import SQLiteStore
         before = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (3, before[1]))
         try:

@@ -12,11 +12,11 @@ import pytest
 from ikigai_actors import ActorSystem, OfflineProvider, SystemClosed
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import StoreInUse, StoreUnusable
-from ikigai_actors.host import owner, take_database
 from ikigai_actors.store import Store, open_store
+from ikigai_actors.store.host import owner, take_database
 from ikigai_actors.store.migrations import ensure_schema, newest, schema_version
-from ikigai_actors.store.sqlite import SQLiteStore
-from ikigai_actors.store.sqlite_file import lock_path
+from ikigai_actors.store.sqlite.file import lock_path
+from ikigai_actors.store.sqlite.store import SQLiteStore
 from tests.databases import DEADLINE, printed, python, sql, tables, tree_change, tree_version
 from tests.hosts import Hosts
 
@@ -252,7 +252,7 @@ def test_asking_for_the_host_keeps_nobody_from_becoming_it(file: Path) -> None:
         """
         import sys
         from pathlib import Path
-        from ikigai_actors.store.sqlite_file import is_locked
+        from ikigai_actors.store.sqlite.file import is_locked
         print("asks", flush=True)
         while True:
             is_locked(Path(sys.argv[1]))

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors.errors import StoreConflict, StoreError, StoreUnavailable, StoreUnusable
-from ikigai_actors.store import Transaction, open_store, sqlite_transaction
+from ikigai_actors.store import Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema, newest, schema_version
-from ikigai_actors.store.sqlite import SQLiteStore
+from ikigai_actors.store.sqlite import transaction
+from ikigai_actors.store.sqlite.store import SQLiteStore
 from tests.databases import printed, python, sql, tree_change, tree_version
 from tests.program import unmeasured
 
@@ -217,8 +218,8 @@ def test_every_error_of_sqlite3_becomes_one_of_ours() -> None:
     ]
     assert len(kinds) >= 10
     for kind in kinds:
-        assert isinstance(sqlite_transaction.ours(kind("text"), "a.db"), StoreError)
-        assert issubclass(kind, sqlite_transaction.DRIVER_ERRORS), kind
+        assert isinstance(transaction.ours(kind("text"), "a.db"), StoreError)
+        assert issubclass(kind, transaction.DRIVER_ERRORS), kind
 
 
 @pytest.mark.parametrize(
@@ -237,7 +238,7 @@ def test_every_error_of_sqlite3_becomes_one_of_ours() -> None:
 def test_an_error_of_sqlite_is_told_by_its_name(name: str, kind: type[StoreError]) -> None:
     error = sqlite3.OperationalError("text")
     error.sqlite_errorname = name
-    assert type(sqlite_transaction.ours(error, "a.db")) is kind
+    assert type(transaction.ours(error, "a.db")) is kind
 
 
 def test_opening_a_file_imports_no_driver_of_another_database(tmp_path: Path) -> None:

@@ -10,10 +10,11 @@ import psycopg_pool
 import pytest
 
 from ikigai_actors.errors import CommitUnknown, StoreConflict, StoreError, StoreUnavailable, StoreUnusable
-from ikigai_actors.store import Row, Store, Transaction, open_store, postgres_errors, postgres_transaction
+from ikigai_actors.store import Row, Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema, require_schema
-from ikigai_actors.store.postgres import PostgresStore
-from ikigai_actors.store.postgres_errors import PostgresErrors
+from ikigai_actors.store.postgres import errors, transaction
+from ikigai_actors.store.postgres.errors import PostgresErrors
+from ikigai_actors.store.postgres.store import PostgresStore
 from tests.conftest import NewDatabase
 from tests.databases import Admin, add_agents, backend, eventually, sql, tree_change, tree_version
 from tests.wire import Wire, with_settings
@@ -206,9 +207,9 @@ def test_a_connection_that_breaks_before_it_is_set_up_is_unavailable(new_postgre
 
 
 def test_an_old_server_is_refused() -> None:
-    postgres_errors.refuse_old(140_000, "here")
+    errors.refuse_old(140_000, "here")
     with pytest.raises(StoreUnusable, match="runs PostgreSQL 13; 14 or newer is needed"):
-        postgres_errors.refuse_old(130_022, "here")
+        errors.refuse_old(130_022, "here")
 
 
 def test_every_error_of_psycopg_becomes_one_of_ours() -> None:
@@ -221,7 +222,7 @@ def test_every_error_of_psycopg_becomes_one_of_ours() -> None:
         if kind is psycopg.Rollback:  # raised by a program, to leave its transaction
             continue
         assert isinstance(errors.ours(kind("text")), StoreError)
-        assert issubclass(kind, postgres_transaction.DRIVER_ERRORS), kind
+        assert issubclass(kind, transaction.DRIVER_ERRORS), kind
 
 
 @pytest.mark.parametrize(

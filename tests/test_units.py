@@ -15,11 +15,11 @@ from ikigai_actors.errors import (
     RootProtected,
     StoreConflict,
 )
-from ikigai_actors.journal import Journal
 from ikigai_actors.registry import Touch
 from ikigai_actors.store import Store
-from ikigai_actors.units import Unit
-from ikigai_actors.verdicts import Committed, Refused
+from ikigai_actors.store.journal import Journal
+from ikigai_actors.store.unit import Unit
+from ikigai_actors.store.verdicts import Committed, Refused
 from tests.databases import sql
 from tests.journals import Answers
 from tests.trees import HOST, append, change, fork, ids, plant, record, stop

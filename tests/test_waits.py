@@ -26,7 +26,7 @@ from ikigai_actors import (
 )
 from ikigai_actors.mailbox import Send
 from ikigai_actors.store import open_store
-from ikigai_actors.units import write_alone
+from ikigai_actors.store.unit import write_alone
 from tests.calling import calling, results
 from tests.databases import eventually
 from tests.gate import DEADLINE, Gate

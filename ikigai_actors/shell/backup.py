@@ -5,7 +5,7 @@ from typing import NamedTuple
 from ikigai_actors.fsck import Report, inspect
 from ikigai_actors.shell.checkup import as_lines
 from ikigai_actors.shell.reader import existing
-from ikigai_actors.store.backup import as_target, back_up
+from ikigai_actors.store.sqlite.backup import as_target, back_up
 
 
 class Backup(NamedTuple):

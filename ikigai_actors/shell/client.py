@@ -12,14 +12,14 @@ from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.deaths import Aftermath
 from ikigai_actors.errors import IkigaiError, TurnInterrupted
 from ikigai_actors.follower import HEARTBEAT, Follower, watching
-from ikigai_actors.host import Owner, owner
 from ikigai_actors.mailbox import PROMPT, Mail, Send
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.shell.reader import existing
 from ikigai_actors.signalling import SendSignal, milliseconds
 from ikigai_actors.store.base import Store
-from ikigai_actors.units import write_alone
+from ikigai_actors.store.host import Owner, owner
+from ikigai_actors.store.unit import write_alone
 from supervisors.signals import Signal
 
 Tell = Callable[[str], object]

@@ -108,7 +108,7 @@ def _opened(options: Options) -> "Iterator[tuple[Store, Documents]]":
     from ikigai_actors.actors.clock import SystemClock
     from ikigai_actors.documents import Documents
     from ikigai_actors.shell.reader import existing
-    from ikigai_actors.units import write_alone
+    from ikigai_actors.store.unit import write_alone
 
     with existing(options.database) as store:
         yield store, Documents(store, lambda unit, timeout: write_alone(store, unit), SystemClock().now_ms)

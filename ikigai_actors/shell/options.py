@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from ikigai_actors.errors import BadInput
 
 if TYPE_CHECKING:
-    from ikigai_actors.host import Owner
+    from ikigai_actors.store.host import Owner
     from ikigai_actors.toolsets import Toolset
 
 

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from ikigai_actors import registry
 from ikigai_actors.errors import StoreUnusable
 from ikigai_actors.frozen import as_dict
-from ikigai_actors.host import owner
 from ikigai_actors.registry import AgentRecord
 from ikigai_actors.shell import screen
 from ikigai_actors.shell.tree import Line, drawn, tree_lines
 from ikigai_actors.store import Store, open_store
+from ikigai_actors.store.host import owner
 from ikigai_actors.store.location import locate
 from ikigai_actors.store.migrations import check_types, require_schema
 

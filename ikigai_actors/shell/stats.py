@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ikigai_actors import registry
-from ikigai_actors.host import owner
 from ikigai_actors.messages import SPENDING, Message
 from ikigai_actors.replies import spent_of
 from ikigai_actors.shell.reader import existing
 from ikigai_actors.shell.screen import as_json, harmless
 from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.store.host import owner
 
 BATCH = 10_000
 """Messages that are read at once."""

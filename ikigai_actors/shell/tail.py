@@ -8,7 +8,6 @@ from ikigai_actors import registry
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.follower import HEARTBEAT, Follower, News, watching
 from ikigai_actors.frozen import as_dict
-from ikigai_actors.host import Owner
 from ikigai_actors.messages import Message
 from ikigai_actors.publisher import Died
 from ikigai_actors.registry import AgentRecord
@@ -17,6 +16,7 @@ from ikigai_actors.shell.pages import told
 from ikigai_actors.shell.reader import existing
 from ikigai_actors.shell.screen import as_json, harmless
 from ikigai_actors.store.base import Store
+from ikigai_actors.store.host import Owner
 
 Tell = Callable[[str], object]
 

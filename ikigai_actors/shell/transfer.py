@@ -3,11 +3,11 @@
 from typing import NamedTuple
 
 from ikigai_actors.fsck import inspect
-from ikigai_actors.host import owner
 from ikigai_actors.shell.checkup import as_lines
 from ikigai_actors.shell.reader import existing
 from ikigai_actors.store import open_store
-from ikigai_actors.store.copying import copy_database
+from ikigai_actors.store.copy import copy_database
+from ikigai_actors.store.host import owner
 
 _SHOWN = {"agents": "agents", "messages": "messages", "mail": "mails", "documents": "versions of documents"}
 

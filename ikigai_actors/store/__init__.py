@@ -30,9 +30,9 @@ def open_store(database: str | os.PathLike[str] | None = None) -> Store:
     """
     location = locate(database)
     if location.url is not None:
-        from ikigai_actors.store.postgres import PostgresStore  # importing psycopg takes 0.2 s
+        from ikigai_actors.store.postgres.store import PostgresStore  # importing psycopg takes 0.2 s
 
         return PostgresStore(location.url)
-    from ikigai_actors.store.sqlite import SQLiteStore
+    from ikigai_actors.store.sqlite.store import SQLiteStore
 
     return SQLiteStore(location.path)

@@ -27,7 +27,7 @@ from ikigai_actors.messages import Kind, Message
 from ikigai_actors.policy import PROCESS
 from ikigai_actors.restarts import GAVE_UP
 from ikigai_actors.store.base import Row, Transaction
-from ikigai_actors.store.copying import BulkTransaction
+from ikigai_actors.store.copy import BulkTransaction
 from ikigai_actors.testing.remote import LATE
 from ikigai_actors.testing.store import Change, Ran, Written
 from supervisors.intensity import INTENSITY, PERIOD

@@ -13,7 +13,7 @@ from ikigai_actors.errors import StoreError
 from ikigai_actors.store.base import Row, Transaction, Watch
 from ikigai_actors.store.migrations import ensure_schema, migrate
 from ikigai_actors.store.queries import query
-from ikigai_actors.store.sqlite import BorrowedStore, SQLiteStore
+from ikigai_actors.store.sqlite.store import BorrowedStore, SQLiteStore
 
 T = TypeVar("T")
 

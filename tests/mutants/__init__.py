@@ -107,7 +107,7 @@ MUTANTS = (
         "if row.owner != fence.host or row.epoch != fence.epoch:",
         "if row.epoch != fence.epoch:",
     ),
-    Mutant("tree row not taken", "units.py", "if any(unit.changes_tree for unit in units):", "if not units:"),
+    Mutant("tree row not taken", "store/unit.py", "if any(unit.changes_tree for unit in units):", "if not units:"),
     Mutant(
         "tool run again after a crash",
         "calls.py",
@@ -224,10 +224,12 @@ MUTANTS = (
         "adopted = {one.agent: one.by for one in decisions",
         "adopted = {one.agent: family[one.agent].supervisor or one.by for one in decisions",
     ),
-    Mutant("a retry writes twice", "journal.py", "        verdicts.clear()\n", "        verdicts[:] = verdicts\n"),
+    Mutant(
+        "a retry writes twice", "store/journal.py", "        verdicts.clear()\n", "        verdicts[:] = verdicts\n"
+    ),
     Mutant(
         "a batch that fails is dropped",
-        "journal.py",
+        "store/journal.py",
         "                for entry in entries:\n                    self._commit((entry,))\n                return",
         "                return",
     ),

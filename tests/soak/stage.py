@@ -15,7 +15,7 @@ from ikigai_actors.errors import StoreUnusable
 from ikigai_actors.mailbox import PROMPT, Mail, Send
 from ikigai_actors.shell import client
 from ikigai_actors.shell.reader import existing
-from ikigai_actors.units import write_alone
+from ikigai_actors.store.unit import write_alone
 from supervisors.signals import Signal
 from tests.soak import judge
 from tests.soak.holdings import NOTHING, Holdings, look_over

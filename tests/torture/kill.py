@@ -17,7 +17,12 @@ from typing import NamedTuple
 
 from tests.torture.victim import PATIENCE, Complaint, Report, Stage, live
 
-WARM = ("tests.torture.victim", "anthropic.lib.tools", "ikigai_actors.store.postgres", "ikigai_actors.store.sqlite")
+WARM = (
+    "tests.torture.victim",
+    "anthropic.lib.tools",
+    "ikigai_actors.store.postgres.store",
+    "ikigai_actors.store.sqlite.store",
+)
 """What the fork server imports."""
 
 SECONDS = {"boot": 0.12, "resume": 0.25, "work": 0.8}

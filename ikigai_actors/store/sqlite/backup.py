@@ -16,9 +16,9 @@ from typing import TypeVar
 from ikigai_actors.errors import BadInput, StoreError, StoreUnusable
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.location import mask
-from ikigai_actors.store.sqlite import SQLiteStore
-from ikigai_actors.store.sqlite_file import LOG, SHARED, make_file
-from ikigai_actors.store.sqlite_transaction import ours
+from ikigai_actors.store.sqlite.file import LOG, SHARED, make_file
+from ikigai_actors.store.sqlite.store import SQLiteStore
+from ikigai_actors.store.sqlite.transaction import ours
 
 T = TypeVar("T")
 

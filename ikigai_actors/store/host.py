@@ -28,11 +28,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.errors import Fenced, IkigaiError, StoreInUse, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Row, Store, Transaction
-from ikigai_actors.store.sqlite_file import ASKED, lock_path
+from ikigai_actors.store.sqlite.file import ASKED, lock_path
 
 if TYPE_CHECKING:
     from ikigai_actors.actors.threads import Threads  # imports asyncio: who only asks for the host does without
-    from ikigai_actors.store.sqlite import SQLiteStore
+    from ikigai_actors.store.sqlite.store import SQLiteStore
 
 logger = logging.getLogger(__name__)
 
@@ -260,7 +260,7 @@ def take_database(
     Raises:
         StoreInUse: another host owns it; the message names it.
     """
-    from ikigai_actors.store.sqlite import SQLiteStore
+    from ikigai_actors.store.sqlite.store import SQLiteStore
 
     if isinstance(store, SQLiteStore):
         host = Host(store, host_id, clock, None)

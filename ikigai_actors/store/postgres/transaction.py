@@ -6,8 +6,8 @@ import psycopg
 
 from ikigai_actors.errors import StoreError
 from ikigai_actors.store.base import Row
-from ikigai_actors.store.postgres_errors import PostgresErrors
-from ikigai_actors.store.postgres_watch import CLIENTS, HOSTS
+from ikigai_actors.store.postgres.errors import PostgresErrors
+from ikigai_actors.store.postgres.watch import CLIENTS, HOSTS
 from ikigai_actors.store.queries import as_arrays, for_postgres
 from ikigai_actors.store.transaction import COLUMNS, BaseTransaction, Cursor, Parameters
 

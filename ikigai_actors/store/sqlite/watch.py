@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ikigai_actors.errors import StoreError
-from ikigai_actors.store.sqlite_file import SQLiteFile
+from ikigai_actors.store.sqlite.file import SQLiteFile
 
 INTERVAL = 0.03
 """Seconds between two looks at an SQLite file."""

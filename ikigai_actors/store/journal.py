@@ -47,8 +47,8 @@ from ikigai_actors.errors import (
     SystemClosed,
 )
 from ikigai_actors.store.base import Store, Transaction
-from ikigai_actors.units import Unit, lock
-from ikigai_actors.verdicts import Committed, Done, Failed, Refused, Verdict
+from ikigai_actors.store.unit import Unit, lock
+from ikigai_actors.store.verdicts import Committed, Done, Failed, Refused, Verdict
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -21,9 +21,9 @@ from typing import TypeVar
 from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Store, Transaction, Watch
 from ikigai_actors.store.location import MEMORY
-from ikigai_actors.store.sqlite_file import LOG, SQLiteFile
-from ikigai_actors.store.sqlite_transaction import DRIVER_ERRORS, SQLiteTransaction, failed_commit, ours
-from ikigai_actors.store.watch import FileWatch, NoWatch
+from ikigai_actors.store.sqlite.file import LOG, SQLiteFile
+from ikigai_actors.store.sqlite.transaction import DRIVER_ERRORS, SQLiteTransaction, failed_commit, ours
+from ikigai_actors.store.sqlite.watch import FileWatch, NoWatch
 
 T = TypeVar("T")
 

@@ -30,9 +30,9 @@ from psycopg.pq import TransactionStatus
 
 from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, StoreUnusable, SystemClosed
 from ikigai_actors.store.base import Store, Transaction
-from ikigai_actors.store.postgres_errors import Again, PostgresErrors, refuse_old
-from ikigai_actors.store.postgres_transaction import IDLE_IN_TRANSACTION, Connection, PostgresTransaction
-from ikigai_actors.store.postgres_watch import CLIENTS, HOSTS, ServerWatch
+from ikigai_actors.store.postgres.errors import Again, PostgresErrors, refuse_old
+from ikigai_actors.store.postgres.transaction import IDLE_IN_TRANSACTION, Connection, PostgresTransaction
+from ikigai_actors.store.postgres.watch import CLIENTS, HOSTS, ServerWatch
 
 T = TypeVar("T")
 

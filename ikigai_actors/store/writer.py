@@ -7,8 +7,8 @@ from ikigai_actors.actors.futures import refuse_to_block
 from ikigai_actors.arguments import check_timeout
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.store.base import Store
-from ikigai_actors.units import Unit, write_alone
-from ikigai_actors.verdicts import Committed, Done, Refused
+from ikigai_actors.store.unit import Unit, write_alone
+from ikigai_actors.store.verdicts import Committed, Done, Refused
 
 
 class Writer(Protocol):

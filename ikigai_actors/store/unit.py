@@ -7,8 +7,8 @@ it writes: a refusal (an `IkigaiError`) leaves nothing behind and is an answer, 
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from ikigai_actors.locks import Locks
 from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.locks import Locks
 
 
 class Unit(Protocol):

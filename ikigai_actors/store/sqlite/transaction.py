@@ -10,7 +10,7 @@ from ikigai_actors.errors import CommitUnknown, StoreConflict, StoreError, Store
 from ikigai_actors.store.base import Row
 from ikigai_actors.store.location import MEMORY
 from ikigai_actors.store.queries import Statement, for_sqlite
-from ikigai_actors.store.sqlite_file import is_locked
+from ikigai_actors.store.sqlite.file import is_locked
 from ikigai_actors.store.transaction import COLUMNS, BaseTransaction, Cursor, Parameters
 
 DRIVER_ERRORS = (sqlite3.Error, sqlite3.Warning, UnicodeError, OverflowError)
