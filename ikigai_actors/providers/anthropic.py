@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.address import check_address, suspects
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, Spent, ToolCall, Usage
-from ikigai_actors.providers.breakpoints import with_breakpoints
+from ikigai_actors.providers.prompt_cache import with_breakpoints
 
 if TYPE_CHECKING:
     from anthropic import APIStatusError, AsyncAnthropic
@@ -93,7 +93,7 @@ class AnthropicProvider:
         max_tokens: The length of a reply at most, for agents whose settings do not say.
         max_retries: How often the client tries again; None for its own default.
         timeout: Seconds of silence after which a request is given up; None for the client's own default.
-        prompt_cache: Let the API cache what requests have in common (see `ikigai_actors.providers.breakpoints`). Forks
+        prompt_cache: Let the API cache what requests have in common (see `ikigai_actors.providers.prompt_cache`). Forks
             share their parent's history, so it pays.
     """
 
