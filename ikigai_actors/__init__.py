@@ -64,7 +64,6 @@ if TYPE_CHECKING:
         WouldWaitForItself,
     )
     from ikigai_actors.mailbox import Mail, Mailbox
-    from ikigai_actors.mcp_server import McpServer
     from ikigai_actors.messages import Kind, Message
     from ikigai_actors.providers.anthropic import AnthropicProvider
     from ikigai_actors.providers.base import Delta, Exit, OnDelta, Provider, Reply, Request, ToolCall, Usage
@@ -76,8 +75,9 @@ if TYPE_CHECKING:
     from ikigai_actors.registry import AgentRecord
     from ikigai_actors.statistics import AgentStatistics
     from ikigai_actors.system import ActorSystem
-    from ikigai_actors.tools import tool
-    from ikigai_actors.workspace import Workspace
+    from ikigai_actors.tools.function import tool
+    from ikigai_actors.tools.mcp.server import McpServer
+    from ikigai_actors.tools.workspace import Workspace
     from supervisors.orphans import OrphanPolicy
     from supervisors.signals import Signal
 
@@ -114,7 +114,7 @@ _HOMES = {
     "Mailed": "ikigai_actors.publisher",
     "MailNotFound": "ikigai_actors.errors",
     "MarkNotFound": "ikigai_actors.errors",
-    "McpServer": "ikigai_actors.mcp_server",
+    "McpServer": "ikigai_actors.tools.mcp.server",
     "Message": "ikigai_actors.messages",
     "NameTaken": "ikigai_actors.errors",
     "NoCurrentAgent": "ikigai_actors.errors",
@@ -139,12 +139,12 @@ _HOMES = {
     "Streamed": "ikigai_actors.publisher",
     "SystemClosed": "ikigai_actors.errors",
     "TimedOut": "ikigai_actors.actors.futures",
-    "tool": "ikigai_actors.tools",
+    "tool": "ikigai_actors.tools.function",
     "ToolCall": "ikigai_actors.providers.base",
     "TooManyAgents": "ikigai_actors.errors",
     "TurnInterrupted": "ikigai_actors.errors",
     "Usage": "ikigai_actors.providers.base",
-    "Workspace": "ikigai_actors.workspace",
+    "Workspace": "ikigai_actors.tools.workspace",
     "WouldDeadlock": "ikigai_actors.errors",
     "WouldWaitForItself": "ikigai_actors.errors",
 }

@@ -26,8 +26,8 @@ from enum import StrEnum
 from typing import Any
 
 from ikigai_actors.messages import Kind, Message
-from ikigai_actors.policy import PROCESS, WAIT, Facts, Policy
 from ikigai_actors.replies import reply_of
+from ikigai_actors.tools.policy import PROCESS, WAIT, Facts, Policy
 
 PERHAPS_RUN = (
     "This call was started, and then the process that ran it ended: it may or may not have run. "

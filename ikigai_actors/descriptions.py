@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ikigai_actors.policy import (
+from ikigai_actors.tools.policy import (
     CHECK_MAIL,
     DOCUMENT_DELETE,
     DOCUMENT_LIST,

@@ -19,7 +19,7 @@ from ikigai_actors.runtime import Runtime
 from ikigai_actors.settings import complaint
 from ikigai_actors.state import State
 from ikigai_actors.text import storable
-from ikigai_actors.tools import Result
+from ikigai_actors.tools.function import Result
 from ikigai_actors.waits import Answers, Found, Ticket, Wait
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from ikigai_actors.arguments import shown
 from ikigai_actors.calls import Approver
 from ikigai_actors.errors import BadInput
-from ikigai_actors.policy import Policy
-from ikigai_actors.tools import Tool
-from ikigai_actors.toolsets import Toolset
+from ikigai_actors.tools.base import Toolset
+from ikigai_actors.tools.function import Tool
+from ikigai_actors.tools.policy import Policy
 
 
 def choose_approver(approvals: Approver | str) -> tuple[Policy, Approver | None]:

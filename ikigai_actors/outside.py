@@ -29,8 +29,8 @@ from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.base import Delta, Exit, OnDelta, Provider, Reply, Request
 from ikigai_actors.providers.checked import checked_delta, checked_reply
 from ikigai_actors.text import described
-from ikigai_actors.tools import Result, Tool, checked_result, cut, timed_out
-from ikigai_actors.toolsets import Tell, Toolset
+from ikigai_actors.tools.base import Tell, Toolset
+from ikigai_actors.tools.function import Result, Tool, checked_result, cut, timed_out
 
 logger = logging.getLogger(__name__)
 

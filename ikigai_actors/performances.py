@@ -35,13 +35,13 @@ from ikigai_actors.forks import fork_by_call
 from ikigai_actors.identity import check_name
 from ikigai_actors.mailbox import Mail
 from ikigai_actors.messages import NO_DATA, Kind
-from ikigai_actors.policy import CHECK_MAIL, FORK, READ_MAIL, WAIT
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.signalling import KillByAgent
 from ikigai_actors.state import BeginWait, ComeBack, Departure, State, Step
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.text import storable
-from ikigai_actors.tools import LIMIT, cut
+from ikigai_actors.tools.function import LIMIT, cut
+from ikigai_actors.tools.policy import CHECK_MAIL, FORK, READ_MAIL, WAIT
 
 LOOKS = (CHECK_MAIL, READ_MAIL)
 """The calls by which an agent looks at its mailbox."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ikigai_actors.errors import IkigaiError
-from ikigai_actors.policy import Facts
 from ikigai_actors.ref import AgentRef, current_agent
-from ikigai_actors.tools import Result, result_of
+from ikigai_actors.tools.function import Result, result_of
+from ikigai_actors.tools.policy import Facts
 
 
 class ListAgents:

@@ -57,8 +57,8 @@ from ikigai_actors.store.host import LEASE, Host, take_database
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.migrations import ensure_schema, migrate
 from ikigai_actors.toolbox import Toolbox
-from ikigai_actors.tools import Tool
-from ikigai_actors.toolsets import Toolset
+from ikigai_actors.tools.base import Toolset
+from ikigai_actors.tools.function import Tool
 from ikigai_actors.waits import Waits
 from supervisors.children import Exit
 from supervisors.signals import Status

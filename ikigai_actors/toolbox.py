@@ -7,9 +7,9 @@ from typing import Any
 from ikigai_actors.calls import Book
 from ikigai_actors.descriptions import DESCRIPTIONS
 from ikigai_actors.errors import BadInput, ProviderError
-from ikigai_actors.policy import PROCESS, Facts, Policy
 from ikigai_actors.settings import complaint, misfits
-from ikigai_actors.tools import Tool
+from ikigai_actors.tools.function import Tool
+from ikigai_actors.tools.policy import PROCESS, Facts, Policy
 
 FORBIDDEN = "The settings of this agent do not allow {name}. Do without it, or ask the person to change the setting."
 

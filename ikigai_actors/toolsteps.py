@@ -27,9 +27,9 @@ from ikigai_actors.drafts import Draft, advance, end_turn, messages_of
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.messages import NO_DATA, Kind
 from ikigai_actors.performances import perform, problem_of
-from ikigai_actors.policy import SHELL, Policy
 from ikigai_actors.settings import misfits
 from ikigai_actors.state import Answer, AskApproval, Phase, RequestModel, RunTool, State, Step
+from ikigai_actors.tools.policy import SHELL, Policy
 from supervisors.signals import Status
 
 MAX_STEPS = 50

@@ -14,10 +14,10 @@ from ikigai_actors import (
     ToolCall,
     current_agent,
 )
-from ikigai_actors.policy import Facts
 from ikigai_actors.providers.scripted import ScriptedReply
 from ikigai_actors.testing import Simulation
-from ikigai_actors.tools import Result
+from ikigai_actors.tools.function import Result
+from ikigai_actors.tools.policy import Facts
 
 
 class Post:

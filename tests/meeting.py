@@ -12,7 +12,7 @@ from typing import Any
 from ikigai_actors import McpServer
 from ikigai_actors.outside import Outside, ToolRun
 from ikigai_actors.testing import ManualClock
-from ikigai_actors.tools import Result, Tool
+from ikigai_actors.tools.function import Result, Tool
 from tests.gate import DEADLINE
 from tests.program import PATIENCE
 

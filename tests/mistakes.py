@@ -9,10 +9,10 @@ import pytest
 from hypothesis import strategies as st
 
 from ikigai_actors import Exit, ProviderError, Reply, Request, ToolCall, Usage
-from ikigai_actors.policy import Facts
 from ikigai_actors.providers.base import Delta, OnDelta
 from ikigai_actors.providers.scripted import Stream
-from ikigai_actors.tools import Result
+from ikigai_actors.tools.function import Result
+from ikigai_actors.tools.policy import Facts
 from tests.gate import DEADLINE
 
 

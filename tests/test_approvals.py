@@ -12,7 +12,7 @@ from ikigai_actors.calls import PendingCall
 from ikigai_actors.parts import MACHINE
 from ikigai_actors.ref import current_agent
 from ikigai_actors.store import open_store
-from ikigai_actors.tools import FunctionTool, tool
+from ikigai_actors.tools.function import FunctionTool, tool
 from tests.calling import Seen, calling, requests_of, results, scripted, trail
 from tests.conftest import NewDatabase
 from tests.databases import eventually

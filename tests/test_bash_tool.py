@@ -10,10 +10,10 @@ from typing import TypeVar
 import pytest
 
 from ikigai_actors import ActorSystem, ScriptedProvider, Signal, TurnInterrupted, Workspace
-from ikigai_actors.tools import LIMIT, Result
-from ikigai_actors.workspace import processes
-from ikigai_actors.workspace.bash import KEPT, Bash, Ran
-from ikigai_actors.workspace.shells import Shells, bash_tool
+from ikigai_actors.tools.function import LIMIT, Result
+from ikigai_actors.tools.workspace import processes
+from ikigai_actors.tools.workspace.bash import KEPT, Bash, Ran
+from ikigai_actors.tools.workspace.shells import Shells, bash_tool
 from tests.calling import calling, requests_of, results, scripted
 from tests.databases import eventually
 from tests.gate import DEADLINE

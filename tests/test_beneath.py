@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors.tools import Result, Tool
-from ikigai_actors.workspace.beneath import LINKS, Outside, Root, kernel_helps
-from ikigai_actors.workspace.files import file_tools
-from ikigai_actors.workspace.grep import grep_tool
+from ikigai_actors.tools.function import Result, Tool
+from ikigai_actors.tools.workspace.beneath import LINKS, Outside, Root, kernel_helps
+from ikigai_actors.tools.workspace.files import file_tools
+from ikigai_actors.tools.workspace.grep import grep_tool
 from tests.program import PATIENCE
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="renameat2 and openat2 are Linux's")
@@ -46,9 +46,9 @@ code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *word) for word 
 program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(words), ctypes.addressof(code)))
 assert libc.prctl(38, 1, 0, 0, 0) == 0
 assert libc.prctl(22, 2, program, 0, 0) == 0
-from ikigai_actors.workspace.beneath import kernel_helps
-from ikigai_actors.workspace.files import file_tools
-from ikigai_actors.workspace.beneath import Root
+from ikigai_actors.tools.workspace.beneath import kernel_helps
+from ikigai_actors.tools.workspace.files import file_tools
+from ikigai_actors.tools.workspace.beneath import Root
 read = file_tools(Root(Path(sys.argv[1])))[0]
 told = [read.call({"file_path": path}).content for path in ("notes.txt", "out/secret.txt")]
 print(kernel_helps(), [text.split(":")[0] for text in told])
@@ -239,8 +239,8 @@ def test_where_no_file_can_be_made_one_is_written_in_place_unless_it_has_a_secon
     script = """
 import os, sys
 from pathlib import Path
-from ikigai_actors.workspace.beneath import Root
-from ikigai_actors.workspace.files import file_tools
+from ikigai_actors.tools.workspace.beneath import Root
+from ikigai_actors.tools.workspace.files import file_tools
 write = file_tools(Root(Path(sys.argv[1])))[1]
 os.setgroups([]), os.setgid(65534), os.setuid(65534)
 for name in ("own.txt", "shared.txt"):

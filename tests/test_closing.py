@@ -21,8 +21,8 @@ from ikigai_actors.outside import Outside
 from ikigai_actors.parts import MACHINE
 from ikigai_actors.providers.base import OnDelta
 from ikigai_actors.publisher import Event, Publisher, ToolTrouble
-from ikigai_actors.tools import Tool
-from ikigai_actors.toolsets import Tell, Toolset
+from ikigai_actors.tools.base import Tell, Toolset
+from ikigai_actors.tools.function import Tool
 from tests.calling import calling
 from tests.gate import DEADLINE
 

@@ -14,7 +14,7 @@ from ikigai_actors.errors import HistoryError
 from ikigai_actors.fsck import check, climb, inspect
 from ikigai_actors.log import Archive
 from ikigai_actors.store import Store, Transaction, open_store
-from ikigai_actors.tools import tool
+from ikigai_actors.tools.function import tool
 from ikigai_actors.violations import Invariant
 from tests.damage import LOGS, MESSAGES, NOW, agent, damage, found_family, mail, message, more, without
 from tests.databases import sql

@@ -93,13 +93,6 @@ PLACES = {
     "process_tools": "system",
     "ref": "system",
     "seeded": "testing",
-    "lifeline": "tools",
-    "mcp_process": "tools",
-    "mcp_run": "tools",
-    "mcp_server": "tools",
-    "policy": "tools",
-    "toolsets": "tools",
-    "workspace": "tools",
 }
 """Modules that still stand outside of the room that they belong to."""
 

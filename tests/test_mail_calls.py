@@ -19,7 +19,7 @@ from ikigai_actors.store import Store
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.unit import Unit, write_alone
 from ikigai_actors.store.verdicts import Committed, Failed
-from ikigai_actors.tools import LIMIT
+from ikigai_actors.tools.function import LIMIT
 from tests.calling import calling, requests_of, results, scripted
 from tests.databases import python, sql
 from tests.faults import FaultyStore

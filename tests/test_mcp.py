@@ -15,9 +15,9 @@ from mcp.types import ListToolsResult, PaginatedRequestParams
 from mcp.types import Tool as Listed
 
 from ikigai_actors import BadInput, McpServer
-from ikigai_actors.mcp_run import McpTool, list_tools
-from ikigai_actors.mcp_server import PAUSES, WINDOW
-from ikigai_actors.tools import LIMIT, Result
+from ikigai_actors.tools.function import LIMIT, Result
+from ikigai_actors.tools.mcp.connection import McpTool, list_tools
+from ikigai_actors.tools.mcp.server import PAUSES, WINDOW
 from tests.gate import DEADLINE
 from tests.mcp_server import CHILD
 from tests.meeting import SERVER, Bench, Meeting

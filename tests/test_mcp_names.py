@@ -10,9 +10,9 @@ from mcp.types import Tool as Listed
 from mcp.types import ToolAnnotations
 
 from ikigai_actors import BadInput, McpServer
-from ikigai_actors.mcp_run import facts_of
-from ikigai_actors.mcp_server import PAUSES, WINDOW, Restarts, name_of, tool_names
-from ikigai_actors.policy import Facts, Policy
+from ikigai_actors.tools.mcp.connection import facts_of
+from ikigai_actors.tools.mcp.server import PAUSES, WINDOW, Restarts, name_of, tool_names
+from ikigai_actors.tools.policy import Facts, Policy
 
 BAD: Mapping[str, tuple[Callable[[], McpServer], str]] = {
     "nothing": (lambda: McpServer("  "), "Expected a command"),

@@ -10,7 +10,7 @@ import pytest
 from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider
 from ikigai_actors.assembly import NOT_RUN
 from ikigai_actors.calls import PERHAPS_RUN
-from ikigai_actors.tools import FunctionTool, tool
+from ikigai_actors.tools.function import FunctionTool, tool
 from tests.calling import OWN, calling, prompts, requests_of, results, scripted
 from tests.gate import DEADLINE
 

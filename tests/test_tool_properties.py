@@ -21,7 +21,7 @@ from ikigai_actors.messages import Kind, Message
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.replies import reply_message_data
 from ikigai_actors.state import AskApproval, RequestModel, RunTool, Spawn, State, Step
-from ikigai_actors.tools import tool
+from ikigai_actors.tools.function import tool
 from tests.calling import calling, faults
 from tests.gate import DEADLINE
 from tests.test_calls import BOOK, NOW

@@ -9,7 +9,7 @@ import pytest
 from ikigai_actors import ActorSystem, AgentRef, Future, ScriptedProvider, current_agent, tool
 from ikigai_actors.actors.tool_slots import Slots
 from ikigai_actors.outside import TOOL_THREADS, Outside
-from ikigai_actors.tools import Result
+from ikigai_actors.tools.function import Result
 from tests.calling import calling, results
 from tests.databases import eventually
 from tests.gate import DEADLINE, Gate

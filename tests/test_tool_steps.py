@@ -13,9 +13,9 @@ from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.forks import LIVING_LIMIT
 from ikigai_actors.machine import accepts, step
 from ikigai_actors.messages import Kind, Message
-from ikigai_actors.policy import Facts, Policy
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.state import Answer, AskApproval, Phase, RequestModel, RunTool, Spawn, State, Step
+from ikigai_actors.tools.policy import Facts, Policy
 from ikigai_actors.toolsteps import MAX_STEPS
 from tests.test_calls import BOOK, NOW, call
 

@@ -9,8 +9,8 @@ import pytest
 
 from ikigai_actors import ActorSystem, BadInput, ScriptedProvider
 from ikigai_actors.publisher import Event, ToolTrouble
-from ikigai_actors.tools import Tool, tool
-from ikigai_actors.toolsets import Tell, Toolset
+from ikigai_actors.tools.base import Tell, Toolset
+from ikigai_actors.tools.function import Tool, tool
 from tests.calling import calling, requests_of, results
 from tests.gate import DEADLINE
 

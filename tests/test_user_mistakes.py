@@ -29,9 +29,9 @@ from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.errors import AgentDead, BadInput
 from ikigai_actors.fsck import check
 from ikigai_actors.outside import Crash, Outside
-from ikigai_actors.policy import Facts, Policy
 from ikigai_actors.providers.base import Delta, OnDelta
-from ikigai_actors.tools import Result, tool
+from ikigai_actors.tools.function import Result, tool
+from ikigai_actors.tools.policy import Facts, Policy
 from tests.calling import calling
 from tests.gate import DEADLINE
 from tests.mistakes import ENDINGS, BareExit, OddTool, Remote, acts, raising

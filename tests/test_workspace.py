@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from ikigai_actors import BadInput, Workspace
-from ikigai_actors.policy import Policy
-from ikigai_actors.tools import LIMIT, Result, Tool
-from ikigai_actors.workspace.beneath import Root
-from ikigai_actors.workspace.grep import find_ripgrep, grep_tool
+from ikigai_actors.tools.function import LIMIT, Result, Tool
+from ikigai_actors.tools.policy import Policy
+from ikigai_actors.tools.workspace.beneath import Root
+from ikigai_actors.tools.workspace.grep import find_ripgrep, grep_tool
 from tests.databases import DEADLINE
 from tests.program import run
 

@@ -7,7 +7,7 @@ from ikigai_actors.errors import BadInput
 
 if TYPE_CHECKING:
     from ikigai_actors.store.host import Owner
-    from ikigai_actors.toolsets import Toolset
+    from ikigai_actors.tools.base import Toolset
 
 
 ATTACHED = (
@@ -33,8 +33,8 @@ class Options:
 
     def tools(self) -> "list[Toolset]":
         """What agents get beside what they always have. Raises `BadInput`."""
-        from ikigai_actors.mcp_server import mcp_servers
-        from ikigai_actors.workspace import Workspace
+        from ikigai_actors.tools.mcp.server import mcp_servers
+        from ikigai_actors.tools.workspace import Workspace
 
         workspaces = [Workspace(self.workspace)] if self.workspace is not None else []
         return [*workspaces, *mcp_servers(self.mcp)]

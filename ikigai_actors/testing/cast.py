@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from ikigai_actors.policy import Facts
 from ikigai_actors.providers.base import OnDelta, Reply, Request, ToolCall
 from ikigai_actors.providers.scripted import ScriptedProvider, Stream
 from ikigai_actors.testing.process import Broken
 from ikigai_actors.testing.remote import LATE
-from ikigai_actors.tools import Result
+from ikigai_actors.tools.function import Result
+from ikigai_actors.tools.policy import Facts
 
 WORK = "work"
 """The tool of the machine, which is not idempotent."""

@@ -24,12 +24,12 @@ from ikigai_actors.calls import calls_of
 from ikigai_actors.deaths import Cause
 from ikigai_actors.mailbox import MAIL, PROMPT
 from ikigai_actors.messages import Kind, Message
-from ikigai_actors.policy import PROCESS
 from ikigai_actors.restarts import GAVE_UP
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.copy import BulkTransaction
 from ikigai_actors.testing.remote import LATE
 from ikigai_actors.testing.store import Change, Ran, Written
+from ikigai_actors.tools.policy import PROCESS
 from supervisors.intensity import INTENSITY, PERIOD
 
 if TYPE_CHECKING:

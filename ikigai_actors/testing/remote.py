@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.errors import ProviderError
-from ikigai_actors.policy import Facts
 from ikigai_actors.providers.base import Delta, OnDelta, Provider, Reply, Request
 from ikigai_actors.testing.agenda import Entry
-from ikigai_actors.tools import Result, Tool
+from ikigai_actors.tools.function import Result, Tool
+from ikigai_actors.tools.policy import Facts
 
 if TYPE_CHECKING:
     from ikigai_actors.testing.process import Process

@@ -24,8 +24,8 @@ from ikigai_actors.testing.remote import RemoteProvider, RemoteTool
 from ikigai_actors.testing.schedule import PLAIN, Schedule
 from ikigai_actors.testing.store import Change, empty_image
 from ikigai_actors.testing.trace import Trace, calling_line, names_of, story, tree
-from ikigai_actors.tools import Tool
-from ikigai_actors.toolsets import Toolset
+from ikigai_actors.tools.base import Toolset
+from ikigai_actors.tools.function import Tool
 
 T = TypeVar("T")
 

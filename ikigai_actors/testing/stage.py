@@ -19,7 +19,7 @@ from ikigai_actors.testing.commits import CommitCheck
 from ikigai_actors.testing.ledger import Ledger, check_wait
 from ikigai_actors.testing.process import Broken, ProcessCrashed
 from ikigai_actors.testing.simulation import Simulation
-from ikigai_actors.tools import Tool
+from ikigai_actors.tools.function import Tool
 from ikigai_actors.waits import Found
 from supervisors.signals import Signal
 

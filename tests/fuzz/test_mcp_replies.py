@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ikigai_actors import BadInput, McpServer
-from ikigai_actors.tools import LIMIT, Result
+from ikigai_actors.tools.function import LIMIT, Result
 from tests.fuzz.hostile import fuzzed, texts
 from tests.fuzz.mutations import mutated
 from tests.fuzz.shells import no_defects, refusals_allowed

@@ -4,7 +4,7 @@ import asyncio
 import random
 import time
 
-from ikigai_actors.tools import FunctionTool, tool
+from ikigai_actors.tools.function import FunctionTool, tool
 from tests.torture.script import World
 
 ONCE = frozenset({"once", "later"})

@@ -7,7 +7,7 @@ from ikigai_actors import Message
 from ikigai_actors.assembly import assemble
 from ikigai_actors.calls import PERHAPS_RUN
 from ikigai_actors.messages import Kind
-from ikigai_actors.policy import FORK
+from ikigai_actors.tools.policy import FORK
 from supervisors.orphans import OrphanPolicy
 from tests.calling import faults
 from tests.torture.script import IDEMPOTENT, ONCE, did

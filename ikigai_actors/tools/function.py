@@ -35,8 +35,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from ikigai_actors.errors import BadInput
-from ikigai_actors.policy import PROCESS, Facts, Policy
 from ikigai_actors.text import described, storable
+from ikigai_actors.tools.policy import PROCESS, Facts, Policy
 
 if TYPE_CHECKING:
     from anthropic.lib.tools import BetaAsyncFunctionTool, BetaFunctionTool

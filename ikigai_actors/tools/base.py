@@ -9,7 +9,7 @@ runtime's event loop, where they must not block.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
-from ikigai_actors.tools import Tool
+from ikigai_actors.tools.function import Tool
 
 Tell = Callable[[str], None]
 """Takes a sentence that a person should read: a server that died, say. Any thread may call it."""

@@ -7,7 +7,7 @@ limit: one long line holds up the event loop that all agents share. Here a line 
 limit ends the server (`ServerProcess.fault` says so).
 
 The process leads a session of its own, with a guard that ends what is left of it with ours (see
-`ikigai_actors.lifeline`); where there is no bash it goes without.
+`ikigai_actors.tools.lifeline`); where there is no bash it goes without.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 from mcp.types import jsonrpc_message_adapter
 
-from ikigai_actors.lifeline import Lifeline
+from ikigai_actors.tools.lifeline import Lifeline
 
 GRACE = 2.0
 """Seconds that a server has to end by itself when its input is closed, and then when it was sent TERM."""

@@ -4,8 +4,8 @@
 
 read, write, edit, glob and grep are confined to the directory: a path that leads out of it, by ``..``, from the root or
 through a link, gives an error result, and nobody who exchanges a directory for a link meanwhile changes that (see
-`ikigai_actors.workspace.beneath`). **bash is not confined**: it begins in the directory and does what the user may do.
-So bash, write and edit ask for approval.
+`ikigai_actors.tools.workspace.beneath`). **bash is not confined**: it begins in the directory and does what the user
+may do. So bash, write and edit ask for approval.
 
 bash: each agent has a shell of its own, whose directory, variables and background jobs stay from call to call.
 
@@ -26,12 +26,12 @@ from pathlib import Path
 
 from ikigai_actors.actors.threads import in_thread
 from ikigai_actors.errors import BadInput
-from ikigai_actors.tools import Tool
-from ikigai_actors.toolsets import Tell, Toolset
-from ikigai_actors.workspace.beneath import Root
-from ikigai_actors.workspace.files import file_tools
-from ikigai_actors.workspace.grep import grep_tool
-from ikigai_actors.workspace.shells import Shells, bash_tool
+from ikigai_actors.tools.base import Tell, Toolset
+from ikigai_actors.tools.function import Tool
+from ikigai_actors.tools.workspace.beneath import Root
+from ikigai_actors.tools.workspace.files import file_tools
+from ikigai_actors.tools.workspace.grep import grep_tool
+from ikigai_actors.tools.workspace.shells import Shells, bash_tool
 
 IDLE = 600.0
 """Seconds after which a shell that nobody uses is closed."""

@@ -32,9 +32,9 @@ from mcp.types import (
 )
 from mcp.types import Tool as Listed
 
-from ikigai_actors.mcp_process import ServerProcess
-from ikigai_actors.policy import Facts, Policy
-from ikigai_actors.tools import Result, cut
+from ikigai_actors.tools.function import Result, cut
+from ikigai_actors.tools.mcp.process import ServerProcess
+from ikigai_actors.tools.policy import Facts, Policy
 
 logger = logging.getLogger(__name__)
 

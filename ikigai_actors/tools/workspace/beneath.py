@@ -10,7 +10,7 @@ follows no link but by reading it, and judges its text as if it had been given.
 
 Links within the directory are followed, relative and absolute ones. The directory itself is found by its path each
 time: who may replace it, may write outside of it already. A mount within it belongs to it, and so does a file that has
-a second name elsewhere (a hard link): see `ikigai_actors.workspace.files` on writing to one.
+a second name elsewhere (a hard link): see `ikigai_actors.tools.workspace.files` on writing to one.
 """
 
 import contextlib

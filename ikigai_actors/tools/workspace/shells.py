@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 from ikigai_actors.actors.futures import current_acting_agent
-from ikigai_actors.policy import Policy
-from ikigai_actors.tools import TIMEOUT, FunctionTool, Result, tool
-from ikigai_actors.workspace.bash import Bash, Ran
-from ikigai_actors.workspace.processes import Endings
+from ikigai_actors.tools.function import TIMEOUT, FunctionTool, Result, tool
+from ikigai_actors.tools.policy import Policy
+from ikigai_actors.tools.workspace.bash import Bash, Ran
+from ikigai_actors.tools.workspace.processes import Endings
 
 LONGEST = 600.0
 """Seconds that a command may take at most."""

@@ -23,8 +23,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from ikigai_actors.actors.threads import in_thread
-from ikigai_actors.tools import FunctionTool, Result, tool
-from ikigai_actors.workspace.beneath import PLACE, Outside, Root
+from ikigai_actors.tools.function import FunctionTool, Result, tool
+from ikigai_actors.tools.workspace.beneath import PLACE, Outside, Root
 
 logger = logging.getLogger(__name__)
 

@@ -19,8 +19,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, Self, cast
 
-from ikigai_actors.lifeline import Lifeline
-from ikigai_actors.workspace.processes import Endings
+from ikigai_actors.tools.lifeline import Lifeline
+from ikigai_actors.tools.workspace.processes import Endings
 
 KEPT = 40_000
 """Bytes of a command's output that are kept: the last ones."""

@@ -1,4 +1,4 @@
-"""The file tools: read, write, edit and glob, confined to a directory (see `ikigai_actors.workspace.beneath`).
+"""The file tools: read, write, edit and glob, confined to a directory (see `ikigai_actors.tools.workspace.beneath`).
 
 They block, so tool threads run them.
 
@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import PurePosixPath
 
-from ikigai_actors.policy import Policy
-from ikigai_actors.tools import FunctionTool, tool
-from ikigai_actors.workspace.beneath import PLACE, Outside, Root
+from ikigai_actors.tools.function import FunctionTool, tool
+from ikigai_actors.tools.policy import Policy
+from ikigai_actors.tools.workspace.beneath import PLACE, Outside, Root
 
 LARGEST = 256 * 1024
 """Bytes of a file that is read whole, or edited, and of the lines of a larger one that are read."""

@@ -12,7 +12,7 @@ of ours; ``env`` adds what it needs. What it writes to its standard error is log
 A server that ends by itself is told to a person, and started again by the next call: the first time at once, then after
 `PAUSES`. When it ends once more within `WINDOW` it is given up. A call on its way when it ended gets an error result
 that says that it may or may not have run; a call that was not started says so. After ``kill -9`` of our process a guard
-in the server's session ends what is left of it (see `ikigai_actors.lifeline`).
+in the server's session ends what is left of it (see `ikigai_actors.tools.lifeline`).
 
 All servers are read on the event loop that all agents share, where a long line takes its time. So a server that writes
 one of more than `LINE_LIMIT` bytes is ended, and a person is told why.
@@ -32,14 +32,14 @@ from typing import TYPE_CHECKING, Any
 from ikigai_actors.actors.clock import Clock, SystemClock
 from ikigai_actors.actors.threads import in_thread
 from ikigai_actors.errors import BadInput
-from ikigai_actors.policy import Policy
-from ikigai_actors.tools import TIMEOUT, Tool
-from ikigai_actors.toolsets import Tell, Toolset
+from ikigai_actors.tools.base import Tell, Toolset
+from ikigai_actors.tools.function import TIMEOUT, Tool
+from ikigai_actors.tools.policy import Policy
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult
 
-    from ikigai_actors.mcp_run import Run
+    from ikigai_actors.tools.mcp.connection import Run
 
 START_TIMEOUT = 30.0
 """Seconds until a server must have listed its tools."""
@@ -145,7 +145,7 @@ class McpServer(Toolset):
         if shutil.which(self._command[0], path=self._env.get("PATH")) is None:
             raise BadInput(f"{self._shown}: there is no command {self._command[0]!r}. Install it, or give its path.")
         try:
-            parts = await in_thread(lambda: import_module("ikigai_actors.mcp_run"), "ikigai-mcp-import")
+            parts = await in_thread(lambda: import_module("ikigai_actors.tools.mcp.connection"), "ikigai-mcp-import")
         except ImportError as error:
             raise BadInput(f"MCP servers need the package mcp ({error}): pip install 'ikigai-actors[mcp]'") from error
         self._tell = tell
@@ -182,7 +182,7 @@ class McpServer(Toolset):
         return f"The MCP server {self.name} ({shlex.join(self._command)})"
 
     def _start(self) -> "Run":
-        from ikigai_actors.mcp_run import Run  # imported by now
+        from ikigai_actors.tools.mcp.connection import Run  # imported by now
 
         self._run = Run(self.name, self._command, self._env, self._start_timeout, self._line_limit, self._ended)
         return self._run
@@ -200,7 +200,7 @@ class McpServer(Toolset):
         """Call a tool, and start the server for it if it ended. Raises ``ToolError``."""
         from anthropic.lib.tools import ToolError
 
-        from ikigai_actors.mcp_run import NotServing
+        from ikigai_actors.tools.mcp.connection import NotServing
 
         try:
             return await (await self._serving()).call(tool, arguments)
@@ -209,7 +209,7 @@ class McpServer(Toolset):
 
     async def _serving(self) -> "Run":
         """The run of a server that has started. Raises ``NotServing``."""
-        from ikigai_actors.mcp_run import NotServing
+        from ikigai_actors.tools.mcp.connection import NotServing
 
         while (run := self._run) is not None and run.over and not run.task.done():
             await asyncio.wait({run.task})  # what is left of it would be in the way of the next one

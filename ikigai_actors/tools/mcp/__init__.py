@@ -1,0 +1,1 @@
+"""MCP servers whose tools models call."""
