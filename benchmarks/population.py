@@ -8,9 +8,9 @@ from itertools import islice
 from benchmarks.places import Database, prepared
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.actors.clock import SystemClock
-from ikigai_actors.append import FIRST_EPOCH
-from ikigai_actors.identity import new_agent_uuid
-from ikigai_actors.messages import Kind, Message
+from ikigai_actors.records.append import FIRST_EPOCH
+from ikigai_actors.records.identity import new_agent_uuid
+from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.store.base import Row, Store, Transaction
 
 CHUNK = 20_000

@@ -18,7 +18,7 @@ from benchmarks.peers.sessions import PEERS, Peer, Unavailable
 from benchmarks.places import COLUMNS, Database, Place, prepared
 from benchmarks.results import Row
 from ikigai_actors import ActorSystem, Message, OfflineProvider
-from ikigai_actors.log import Archive, Log
+from ikigai_actors.records.log import Archive, Log
 
 EACH = 10
 """Messages of each agent that boots."""

@@ -15,7 +15,7 @@ import json
 import sys
 
 from ikigai_actors import ActorSystem, DocumentChanged, DocumentNotFound, current_agent, tool
-from ikigai_actors.documents import Documents
+from ikigai_actors.records.documents import Documents
 
 STOCK = "stock.json"
 AT_FIRST = {"Assam": 10, "Nilgiri": 5}

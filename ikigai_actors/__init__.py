@@ -33,7 +33,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ikigai_actors.actors.futures import Future, TimedOut
     from ikigai_actors.calls import PendingCall
-    from ikigai_actors.documents import Document, DocumentVersion
     from ikigai_actors.errors import (
         AgentDead,
         AgentNotFound,
@@ -63,16 +62,17 @@ if TYPE_CHECKING:
         WouldDeadlock,
         WouldWaitForItself,
     )
-    from ikigai_actors.mailbox import Mail, Mailbox
-    from ikigai_actors.messages import Kind, Message
     from ikigai_actors.providers.anthropic import AnthropicProvider
     from ikigai_actors.providers.base import Delta, Exit, OnDelta, Provider, Reply, Request, ToolCall, Usage
     from ikigai_actors.providers.function import FunctionProvider
     from ikigai_actors.providers.offline import OfflineProvider
     from ikigai_actors.providers.scripted import ScriptedProvider, Stream
     from ikigai_actors.publisher import Died, Mailed, PromptKept, StoreTrouble, Streamed
+    from ikigai_actors.records.documents import Document, DocumentVersion
+    from ikigai_actors.records.mail import Mail, Mailbox
+    from ikigai_actors.records.messages import Kind, Message
+    from ikigai_actors.records.registry import AgentRecord
     from ikigai_actors.ref import AgentRef, Context, current_agent
-    from ikigai_actors.registry import AgentRecord
     from ikigai_actors.statistics import AgentStatistics
     from ikigai_actors.system import ActorSystem
     from ikigai_actors.tools.function import tool
@@ -85,7 +85,7 @@ _HOMES = {
     "ActorSystem": "ikigai_actors.system",
     "AgentDead": "ikigai_actors.errors",
     "AgentNotFound": "ikigai_actors.errors",
-    "AgentRecord": "ikigai_actors.registry",
+    "AgentRecord": "ikigai_actors.records.registry",
     "AgentRef": "ikigai_actors.ref",
     "AgentStatistics": "ikigai_actors.statistics",
     "AgentStopped": "ikigai_actors.errors",
@@ -96,10 +96,10 @@ _HOMES = {
     "current_agent": "ikigai_actors.ref",
     "Delta": "ikigai_actors.providers.base",
     "Died": "ikigai_actors.publisher",
-    "Document": "ikigai_actors.documents",
+    "Document": "ikigai_actors.records.documents",
     "DocumentChanged": "ikigai_actors.errors",
     "DocumentNotFound": "ikigai_actors.errors",
-    "DocumentVersion": "ikigai_actors.documents",
+    "DocumentVersion": "ikigai_actors.records.documents",
     "Exit": "ikigai_actors.providers.base",
     "Fenced": "ikigai_actors.errors",
     "FunctionProvider": "ikigai_actors.providers.function",
@@ -107,15 +107,15 @@ _HOMES = {
     "HistoryError": "ikigai_actors.errors",
     "IkigaiError": "ikigai_actors.errors",
     "InboxFull": "ikigai_actors.errors",
-    "Kind": "ikigai_actors.messages",
-    "Mail": "ikigai_actors.mailbox",
-    "Mailbox": "ikigai_actors.mailbox",
+    "Kind": "ikigai_actors.records.messages",
+    "Mail": "ikigai_actors.records.mail",
+    "Mailbox": "ikigai_actors.records.mail",
     "MailboxFull": "ikigai_actors.errors",
     "Mailed": "ikigai_actors.publisher",
     "MailNotFound": "ikigai_actors.errors",
     "MarkNotFound": "ikigai_actors.errors",
     "McpServer": "ikigai_actors.tools.mcp.server",
-    "Message": "ikigai_actors.messages",
+    "Message": "ikigai_actors.records.messages",
     "NameTaken": "ikigai_actors.errors",
     "NoCurrentAgent": "ikigai_actors.errors",
     "NoTurn": "ikigai_actors.errors",

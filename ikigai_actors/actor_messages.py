@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import IkigaiError
-from ikigai_actors.log import Log
+from ikigai_actors.records.log import Log
 from ikigai_actors.state import Standing
 from supervisors.signals import Status
 

@@ -8,11 +8,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ikigai_actors import mailbox, registry
-from ikigai_actors.documents import Change, DocumentVersion, check_body, check_path, check_version, listed, read_version
 from ikigai_actors.errors import AgentError, AgentNotFound, BadInput, MailNotFound
-from ikigai_actors.identity import is_agent_uuid
-from ikigai_actors.mailbox import EXIT, Mail
+from ikigai_actors.records import mail as mailbox
+from ikigai_actors.records import registry
+from ikigai_actors.records.documents import (
+    Change,
+    DocumentVersion,
+    check_body,
+    check_path,
+    check_version,
+    listed,
+    read_version,
+)
+from ikigai_actors.records.identity import is_agent_uuid
+from ikigai_actors.records.mail import EXIT, Mail
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.locks import Locks
 from ikigai_actors.store.unit import Addressed

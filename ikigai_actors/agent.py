@@ -22,10 +22,8 @@ from ikigai_actors.actor_messages import Buried, Crashed, Cut, GoOn, LoadFailed,
 from ikigai_actors.actors.actor import ActorGone
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.inbox import CAPACITY, Envelope
-from ikigai_actors.append import Append, Fence, LogUnit, Perform, Performance, Performed
 from ikigai_actors.boot import Survivor
 from ikigai_actors.calls import recover
-from ikigai_actors.deaths import Bury
 from ikigai_actors.errors import (
     AgentDead,
     Fenced,
@@ -37,14 +35,16 @@ from ikigai_actors.errors import (
     SystemClosed,
     TurnInterrupted,
 )
-from ikigai_actors.identity import new_agent_uuid
-from ikigai_actors.log import Log
-from ikigai_actors.mailbox import KeepPrompt
-from ikigai_actors.messages import Message
 from ikigai_actors.performer import Performer
 from ikigai_actors.providers.base import Reply, Spent, Usage
 from ikigai_actors.publisher import PromptKept
-from ikigai_actors.replies import outcome_of
+from ikigai_actors.records.append import Append, Fence, LogUnit, Perform, Performance, Performed
+from ikigai_actors.records.deaths import Bury
+from ikigai_actors.records.identity import new_agent_uuid
+from ikigai_actors.records.log import Log
+from ikigai_actors.records.mail import KeepPrompt
+from ikigai_actors.records.messages import Message
+from ikigai_actors.records.replies import outcome_of
 from ikigai_actors.runtime import Runtime
 from ikigai_actors.state import UNKNOWN, Departure, Phase, PutAside, State, Step
 from ikigai_actors.store.unit import Unit

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from ikigai_actors import events as on
 from ikigai_actors.actors.futures import Future, refuse_to_block
 from ikigai_actors.arguments import check_flag, check_timeout
-from ikigai_actors.deaths import Aftermath
 from ikigai_actors.errors import BadInput
 from ikigai_actors.lives import GRACE, had_effect, supervision, tell
-from ikigai_actors.registry import Handle, uuid_of
-from ikigai_actors.restarts import AdoptChild
+from ikigai_actors.records.deaths import Aftermath
+from ikigai_actors.records.registry import Handle, uuid_of
+from ikigai_actors.records.supervision import AdoptChild
 from ikigai_actors.text import check_text
 from supervisors.signals import Signal
 

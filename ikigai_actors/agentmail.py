@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ikigai_actors.actors.futures import Future, refuse_to_block
-from ikigai_actors.mailbox import Mail, Mailbox
-from ikigai_actors.registry import Handle
+from ikigai_actors.records.mail import Mail, Mailbox
+from ikigai_actors.records.registry import Handle
 from ikigai_actors.waits import Found
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from ikigai_actors.agent import AgentActor
 from ikigai_actors.arguments import check_flag, check_timeout, check_type
 from ikigai_actors.calls import PendingCall, asking, pending, recover
 from ikigai_actors.lives import tell
-from ikigai_actors.log import Archive
+from ikigai_actors.records.log import Archive
 from ikigai_actors.state import Phase
 from ikigai_actors.store.base import Store
 from ikigai_actors.text import check_text

@@ -19,9 +19,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ikigai_actors.messages import Kind, Message
 from ikigai_actors.providers.base import GO_ON, OPENING, Request, ToolCall
-from ikigai_actors.replies import INTERRUPTED, THINKING, calls_in, new_call_id
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.replies import INTERRUPTED, THINKING, calls_in, new_call_id
 
 Block = Mapping[str, Any]
 """A content block of the Messages API."""

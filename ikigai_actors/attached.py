@@ -23,7 +23,6 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
-from ikigai_actors import registry
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.actors.closing import Closing, note_failure
 from ikigai_actors.actors.forked import OfOneProcess
@@ -33,19 +32,20 @@ from ikigai_actors.approvals import Approvals
 from ikigai_actors.arguments import check_callable, check_choice, check_type
 from ikigai_actors.attached_ref import AttachedApprovals, AttachedLives, AttachedRef
 from ikigai_actors.awaited import Awaited
-from ikigai_actors.documents import Documents
 from ikigai_actors.errors import AgentDead, HostElsewhere, IkigaiError, NoHost, NoTurn, StoreError, SystemClosed
 from ikigai_actors.follower import HEARTBEAT, Follower, News
 from ikigai_actors.lives import Lives
-from ikigai_actors.log import Archive
-from ikigai_actors.mailbox import PROMPT, Mail, Send
-from ikigai_actors.messages import Kind, Message
 from ikigai_actors.post import Post
 from ikigai_actors.providers.base import Reply, Usage
 from ikigai_actors.publisher import CALLBACK, Callback, HostChanged, PromptKept, Publisher, StoreTrouble, Subscription
+from ikigai_actors.records import registry
+from ikigai_actors.records.documents import Documents
+from ikigai_actors.records.log import Archive
+from ikigai_actors.records.mail import PROMPT, Mail, Send
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.registry import AgentRecord, Touch
+from ikigai_actors.records.replies import last_outcome, outcome_of, reply_of
 from ikigai_actors.ref import AgentRef
-from ikigai_actors.registry import AgentRecord, Touch
-from ikigai_actors.replies import last_outcome, outcome_of, reply_of
 from ikigai_actors.state import IN_A_TURN, Phase
 from ikigai_actors.statistics import NO_TOKENS, AgentStatistics, SystemStatistics, added
 from ikigai_actors.store import open_store

@@ -8,8 +8,8 @@ from ikigai_actors.approvals import Approvals
 from ikigai_actors.errors import BadInput, HostElsewhere
 from ikigai_actors.lives import Lives, had_effect
 from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.supervision import AdoptChild
 from ikigai_actors.ref import AgentCommands, AgentRef
-from ikigai_actors.restarts import AdoptChild
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.text import check_text
 from supervisors.signals import Signal

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 
 from ikigai_actors.errors import AgentDead, ProviderError, TurnInterrupted
 from ikigai_actors.follower import News
-from ikigai_actors.messages import Kind, Message
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.replies import outcome_of
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.replies import outcome_of
 
 End = Reply | ProviderError | TurnInterrupted | AgentDead
 """How a turn ends; the last when its agent died before the turn began."""

@@ -25,8 +25,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from ikigai_actors.messages import Kind, Message
-from ikigai_actors.replies import reply_of
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.replies import reply_of
 from ikigai_actors.tools.policy import PROCESS, WAIT, Facts, Policy
 
 PERHAPS_RUN = (

@@ -9,14 +9,14 @@ from ikigai_actors.assembly import assemble
 from ikigai_actors.calls import Call as ModelsCall
 from ikigai_actors.calls import pending
 from ikigai_actors.errors import IkigaiError, ProviderError
-from ikigai_actors.log import Log
-from ikigai_actors.messages import Kind
 from ikigai_actors.outside import Answer, Call, Crash, ToolRun, provider_failed
 from ikigai_actors.performances import told_waited
 from ikigai_actors.providers.base import Delta, Exit, Reply, Spent
 from ikigai_actors.publisher import Streamed
+from ikigai_actors.records.log import Log
+from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.settings import complaint
 from ikigai_actors.runtime import Runtime
-from ikigai_actors.settings import complaint
 from ikigai_actors.state import State
 from ikigai_actors.text import storable
 from ikigai_actors.tools.function import Result

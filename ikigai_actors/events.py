@@ -10,8 +10,8 @@ from typing import Any
 
 from ikigai_actors.calls import Calls
 from ikigai_actors.errors import ProviderError
-from ikigai_actors.history import View
 from ikigai_actors.providers.base import Reply, Spent
+from ikigai_actors.records.history import View
 from supervisors.signals import Status
 
 Caller = Any

@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from ikigai_actors import events as on
-from ikigai_actors.append import Birth, LogUnit
 from ikigai_actors.calls import Call, Progress, progress
 from ikigai_actors.drafts import Draft, advance, messages_of
-from ikigai_actors.identity import check_name
-from ikigai_actors.messages import NO_DATA, Kind
+from ikigai_actors.records.append import Birth, LogUnit
+from ikigai_actors.records.identity import check_name
+from ikigai_actors.records.messages import NO_DATA, Kind
 from ikigai_actors.state import Answer, Spawn, State, Step
 from ikigai_actors.text import storable
 

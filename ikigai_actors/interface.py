@@ -5,14 +5,14 @@ from typing import Any, Protocol
 
 from ikigai_actors.agent import AgentActor
 from ikigai_actors.approvals import Approvals
-from ikigai_actors.documents import Documents
-from ikigai_actors.identity import RandomBytes
 from ikigai_actors.lives import Lives
-from ikigai_actors.log import Archive
 from ikigai_actors.post import Post
 from ikigai_actors.publisher import Callback, Subscription
+from ikigai_actors.records.documents import Documents
+from ikigai_actors.records.identity import RandomBytes
+from ikigai_actors.records.log import Archive
+from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.ref import AgentRef
-from ikigai_actors.registry import AgentRecord
 from ikigai_actors.statistics import AgentStatistics, SystemStatistics
 from ikigai_actors.store.base import Store
 from ikigai_actors.toolbox import Toolbox

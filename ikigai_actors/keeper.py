@@ -25,17 +25,17 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from ikigai_actors import registry
 from ikigai_actors.actor_messages import Restarted
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.actors.threads import LONGEST_SLEEP, Queue, Threads
-from ikigai_actors.deaths import Aftermath, Bury, Cause, End
 from ikigai_actors.errors import AgentDead, IkigaiError, StoreUnavailable
 from ikigai_actors.population import Population
-from ikigai_actors.registry import AgentRecord
-from ikigai_actors.restarts import GAVE_UP, GiveUp, Recorded, RecordRestart, Revive, restarts_of
-from ikigai_actors.signalling import SendSignal, SignalsHandled
+from ikigai_actors.records import registry
+from ikigai_actors.records.deaths import Aftermath, Bury, Cause, End
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.signals import SendSignal, SignalsHandled
+from ikigai_actors.records.supervision import GAVE_UP, GiveUp, Recorded, RecordRestart, Revive, restarts_of
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.journal import FIRST_RETRY, LONGEST_RETRY, Journal
 from supervisors import supervisor as otp

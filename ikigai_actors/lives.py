@@ -5,15 +5,15 @@ from contextlib import suppress
 from typing import TypeVar
 
 from ikigai_actors import events as on
-from ikigai_actors import registry
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent import AgentActor
 from ikigai_actors.arguments import check_choice, check_count, check_flag, check_seconds
-from ikigai_actors.deaths import Aftermath
 from ikigai_actors.errors import AgentDead, BadInput
-from ikigai_actors.restarts import SetSupervision
-from ikigai_actors.signalling import SendSignal, milliseconds
+from ikigai_actors.records import registry
+from ikigai_actors.records.deaths import Aftermath
+from ikigai_actors.records.signals import SendSignal, milliseconds
+from ikigai_actors.records.supervision import SetSupervision
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.store.verdicts import Committed, Verdict

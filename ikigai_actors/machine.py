@@ -35,9 +35,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ikigai_actors import events as on
-from ikigai_actors.append import LogUnit
 from ikigai_actors.calls import Book, asking, at_rest, calls_of, settle_cut_off, waits
-from ikigai_actors.deaths import Cause
 from ikigai_actors.drafts import (
     INTERRUPTED,
     Draft,
@@ -51,10 +49,12 @@ from ikigai_actors.drafts import (
 from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
 from ikigai_actors.events import Event
 from ikigai_actors.forks import fork_by_command
-from ikigai_actors.messages import NO_DATA, Kind, Message
 from ikigai_actors.performances import LOOKS, depart, note_mail
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.replies import reply_message_data, spent_data
+from ikigai_actors.records.append import LogUnit
+from ikigai_actors.records.deaths import Cause
+from ikigai_actors.records.messages import NO_DATA, Kind, Message
+from ikigai_actors.records.replies import reply_message_data, spent_data
 from ikigai_actors.state import (
     BETWEEN_TURNS,
     UNKNOWN,

@@ -8,7 +8,7 @@ from ikigai_actors.actors.actor import Dispatcher
 from ikigai_actors.actors.clock import Clock, SystemClock
 from ikigai_actors.actors.dispatcher import Workers
 from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads
-from ikigai_actors.identity import RandomBytes
+from ikigai_actors.records.identity import RandomBytes
 from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store
 

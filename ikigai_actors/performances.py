@@ -25,18 +25,18 @@ from ikigai_actors.acts import (
     SendMail,
     WriteDocument,
 )
-from ikigai_actors.append import Performance
 from ikigai_actors.calls import Call, Progress, progress
-from ikigai_actors.deaths import Cause
 from ikigai_actors.descriptions import DESCRIPTIONS, LONGEST_WAIT, WAIT_TIMEOUT
 from ikigai_actors.drafts import advance, end_turn
 from ikigai_actors.errors import BadInput
 from ikigai_actors.forks import fork_by_call
-from ikigai_actors.identity import check_name
-from ikigai_actors.mailbox import Mail
-from ikigai_actors.messages import NO_DATA, Kind
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.signalling import KillByAgent
+from ikigai_actors.records.append import Performance
+from ikigai_actors.records.deaths import Cause
+from ikigai_actors.records.identity import check_name
+from ikigai_actors.records.mail import Mail
+from ikigai_actors.records.messages import NO_DATA, Kind
+from ikigai_actors.records.signals import KillByAgent
 from ikigai_actors.state import BeginWait, ComeBack, Departure, State, Step
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.text import storable

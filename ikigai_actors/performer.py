@@ -8,12 +8,12 @@ from typing import Any
 from ikigai_actors import events as on
 from ikigai_actors.actor_messages import GoOn, LoadFailed, LogRead
 from ikigai_actors.actors.actor import QUANTUM, PooledActor
-from ikigai_actors.append import Birth, Performed
 from ikigai_actors.calls import Call
 from ikigai_actors.errands import Errands
 from ikigai_actors.errors import IkigaiError, StoreError
-from ikigai_actors.log import Log
 from ikigai_actors.providers.base import Spent
+from ikigai_actors.records.append import Birth, Performed
+from ikigai_actors.records.log import Log
 from ikigai_actors.runtime import Runtime
 from ikigai_actors.state import (
     WORKING,

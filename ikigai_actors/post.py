@@ -5,15 +5,16 @@ for them.
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from ikigai_actors import mailbox, registry
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, acting_agent
 from ikigai_actors.actors.threads import here
 from ikigai_actors.acts import await_one
 from ikigai_actors.arguments import check_count, check_timeout, shown
 from ikigai_actors.errors import BadInput, WouldWaitForItself
-from ikigai_actors.mailbox import NOBODY, Delete, Mail, Mailbox, Open, Read, Send, Taken, check_mail_id
-from ikigai_actors.registry import Handle
+from ikigai_actors.records import mail as mailbox
+from ikigai_actors.records import registry
+from ikigai_actors.records.mail import NOBODY, Delete, Mail, Mailbox, Open, Read, Send, Taken, check_mail_id
+from ikigai_actors.records.registry import Handle
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.store.verdicts import Committed, Verdict

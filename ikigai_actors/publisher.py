@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ikigai_actors.actors.closing import Step, carry_out, declare_waited_for, is_waited_for, raise_first
-from ikigai_actors.mailbox import Mail
-from ikigai_actors.messages import Message
+from ikigai_actors.records.mail import Mail
+from ikigai_actors.records.messages import Message
 
 if TYPE_CHECKING:
     from ikigai_actors.actors.threads import Queue, Threads  # imports asyncio: who only reads events does without

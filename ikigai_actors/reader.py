@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from ikigai_actors.actors.futures import forbid_blocking
 from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads
 from ikigai_actors.errors import IkigaiError, StoreError
-from ikigai_actors.log import Archive, Log
+from ikigai_actors.records.log import Archive, Log
 
 logger = logging.getLogger(__name__)
 

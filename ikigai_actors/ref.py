@@ -14,22 +14,22 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ikigai_actors import events as on
-from ikigai_actors import registry
 from ikigai_actors.actors.futures import Future, current_acting_agent
 from ikigai_actors.agentlife import AgentLife, AgentLifeCommands
 from ikigai_actors.agentmail import AgentMail, AgentMailCommands
 from ikigai_actors.arguments import check_choice, check_flag, check_timeout
 from ikigai_actors.errors import AgentDead, BadInput
-from ikigai_actors.history import ReplayRange
-from ikigai_actors.identity import check_name, new_agent_uuid
 from ikigai_actors.lives import check_policy, tell
-from ikigai_actors.log import read_ranges, read_whole
-from ikigai_actors.messages import Message
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.registry import AgentRecord
-from ikigai_actors.replies import last_outcome
-from ikigai_actors.restarts import times_restarted
-from ikigai_actors.settings import check_settings
+from ikigai_actors.records import registry
+from ikigai_actors.records.history import ReplayRange
+from ikigai_actors.records.identity import check_name, new_agent_uuid
+from ikigai_actors.records.log import read_ranges, read_whole
+from ikigai_actors.records.messages import Message
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.replies import last_outcome
+from ikigai_actors.records.settings import check_settings
+from ikigai_actors.records.supervision import times_restarted
 from ikigai_actors.state import Phase
 from ikigai_actors.statistics import AgentStatistics
 from ikigai_actors.text import check_text
@@ -276,8 +276,8 @@ class AgentRef(AgentMail, AgentLife):
         return self._within(timeout).undo().get(timeout=timeout)
 
     def configure(self, *, timeout: float | None = None, **settings: Any) -> int:
-        """Change settings (``model``, ``system``, ``max_tokens``, ``temperature``, see `ikigai_actors.settings`); None
-        removes one. Children inherit them.
+        """Change settings (``model``, ``system``, ``max_tokens``, ``temperature``: `ikigai_actors.records.settings`).
+        None removes one. Children inherit them.
 
         Returns the position of the change. Raises `BadInput` for an unknown setting or a wrong value.
         """

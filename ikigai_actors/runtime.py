@@ -7,14 +7,14 @@ from typing import Any
 from ikigai_actors.actor_messages import Remains, Restarted
 from ikigai_actors.actors.actor import Dispatcher
 from ikigai_actors.actors.clock import Clock
-from ikigai_actors.append import Birth
 from ikigai_actors.calls import Approver
-from ikigai_actors.identity import RandomBytes
-from ikigai_actors.log import Archive, Log
 from ikigai_actors.outside import Outside
 from ikigai_actors.providers.selection import Providers
 from ikigai_actors.publisher import Publisher
 from ikigai_actors.reader import LogReader
+from ikigai_actors.records.append import Birth
+from ikigai_actors.records.identity import RandomBytes
+from ikigai_actors.records.log import Archive, Log
 from ikigai_actors.store.host import Host
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.toolbox import Toolbox

@@ -18,7 +18,6 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
 
-from ikigai_actors import registry
 from ikigai_actors.actor_messages import Remains
 from ikigai_actors.actors.closing import Closing, Step, note_failure
 from ikigai_actors.actors.forked import OfOneProcess
@@ -28,13 +27,9 @@ from ikigai_actors.approvals import Approvals
 from ikigai_actors.arguments import check_callable, check_choice, check_count, check_flag, check_seconds, check_type
 from ikigai_actors.boot import Casualty, Survivor, ensure_root, everything_stays, survey
 from ikigai_actors.calls import Approver
-from ikigai_actors.deaths import Aftermath
-from ikigai_actors.documents import Documents
 from ikigai_actors.errors import AgentDead, IkigaiError, StoreError, SystemClosed
-from ikigai_actors.identity import new_agent_uuid
 from ikigai_actors.keeper import Keeper
 from ikigai_actors.lives import Lives, check_policy
-from ikigai_actors.log import Archive
 from ikigai_actors.opening import check_tools, choose_approver
 from ikigai_actors.outside import Outside
 from ikigai_actors.parts import MACHINE, Parts
@@ -45,10 +40,15 @@ from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.selection import Providers, choose_providers
 from ikigai_actors.publisher import CALLBACK, Callback, Publisher, StoreTrouble, Subscription, ToolTrouble
 from ikigai_actors.reader import LogReader
+from ikigai_actors.records import registry
+from ikigai_actors.records.deaths import Aftermath
+from ikigai_actors.records.documents import Documents
+from ikigai_actors.records.identity import new_agent_uuid
+from ikigai_actors.records.log import Archive
+from ikigai_actors.records.registry import AgentRecord, Touch
+from ikigai_actors.records.settings import check_defaults
 from ikigai_actors.ref import AgentRef
-from ikigai_actors.registry import AgentRecord, Touch
 from ikigai_actors.runtime import Runtime
-from ikigai_actors.settings import check_defaults
 from ikigai_actors.state import Phase
 from ikigai_actors.statistics import AgentStatistics, SystemStatistics
 from ikigai_actors.store.base import Store

@@ -7,7 +7,7 @@ from typing import Any
 from ikigai_actors.calls import Book
 from ikigai_actors.descriptions import DESCRIPTIONS
 from ikigai_actors.errors import BadInput, ProviderError
-from ikigai_actors.settings import complaint, misfits
+from ikigai_actors.records.settings import complaint, misfits
 from ikigai_actors.tools.function import Tool
 from ikigai_actors.tools.policy import PROCESS, Facts, Policy
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from ikigai_actors import events as on
-from ikigai_actors.append import LogUnit
 from ikigai_actors.calls import (
     PERHAPS_RUN,
     Book,
@@ -25,9 +24,10 @@ from ikigai_actors.calls import (
 )
 from ikigai_actors.drafts import Draft, advance, end_turn, messages_of
 from ikigai_actors.errors import ProviderError
-from ikigai_actors.messages import NO_DATA, Kind
 from ikigai_actors.performances import perform, problem_of
-from ikigai_actors.settings import misfits
+from ikigai_actors.records.append import LogUnit
+from ikigai_actors.records.messages import NO_DATA, Kind
+from ikigai_actors.records.settings import misfits
 from ikigai_actors.state import Answer, AskApproval, Phase, RequestModel, RunTool, State, Step
 from ikigai_actors.tools.policy import SHELL, Policy
 from supervisors.signals import Status

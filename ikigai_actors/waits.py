@@ -26,7 +26,7 @@ from typing import NamedTuple
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.threads import LONGEST_SLEEP, Threads
 from ikigai_actors.errors import AgentDead, AgentNotFound, IkigaiError, StoreUnavailable, SystemClosed
-from ikigai_actors.mailbox import EXIT, NOBODY
+from ikigai_actors.records.mail import EXIT, NOBODY
 from ikigai_actors.store.base import Store, Transaction
 from supervisors.signals import Status
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ikigai_actors import Reply, Request, ScriptedProvider, ToolCall
-from ikigai_actors.messages import Message
 from ikigai_actors.providers.scripted import Script
+from ikigai_actors.records.messages import Message
 from ikigai_actors.testing.strict import violations
 from ikigai_actors.tools.policy import PROCESS
 from tests.test_assembly import wire

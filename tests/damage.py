@@ -7,8 +7,8 @@ from typing import Any
 
 import psycopg
 
-from ikigai_actors.mailbox import Mail
-from ikigai_actors.messages import Message
+from ikigai_actors.records.mail import Mail
+from ikigai_actors.records.messages import Message
 from ikigai_actors.store import Store, Transaction
 from ikigai_actors.store.migrations import ensure_schema
 from tests.trees import add, add_host

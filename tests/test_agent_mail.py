@@ -26,8 +26,8 @@ from ikigai_actors import (
     WouldDeadlock,
     current_agent,
 )
-from ikigai_actors.mailbox import CAPACITY
 from ikigai_actors.publisher import Event
+from ikigai_actors.records.mail import CAPACITY
 from tests.databases import bury
 from tests.gate import DEADLINE
 from tests.journals import Gate, Task

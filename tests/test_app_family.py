@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors import ActorSystem, ScriptedProvider
-from ikigai_actors.deaths import Bury
+from ikigai_actors.records.deaths import Bury
 from tests.gate import Hanging
 from tests.stage import Stage, on_stage, open_memory, short
 from tests.trees import says

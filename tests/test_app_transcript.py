@@ -12,7 +12,7 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from ikigai_actors.messages import Message
+from ikigai_actors.records.messages import Message
 from ikigai_actors.shell.app.block import Block
 from ikigai_actors.shell.app.layout import HEAVY, Frame
 from ikigai_actors.shell.app.pieces import Look, Piece

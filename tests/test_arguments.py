@@ -25,7 +25,7 @@ from ikigai_actors import (
 from ikigai_actors.approvals import Approvals
 from ikigai_actors.arguments import LONGEST, check_count, check_seconds, check_timeout, shown
 from ikigai_actors.attached import AttachedSystem
-from ikigai_actors.documents import Documents
+from ikigai_actors.records.documents import Documents
 from ikigai_actors.store import Store
 from tests.databases import sql
 

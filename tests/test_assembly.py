@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from ikigai_actors.assembly import NO_OUTPUT, NOT_RUN, assemble
-from ikigai_actors.messages import CONVERSATION, Kind, Message
 from ikigai_actors.providers.base import GO_ON, OPENING, Request
-from ikigai_actors.replies import INTERRUPTED
+from ikigai_actors.records.messages import CONVERSATION, Kind, Message
+from ikigai_actors.records.replies import INTERRUPTED
 from ikigai_actors.testing.strict import redacted_thinking, thinking, violations
 
 MODEL = "anthropic:model-a"

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ikigai_actors.assembly import NOT_RUN, assemble
-from ikigai_actors.messages import Kind, Message
 from ikigai_actors.providers.base import GO_ON, Reply, Request, ToolCall, Usage
-from ikigai_actors.replies import INTERRUPTED, reply_message_data, reply_of
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.replies import INTERRUPTED, reply_message_data, reply_of
 from ikigai_actors.testing.strict import redacted_thinking, thinking, violations
 from tests.test_assembly import MODEL, OTHER, Entry, history, result, text_block, use_block, wire
 

@@ -11,7 +11,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, BadInput, OfflineProvider
 from ikigai_actors.errors import StoreUnavailable, StoreUnusable
-from ikigai_actors.fsck import check
+from ikigai_actors.records.fsck.check import check
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.migrations import require_schema
 from ikigai_actors.store.sqlite.backup import back_up

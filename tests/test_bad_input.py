@@ -22,10 +22,10 @@ from ikigai_actors import (
 )  # fmt: skip
 from ikigai_actors.assembly import assemble
 from ikigai_actors.boot import survey
-from ikigai_actors.deaths import Bury
 from ikigai_actors.errors import StoreError, StoreUnusable
-from ikigai_actors.fsck import check
-from ikigai_actors.replies import reply_message_data
+from ikigai_actors.records.deaths import Bury
+from ikigai_actors.records.fsck.check import check
+from ikigai_actors.records.replies import reply_message_data
 from ikigai_actors.shell.app.logs import logged_to
 from ikigai_actors.shell.app.pieces import pieces_of
 from ikigai_actors.shell.cli import run

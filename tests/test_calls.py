@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from ikigai_actors.calls import Book, Call, Calls, Progress, calls_of, recover, settle_cut_off, startable, unknown
-from ikigai_actors.messages import Kind, Message
 from ikigai_actors.providers.base import Reply, ToolCall
-from ikigai_actors.replies import reply_message_data
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.replies import reply_message_data
 from ikigai_actors.tools.policy import Facts, Policy
 
 NOW = 1_000

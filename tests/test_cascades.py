@@ -9,11 +9,12 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 
 import pytest
 
-from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Reply, Request, Signal, StoreError, StoreInUse, fsck
+from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Reply, Request, Signal, StoreError, StoreInUse
 from ikigai_actors.errors import Fenced
-from ikigai_actors.registry import every, living
+from ikigai_actors.records.fsck import check as fsck
+from ikigai_actors.records.registry import every, living
+from ikigai_actors.records.signals import SendSignal
 from ikigai_actors.shell import client
-from ikigai_actors.signalling import SendSignal
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.unit import lock, write_alone
@@ -233,7 +234,7 @@ def check_all_or_nothing(store: Store) -> bool:
 DIES_MIDWAY = """
     import os, signal, sys
     from ikigai_actors import Signal
-    from ikigai_actors.signalling import SendSignal
+    from ikigai_actors.records.signals import SendSignal
     from ikigai_actors.store import open_store
     from ikigai_actors.store.unit import lock
 

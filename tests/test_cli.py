@@ -65,29 +65,29 @@ def test_help_loads_only_click(arguments: list[str]) -> None:
 def test_listing_agents_loads_the_registry_and_nothing_that_runs_agents(file: Path) -> None:
     loaded = loaded_by("--database", str(file), "agents")
     assert not loaded & (HEAVY | {"ikigai_actors.system", "ikigai_actors.agent", "ikigai_actors.providers"})
-    assert "ikigai_actors.registry" in loaded
+    assert "ikigai_actors.records.registry" in loaded
 
 
 def test_checking_a_database_loads_nothing_that_runs_agents(file: Path) -> None:
     loaded = loaded_by("--database", str(file), "fsck")
     assert not loaded & (HEAVY | {"ikigai_actors.system", "ikigai_actors.agent"})
-    assert "ikigai_actors.fsck" in loaded
+    assert "ikigai_actors.records.fsck.check" in loaded
 
 
 def test_sending_a_mail_loads_nothing_that_runs_agents(file: Path) -> None:
     loaded = loaded_by("--database", str(file), "send", "dba", "text")
     assert not loaded & (HEAVY | {"ikigai_actors.system", "ikigai_actors.agent", "ikigai_actors.store.journal"})
-    assert "ikigai_actors.mailbox" in loaded
+    assert "ikigai_actors.records.mail" in loaded
 
 
 @pytest.mark.parametrize(
     ("arguments", "needed"),
     [
         (("log", "dba"), "ikigai_actors.follower"),
-        (("prompt", "dba", "text"), "ikigai_actors.mailbox"),
+        (("prompt", "dba", "text"), "ikigai_actors.records.mail"),
         (("prompt", "dba", "text", "--wait", "--timeout", "0"), "ikigai_actors.awaited"),
-        (("stats", "--tokens"), "ikigai_actors.registry"),
-        (("doc", "list"), "ikigai_actors.documents"),
+        (("stats", "--tokens"), "ikigai_actors.records.registry"),
+        (("doc", "list"), "ikigai_actors.records.documents"),
     ],
 )
 def test_process_tools_load_nothing_that_runs_agents(file: Path, arguments: tuple[str, ...], needed: str) -> None:

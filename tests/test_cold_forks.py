@@ -8,8 +8,8 @@ import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, AgentStopped, Message, ScriptedProvider, Signal
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.fsck import check
-from ikigai_actors.scrollback import Scrollback
+from ikigai_actors.records.fsck.check import check
+from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.shell.told import inherited
 from ikigai_actors.state import Phase
 from ikigai_actors.store import open_store

@@ -3,7 +3,7 @@
 import pytest
 
 from ikigai_actors import ActorSystem, HistoryError, ProviderError
-from ikigai_actors.fsck import check
+from ikigai_actors.records.fsck.check import check
 from tests.damage import damage, message, more, without
 from tests.databases import eventually
 from tests.echo import open_echo

@@ -15,7 +15,7 @@ from ikigai_actors import (
     DocumentVersion,
     OfflineProvider,
 )
-from ikigai_actors.documents import BODY_LIMIT, PATH_LIMIT, Documents, check_path
+from ikigai_actors.records.documents import BODY_LIMIT, PATH_LIMIT, Documents, check_path
 from ikigai_actors.store import Store
 from ikigai_actors.store.unit import write_alone
 from tests.databases import bury

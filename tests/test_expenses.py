@@ -6,8 +6,8 @@ import pytest
 
 from ikigai_actors import ActorSystem, Delta, ProviderError, Reply, ScriptedProvider, Stream, Usage
 from ikigai_actors.attached import AttachedSystem
-from ikigai_actors.messages import Kind
 from ikigai_actors.providers.base import Spent
+from ikigai_actors.records.messages import Kind
 from ikigai_actors.shell.app.expenses import Expenses, in_all
 from tests.gate import DEADLINE
 from tests.stage import Stage, on_stage

@@ -17,12 +17,12 @@ from ikigai_actors import (
     Stream,
     Usage,
 )
-from ikigai_actors.fsck import check
 from ikigai_actors.providers.base import Delta, Request, Spent
 from ikigai_actors.providers.scripted import ScriptedReply
-from ikigai_actors.replies import spent_of
+from ikigai_actors.records.fsck.check import check
+from ikigai_actors.records.fsck.invariants import Invariant
+from ikigai_actors.records.replies import spent_of
 from ikigai_actors.store import Store
-from ikigai_actors.violations import Invariant
 from tests.calling import calling, scripted
 from tests.echo import echo, kinds, open_echo
 from tests.gate import DEADLINE, Hanging

@@ -9,8 +9,8 @@ import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider, PendingCall, ScriptedProvider, ToolCall, tool
 from ikigai_actors.frozen import as_dict, maker
-from ikigai_actors.messages import Message
 from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.messages import Message
 
 
 @dataclass(frozen=True, slots=True)

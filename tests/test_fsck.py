@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from ikigai_actors import ActorSystem, Reply, ScriptedProvider, ToolCall, fsck
+from ikigai_actors import ActorSystem, Reply, ScriptedProvider, ToolCall
 from ikigai_actors.boot import survey
 from ikigai_actors.errors import HistoryError
-from ikigai_actors.fsck import check, climb, inspect
-from ikigai_actors.log import Archive
+from ikigai_actors.records.fsck import check as fsck
+from ikigai_actors.records.fsck.check import check, climb, inspect
+from ikigai_actors.records.fsck.invariants import Invariant
+from ikigai_actors.records.log import Archive
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.tools.function import tool
-from ikigai_actors.violations import Invariant
 from tests.damage import LOGS, MESSAGES, NOW, agent, damage, found_family, mail, message, more, without
 from tests.databases import sql
 from tests.gate import DEADLINE

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ikigai_actors.errors import HistoryError
-from ikigai_actors.history import EMPTY, Ancestor, ReplayRange, merge, play_all, walk
-from ikigai_actors.log import Archive, Log, read_whole
-from ikigai_actors.messages import Kind, Message
+from ikigai_actors.records.history import EMPTY, Ancestor, ReplayRange, merge, play_all, walk
+from ikigai_actors.records.log import Archive, Log, read_whole
+from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from tests.trees import add

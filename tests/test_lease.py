@@ -9,9 +9,9 @@ import psycopg
 import pytest
 
 from ikigai_actors.actors.clock import SystemClock
-from ikigai_actors.documents import Change
 from ikigai_actors.errors import Fenced, IkigaiError, StoreInUse, StoreUnavailable, SystemClosed
-from ikigai_actors.mailbox import Send
+from ikigai_actors.records.documents import Change
+from ikigai_actors.records.mail import Send
 from ikigai_actors.store import Row, Transaction, open_store
 from ikigai_actors.store.host import Host
 from ikigai_actors.store.journal import Journal

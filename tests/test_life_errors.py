@@ -15,14 +15,14 @@ from ikigai_actors import (
     Signal,
 )
 from ikigai_actors.acts import CheckMail
-from ikigai_actors.append import FIRST_EPOCH, Fence, Perform, Performance
 from ikigai_actors.interface import System
-from ikigai_actors.messages import NO_DATA
 from ikigai_actors.providers.base import Request
 from ikigai_actors.providers.scripted import ScriptedProvider, ScriptedReply
-from ikigai_actors.restarts import AdoptChild
+from ikigai_actors.records.append import FIRST_EPOCH, Fence, Perform, Performance
+from ikigai_actors.records.messages import NO_DATA
+from ikigai_actors.records.signals import SendSignal
+from ikigai_actors.records.supervision import AdoptChild
 from ikigai_actors.shell.cli import run as command
-from ikigai_actors.signalling import SendSignal
 from ikigai_actors.store import Store
 from ikigai_actors.store.unit import Unit, write_alone
 from tests import trees

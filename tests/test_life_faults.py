@@ -18,17 +18,17 @@ from ikigai_actors import (
     ScriptedProvider,
     Signal,
     StoreInUse,
-    fsck,
 )
 from ikigai_actors import events as on
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent import AgentActor
-from ikigai_actors.deaths import Bury
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.interface import System
-from ikigai_actors.mailbox import latest
 from ikigai_actors.parts import MACHINE
+from ikigai_actors.records.deaths import Bury
+from ikigai_actors.records.fsck import check as fsck
+from ikigai_actors.records.mail import latest
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.unit import write_alone
 from tests.databases import eventually, python

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ikigai_actors import fsck, registry
-from ikigai_actors.append import Append, Birth, Fence, LogUnit
-from ikigai_actors.deaths import Aftermath, Bury, Cause
 from ikigai_actors.errors import AgentDead, AgentStopped, BadInput, RootProtected
-from ikigai_actors.log import Archive
-from ikigai_actors.mailbox import EXIT, latest
-from ikigai_actors.messages import Message
-from ikigai_actors.registry import AgentRecord
-from ikigai_actors.restarts import AdoptChild, GiveUp, Revive
-from ikigai_actors.signalling import SendSignal
+from ikigai_actors.records import registry
+from ikigai_actors.records.append import Append, Birth, Fence, LogUnit
+from ikigai_actors.records.deaths import Aftermath, Bury, Cause
+from ikigai_actors.records.fsck import check as fsck
+from ikigai_actors.records.log import Archive
+from ikigai_actors.records.mail import EXIT, latest
+from ikigai_actors.records.messages import Message
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.signals import SendSignal
+from ikigai_actors.records.supervision import AdoptChild, GiveUp, Revive
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.unit import Unit, write_alone

@@ -10,21 +10,13 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from ikigai_actors import (
-    ActorSystem,
-    AgentDead,
-    BadInput,
-    FunctionProvider,
-    Request,
-    Signal,
-    TurnInterrupted,
-    fsck,
-)
-from ikigai_actors.fsck import climb
-from ikigai_actors.mailbox import Send
-from ikigai_actors.registry import every
-from ikigai_actors.restarts import AdoptChild
-from ikigai_actors.signalling import SendSignal
+from ikigai_actors import ActorSystem, AgentDead, BadInput, FunctionProvider, Request, Signal, TurnInterrupted
+from ikigai_actors.records.fsck import check as fsck
+from ikigai_actors.records.fsck.check import climb
+from ikigai_actors.records.mail import Send
+from ikigai_actors.records.registry import every
+from ikigai_actors.records.signals import SendSignal
+from ikigai_actors.records.supervision import AdoptChild
 from ikigai_actors.store.verdicts import Committed, Verdict
 from tests.gate import DEADLINE
 from tests.races import meet

@@ -18,12 +18,12 @@ from ikigai_actors import (
     Signal,
     StoreError,
     TurnInterrupted,
-    fsck,
     tool,
 )
 from ikigai_actors.actor_messages import Cut
 from ikigai_actors.assembly import assemble
 from ikigai_actors.providers.base import Exit, Reply
+from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.store import open_store
 from tests.calling import calling, faults, requests_of, results, scripted
 from tests.databases import eventually

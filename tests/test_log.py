@@ -6,9 +6,9 @@ from contextlib import closing
 import pytest
 
 from ikigai_actors.errors import AgentNotFound, HistoryError
-from ikigai_actors.history import ReplayRange
-from ikigai_actors.log import Archive, Log, read_ranges, read_whole
-from ikigai_actors.messages import Message
+from ikigai_actors.records.history import ReplayRange
+from ikigai_actors.records.log import Archive, Log, read_ranges, read_whole
+from ikigai_actors.records.messages import Message
 from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.migrations import ensure_schema

@@ -3,7 +3,7 @@
 import weakref
 
 from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Request
-from ikigai_actors.log import Log
+from ikigai_actors.records.log import Log
 from tests.gate import DEADLINE
 
 TURNS = 2_000

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from ikigai_actors import events as on
-from ikigai_actors.append import LogUnit
 from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
-from ikigai_actors.history import EMPTY, play_all
 from ikigai_actors.machine import accepts, failed_turn, notice_of, repeats, step
-from ikigai_actors.messages import Kind, Message
 from ikigai_actors.providers.base import Reply, Spent, ToolCall, Usage
-from ikigai_actors.replies import outcome_of, spent_of
+from ikigai_actors.records.append import LogUnit
+from ikigai_actors.records.history import EMPTY, play_all
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.replies import outcome_of, spent_of
 from ikigai_actors.state import UNKNOWN, Answer, Phase, RequestModel, Spawn, State, Step
 
 NOW = 1_000

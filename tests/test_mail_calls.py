@@ -9,12 +9,12 @@ import pytest
 from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.acts import ReadMail, SendMail, WriteDocument
-from ikigai_actors.append import Fence, Perform, Performance
-from ikigai_actors.documents import BODY_LIMIT as DOCUMENT_LIMIT
-from ikigai_actors.documents import Change
 from ikigai_actors.errors import StoreUnavailable
-from ikigai_actors.mailbox import BODY_LIMIT, Send
-from ikigai_actors.messages import Kind
+from ikigai_actors.records.append import Fence, Perform, Performance
+from ikigai_actors.records.documents import BODY_LIMIT as DOCUMENT_LIMIT
+from ikigai_actors.records.documents import Change
+from ikigai_actors.records.mail import BODY_LIMIT, Send
+from ikigai_actors.records.messages import Kind
 from ikigai_actors.store import Store
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.unit import Unit, write_alone

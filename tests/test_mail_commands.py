@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider
-from ikigai_actors.mailbox import PREVIEWS
+from ikigai_actors.records.mail import PREVIEWS
 from ikigai_actors.shell.completion import completions
 from tests.databases import eventually
 from tests.program import Program, run
@@ -202,7 +202,7 @@ def test_what_an_editor_left_unchanged_is_not_written_and_what_came_too_late_is_
         shell.expect("Nothing was changed")
     faster = (
         "from ikigai_actors.store import open_store\n"
-        "from ikigai_actors.documents import Change\n"
+        "from ikigai_actors.records.documents import Change\n"
         "from ikigai_actors.store.unit import write_alone\n"
         f"store = open_store({file!r})\n"
         "write_alone(store, Change('plan.md', 'faster', None, None, 1))\n"

@@ -6,9 +6,10 @@ from typing import NamedTuple
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ikigai_actors import fsck, mailbox
 from ikigai_actors.errors import MailNotFound
-from ikigai_actors.mailbox import NOBODY, Delete, Mail, Open, Read, Send, Taken
+from ikigai_actors.records import mail as mailbox
+from ikigai_actors.records.fsck import check as fsck
+from ikigai_actors.records.mail import NOBODY, Delete, Mail, Open, Read, Send, Taken
 from ikigai_actors.store import Store
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.store.verdicts import Committed, Refused

@@ -8,11 +8,13 @@ from itertools import groupby
 
 import pytest
 
-from ikigai_actors import ActorSystem, OfflineProvider, fsck, mailbox
-from ikigai_actors.deaths import Bury
-from ikigai_actors.documents import Change
+from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.errors import AgentDead, DocumentChanged
-from ikigai_actors.mailbox import Mail, Read, Send, Taken
+from ikigai_actors.records import mail as mailbox
+from ikigai_actors.records.deaths import Bury
+from ikigai_actors.records.documents import Change
+from ikigai_actors.records.fsck import check as fsck
+from ikigai_actors.records.mail import Mail, Read, Send, Taken
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.verdicts import Committed, Refused, Verdict
 from tests.databases import DEADLINE, printed, python, sql
@@ -119,7 +121,7 @@ def test_a_mail_that_came_before_a_death_is_kept(arena: Arena) -> None:
 
 SENDER = """
     import sys
-    from ikigai_actors.mailbox import Send
+    from ikigai_actors.records.mail import Send
     from ikigai_actors.store import open_store
     from ikigai_actors.store.unit import write_alone
 
@@ -181,7 +183,7 @@ def test_writers_of_two_documents_in_opposite_orders_all_get_through(arena: Aren
 
 COUNTER = """
     import sys
-    from ikigai_actors.documents import Documents
+    from ikigai_actors.records.documents import Documents
     from ikigai_actors.errors import DocumentChanged
     from ikigai_actors.store import open_store
     from ikigai_actors.store.unit import write_alone

@@ -2,7 +2,6 @@
 
 import pytest
 
-from ikigai_actors.deaths import Bury
 from ikigai_actors.errors import (
     AgentDead,
     AgentNotFound,
@@ -11,7 +10,8 @@ from ikigai_actors.errors import (
     MailboxFull,
     StoreConflict,
 )
-from ikigai_actors.mailbox import (
+from ikigai_actors.records.deaths import Bury
+from ikigai_actors.records.mail import (
     BODY_LIMIT,
     CAPACITY,
     EXIT,

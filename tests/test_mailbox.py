@@ -4,16 +4,16 @@ from functools import partial
 
 import pytest
 
-from ikigai_actors import mailbox
 from ikigai_actors.acts import CheckMail
-from ikigai_actors.deaths import Bury
 from ikigai_actors.errors import (
     AgentNotFound,
     BadInput,
     MailNotFound,
     StoreConflict,
 )
-from ikigai_actors.mailbox import (
+from ikigai_actors.records import mail as mailbox
+from ikigai_actors.records.deaths import Bury
+from ikigai_actors.records.mail import (
     EXIT,
     MAIL,
     NOBODY,

@@ -4,8 +4,9 @@ from contextlib import closing
 
 import pytest
 
-from ikigai_actors import ActorSystem, AgentRef, BadInput, ScriptedProvider, fsck
-from ikigai_actors.mailbox import Send
+from ikigai_actors import ActorSystem, AgentRef, BadInput, ScriptedProvider
+from ikigai_actors.records.fsck import check as fsck
+from ikigai_actors.records.mail import Send
 from ikigai_actors.store import open_store
 from ikigai_actors.store.unit import write_alone
 from tests.calling import calling, prompts, scripted

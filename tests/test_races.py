@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ikigai_actors import registry
 from ikigai_actors.actors.clock import SystemClock
-from ikigai_actors.deaths import Bury
 from ikigai_actors.errors import AgentDead, Fenced, NameTaken, SystemClosed
+from ikigai_actors.records import registry
+from ikigai_actors.records.deaths import Bury
 from ikigai_actors.store import Transaction, open_store
 from ikigai_actors.store.host import take_database
 from ikigai_actors.store.migrations import ensure_schema

@@ -4,9 +4,9 @@ import threading
 from typing import Any
 
 from ikigai_actors.errors import AgentNotFound, HistoryError, StoreError
-from ikigai_actors.log import Archive, Log
-from ikigai_actors.messages import Message
 from ikigai_actors.reader import LogReader
+from ikigai_actors.records.log import Archive, Log
+from ikigai_actors.records.messages import Message
 from ikigai_actors.store.base import Store
 from tests.faults import FaultyStore
 from tests.gate import DEADLINE

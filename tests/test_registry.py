@@ -4,11 +4,11 @@ import random
 
 import pytest
 
-from ikigai_actors import registry
-from ikigai_actors.append import FIRST_EPOCH
 from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, HistoryError
-from ikigai_actors.identity import PREFIX_LENGTH, new_agent_uuid
-from ikigai_actors.registry import AgentRecord
+from ikigai_actors.records import registry
+from ikigai_actors.records.append import FIRST_EPOCH
+from ikigai_actors.records.identity import PREFIX_LENGTH, new_agent_uuid
+from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store import Store, Transaction
 from tests.databases import sql
 from tests.trees import HOST, add, add_host, change, plant

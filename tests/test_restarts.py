@@ -8,7 +8,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, AgentDead, AgentRef, FunctionProvider, ProviderError, Reply, Request, tool
 from ikigai_actors.attached import AttachedSystem
-from ikigai_actors.messages import Kind
+from ikigai_actors.records.messages import Kind
 from ikigai_actors.store import open_store
 from tests.calling import calling
 from tests.databases import eventually

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ikigai_actors import ActorSystem, BadInput, OfflineProvider, Reply, Request, ScriptedProvider
-from ikigai_actors.settings import SETTINGS, parse_setting
+from ikigai_actors.records.settings import SETTINGS, parse_setting
 from tests.gate import DEADLINE
 from tests.program import run
 from tests.sessions import OpenSession, Session

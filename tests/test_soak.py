@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from ikigai_actors import AgentRecord, Message
-from ikigai_actors.documents import Document
-from ikigai_actors.mailbox import MAIL, PROMPT, Mail
-from ikigai_actors.messages import Kind
+from ikigai_actors.records.documents import Document
+from ikigai_actors.records.mail import MAIL, PROMPT, Mail
+from ikigai_actors.records.messages import Kind
 from tests.soak import judge
 from tests.soak.conductor import SHORT, schedule, soak, workshop
 from tests.soak.disturbances import CUT, DROWN, END, FILL, FREEZE, KILL, RESTART, disturbances

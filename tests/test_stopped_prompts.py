@@ -14,8 +14,8 @@ from ikigai_actors import (
     SystemClosed,
 )
 from ikigai_actors.attached import AttachedSystem
-from ikigai_actors.mailbox import BODY_LIMIT
 from ikigai_actors.publisher import Event
+from ikigai_actors.records.mail import BODY_LIMIT
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.store import open_store
 from tests.databases import eventually

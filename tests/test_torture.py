@@ -12,7 +12,7 @@ import pytest
 
 from ikigai_actors import AgentRecord, Message, Signal
 from ikigai_actors.calls import PERHAPS_RUN
-from ikigai_actors.messages import Kind
+from ikigai_actors.records.messages import Kind
 from ikigai_actors.tools.policy import FORK
 from tests.conftest import NewDatabase
 from tests.torture import judge

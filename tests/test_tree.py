@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from ikigai_actors.registry import AgentRecord
+from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.shell.margin import width
 from ikigai_actors.shell.tree import DEEPEST, Line, pad, summary, tree_lines
 

@@ -2,9 +2,7 @@
 
 import pytest
 
-from ikigai_actors import registry
 from ikigai_actors.actors.clock import SystemClock
-from ikigai_actors.deaths import Bury
 from ikigai_actors.errors import (
     AgentDead,
     AgentNotFound,
@@ -15,7 +13,9 @@ from ikigai_actors.errors import (
     RootProtected,
     StoreConflict,
 )
-from ikigai_actors.registry import Touch
+from ikigai_actors.records import registry
+from ikigai_actors.records.deaths import Bury
+from ikigai_actors.records.registry import Touch
 from ikigai_actors.store import Store
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.unit import Unit

@@ -27,9 +27,9 @@ from ikigai_actors import (
 )
 from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.errors import AgentDead, BadInput
-from ikigai_actors.fsck import check
 from ikigai_actors.outside import Crash, Outside
 from ikigai_actors.providers.base import Delta, OnDelta
+from ikigai_actors.records.fsck.check import check
 from ikigai_actors.tools.function import Result, tool
 from ikigai_actors.tools.policy import Facts, Policy
 from tests.calling import calling

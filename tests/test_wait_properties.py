@@ -12,7 +12,8 @@ from typing import NamedTuple
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from ikigai_actors import ActorSystem, AgentRef, IkigaiError, Message, Reply, Request, ScriptedProvider, Signal, fsck
+from ikigai_actors import ActorSystem, AgentRef, IkigaiError, Message, Reply, Request, ScriptedProvider, Signal
+from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.store import open_store
 from tests.calling import calling, faults, prompts
 from tests.databases import eventually

@@ -24,7 +24,7 @@ from ikigai_actors import (
     WouldWaitForItself,
     current_agent,
 )
-from ikigai_actors.mailbox import Send
+from ikigai_actors.records.mail import Send
 from ikigai_actors.store import open_store
 from ikigai_actors.store.unit import write_alone
 from tests.calling import calling, results

@@ -1,9 +1,9 @@
 """Trees of agents in a store, and the units that change them, as short as a test wants them."""
 
-from ikigai_actors import registry
-from ikigai_actors.append import FIRST_EPOCH, Append, Birth, Fence, LogUnit
-from ikigai_actors.messages import Message
-from ikigai_actors.registry import AgentRecord
+from ikigai_actors.records import registry
+from ikigai_actors.records.append import FIRST_EPOCH, Append, Birth, Fence, LogUnit
+from ikigai_actors.records.messages import Message
+from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store import Store, Transaction
 from tests.databases import sql
 

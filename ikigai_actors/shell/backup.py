@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ikigai_actors.fsck import Report, inspect
+from ikigai_actors.records.fsck.check import Report, inspect
 from ikigai_actors.shell.checkup import as_lines
 from ikigai_actors.shell.reader import existing
 from ikigai_actors.store.sqlite.backup import as_target, back_up

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from ikigai_actors.fsck import Report, inspect
+from ikigai_actors.records.fsck.check import Report, inspect
 from ikigai_actors.shell import screen
 from ikigai_actors.shell.reader import existing
 from ikigai_actors.shell.screen import one_line

@@ -7,16 +7,16 @@ from collections.abc import Callable
 from time import monotonic
 from typing import NamedTuple
 
-from ikigai_actors import registry
 from ikigai_actors.actors.clock import SystemClock
-from ikigai_actors.deaths import Aftermath
 from ikigai_actors.errors import IkigaiError, TurnInterrupted
 from ikigai_actors.follower import HEARTBEAT, Follower, watching
-from ikigai_actors.mailbox import PROMPT, Mail, Send
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.registry import AgentRecord
+from ikigai_actors.records import registry
+from ikigai_actors.records.deaths import Aftermath
+from ikigai_actors.records.mail import PROMPT, Mail, Send
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.signals import SendSignal, milliseconds
 from ikigai_actors.shell.reader import existing
-from ikigai_actors.signalling import SendSignal, milliseconds
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.host import Owner, owner
 from ikigai_actors.store.unit import write_alone

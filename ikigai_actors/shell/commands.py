@@ -13,10 +13,10 @@ import textwrap
 
 import click
 
-from ikigai_actors import registry
-from ikigai_actors.registry import AgentRecord
-from ikigai_actors.scrollback import Scrollback
-from ikigai_actors.settings import SETTINGS, parse_setting
+from ikigai_actors.records import registry
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.scrollback import Scrollback
+from ikigai_actors.records.settings import SETTINGS, parse_setting
 from ikigai_actors.shell import approval_commands, life_commands, mail_commands
 from ikigai_actors.shell.desk import Desk, named
 from ikigai_actors.shell.document_commands import doc

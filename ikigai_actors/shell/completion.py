@@ -8,8 +8,8 @@
 
 import shlex
 
+from ikigai_actors.records.registry import short_uuids
 from ikigai_actors.ref import AgentRef
-from ikigai_actors.registry import short_uuids
 from ikigai_actors.shell.commands import commands
 from ikigai_actors.shell.document_commands import doc
 

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ikigai_actors import registry
-from ikigai_actors.messages import Message
 from ikigai_actors.providers.offline import OfflineProvider
+from ikigai_actors.records import registry
+from ikigai_actors.records.messages import Message
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.screen import harmless
 from ikigai_actors.shell.tree import tree_lines

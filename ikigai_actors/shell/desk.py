@@ -9,8 +9,8 @@ from typing import Protocol, TypeVar
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.interface import System
+from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.ref import AgentRef
-from ikigai_actors.registry import AgentRecord
 from ikigai_actors.shell.questions import Questions
 
 T = TypeVar("T")

@@ -5,8 +5,8 @@ from typing import BinaryIO
 
 import click
 
-from ikigai_actors.documents import DocumentVersion
 from ikigai_actors.errors import DocumentNotFound, IkigaiError
+from ikigai_actors.records.documents import DocumentVersion
 from ikigai_actors.shell.desk import Desk
 from ikigai_actors.shell.document_text import decoded
 from ikigai_actors.text import storable

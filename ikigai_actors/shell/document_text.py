@@ -2,8 +2,8 @@
 
 from typing import BinaryIO
 
-from ikigai_actors.documents import BODY_LIMIT
 from ikigai_actors.errors import BadInput
+from ikigai_actors.records.documents import BODY_LIMIT
 
 
 def decoded(file: BinaryIO) -> str:

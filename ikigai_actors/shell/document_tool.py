@@ -13,7 +13,7 @@ from ikigai_actors.shell.options import Options
 from ikigai_actors.shell.screen import as_json, harmless
 
 if TYPE_CHECKING:
-    from ikigai_actors.documents import Documents, DocumentVersion
+    from ikigai_actors.records.documents import Documents, DocumentVersion
     from ikigai_actors.store import Store
 
 _Expect = click.IntRange(min=0)
@@ -106,7 +106,7 @@ def log(options: Options, path: str, json: bool) -> None:
 def _opened(options: Options) -> "Iterator[tuple[Store, Documents]]":
     """The documents of a database that is there. Raises what `existing` does."""
     from ikigai_actors.actors.clock import SystemClock
-    from ikigai_actors.documents import Documents
+    from ikigai_actors.records.documents import Documents
     from ikigai_actors.shell.reader import existing
     from ikigai_actors.store.unit import write_alone
 
@@ -115,7 +115,7 @@ def _opened(options: Options) -> "Iterator[tuple[Store, Documents]]":
 
 
 def _tell(store: "Store", versions: "list[DocumentVersion]", json: bool, with_path: bool) -> None:
-    from ikigai_actors import registry
+    from ikigai_actors.records import registry
 
     if json:
         click.echo(as_json([as_dict(version) for version in versions], indent=2))

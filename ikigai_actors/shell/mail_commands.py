@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 import click
 
 from ikigai_actors.errors import AgentNotFound
-from ikigai_actors.mailbox import EXIT, NOBODY, Mail, preview
+from ikigai_actors.records.mail import EXIT, NOBODY, Mail, preview
 from ikigai_actors.shell.desk import Desk, named
 
 OUTSIDE = "nobody"

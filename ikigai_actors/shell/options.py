@@ -47,7 +47,7 @@ class Options:
 
     def default_settings(self) -> dict[str, Any]:
         """What goes to the models of agents that have not set it. Raises `BadInput`."""
-        from ikigai_actors.settings import check_defaults, parse_setting
+        from ikigai_actors.records.settings import check_defaults, parse_setting
 
         given = {}
         for each in self.settings:

@@ -5,9 +5,9 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ikigai_actors.messages import CONVERSATION, Kind, Message
-from ikigai_actors.registry import AgentRecord
-from ikigai_actors.replies import reply_of
+from ikigai_actors.records.messages import CONVERSATION, Kind, Message
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.replies import reply_of
 
 if TYPE_CHECKING:
     from ikigai_actors.ref import Context

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ikigai_actors import registry
 from ikigai_actors.errors import StoreUnusable
 from ikigai_actors.frozen import as_dict
-from ikigai_actors.registry import AgentRecord
+from ikigai_actors.records import registry
+from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.shell import screen
 from ikigai_actors.shell.tree import Line, drawn, tree_lines
 from ikigai_actors.store import Store, open_store

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ikigai_actors import registry
-from ikigai_actors.messages import SPENDING, Message
-from ikigai_actors.replies import spent_of
+from ikigai_actors.records import registry
+from ikigai_actors.records.messages import SPENDING, Message
+from ikigai_actors.records.replies import spent_of
 from ikigai_actors.shell.reader import existing
 from ikigai_actors.shell.screen import as_json, harmless
 from ikigai_actors.store.base import Row, Store, Transaction

@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterator, Sequence
 from time import localtime, strftime
 from typing import Any
 
-from ikigai_actors import registry
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.follower import HEARTBEAT, Follower, News, watching
 from ikigai_actors.frozen import as_dict
-from ikigai_actors.messages import Message
 from ikigai_actors.publisher import Died
-from ikigai_actors.registry import AgentRecord
-from ikigai_actors.scrollback import Scrollback
+from ikigai_actors.records import registry
+from ikigai_actors.records.messages import Message
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.shell.pages import told
 from ikigai_actors.shell.reader import existing
 from ikigai_actors.shell.screen import as_json, harmless

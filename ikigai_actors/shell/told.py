@@ -4,8 +4,8 @@ from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.machine import failed_turn
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.publisher import HostChanged, ToolTrouble
+from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.ref import AgentRef
-from ikigai_actors.scrollback import Scrollback
 from ikigai_actors.shell.desk import named
 from ikigai_actors.shell.feed import Trouble
 from ikigai_actors.shell.screen import one_line

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ikigai_actors.fsck import inspect
+from ikigai_actors.records.fsck.check import inspect
 from ikigai_actors.shell.checkup import as_lines
 from ikigai_actors.shell.reader import existing
 from ikigai_actors.store import open_store

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ikigai_actors.registry import AgentRecord, in_order, short_uuids
+from ikigai_actors.records.registry import AgentRecord, in_order, short_uuids
 from ikigai_actors.shell.margin import width
 from ikigai_actors.shell.screen import one_line
 

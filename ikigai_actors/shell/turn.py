@@ -16,9 +16,9 @@ import textwrap
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import NoTurn, SystemClosed, TurnInterrupted
-from ikigai_actors.messages import Kind, Message
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.publisher import Streamed
+from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.feed import SETTLED, Feed, result_of
 from ikigai_actors.shell.pages import BROKE_OFF

@@ -6,9 +6,9 @@ from functools import partial
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from ikigai_actors.append import Append, Fence, LogUnit
 from ikigai_actors.errors import StoreError
 from ikigai_actors.providers.base import Reply, ToolCall
+from ikigai_actors.records.append import Append, Fence, LogUnit
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.locks import Locks

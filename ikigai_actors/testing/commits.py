@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.calls import calls_of
-from ikigai_actors.deaths import Cause
-from ikigai_actors.mailbox import MAIL, PROMPT
-from ikigai_actors.messages import Kind, Message
-from ikigai_actors.restarts import GAVE_UP
+from ikigai_actors.records.deaths import Cause
+from ikigai_actors.records.mail import MAIL, PROMPT
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.supervision import GAVE_UP
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.copy import BulkTransaction
 from ikigai_actors.testing.remote import LATE

@@ -6,13 +6,13 @@ from typing import Any
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import AgentDead
-from ikigai_actors.log import Archive
-from ikigai_actors.mailbox import EXIT, Mail, latest, one
-from ikigai_actors.messages import Message
 from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.log import Archive
+from ikigai_actors.records.mail import EXIT, Mail, latest, one
+from ikigai_actors.records.messages import Message
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.ref import AgentRef
-from ikigai_actors.registry import AgentRecord
-from ikigai_actors.scrollback import Scrollback
 from ikigai_actors.state import WORKING, Phase, State
 from ikigai_actors.system import ActorSystem
 from ikigai_actors.testing.commits import SLACK, CommitCheck

@@ -36,7 +36,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from ikigai_actors.providers.scripted import ScriptedReply
-from ikigai_actors.registry import descendants
+from ikigai_actors.records.registry import descendants
 from ikigai_actors.testing.aimed import AGENTS, PERIOD, AimedRules
 from ikigai_actors.testing.cast import CALLS
 from ikigai_actors.testing.commits import CommitCheck

@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ikigai_actors.messages import Kind
+from ikigai_actors.records.messages import Kind
 from ikigai_actors.testing.store import Change, Ran, Written
 
 

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
-from ikigai_actors import registry
 from ikigai_actors.actors.threads import Condition, Queue, one_of
 from ikigai_actors.errors import StoreError
 from ikigai_actors.providers.base import Provider, Request
 from ikigai_actors.providers.offline import OfflineProvider
+from ikigai_actors.records import registry
 from ikigai_actors.seeded import CHOICES, Chance
 from ikigai_actors.system import ActorSystem
 from ikigai_actors.testing.agenda import Agenda

@@ -10,8 +10,8 @@ from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.errors import IkigaiError, StoreError, StoreUnavailable, SystemClosed
 from ikigai_actors.providers.base import Provider, Reply, Request, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply
+from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.ref import AgentRef
-from ikigai_actors.registry import AgentRecord
 from ikigai_actors.system import ActorSystem
 from ikigai_actors.testing.agenda import Endless, Stuck
 from ikigai_actors.testing.cast import WORK, OwnCode, Work

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import NamedTuple
 
-from ikigai_actors.registry import AgentRecord
+from ikigai_actors.records.registry import AgentRecord
 
 LENGTH = 80
 """Lines of a story; what was before is counted."""

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ikigai_actors import ActorSystem, OfflineProvider
-from ikigai_actors.fsck import check
+from ikigai_actors.records.fsck.check import check
 from ikigai_actors.shell.cli import run
 from ikigai_actors.store import open_store
 from tests.damage import found_family

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ikigai_actors import ActorSystem, AnthropicProvider, ProviderError, Reply
-from ikigai_actors.fsck import check
+from ikigai_actors.records.fsck.check import check
 from tests.fuzz.hostile import fuzzed, texts, values
 from tests.fuzz.mutations import mutated, shuffled
 from tests.fuzz.shells import no_defects, refusals_allowed

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ikigai_actors import ActorSystem, OfflineProvider
-from ikigai_actors.fsck import check
+from ikigai_actors.records.fsck.check import check
 from tests.fuzz.hostile import fuzzed, long_texts, texts
 from tests.fuzz.shells import refusals_allowed
 

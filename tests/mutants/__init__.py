@@ -44,7 +44,7 @@ MUTANTS = (
     ),
     Mutant(  # the query that reads the lineage knows the bound as well
         "bound 0 read as no limit",
-        "history.py",
+        "records/history.py",
         "        bound, bounded = current.fork_message_id, True\n        if bound == 0:",
         "        bound = bounded = current.fork_message_id\n        if bound == -1:",
         (
@@ -57,19 +57,19 @@ MUTANTS = (
     ),
     Mutant(
         "rewind ignores inherited marks",
-        "history.py",
+        "records/history.py",
         "    while mark is not None and mark.id != target:",
         "    while mark is not None and (mark.id != target or mark.earlier is None):",
     ),
     Mutant(
         "clear keeps the marks",
-        "history.py",
+        "records/history.py",
         "return View(message.id, None, None, {})",
         "return View(message.id, None, view.marks, {})",
     ),
     Mutant(
         "rewind hides its mark",
-        "history.py",
+        "records/history.py",
         "Segment(mark.start, mark.id, mark.closed)",
         "Segment(mark.start, mark.id - 1, mark.closed)",
     ),
@@ -84,12 +84,12 @@ MUTANTS = (
     ),
     Mutant(  # status and epoch both keep the dead from writing
         "a fence that lets the dead write",
-        "append.py",
+        "records/append.py",
         'if row.status == "dead":',
         'if row.status == "buried":',
         (
             Edit(
-                "append.py",
+                "records/append.py",
                 "if row.owner != fence.host or row.epoch != fence.epoch:",
                 "if row.owner != fence.host or (row.status != 'dead' and row.epoch != fence.epoch):",
             ),
@@ -97,13 +97,13 @@ MUTANTS = (
     ),
     Mutant(
         "epoch not checked",
-        "append.py",
+        "records/append.py",
         "if row.owner != fence.host or row.epoch != fence.epoch:",
         "if row.owner != fence.host:",
     ),
     Mutant(
         "owner not checked",
-        "append.py",
+        "records/append.py",
         "if row.owner != fence.host or row.epoch != fence.epoch:",
         "if row.epoch != fence.epoch:",
     ),
@@ -116,13 +116,13 @@ MUTANTS = (
     ),
     Mutant(
         "mail read twice",
-        "mailbox.py",
+        "records/mail.py",
         'tx.run("mark_read", recipient=recipient, sender=sender, last=mails[-1].id',
         'tx.run("mark_read", recipient=recipient, sender=sender, last=mails[-1].id - 1',
     ),
     Mutant(
         "unread mail not counted",
-        "mailbox.py",
+        "records/mail.py",
         "row = locked.count(recipient, unread=-len(mails))",
         "row = locked.count(recipient, unread=-1)",
     ),
@@ -147,7 +147,7 @@ MUTANTS = (
     ),
     Mutant(
         "mail marked read outside the transaction",
-        "mailbox.py",
+        "records/mail.py",
         "        return take(tx, locked, self.recipient, self.now, self.sender, self.limit)",
         "        return Taken(tuple(_unread(tx, self.recipient, self.sender)), 0)\n\n\n"
         "class Mark(Read):\n"
@@ -158,7 +158,7 @@ MUTANTS = (
                 "post.py",
                 "        taken: Taken = self._journal.perform(reading, timeout)\n",
                 "        taken: Taken = self._journal.perform(reading, timeout)\n"
-                "        from ikigai_actors.mailbox import Mark\n"
+                "        from ikigai_actors.records.mail import Mark\n"
                 "        mark = Mark(reading.recipient, reading.now, reading.sender)\n"
                 "        self._journal.submit(mark, lambda told: None)\n",
             ),
@@ -214,13 +214,13 @@ MUTANTS = (
     ),
     Mutant(
         "cascade stops at the children",
-        "signalling.py",
+        "records/signals.py",
         "order: Sequence[str] = cascade(self._target, above)",
         "order: Sequence[str] = [one for one in cascade(self._target, above) if self._target in (one, above.get(one))]",
     ),
     Mutant(
         "orphans stay with the dead",
-        "deaths.py",
+        "records/deaths.py",
         "adopted = {one.agent: one.by for one in decisions",
         "adopted = {one.agent: family[one.agent].supervisor or one.by for one in decisions",
     ),

@@ -4,11 +4,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ikigai_actors import AgentRecord, Message, fsck, registry
-from ikigai_actors.documents import Document
-from ikigai_actors.fsck import Report
-from ikigai_actors.mailbox import Mail
-from ikigai_actors.messages import Kind
+from ikigai_actors import AgentRecord, Message
+from ikigai_actors.records import registry
+from ikigai_actors.records.documents import Document
+from ikigai_actors.records.fsck import check as fsck
+from ikigai_actors.records.fsck.check import Report
+from ikigai_actors.records.mail import Mail
+from ikigai_actors.records.messages import Kind
 from ikigai_actors.store import Store, Transaction
 from tests.databases import sql
 from tests.torture.snapshot import logs_of

@@ -9,10 +9,11 @@ from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import NamedTuple
 
-from ikigai_actors import AgentDead, AgentStopped, IkigaiError, StoreError, fsck
+from ikigai_actors import AgentDead, AgentStopped, IkigaiError, StoreError
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import StoreUnusable
-from ikigai_actors.mailbox import PROMPT, Mail, Send
+from ikigai_actors.records.fsck import check as fsck
+from ikigai_actors.records.mail import PROMPT, Mail, Send
 from ikigai_actors.shell import client
 from ikigai_actors.shell.reader import existing
 from ikigai_actors.store.unit import write_alone

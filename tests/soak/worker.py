@@ -33,8 +33,8 @@ from ikigai_actors import (
     SystemClosed,
 )
 from ikigai_actors.errors import StoreUnavailable
-from ikigai_actors.messages import Kind
 from ikigai_actors.publisher import Died, Event
+from ikigai_actors.records.messages import Kind
 from tests.soak.crowd import NAME, Crowd, Idler
 from tests.soak.hands import PATIENCE, Cast, Hand, Scene
 from tests.soak.ledger import Complaint, Figures, Ledger, Opened, Stopped, Trouble

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ikigai_actors import AgentRecord, Message, registry
+from ikigai_actors import AgentRecord, Message
 from ikigai_actors.calls import Call, Progress, calls_of, recover
-from ikigai_actors.messages import Kind
-from ikigai_actors.replies import INTERRUPTED
+from ikigai_actors.records import registry
+from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.replies import INTERRUPTED
 from ikigai_actors.store import Store, Transaction
 from tests.databases import sql
 

@@ -25,8 +25,8 @@ from ikigai_actors import (
     Signal,
     TurnInterrupted,
 )
-from ikigai_actors.messages import Kind
 from ikigai_actors.publisher import Event, Streamed
+from ikigai_actors.records.messages import Kind
 from ikigai_actors.shell import client
 from supervisors.orphans import OrphanPolicy
 from tests.torture.script import World, continue_all, open_when_free

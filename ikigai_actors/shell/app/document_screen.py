@@ -10,8 +10,8 @@ from textual.containers import VerticalScroll
 from textual.screen import Screen
 from textual.widgets import Static
 
-from ikigai_actors.documents import Document, DocumentVersion
 from ikigai_actors.interface import System
+from ikigai_actors.records.documents import Document, DocumentVersion
 from ikigai_actors.shell.app.layout import HUGE
 from ikigai_actors.shell.app.page import Later
 from ikigai_actors.shell.app.pieces import tidy

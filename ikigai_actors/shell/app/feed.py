@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ikigai_actors.interface import System
-from ikigai_actors.messages import Kind, Message
 from ikigai_actors.publisher import Event, HostChanged, Mailed, PromptKept, StoreTrouble, Streamed, ToolTrouble
+from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.shell.told import explained, waits_for_cont
 
 KEPT = 500

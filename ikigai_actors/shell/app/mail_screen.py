@@ -9,7 +9,7 @@ from textual.containers import VerticalScroll
 from textual.screen import Screen
 from textual.widgets import Static
 
-from ikigai_actors.mailbox import Mail, preview
+from ikigai_actors.records.mail import Mail, preview
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.app.page import Later
 from ikigai_actors.shell.app.pieces import tidy

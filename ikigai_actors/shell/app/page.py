@@ -8,9 +8,9 @@ twice, since positions have no holes.
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ikigai_actors.messages import Message
+from ikigai_actors.records.messages import Message
+from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.ref import AgentRef
-from ikigai_actors.scrollback import Scrollback
 from ikigai_actors.shell.app.feed import ENDS, News
 from ikigai_actors.shell.app.pieces import Look
 from ikigai_actors.shell.app.prompt import Prompt

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
-from ikigai_actors.messages import Kind, Message
-from ikigai_actors.replies import reply_of
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.replies import reply_of
 from ikigai_actors.shell.app.chunks import chunked
 from ikigai_actors.shell.pages import BROKE_OFF
 from ikigai_actors.shell.screen import harmless, one_line

@@ -10,7 +10,7 @@ from textual.binding import Binding
 from textual.screen import Screen
 from textual.widgets import Static
 
-from ikigai_actors.registry import AgentRecord
+from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.shell.app.bars import dollars, tokens
 from ikigai_actors.shell.app.rows import Rows
 from ikigai_actors.shell.app.snapshot import Snapshot

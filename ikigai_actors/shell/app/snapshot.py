@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
 
-from ikigai_actors import registry
 from ikigai_actors.calls import PendingCall, Progress
 from ikigai_actors.errors import AgentDead, HistoryError, IkigaiError, SystemClosed
 from ikigai_actors.interface import System
 from ikigai_actors.providers.base import Usage
-from ikigai_actors.registry import AgentRecord
-from ikigai_actors.restarts import restart_counts
-from ikigai_actors.scrollback import Scrollback
+from ikigai_actors.records import registry
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.scrollback import Scrollback
+from ikigai_actors.records.supervision import restart_counts
 from ikigai_actors.shell.app.expenses import Expenses, in_all
 from ikigai_actors.shell.prices import Prices
 from ikigai_actors.shell.questions import Questions

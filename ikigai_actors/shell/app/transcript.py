@@ -24,7 +24,7 @@ from textual.message import Message as Notification
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from ikigai_actors.messages import Kind, Message
+from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.shell.app.answer import Answer
 from ikigai_actors.shell.app.block import Block
 from ikigai_actors.shell.app.feed import ENDS

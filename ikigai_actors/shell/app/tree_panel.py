@@ -6,7 +6,7 @@ from typing import NamedTuple
 from rich.text import Text
 from textual import events
 
-from ikigai_actors.registry import AgentRecord
+from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.shell.app.bars import SPINNER
 from ikigai_actors.shell.app.rows import Rows
 from ikigai_actors.shell.app.snapshot import Snapshot

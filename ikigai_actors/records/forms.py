@@ -3,7 +3,7 @@
 Somebody may have edited the database. What has another form is damage like a body that does not parse: it is found
 when the message is read, so no later code meets it. What is left out is sound, and what is unknown is left alone, since
 a newer version may have written it. Settings are no part of this: a wrong one is mended by another message, so it is an
-error of the prompt (see `ikigai_actors.settings`).
+error of the prompt (see `ikigai_actors.records.settings`).
 """
 
 from collections.abc import Callable, Iterator, Mapping

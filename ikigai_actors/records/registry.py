@@ -1,7 +1,7 @@
 """The registry: who exists. Reads table `agents`, the only source of truth; rows are never deleted.
 
 Every function takes a transaction, so several look-ups of one answer see one moment. Writes are units
-(`ikigai_actors.append`).
+(`ikigai_actors.records.append`).
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from typing import Protocol
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, BadInput, HistoryError
 from ikigai_actors.frozen import maker
-from ikigai_actors.identity import PREFIX_LENGTH, SHORT_LENGTH, is_agent_prefix, is_agent_uuid, same_name
+from ikigai_actors.records.identity import PREFIX_LENGTH, SHORT_LENGTH, is_agent_prefix, is_agent_uuid, same_name
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.locks import Locked
 from ikigai_actors.text import storable

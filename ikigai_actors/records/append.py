@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ikigai_actors.errors import AgentNotFound, AgentStopped, Fenced, MailNotFound, NameTaken, TooManyAgents
-from ikigai_actors.messages import NO_DATA, Kind, Message, new_message
+from ikigai_actors.records.messages import NO_DATA, Kind, Message, new_message
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.locks import Locked, Locks
 from ikigai_actors.store.unit import Addressed, Unit

@@ -12,8 +12,8 @@ from enum import StrEnum
 from typing import Any
 
 from ikigai_actors.errors import HistoryError
-from ikigai_actors.forms import problem_of
 from ikigai_actors.frozen import maker
+from ikigai_actors.records.forms import problem_of
 
 
 class Kind(StrEnum):

@@ -1,10 +1,10 @@
-"""The part of fsck that looks at mail and documents; see `ikigai_actors.fsck`."""
+"""The part of fsck that looks at mail and documents; see `ikigai_actors.records.fsck.check`."""
 
 from collections.abc import Iterator, Mapping
 
-from ikigai_actors.registry import AgentRecord
+from ikigai_actors.records.fsck.invariants import Invariant, Violation
+from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.violations import Invariant, Violation
 
 
 def check_mail(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:

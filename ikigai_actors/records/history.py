@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ikigai_actors.errors import HistoryError
-from ikigai_actors.messages import Kind, Message
+from ikigai_actors.records.messages import Kind, Message
 
 
 @dataclass(frozen=True, slots=True)

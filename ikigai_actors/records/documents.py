@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from ikigai_actors import registry
 from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.arguments import check_count, check_timeout
 from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput, DocumentChanged, DocumentNotFound
-from ikigai_actors.registry import Handle
+from ikigai_actors.records import registry
+from ikigai_actors.records.registry import Handle
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.locks import Locks
 from ikigai_actors.store.unit import Unit

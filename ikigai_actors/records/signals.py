@@ -2,16 +2,16 @@
 
 The registry comes first, so this works from any process on the database. The host that runs the agents follows: at once
 when it sent the signal itself (the unit's answer says whom it hit), else when it finds the row that nobody has handled.
-Which locks are taken, and why no descendant escapes a cascade, is written in `ikigai_actors.deaths`.
+Which locks are taken, and why no descendant escapes a cascade, is written in `ikigai_actors.records.deaths`.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ikigai_actors.arguments import check_seconds
-from ikigai_actors.deaths import Aftermath, Cause, End, Family, Relative, branch, end, household, refusal_of
 from ikigai_actors.errors import BadInput
-from ikigai_actors.registry import find
+from ikigai_actors.records.deaths import Aftermath, Cause, End, Family, Relative, branch, end, household, refusal_of
+from ikigai_actors.records.registry import find
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.locks import Locks
 from supervisors.signals import Delivered, Refused, Signal, Status, cascade

@@ -45,15 +45,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ikigai_actors import registry
-from ikigai_actors.identity import same_name
-from ikigai_actors.lifecheck import check_life, check_restarts, check_signals
-from ikigai_actors.logcheck import LogCheck
-from ikigai_actors.mailcheck import check_documents, check_mail
-from ikigai_actors.registry import AgentRecord
+from ikigai_actors.records import registry
+from ikigai_actors.records.fsck.invariants import Invariant, Violation
+from ikigai_actors.records.fsck.lifecycle import check_life, check_restarts, check_signals
+from ikigai_actors.records.fsck.logs import LogCheck
+from ikigai_actors.records.fsck.mail import check_documents, check_mail
+from ikigai_actors.records.identity import same_name
+from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.migrations import misfits
-from ikigai_actors.violations import Invariant, Violation
 from supervisors.orphans import OrphanPolicy
 
 BATCH = 2_000

@@ -28,8 +28,8 @@ from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from ikigai_actors.errors import AgentNotFound, HistoryError, IkigaiError
-from ikigai_actors.history import EMPTY, Ancestor, ReplayRange, View, play, walk
-from ikigai_actors.messages import CONTROL, CONVERSATION, ENDINGS, Kind, Message
+from ikigai_actors.records.history import EMPTY, Ancestor, ReplayRange, View, play, walk
+from ikigai_actors.records.messages import CONTROL, CONVERSATION, ENDINGS, Kind, Message
 from ikigai_actors.store.base import Row, Store, Transaction
 
 _position = attrgetter("id")

@@ -12,9 +12,9 @@ wherever in the lineage it is stored, so the bounds of each ancestor are all tha
 from collections.abc import Mapping
 from typing import Any
 
-from ikigai_actors.history import EMPTY, Ancestor, View, play_all
-from ikigai_actors.log import read_lineage
-from ikigai_actors.messages import Kind, Message
+from ikigai_actors.records.history import EMPTY, Ancestor, View, play_all
+from ikigai_actors.records.log import read_lineage
+from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.store.base import Store, Transaction
 
 

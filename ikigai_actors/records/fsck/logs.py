@@ -1,4 +1,4 @@
-"""The logs' part of fsck: takes messages one by one, and says what is wrong with them. Pure; see `ikigai_actors.fsck`.
+"""The part of fsck that looks at logs: it takes messages one by one, and says what is wrong with them. Pure.
 
 A result mostly belongs to a call of the latest reply of its own log, and a rewind to a mark of its own log: these are
 settled in passing. What refers further back (a child to its parent's log, above all) waits for a second reading.
@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ikigai_actors.errors import HistoryError
-from ikigai_actors.messages import Kind, Message
-from ikigai_actors.registry import AgentRecord
-from ikigai_actors.replies import reply_of
-from ikigai_actors.settings import misfits
+from ikigai_actors.records.fsck.invariants import Invariant, Violation
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.replies import reply_of
+from ikigai_actors.records.settings import misfits
 from ikigai_actors.store.base import Row
-from ikigai_actors.violations import Invariant, Violation
 
 OPENERS = (Kind.USER, Kind.TOOL_RESULT)
 """The kinds that open a turn: a prompt, and in a child the result of the call that forked it."""

@@ -1,11 +1,11 @@
-"""The part of fsck that looks at lives: statuses, deaths, signals and restarts; see `ikigai_actors.fsck`."""
+"""The part of fsck that looks at lives: statuses, deaths, signals and restarts."""
 
 from collections.abc import Iterator, Mapping
 
-from ikigai_actors.append import FIRST_EPOCH
-from ikigai_actors.registry import AgentRecord
+from ikigai_actors.records.append import FIRST_EPOCH
+from ikigai_actors.records.fsck.invariants import Invariant, Violation
+from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.violations import Invariant, Violation
 from supervisors.children import RestartType
 from supervisors.orphans import OrphanPolicy
 from supervisors.signals import Status

@@ -19,8 +19,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ikigai_actors.errors import AgentDead, AgentNotFound, AgentStopped, Fenced, RootProtected
-from ikigai_actors.identity import SHORT_LENGTH
-from ikigai_actors.mailbox import EXIT, deliver
+from ikigai_actors.records.identity import SHORT_LENGTH
+from ikigai_actors.records.mail import EXIT, deliver
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.locks import Locks
 from supervisors.orphans import Adopt, Kill, Member, OrphanPolicy, Pause, decide, heirs

@@ -6,9 +6,9 @@ Each restart is a row, so that neither a supervisor's intensity nor a poisonous 
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ikigai_actors import registry
-from ikigai_actors.deaths import Aftermath
 from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput
+from ikigai_actors.records import registry
+from ikigai_actors.records.deaths import Aftermath
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.locks import Locks
 from supervisors.signals import Status

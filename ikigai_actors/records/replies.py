@@ -7,8 +7,8 @@ from math import isfinite
 from typing import Any
 
 from ikigai_actors.errors import ProviderError, TurnInterrupted
-from ikigai_actors.messages import Kind, Message
 from ikigai_actors.providers.base import Reply, Spent, ToolCall, Usage
+from ikigai_actors.records.messages import Kind, Message
 
 INTERRUPTED = "interrupted"
 """The stop reason of a reply that was cut off: only its text is kept."""

@@ -1,0 +1,1 @@
+"""What the database says: one module for each of its tables, and fsck."""

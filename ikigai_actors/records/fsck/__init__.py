@@ -1,0 +1,1 @@
+"""fsck: what must hold of a database, checked."""
