@@ -18,7 +18,7 @@ from benchmarks.places import Place
 from benchmarks.results import Row
 from benchmarks.stamps import StampServer
 from ikigai_actors import ActorSystem, AnthropicProvider
-from ikigai_actors.publisher import Event, Streamed
+from ikigai_actors.agent.subscriptions import Event, Streamed
 from tests.descriptors import allow_open_files
 
 if TYPE_CHECKING:

@@ -32,7 +32,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ikigai_actors.actors.futures import Future, TimedOut
-    from ikigai_actors.calls import PendingCall
+    from ikigai_actors.agent.statistics import AgentStatistics
+    from ikigai_actors.agent.subscriptions import Died, Mailed, PromptKept, StoreTrouble, Streamed
+    from ikigai_actors.agent.turn.calls import PendingCall
     from ikigai_actors.errors import (
         AgentDead,
         AgentNotFound,
@@ -67,13 +69,11 @@ if TYPE_CHECKING:
     from ikigai_actors.providers.function import FunctionProvider
     from ikigai_actors.providers.offline import OfflineProvider
     from ikigai_actors.providers.scripted import ScriptedProvider, Stream
-    from ikigai_actors.publisher import Died, Mailed, PromptKept, StoreTrouble, Streamed
     from ikigai_actors.records.documents import Document, DocumentVersion
     from ikigai_actors.records.mail import Mail, Mailbox
     from ikigai_actors.records.messages import Kind, Message
     from ikigai_actors.records.registry import AgentRecord
     from ikigai_actors.ref import AgentRef, Context, current_agent
-    from ikigai_actors.statistics import AgentStatistics
     from ikigai_actors.system import ActorSystem
     from ikigai_actors.tools.function import tool
     from ikigai_actors.tools.mcp.server import McpServer
@@ -87,7 +87,7 @@ _HOMES = {
     "AgentNotFound": "ikigai_actors.errors",
     "AgentRecord": "ikigai_actors.records.registry",
     "AgentRef": "ikigai_actors.ref",
-    "AgentStatistics": "ikigai_actors.statistics",
+    "AgentStatistics": "ikigai_actors.agent.statistics",
     "AgentStopped": "ikigai_actors.errors",
     "AmbiguousAgent": "ikigai_actors.errors",
     "AnthropicProvider": "ikigai_actors.providers.anthropic",
@@ -95,7 +95,7 @@ _HOMES = {
     "Context": "ikigai_actors.ref",
     "current_agent": "ikigai_actors.ref",
     "Delta": "ikigai_actors.providers.base",
-    "Died": "ikigai_actors.publisher",
+    "Died": "ikigai_actors.agent.subscriptions",
     "Document": "ikigai_actors.records.documents",
     "DocumentChanged": "ikigai_actors.errors",
     "DocumentNotFound": "ikigai_actors.errors",
@@ -111,7 +111,7 @@ _HOMES = {
     "Mail": "ikigai_actors.records.mail",
     "Mailbox": "ikigai_actors.records.mail",
     "MailboxFull": "ikigai_actors.errors",
-    "Mailed": "ikigai_actors.publisher",
+    "Mailed": "ikigai_actors.agent.subscriptions",
     "MailNotFound": "ikigai_actors.errors",
     "MarkNotFound": "ikigai_actors.errors",
     "McpServer": "ikigai_actors.tools.mcp.server",
@@ -123,8 +123,8 @@ _HOMES = {
     "OfflineProvider": "ikigai_actors.providers.offline",
     "OnDelta": "ikigai_actors.providers.base",
     "OrphanPolicy": "supervisors.orphans",
-    "PendingCall": "ikigai_actors.calls",
-    "PromptKept": "ikigai_actors.publisher",
+    "PendingCall": "ikigai_actors.agent.turn.calls",
+    "PromptKept": "ikigai_actors.agent.subscriptions",
     "Provider": "ikigai_actors.providers.base",
     "ProviderError": "ikigai_actors.errors",
     "Reply": "ikigai_actors.providers.base",
@@ -134,9 +134,9 @@ _HOMES = {
     "Signal": "supervisors.signals",
     "StoreError": "ikigai_actors.errors",
     "StoreInUse": "ikigai_actors.errors",
-    "StoreTrouble": "ikigai_actors.publisher",
+    "StoreTrouble": "ikigai_actors.agent.subscriptions",
     "Stream": "ikigai_actors.providers.scripted",
-    "Streamed": "ikigai_actors.publisher",
+    "Streamed": "ikigai_actors.agent.subscriptions",
     "SystemClosed": "ikigai_actors.errors",
     "TimedOut": "ikigai_actors.actors.futures",
     "tool": "ikigai_actors.tools.function",

@@ -11,8 +11,8 @@ All of it is in the registry before a call returns, and survives a restart.
 
 from typing import TYPE_CHECKING
 
-from ikigai_actors import events as on
 from ikigai_actors.actors.futures import Future, refuse_to_block
+from ikigai_actors.agent.turn import events as on
 from ikigai_actors.arguments import check_flag, check_timeout
 from ikigai_actors.errors import BadInput
 from ikigai_actors.lives import GRACE, had_effect, supervision, tell

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ikigai_actors.actors.futures import Future, refuse_to_block
+from ikigai_actors.agent.waits import Found
 from ikigai_actors.records.mail import Mail, Mailbox
 from ikigai_actors.records.registry import Handle
-from ikigai_actors.waits import Found
 
 if TYPE_CHECKING:
     from ikigai_actors.interface import System

@@ -15,15 +15,15 @@ person who uses `Approvals`, or a function:
 
 from collections.abc import Callable
 
-from ikigai_actors import events as on
 from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.agent import AgentActor
+from ikigai_actors.agent.actor import AgentActor
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.calls import PendingCall, asking, pending, recover
+from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.arguments import check_flag, check_timeout, check_type
-from ikigai_actors.calls import PendingCall, asking, pending, recover
 from ikigai_actors.lives import tell
 from ikigai_actors.records.log import Archive
-from ikigai_actors.state import Phase
 from ikigai_actors.store.base import Store
 from ikigai_actors.text import check_text
 

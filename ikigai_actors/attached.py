@@ -28,6 +28,19 @@ from ikigai_actors.actors.closing import Closing, note_failure
 from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.threads import SYSTEM_THREADS
+from ikigai_actors.agent.statistics import NO_TOKENS, AgentStatistics, SystemStatistics, added
+from ikigai_actors.agent.subscriptions import (
+    CALLBACK,
+    Callback,
+    HostChanged,
+    PromptKept,
+    Publisher,
+    StoreTrouble,
+    Subscription,
+)
+from ikigai_actors.agent.toolbox import Toolbox
+from ikigai_actors.agent.turn.state import IN_A_TURN, Phase
+from ikigai_actors.agent.waits import Waits
 from ikigai_actors.approvals import Approvals
 from ikigai_actors.arguments import check_callable, check_choice, check_type
 from ikigai_actors.attached_ref import AttachedApprovals, AttachedLives, AttachedRef
@@ -37,7 +50,6 @@ from ikigai_actors.follower import HEARTBEAT, Follower, News
 from ikigai_actors.lives import Lives
 from ikigai_actors.post import Post
 from ikigai_actors.providers.base import Reply, Usage
-from ikigai_actors.publisher import CALLBACK, Callback, HostChanged, PromptKept, Publisher, StoreTrouble, Subscription
 from ikigai_actors.records import registry
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.log import Archive
@@ -46,8 +58,6 @@ from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.registry import AgentRecord, Touch
 from ikigai_actors.records.replies import last_outcome, outcome_of, reply_of
 from ikigai_actors.ref import AgentRef
-from ikigai_actors.state import IN_A_TURN, Phase
-from ikigai_actors.statistics import NO_TOKENS, AgentStatistics, SystemStatistics, added
 from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.gate import Gate
@@ -55,8 +65,6 @@ from ikigai_actors.store.host import Owner
 from ikigai_actors.store.journal import JournalStatistics
 from ikigai_actors.store.migrations import require_schema
 from ikigai_actors.store.writer import Direct
-from ikigai_actors.toolbox import Toolbox
-from ikigai_actors.waits import Waits
 from supervisors.signals import Status
 
 logger = logging.getLogger(__name__)

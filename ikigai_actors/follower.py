@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from heapq import merge
 from typing import NamedTuple
 
+from ikigai_actors.agent.subscriptions import Died
 from ikigai_actors.errors import HistoryError
-from ikigai_actors.publisher import Died
 from ikigai_actors.records.messages import Message
 from ikigai_actors.store.base import Store, Transaction, Watch
 from ikigai_actors.store.host import Owner, owner

@@ -25,10 +25,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from ikigai_actors.actor_messages import Restarted
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.actors.threads import LONGEST_SLEEP, Queue, Threads
+from ikigai_actors.agent.messages import Restarted
 from ikigai_actors.errors import AgentDead, IkigaiError, StoreUnavailable
 from ikigai_actors.population import Population
 from ikigai_actors.records import registry

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
-from ikigai_actors import events as on
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.agent import AgentActor
+from ikigai_actors.agent.actor import AgentActor
+from ikigai_actors.agent.turn import events as on
 from ikigai_actors.arguments import check_choice, check_count, check_flag, check_seconds
 from ikigai_actors.errors import AgentDead, BadInput
 from ikigai_actors.records import registry

@@ -3,8 +3,8 @@
 import inspect
 from collections.abc import Iterable
 
+from ikigai_actors.agent.turn.calls import Approver
 from ikigai_actors.arguments import shown
-from ikigai_actors.calls import Approver
 from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.base import Toolset
 from ikigai_actors.tools.function import Tool

@@ -12,19 +12,19 @@ import logging
 import threading
 from collections.abc import Iterator, Mapping
 
-from ikigai_actors import events as on
-from ikigai_actors.actor_messages import Buried, Cut, NewMail, Remains, Restarted
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.agent import AgentActor
-from ikigai_actors.boot import Casualty, Survivor
-from ikigai_actors.publisher import Died, Mailed
+from ikigai_actors.agent.actor import AgentActor
+from ikigai_actors.agent.boot import Casualty, Survivor
+from ikigai_actors.agent.messages import Buried, Cut, NewMail, Remains, Restarted
+from ikigai_actors.agent.runtime import Runtime
+from ikigai_actors.agent.statistics import SystemStatistics, total, total_by_model
+from ikigai_actors.agent.subscriptions import Died, Mailed
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.state import WORKING, Phase, Standing
 from ikigai_actors.records.append import FIRST_EPOCH, Birth
 from ikigai_actors.records.deaths import Aftermath, Bury, Cause, End
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.mail import Mail
-from ikigai_actors.runtime import Runtime
-from ikigai_actors.state import WORKING, Phase, Standing
-from ikigai_actors.statistics import SystemStatistics, total, total_by_model
 from ikigai_actors.store.verdicts import Committed, Verdict
 from supervisors.signals import Status
 

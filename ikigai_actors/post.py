@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, acting_agent
 from ikigai_actors.actors.threads import here
-from ikigai_actors.acts import await_one
+from ikigai_actors.agent.builtin_calls.mail_and_documents import await_one
+from ikigai_actors.agent.waits import Answers, Found, Ticket, Wait, Waits
 from ikigai_actors.arguments import check_count, check_timeout, shown
 from ikigai_actors.errors import BadInput, WouldWaitForItself
 from ikigai_actors.records import mail as mailbox
@@ -19,7 +20,6 @@ from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.store.verdicts import Committed, Verdict
 from ikigai_actors.store.writer import Writer
-from ikigai_actors.waits import Answers, Found, Ticket, Wait, Waits
 
 T = TypeVar("T")
 

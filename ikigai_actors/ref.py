@@ -13,8 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ikigai_actors import events as on
 from ikigai_actors.actors.futures import Future, current_acting_agent
+from ikigai_actors.agent.statistics import AgentStatistics
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.agentlife import AgentLife, AgentLifeCommands
 from ikigai_actors.agentmail import AgentMail, AgentMailCommands
 from ikigai_actors.arguments import check_choice, check_flag, check_timeout
@@ -30,8 +32,6 @@ from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.replies import last_outcome
 from ikigai_actors.records.settings import check_settings
 from ikigai_actors.records.supervision import times_restarted
-from ikigai_actors.state import Phase
-from ikigai_actors.statistics import AgentStatistics
 from ikigai_actors.text import check_text
 
 if TYPE_CHECKING:

@@ -18,28 +18,33 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
 
-from ikigai_actors.actor_messages import Remains
 from ikigai_actors.actors.closing import Closing, Step, note_failure
 from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.actors.futures import refuse_to_block
-from ikigai_actors.agent import AgentActor
+from ikigai_actors.agent.actor import AgentActor
+from ikigai_actors.agent.boot import Casualty, Survivor, ensure_root, everything_stays, survey
+from ikigai_actors.agent.executor import Outside
+from ikigai_actors.agent.log_loader import LogReader
+from ikigai_actors.agent.messages import Remains
+from ikigai_actors.agent.runtime import Runtime
+from ikigai_actors.agent.statistics import AgentStatistics, SystemStatistics
+from ikigai_actors.agent.subscriptions import CALLBACK, Callback, Publisher, StoreTrouble, Subscription, ToolTrouble
+from ikigai_actors.agent.toolbox import Toolbox
+from ikigai_actors.agent.turn.calls import Approver
+from ikigai_actors.agent.turn.state import Phase
+from ikigai_actors.agent.waits import Waits
 from ikigai_actors.approvals import Approvals
 from ikigai_actors.arguments import check_callable, check_choice, check_count, check_flag, check_seconds, check_type
-from ikigai_actors.boot import Casualty, Survivor, ensure_root, everything_stays, survey
-from ikigai_actors.calls import Approver
 from ikigai_actors.errors import AgentDead, IkigaiError, StoreError, SystemClosed
 from ikigai_actors.keeper import Keeper
 from ikigai_actors.lives import Lives, check_policy
 from ikigai_actors.opening import check_tools, choose_approver
-from ikigai_actors.outside import Outside
 from ikigai_actors.parts import MACHINE, Parts
 from ikigai_actors.population import Population
 from ikigai_actors.post import Post
 from ikigai_actors.process_tools import ListAgents
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.selection import Providers, choose_providers
-from ikigai_actors.publisher import CALLBACK, Callback, Publisher, StoreTrouble, Subscription, ToolTrouble
-from ikigai_actors.reader import LogReader
 from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import Aftermath
 from ikigai_actors.records.documents import Documents
@@ -48,18 +53,13 @@ from ikigai_actors.records.log import Archive
 from ikigai_actors.records.registry import AgentRecord, Touch
 from ikigai_actors.records.settings import check_defaults
 from ikigai_actors.ref import AgentRef
-from ikigai_actors.runtime import Runtime
-from ikigai_actors.state import Phase
-from ikigai_actors.statistics import AgentStatistics, SystemStatistics
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.gate import Gate
 from ikigai_actors.store.host import LEASE, Host, take_database
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.migrations import ensure_schema, migrate
-from ikigai_actors.toolbox import Toolbox
 from ikigai_actors.tools.base import Toolset
 from ikigai_actors.tools.function import Tool
-from ikigai_actors.waits import Waits
 from supervisors.children import Exit
 from supervisors.signals import Status
 

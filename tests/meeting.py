@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ikigai_actors import McpServer
-from ikigai_actors.outside import Outside, ToolRun
+from ikigai_actors.agent.executor import Outside, ToolRun
 from ikigai_actors.testing import ManualClock
 from ikigai_actors.tools.function import Result, Tool
 from tests.gate import DEADLINE

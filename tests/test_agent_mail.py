@@ -26,7 +26,7 @@ from ikigai_actors import (
     WouldDeadlock,
     current_agent,
 )
-from ikigai_actors.publisher import Event
+from ikigai_actors.agent.subscriptions import Event
 from ikigai_actors.records.mail import CAPACITY
 from tests.databases import bury
 from tests.gate import DEADLINE

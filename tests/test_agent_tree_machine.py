@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from ikigai_actors import Signal, SystemClosed
+from ikigai_actors.agent.waits import Found
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.testing import AgentTreeMachine, Broken
 from ikigai_actors.testing.cast import SLOW
@@ -16,7 +17,6 @@ from ikigai_actors.testing.ledger import check_wait
 from ikigai_actors.testing.oracle import CopyingOracle
 from ikigai_actors.testing.schedule import PLAIN, Schedule
 from ikigai_actors.testing.store import Ran, Written
-from ikigai_actors.waits import Found
 from tests.planted import begun
 
 FAST = settings(

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ikigai_actors import ActorSystem
-from ikigai_actors.assembly import assemble
+from ikigai_actors.agent.turn.request import assemble
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.address import suspects
 from ikigai_actors.providers.anthropic import DEFAULT_MODEL, AnthropicProvider

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from ikigai_actors import ActorSystem, OfflineProvider
-from ikigai_actors.publisher import StoreTrouble, Streamed
+from ikigai_actors.agent.subscriptions import StoreTrouble, Streamed
 from ikigai_actors.records.messages import NO_DATA, Message
 from ikigai_actors.shell.app.chunks import Chunks, chunked
 from ikigai_actors.shell.app.expenses import Expenses

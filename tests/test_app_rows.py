@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 from textual.widgets import TextArea
 
 from ikigai_actors import ActorSystem, Message, OfflineProvider, Signal
+from ikigai_actors.agent.statistics import AgentStatistics
 from ikigai_actors.errors import AgentDead, IkigaiError, StoreUnavailable
 from ikigai_actors.shell.app.expenses import Expenses
 from ikigai_actors.shell.app.process_screen import ProcessScreen
@@ -20,7 +21,6 @@ from ikigai_actors.shell.app.rows import Rows
 from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
 from ikigai_actors.shell.prices import Prices
 from ikigai_actors.shell.questions import Questions
-from ikigai_actors.statistics import AgentStatistics
 from ikigai_actors.store import open_store
 from tests.databases import eventually
 from tests.faults import FaultyStore

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, BadInput, Signal, TurnInterrupted
-from ikigai_actors.calls import PendingCall
+from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.parts import MACHINE
 from ikigai_actors.ref import current_agent
 from ikigai_actors.store import open_store

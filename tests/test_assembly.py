@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors.assembly import NO_OUTPUT, NOT_RUN, assemble
+from ikigai_actors.agent.turn.request import NO_OUTPUT, NOT_RUN, assemble
 from ikigai_actors.providers.base import GO_ON, OPENING, Request
 from ikigai_actors.records.messages import CONVERSATION, Kind, Message
 from ikigai_actors.records.replies import INTERRUPTED

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ikigai_actors.assembly import NOT_RUN, assemble
+from ikigai_actors.agent.turn.request import NOT_RUN, assemble
 from ikigai_actors.providers.base import GO_ON, Reply, Request, ToolCall, Usage
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import INTERRUPTED, reply_message_data, reply_of

@@ -19,9 +19,9 @@ from ikigai_actors import (
     TurnInterrupted,
     tool,
 )
+from ikigai_actors.agent.subscriptions import Died, Event, HostChanged, StoreTrouble
 from ikigai_actors.attached import AttachedSystem
 from ikigai_actors.errors import AgentDead, HostElsewhere, NoHost, StoreUnusable, SystemClosed
-from ikigai_actors.publisher import Died, Event, HostChanged, StoreTrouble
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.store import open_store
 from ikigai_actors.store.migrations import ensure_schema

@@ -20,8 +20,8 @@ from ikigai_actors import (
     ScriptedProvider,
     ToolCall,
 )  # fmt: skip
-from ikigai_actors.assembly import assemble
-from ikigai_actors.boot import survey
+from ikigai_actors.agent.boot import survey
+from ikigai_actors.agent.turn.request import assemble
 from ikigai_actors.errors import StoreError, StoreUnusable
 from ikigai_actors.records.deaths import Bury
 from ikigai_actors.records.fsck.check import check

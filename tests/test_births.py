@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, NameTaken, ScriptedProvider
-from ikigai_actors import events as on
 from ikigai_actors.actors.futures import TimedOut
+from ikigai_actors.agent.turn import events as on
 from tests.databases import eventually
 from tests.gate import DEADLINE, Gate
 

@@ -6,7 +6,7 @@ import sqlite3
 
 import pytest
 
-from ikigai_actors.boot import Casualty, Survivor, ensure_root, everything_stays, survey
+from ikigai_actors.agent.boot import Casualty, Survivor, ensure_root, everything_stays, survey
 from ikigai_actors.errors import HistoryError, StoreUnavailable
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema

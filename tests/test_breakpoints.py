@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ikigai_actors.assembly import assemble
+from ikigai_actors.agent.turn.request import assemble
 from ikigai_actors.providers.prompt_cache import MARK, with_breakpoints
 from ikigai_actors.records.messages import Message
 from ikigai_actors.testing.strict import thinking, violations

@@ -6,8 +6,8 @@ import pytest
 
 from ikigai_actors import AgentRef, Message, NoTurn, ProviderError, Reply, TurnInterrupted
 from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.subscriptions import Event, StoreTrouble, Streamed, ToolTrouble
 from ikigai_actors.errors import IkigaiError, SystemClosed
-from ikigai_actors.publisher import Event, StoreTrouble, Streamed, ToolTrouble
 from ikigai_actors.shell.feed import Feed
 from ikigai_actors.shell.screen import Screen
 from ikigai_actors.shell.told import explained

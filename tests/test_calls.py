@@ -5,7 +5,17 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors.calls import Book, Call, Calls, Progress, calls_of, recover, settle_cut_off, startable, unknown
+from ikigai_actors.agent.turn.calls import (
+    Book,
+    Call,
+    Calls,
+    Progress,
+    calls_of,
+    recover,
+    settle_cut_off,
+    startable,
+    unknown,
+)
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import reply_message_data

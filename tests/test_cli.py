@@ -64,19 +64,19 @@ def test_help_loads_only_click(arguments: list[str]) -> None:
 
 def test_listing_agents_loads_the_registry_and_nothing_that_runs_agents(file: Path) -> None:
     loaded = loaded_by("--database", str(file), "agents")
-    assert not loaded & (HEAVY | {"ikigai_actors.system", "ikigai_actors.agent", "ikigai_actors.providers"})
+    assert not loaded & (HEAVY | {"ikigai_actors.system", "ikigai_actors.agent.actor", "ikigai_actors.providers"})
     assert "ikigai_actors.records.registry" in loaded
 
 
 def test_checking_a_database_loads_nothing_that_runs_agents(file: Path) -> None:
     loaded = loaded_by("--database", str(file), "fsck")
-    assert not loaded & (HEAVY | {"ikigai_actors.system", "ikigai_actors.agent"})
+    assert not loaded & (HEAVY | {"ikigai_actors.system", "ikigai_actors.agent.actor"})
     assert "ikigai_actors.records.fsck.check" in loaded
 
 
 def test_sending_a_mail_loads_nothing_that_runs_agents(file: Path) -> None:
     loaded = loaded_by("--database", str(file), "send", "dba", "text")
-    assert not loaded & (HEAVY | {"ikigai_actors.system", "ikigai_actors.agent", "ikigai_actors.store.journal"})
+    assert not loaded & (HEAVY | {"ikigai_actors.system", "ikigai_actors.agent.actor", "ikigai_actors.store.journal"})
     assert "ikigai_actors.records.mail" in loaded
 
 
@@ -92,7 +92,7 @@ def test_sending_a_mail_loads_nothing_that_runs_agents(file: Path) -> None:
 )
 def test_process_tools_load_nothing_that_runs_agents(file: Path, arguments: tuple[str, ...], needed: str) -> None:
     loaded = loaded_by("--database", str(file), *arguments)
-    assert not loaded & (HEAVY | {"ikigai_actors.system", "ikigai_actors.agent", "ikigai_actors.store.journal"})
+    assert not loaded & (HEAVY | {"ikigai_actors.system", "ikigai_actors.agent.actor", "ikigai_actors.store.journal"})
     assert needed in loaded
 
 

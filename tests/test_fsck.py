@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors import ActorSystem, Reply, ScriptedProvider, ToolCall
-from ikigai_actors.boot import survey
+from ikigai_actors.agent.boot import survey
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.records.fsck.check import check, climb, inspect

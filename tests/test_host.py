@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from ikigai_actors.boot import ensure_root
+from ikigai_actors.agent.boot import ensure_root
 from ikigai_actors.errors import StoreInUse, StoreUnusable
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema
@@ -24,7 +24,7 @@ from tests.trees import add_host, record
 
 OWN = """
     import os, sys
-    from ikigai_actors.boot import ensure_root
+    from ikigai_actors.agent.boot import ensure_root
     from ikigai_actors.actors.clock import SystemClock
     from ikigai_actors.errors import StoreInUse
     from ikigai_actors.store.host import take_database

@@ -8,6 +8,7 @@ import pytest
 
 from ikigai_actors import Reply, Request, Signal
 from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.waits import Found
 from ikigai_actors.providers.base import OnDelta, Provider
 from ikigai_actors.records.mail import KeepPrompt, Mail
 from ikigai_actors.store.unit import write_alone
@@ -15,7 +16,6 @@ from ikigai_actors.testing import AgentTreeMachine, Broken, Faults, Schedule
 from ikigai_actors.testing.cast import OwnCode
 from ikigai_actors.testing.ledger import Ledger, check_wait
 from ikigai_actors.testing.store import Written
-from ikigai_actors.waits import Found
 from tests.planted import begun
 
 

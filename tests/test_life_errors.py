@@ -14,7 +14,7 @@ from ikigai_actors import (
     RootProtected,
     Signal,
 )
-from ikigai_actors.acts import CheckMail
+from ikigai_actors.agent.builtin_calls.mail_and_documents import CheckMail
 from ikigai_actors.interface import System
 from ikigai_actors.providers.base import Request
 from ikigai_actors.providers.scripted import ScriptedProvider, ScriptedReply

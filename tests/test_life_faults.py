@@ -19,10 +19,10 @@ from ikigai_actors import (
     Signal,
     StoreInUse,
 )
-from ikigai_actors import events as on
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.agent import AgentActor
+from ikigai_actors.agent.actor import AgentActor
+from ikigai_actors.agent.turn import events as on
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.interface import System
 from ikigai_actors.parts import MACHINE

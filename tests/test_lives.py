@@ -20,8 +20,8 @@ from ikigai_actors import (
     TurnInterrupted,
     tool,
 )
-from ikigai_actors.actor_messages import Cut
-from ikigai_actors.assembly import assemble
+from ikigai_actors.agent.messages import Cut
+from ikigai_actors.agent.turn.request import assemble
 from ikigai_actors.providers.base import Exit, Reply
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.store import open_store

@@ -8,7 +8,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider
 from ikigai_actors.actors.clock import SystemClock
-from ikigai_actors.acts import ReadMail, SendMail, WriteDocument
+from ikigai_actors.agent.builtin_calls.mail_and_documents import ReadMail, SendMail, WriteDocument
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.records.append import Fence, Perform, Performance
 from ikigai_actors.records.documents import BODY_LIMIT as DOCUMENT_LIMIT

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors import ActorSystem, BadInput, McpServer, OfflineProvider, ScriptedProvider, Signal, TurnInterrupted
-from ikigai_actors.publisher import Event, ToolTrouble
+from ikigai_actors.agent.subscriptions import Event, ToolTrouble
 from ikigai_actors.tools.mcp.server import mcp_servers
 from tests.calling import calling, requests_of, results, scripted
 from tests.gate import DEADLINE

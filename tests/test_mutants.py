@@ -30,7 +30,7 @@ def test_the_tables_say_of_every_mutant_when_it_was_found_and_how_short(page: st
 
 def test_a_mutant_without_a_place_is_an_error() -> None:
     with pytest.raises(ValueError, match="0 times, expected once"):
-        changed(Mutant("gone", "forks.py", "no such text", ""))
+        changed(Mutant("gone", "agent/turn/fork.py", "no such text", ""))
 
 
 def test_a_quick_mutant_is_found() -> None:

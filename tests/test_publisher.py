@@ -3,7 +3,7 @@
 import threading
 
 from ikigai_actors.actors.threads import SYSTEM_THREADS
-from ikigai_actors.publisher import Event, Publisher, Streamed, ToolTrouble
+from ikigai_actors.agent.subscriptions import Event, Publisher, Streamed, ToolTrouble
 from tests.gate import DEADLINE
 
 

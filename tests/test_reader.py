@@ -3,8 +3,8 @@
 import threading
 from typing import Any
 
+from ikigai_actors.agent.log_loader import LogReader
 from ikigai_actors.errors import AgentNotFound, HistoryError, StoreError
-from ikigai_actors.reader import LogReader
 from ikigai_actors.records.log import Archive, Log
 from ikigai_actors.records.messages import Message
 from ikigai_actors.store.base import Store

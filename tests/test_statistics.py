@@ -3,9 +3,9 @@
 import pytest
 
 from ikigai_actors import ActorSystem, AgentStatistics, ProviderError, Reply, Request, ScriptedProvider, Usage
+from ikigai_actors.agent.statistics import Tally
+from ikigai_actors.agent.turn.state import Phase, State
 from ikigai_actors.providers.base import Spent
-from ikigai_actors.state import Phase, State
-from ikigai_actors.statistics import Tally
 from ikigai_actors.testing import ManualClock
 from tests.gate import DEADLINE, Gate
 

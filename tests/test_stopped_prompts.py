@@ -13,8 +13,8 @@ from ikigai_actors import (
     StoreError,
     SystemClosed,
 )
+from ikigai_actors.agent.subscriptions import Event
 from ikigai_actors.attached import AttachedSystem
-from ikigai_actors.publisher import Event
 from ikigai_actors.records.mail import BODY_LIMIT
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.store import open_store

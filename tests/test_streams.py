@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ikigai_actors import ActorSystem, AnthropicProvider, Request
+from ikigai_actors.agent.subscriptions import Event, Streamed
 from ikigai_actors.providers.anthropic import AT_ONCE
-from ikigai_actors.publisher import Event, Streamed
 from ikigai_actors.records.messages import Kind, Message
 from tests.descriptors import allow_open_files
 from tests.messages_server.server import Ending, MessagesServer, Says

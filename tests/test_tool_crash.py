@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Iterator
 import pytest
 
 from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider
-from ikigai_actors.assembly import NOT_RUN
-from ikigai_actors.calls import PERHAPS_RUN
+from ikigai_actors.agent.turn.calls import PERHAPS_RUN
+from ikigai_actors.agent.turn.request import NOT_RUN
 from ikigai_actors.tools.function import FunctionTool, tool
 from tests.calling import OWN, calling, prompts, requests_of, results, scripted
 from tests.gate import DEADLINE

@@ -4,8 +4,8 @@ import threading
 from pathlib import Path
 
 from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider, ToolCall, Workspace
-from ikigai_actors.assembly import NOT_RUN
-from ikigai_actors.forks import LIVING_LIMIT
+from ikigai_actors.agent.turn.fork import LIVING_LIMIT
+from ikigai_actors.agent.turn.request import NOT_RUN
 from ikigai_actors.tools.function import tool
 from tests.calling import calling, faults, prompts, requests_of, results, scripted, trail
 from tests.gate import DEADLINE

@@ -11,16 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ikigai_actors import ActorSystem, ScriptedProvider
-from ikigai_actors import events as on
-from ikigai_actors.assembly import assemble
-from ikigai_actors.calls import recover
-from ikigai_actors.machine import step
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.calls import recover
+from ikigai_actors.agent.turn.machine import step
+from ikigai_actors.agent.turn.request import assemble
+from ikigai_actors.agent.turn.state import AskApproval, RequestModel, RunTool, Spawn, State, Step
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.records.append import LogUnit
 from ikigai_actors.records.history import EMPTY
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import reply_message_data
-from ikigai_actors.state import AskApproval, RequestModel, RunTool, Spawn, State, Step
 from ikigai_actors.tools.function import tool
 from tests.calling import calling, faults
 from tests.gate import DEADLINE

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors.outside import Outside
+from ikigai_actors.agent.executor import Outside
 from ikigai_actors.tools.function import Result, Tool, tool
 from tests.gate import DEADLINE
 from tests.test_tools import add, count_async

@@ -8,7 +8,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, Future, ScriptedProvider, current_agent, tool
 from ikigai_actors.actors.tool_slots import Slots
-from ikigai_actors.outside import TOOL_THREADS, Outside
+from ikigai_actors.agent.executor import TOOL_THREADS, Outside
 from ikigai_actors.tools.function import Result
 from tests.calling import calling, results
 from tests.databases import eventually

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors import events as on
-from ikigai_actors.calls import PERHAPS_RUN, Call, Progress
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.calls import PERHAPS_RUN, Call, Progress
+from ikigai_actors.agent.turn.fork import LIVING_LIMIT
+from ikigai_actors.agent.turn.machine import accepts, step
+from ikigai_actors.agent.turn.state import Answer, AskApproval, Phase, RequestModel, RunTool, Spawn, State, Step
+from ikigai_actors.agent.turn.tool_steps import MAX_STEPS
 from ikigai_actors.errors import ProviderError, TurnInterrupted
-from ikigai_actors.forks import LIVING_LIMIT
-from ikigai_actors.machine import accepts, step
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.records.append import LogUnit
 from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.state import Answer, AskApproval, Phase, RequestModel, RunTool, Spawn, State, Step
 from ikigai_actors.tools.policy import Facts, Policy
-from ikigai_actors.toolsteps import MAX_STEPS
 from tests.test_calls import BOOK, NOW, call
 
 GO_ON = on.GoOn("kid")

@@ -16,7 +16,7 @@ from ikigai_actors import (
     WouldWaitForItself,
     current_agent,
 )
-from ikigai_actors.assembly import NOT_RUN
+from ikigai_actors.agent.turn.request import NOT_RUN
 from ikigai_actors.tools.function import tool
 from tests.calling import OWN, calling, faults, prompts, requests_of, results, scripted, trail
 from tests.gate import DEADLINE

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from ikigai_actors import ActorSystem, BadInput, ScriptedProvider
-from ikigai_actors.publisher import Event, ToolTrouble
+from ikigai_actors.agent.subscriptions import Event, ToolTrouble
 from ikigai_actors.tools.base import Tell, Toolset
 from ikigai_actors.tools.function import Tool, tool
 from tests.calling import calling, requests_of, results

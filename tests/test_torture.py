@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from ikigai_actors import AgentRecord, Message, Signal
-from ikigai_actors.calls import PERHAPS_RUN
+from ikigai_actors.agent.turn.calls import PERHAPS_RUN
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.tools.policy import FORK
 from tests.conftest import NewDatabase

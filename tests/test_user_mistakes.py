@@ -26,8 +26,8 @@ from ikigai_actors import (
     Usage,
 )
 from ikigai_actors.actors.futures import TimedOut
+from ikigai_actors.agent.executor import Crash, Outside
 from ikigai_actors.errors import AgentDead, BadInput
-from ikigai_actors.outside import Crash, Outside
 from ikigai_actors.providers.base import Delta, OnDelta
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.tools.function import Result, tool

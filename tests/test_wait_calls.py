@@ -19,7 +19,7 @@ from ikigai_actors import (
     Signal,
     TurnInterrupted,
 )
-from ikigai_actors.assembly import NOT_RUN
+from ikigai_actors.agent.turn.request import NOT_RUN
 from ikigai_actors.providers.scripted import Script
 from ikigai_actors.store import open_store
 from ikigai_actors.store.migrations import ensure_schema

@@ -59,7 +59,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request to a model. Valid by construction (see `ikigai_actors.assembly`)."""
+    """One request to a model. Valid by construction (see `ikigai_actors.agent.turn.request`)."""
 
     agent: str
     """The uuid of the agent that asks. For the provider's use, never sent to a model."""

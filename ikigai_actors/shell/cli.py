@@ -312,7 +312,7 @@ def _line_mode(
 
 def _while_it_lasts(system: "System", run: Callable[[], int]) -> int:
     """Run a loop that waits for a person; when the system stops by itself, end the loop, and raise why."""
-    from ikigai_actors.publisher import Event, StoreTrouble
+    from ikigai_actors.agent.subscriptions import Event, StoreTrouble
 
     waiting, why = threading.get_ident(), list[str]()
 

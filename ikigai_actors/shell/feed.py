@@ -5,10 +5,19 @@ from collections import deque
 from typing import Any
 
 from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.subscriptions import (
+    Died,
+    Event,
+    HostChanged,
+    Mailed,
+    PromptKept,
+    StoreTrouble,
+    Streamed,
+    ToolTrouble,
+)
 from ikigai_actors.errors import IkigaiError, NoHost, ProviderError, TurnInterrupted
 from ikigai_actors.interface import System
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.publisher import Died, Event, HostChanged, Mailed, PromptKept, StoreTrouble, Streamed, ToolTrouble
 from ikigai_actors.records.messages import NO_DATA, Kind, Message
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.wake import Wake

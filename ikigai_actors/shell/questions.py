@@ -7,8 +7,8 @@ as 2, whatever came meanwhile.
 import json
 import threading
 
+from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.approvals import Approvals
-from ikigai_actors.calls import PendingCall
 from ikigai_actors.errors import BadInput
 from ikigai_actors.shell.screen import one_line
 

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import click
 
 from ikigai_actors.actors.futures import Future, TimedOut
+from ikigai_actors.agent.turn.state import WORKING, Phase
 from ikigai_actors.errors import AgentDead, IkigaiError, ProviderError, StoreError, SystemClosed
 from ikigai_actors.interface import System
 from ikigai_actors.ref import AgentRef
@@ -29,7 +30,6 @@ from ikigai_actors.shell.screen import Screen
 from ikigai_actors.shell.told import ended, explained, inherited, resume_waits, waits_for_cont
 from ikigai_actors.shell.turn import Turn
 from ikigai_actors.shell.wake import Wake
-from ikigai_actors.state import WORKING, Phase
 from supervisors.signals import Signal, Status
 
 T = TypeVar("T")

@@ -5,9 +5,9 @@ from time import localtime, strftime
 from typing import Any
 
 from ikigai_actors.actors.clock import SystemClock
+from ikigai_actors.agent.subscriptions import Died
 from ikigai_actors.follower import HEARTBEAT, Follower, News, watching
 from ikigai_actors.frozen import as_dict
-from ikigai_actors.publisher import Died
 from ikigai_actors.records import registry
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import AgentRecord

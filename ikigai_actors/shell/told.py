@@ -1,9 +1,9 @@
 """Agents, and trouble, in words, as the shell tells of them."""
 
+from ikigai_actors.agent.subscriptions import HostChanged, ToolTrouble
+from ikigai_actors.agent.turn.machine import failed_turn
 from ikigai_actors.errors import ProviderError, TurnInterrupted
-from ikigai_actors.machine import failed_turn
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.publisher import HostChanged, ToolTrouble
 from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.desk import named

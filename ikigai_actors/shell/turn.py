@@ -15,9 +15,9 @@ outcome. Thinking is not shown.
 import textwrap
 
 from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.subscriptions import Streamed
 from ikigai_actors.errors import NoTurn, SystemClosed, TurnInterrupted
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.publisher import Streamed
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.feed import SETTLED, Feed, result_of

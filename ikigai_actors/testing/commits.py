@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ikigai_actors.calls import calls_of
+from ikigai_actors.agent.turn.calls import calls_of
 from ikigai_actors.records.deaths import Cause
 from ikigai_actors.records.mail import MAIL, PROMPT
 from ikigai_actors.records.messages import Kind, Message

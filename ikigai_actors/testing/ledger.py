@@ -5,6 +5,8 @@ from functools import partial
 from typing import Any
 
 from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.turn.state import WORKING, Phase, State
+from ikigai_actors.agent.waits import Found
 from ikigai_actors.errors import AgentDead
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.log import Archive
@@ -13,13 +15,11 @@ from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.ref import AgentRef
-from ikigai_actors.state import WORKING, Phase, State
 from ikigai_actors.system import ActorSystem
 from ikigai_actors.testing.commits import SLACK, CommitCheck
 from ikigai_actors.testing.oracle import Copy, CopyingOracle
 from ikigai_actors.testing.process import Broken, Process
 from ikigai_actors.testing.simulation import Simulation
-from ikigai_actors.waits import Found
 
 
 class Ledger:

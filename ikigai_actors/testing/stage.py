@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis.stateful import RuleBasedStateMachine
 
 from ikigai_actors.actors.futures import TimedOut
+from ikigai_actors.agent.waits import Found
 from ikigai_actors.errors import IkigaiError, StoreError, StoreUnavailable, SystemClosed
 from ikigai_actors.providers.base import Provider, Reply, Request, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply
@@ -20,7 +21,6 @@ from ikigai_actors.testing.ledger import Ledger, check_wait
 from ikigai_actors.testing.process import Broken, ProcessCrashed
 from ikigai_actors.testing.simulation import Simulation
 from ikigai_actors.tools.function import Tool
-from ikigai_actors.waits import Found
 from supervisors.signals import Signal
 
 PATIENCE = 300.0

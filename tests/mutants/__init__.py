@@ -38,7 +38,7 @@ class Mutant(NamedTuple):
 MUTANTS = (
     Mutant(
         "fork point off by one",
-        "forks.py",
+        "agent/turn/fork.py",
         "fork_message_id=state.head,",
         "fork_message_id=state.head - 1 if state.head > 1 else state.head,",
     ),
@@ -75,7 +75,7 @@ MUTANTS = (
     ),
     Mutant(
         "effect before commit",
-        "agent.py",
+        "agent/actor.py",
         "        self._step = step\n        self.actor_inbox.held = True",
         "        self._effects.extend(step.effects)\n        step = replace(step, effects=())\n"
         "        while self._effects:\n            self._state_before, self.state = self.state, step.state\n"
@@ -110,7 +110,7 @@ MUTANTS = (
     Mutant("tree row not taken", "store/unit.py", "if any(unit.changes_tree for unit in units):", "if not units:"),
     Mutant(
         "tool run again after a crash",
-        "calls.py",
+        "agent/turn/calls.py",
         "again = [call.id for call in cut if call.name in book and book[call.name].idempotent]",
         "again = [call.id for call in cut if call.name in book]",
     ),
@@ -134,12 +134,12 @@ MUTANTS = (
     ),
     Mutant(  # a cancelled call says nothing, and the machine would not believe it
         "a late reply is believed",
-        "machine.py",
+        "agent/turn/machine.py",
         "return state.phase is Phase.WAITING_FOR_MODEL and state.request == request",
         "return state.phase is Phase.WAITING_FOR_MODEL",
         (
             Edit(
-                "outside.py",
+                "agent/executor.py",
                 "        if not self._ends():\n            return\n        try:",
                 "        self._ends()\n        try:",
             ),
@@ -184,31 +184,31 @@ MUTANTS = (
     ),
     Mutant(
         "lost wake-up in wait",
-        "waits.py",
+        "agent/waits.py",
         "if ticket.wait.agents is not None and uuid in ticket.pending:",
         "if ticket.wait.agents is not None and uuid in ticket.found:",
     ),
     Mutant(
         "barrier skipped",
-        "machine.py",
+        "agent/turn/machine.py",
         "(state.phase is Phase.RUNNING_TOOLS and at_rest(state.calls))",
         "(state.phase is Phase.RUNNING_TOOLS)",
     ),
     Mutant(
         "STOP not heeded within a turn",
-        "toolsteps.py",
+        "agent/turn/tool_steps.py",
         "    if state.status is Status.STOPPED:\n        return Step(state)\n",
         "",
     ),
     Mutant(
         "siblings said to share what is their own",
-        "assembly.py",
+        "agent/turn/request.py",
         "        if message.id <= self._fork:\n",
         "        if message.id <= self._fork + 3:\n",
     ),
     Mutant(
         "INT leaves the turn open",
-        "drafts.py",
+        "agent/turn/steps.py",
         "return Step(after, LogUnit(state.uuid, messages, turn=0), answers)",
         "return Step(after, LogUnit(state.uuid, messages), answers)",
     ),
@@ -235,28 +235,30 @@ MUTANTS = (
     ),
     Mutant(
         "a restart forgets who waits",
-        "agent.py",
+        "agent/actor.py",
         "remains = Remains(head, state.turn, state.standing, callers, waiting)",
         "remains = Remains(head, state.turn, state.standing, (), waiting)",
     ),
     Mutant(
         "stopped agents take prompts",
-        "machine.py",
+        "agent/turn/machine.py",
         "            return not command.mail",
         "            return state.phase in BETWEEN_TURNS",
         (
             Edit(
-                "machine.py",
+                "agent/turn/machine.py",
                 "STOPPED:\n            return Step(state, Put",
                 "DEAD:\n            return Step(state, Put",
             ),
-            Edit("agent.py", "is Status.STOPPED and (new := ", "is Status.DEAD and (new := "),
-            Edit("agent.py", "True, self.state.status is Status.STOPPED", "True, self.state.status is Status.DEAD"),
+            Edit("agent/actor.py", "is Status.STOPPED and (new := ", "is Status.DEAD and (new := "),
+            Edit(
+                "agent/actor.py", "True, self.state.status is Status.STOPPED", "True, self.state.status is Status.DEAD"
+            ),
         ),
     ),
     Mutant(
         "resume asks nobody",
-        "machine.py",
+        "agent/turn/machine.py",
         "    if not calls:\n        asked = request_model(state)",
         "    if not calls:\n        return Step(replace(state, phase=Phase.WAITING_FOR_MODEL), effects=told)\n"
         "        asked = request_model(state)",

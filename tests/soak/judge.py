@@ -11,7 +11,7 @@ from itertools import pairwise
 from statistics import median
 
 from ikigai_actors import Message
-from ikigai_actors.calls import calls_of
+from ikigai_actors.agent.turn.calls import calls_of
 from ikigai_actors.records.mail import MAIL as LETTER
 from ikigai_actors.records.mail import PROMPT
 from ikigai_actors.records.messages import Kind

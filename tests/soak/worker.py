@@ -32,8 +32,8 @@ from ikigai_actors import (
     StoreTrouble,
     SystemClosed,
 )
+from ikigai_actors.agent.subscriptions import Died, Event
 from ikigai_actors.errors import StoreUnavailable
-from ikigai_actors.publisher import Died, Event
 from ikigai_actors.records.messages import Kind
 from tests.soak.crowd import NAME, Crowd, Idler
 from tests.soak.hands import PATIENCE, Cast, Hand, Scene

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from ikigai_actors import Message
-from ikigai_actors.assembly import assemble
-from ikigai_actors.calls import PERHAPS_RUN
+from ikigai_actors.agent.turn.calls import PERHAPS_RUN
+from ikigai_actors.agent.turn.request import assemble
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.tools.policy import FORK
 from supervisors.orphans import OrphanPolicy

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ikigai_actors import AgentRecord, Message
-from ikigai_actors.calls import Call, Progress, calls_of, recover
+from ikigai_actors.agent.turn.calls import Call, Progress, calls_of, recover
 from ikigai_actors.records import registry
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.records.replies import INTERRUPTED

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from ikigai_actors.calls import PERHAPS_RUN, Progress
+from ikigai_actors.agent.turn.calls import PERHAPS_RUN, Progress
 from ikigai_actors.records.messages import Kind
 from tests.torture.script import IDEMPOTENT
 from tests.torture.snapshot import Snapshot, open_calls, open_turns

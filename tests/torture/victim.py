@@ -25,7 +25,7 @@ from ikigai_actors import (
     Signal,
     TurnInterrupted,
 )
-from ikigai_actors.publisher import Event, Streamed
+from ikigai_actors.agent.subscriptions import Event, Streamed
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.shell import client
 from supervisors.orphans import OrphanPolicy

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from time import monotonic
 from typing import NamedTuple
 
+from ikigai_actors.agent.statistics import NO_TOKENS, added
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.records.messages import SPENDING, Message
 from ikigai_actors.records.replies import spent_of
-from ikigai_actors.statistics import NO_TOKENS, added
 from ikigai_actors.store.base import Store
 
 BATCH = 2_000

@@ -9,8 +9,16 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ikigai_actors.agent.subscriptions import (
+    Event,
+    HostChanged,
+    Mailed,
+    PromptKept,
+    StoreTrouble,
+    Streamed,
+    ToolTrouble,
+)
 from ikigai_actors.interface import System
-from ikigai_actors.publisher import Event, HostChanged, Mailed, PromptKept, StoreTrouble, Streamed, ToolTrouble
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.shell.told import explained, waits_for_cont
 

@@ -10,13 +10,13 @@ from textual.binding import Binding
 from textual.screen import Screen
 from textual.widgets import Static
 
+from ikigai_actors.agent.statistics import AgentStatistics
+from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.shell.app.bars import dollars, tokens
 from ikigai_actors.shell.app.rows import Rows
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.screen import one_line
-from ikigai_actors.state import Phase
-from ikigai_actors.statistics import AgentStatistics
 
 
 class _Process(NamedTuple):

@@ -9,7 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
 
-from ikigai_actors.calls import PendingCall, Progress
+from ikigai_actors.agent.statistics import AgentStatistics
+from ikigai_actors.agent.turn.calls import PendingCall, Progress
+from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.errors import AgentDead, HistoryError, IkigaiError, SystemClosed
 from ikigai_actors.interface import System
 from ikigai_actors.providers.base import Usage
@@ -20,8 +22,6 @@ from ikigai_actors.records.supervision import restart_counts
 from ikigai_actors.shell.app.expenses import Expenses, in_all
 from ikigai_actors.shell.prices import Prices
 from ikigai_actors.shell.questions import Questions
-from ikigai_actors.state import Phase
-from ikigai_actors.statistics import AgentStatistics
 from ikigai_actors.store.base import Transaction
 
 PERIOD = 0.5

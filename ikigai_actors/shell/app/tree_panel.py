@@ -6,14 +6,14 @@ from typing import NamedTuple
 from rich.text import Text
 from textual import events
 
+from ikigai_actors.agent.statistics import AgentStatistics
+from ikigai_actors.agent.turn.state import IN_A_TURN, WORKING, Phase
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.shell.app.bars import SPINNER
 from ikigai_actors.shell.app.rows import Rows
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.screen import one_line
 from ikigai_actors.shell.tree import Node, drawn
-from ikigai_actors.state import IN_A_TURN, WORKING, Phase
-from ikigai_actors.statistics import AgentStatistics
 
 MARK, LEVEL = 2, 3
 """Columns of the mark before a row, and of one level."""

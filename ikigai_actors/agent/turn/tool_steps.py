@@ -1,12 +1,13 @@
 """The steps of a turn between two model requests: what becomes of the calls of a reply. Pure; see
-`ikigai_actors.calls`.
+`ikigai_actors.agent.turn.calls`.
 """
 
 from dataclasses import replace
 from typing import Any
 
-from ikigai_actors import events as on
-from ikigai_actors.calls import (
+from ikigai_actors.agent.builtin_calls.perform import perform, problem_of
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.calls import (
     PERHAPS_RUN,
     Book,
     Call,
@@ -22,13 +23,12 @@ from ikigai_actors.calls import (
     unknown,
     waits,
 )
-from ikigai_actors.drafts import Draft, advance, end_turn, messages_of
+from ikigai_actors.agent.turn.state import Answer, AskApproval, Phase, RequestModel, RunTool, State, Step
+from ikigai_actors.agent.turn.steps import Draft, advance, end_turn, messages_of
 from ikigai_actors.errors import ProviderError
-from ikigai_actors.performances import perform, problem_of
 from ikigai_actors.records.append import LogUnit
 from ikigai_actors.records.messages import NO_DATA, Kind
 from ikigai_actors.records.settings import misfits
-from ikigai_actors.state import Answer, AskApproval, Phase, RequestModel, RunTool, State, Step
 from ikigai_actors.tools.policy import SHELL, Policy
 from supervisors.signals import Status
 

@@ -5,17 +5,14 @@ Nothing leaves the process while the host may have lost its lease: such effects 
 
 from typing import Any
 
-from ikigai_actors import events as on
-from ikigai_actors.actor_messages import GoOn, LoadFailed, LogRead
 from ikigai_actors.actors.actor import QUANTUM, PooledActor
-from ikigai_actors.calls import Call
-from ikigai_actors.errands import Errands
-from ikigai_actors.errors import IkigaiError, StoreError
-from ikigai_actors.providers.base import Spent
-from ikigai_actors.records.append import Birth, Performed
-from ikigai_actors.records.log import Log
-from ikigai_actors.runtime import Runtime
-from ikigai_actors.state import (
+from ikigai_actors.agent.effects import Errands
+from ikigai_actors.agent.messages import GoOn, LoadFailed, LogRead
+from ikigai_actors.agent.runtime import Runtime
+from ikigai_actors.agent.statistics import AgentStatistics, Tally
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.calls import Call
+from ikigai_actors.agent.turn.state import (
     WORKING,
     Answer,
     AskApproval,
@@ -28,7 +25,10 @@ from ikigai_actors.state import (
     Spawn,
     State,
 )
-from ikigai_actors.statistics import AgentStatistics, Tally
+from ikigai_actors.errors import IkigaiError, StoreError
+from ikigai_actors.providers.base import Spent
+from ikigai_actors.records.append import Birth, Performed
+from ikigai_actors.records.log import Log
 from ikigai_actors.store.verdicts import Committed, Verdict
 from supervisors.signals import Status
 

@@ -9,13 +9,13 @@ goes on in both.
 from dataclasses import replace
 from typing import Any
 
-from ikigai_actors import events as on
-from ikigai_actors.calls import Call, Progress, progress
-from ikigai_actors.drafts import Draft, advance, messages_of
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.calls import Call, Progress, progress
+from ikigai_actors.agent.turn.state import Answer, Spawn, State, Step
+from ikigai_actors.agent.turn.steps import Draft, advance, messages_of
 from ikigai_actors.records.append import Birth, LogUnit
 from ikigai_actors.records.identity import check_name
 from ikigai_actors.records.messages import NO_DATA, Kind
-from ikigai_actors.state import Answer, Spawn, State, Step
 from ikigai_actors.text import storable
 
 LIVING_LIMIT = 1_000

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from ikigai_actors.calls import Calls, asking, running
+from ikigai_actors.agent.turn.calls import Calls, asking, running
+from ikigai_actors.agent.turn.events import Caller, Prompt
 from ikigai_actors.errors import ProviderError, TurnInterrupted
-from ikigai_actors.events import Caller, Prompt
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.append import Birth, LogUnit, Performance
 from ikigai_actors.records.deaths import Cause

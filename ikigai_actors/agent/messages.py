@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.turn.state import Standing
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.records.log import Log
-from ikigai_actors.state import Standing
 from supervisors.signals import Status
 
 

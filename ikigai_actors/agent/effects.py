@@ -1,26 +1,26 @@
 """What an agent has going on outside: its model request, its tools. What comes of them is posted to its inbox."""
 
-from ikigai_actors import events as on
-from ikigai_actors.actor_messages import Crashed
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.inbox import Inbox
-from ikigai_actors.acts import OUTSIDE
-from ikigai_actors.assembly import assemble
-from ikigai_actors.calls import Call as ModelsCall
-from ikigai_actors.calls import pending
+from ikigai_actors.agent.builtin_calls.mail_and_documents import OUTSIDE
+from ikigai_actors.agent.builtin_calls.perform import told_waited
+from ikigai_actors.agent.executor import Answer, Call, Crash, ToolRun, provider_failed
+from ikigai_actors.agent.messages import Crashed
+from ikigai_actors.agent.runtime import Runtime
+from ikigai_actors.agent.subscriptions import Streamed
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.calls import Call as ModelsCall
+from ikigai_actors.agent.turn.calls import pending
+from ikigai_actors.agent.turn.request import assemble
+from ikigai_actors.agent.turn.state import State
+from ikigai_actors.agent.waits import Answers, Found, Ticket, Wait
 from ikigai_actors.errors import IkigaiError, ProviderError
-from ikigai_actors.outside import Answer, Call, Crash, ToolRun, provider_failed
-from ikigai_actors.performances import told_waited
 from ikigai_actors.providers.base import Delta, Exit, Reply, Spent
-from ikigai_actors.publisher import Streamed
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.records.settings import complaint
-from ikigai_actors.runtime import Runtime
-from ikigai_actors.state import State
 from ikigai_actors.text import storable
 from ikigai_actors.tools.function import Result
-from ikigai_actors.waits import Answers, Found, Ticket, Wait
 
 
 class Errands:

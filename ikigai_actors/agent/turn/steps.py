@@ -3,12 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
+from ikigai_actors.agent.turn.events import Caller
+from ikigai_actors.agent.turn.state import Answer, Outcome, Phase, State, Step
 from ikigai_actors.errors import ProviderError, TurnInterrupted
-from ikigai_actors.events import Caller
 from ikigai_actors.records.append import LogUnit
 from ikigai_actors.records.history import play_all
 from ikigai_actors.records.messages import NO_DATA, Kind, Message, new_message
-from ikigai_actors.state import Answer, Outcome, Phase, State, Step
 
 Draft = tuple[Kind, str, Any]
 """A message to be: kind, content, data."""

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ikigai_actors.calls import Book
-from ikigai_actors.descriptions import DESCRIPTIONS
+from ikigai_actors.agent.builtin_calls.schemas import DESCRIPTIONS
+from ikigai_actors.agent.turn.calls import Book
 from ikigai_actors.errors import BadInput, ProviderError
 from ikigai_actors.records.settings import complaint, misfits
 from ikigai_actors.tools.function import Tool

@@ -11,11 +11,11 @@ import gc
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ikigai_actors.agent.turn.state import RUNNING, Standing
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.records.identity import RandomBytes, new_agent_uuid
 from ikigai_actors.records.log import AGENT_0_REMEDY
 from ikigai_actors.records.registry import root
-from ikigai_actors.state import RUNNING, Standing
 from ikigai_actors.store.base import Row, Store, Transaction
 from supervisors.signals import Status
 

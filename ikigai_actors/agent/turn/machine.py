@@ -34,28 +34,12 @@ a step boundary, everything else for the end of the turn. A completion that answ
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ikigai_actors import events as on
-from ikigai_actors.calls import Book, asking, at_rest, calls_of, settle_cut_off, waits
-from ikigai_actors.drafts import (
-    INTERRUPTED,
-    Draft,
-    advance,
-    close_and_write,
-    end_turn,
-    messages_of,
-    told_cut_off,
-    write,
-)
-from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
-from ikigai_actors.events import Event
-from ikigai_actors.forks import fork_by_command
-from ikigai_actors.performances import LOOKS, depart, note_mail
-from ikigai_actors.providers.base import Reply
-from ikigai_actors.records.append import LogUnit
-from ikigai_actors.records.deaths import Cause
-from ikigai_actors.records.messages import NO_DATA, Kind, Message
-from ikigai_actors.records.replies import reply_message_data, spent_data
-from ikigai_actors.state import (
+from ikigai_actors.agent.builtin_calls.perform import LOOKS, depart, note_mail
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.calls import Book, asking, at_rest, calls_of, settle_cut_off, waits
+from ikigai_actors.agent.turn.events import Event
+from ikigai_actors.agent.turn.fork import fork_by_command
+from ikigai_actors.agent.turn.state import (
     BETWEEN_TURNS,
     UNKNOWN,
     WORKING,
@@ -70,8 +54,24 @@ from ikigai_actors.state import (
     State,
     Step,
 )
+from ikigai_actors.agent.turn.steps import (
+    INTERRUPTED,
+    Draft,
+    advance,
+    close_and_write,
+    end_turn,
+    messages_of,
+    told_cut_off,
+    write,
+)
+from ikigai_actors.agent.turn.tool_steps import decide, finished, go_on, lose, refuse, request_model
+from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
+from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.append import LogUnit
+from ikigai_actors.records.deaths import Cause
+from ikigai_actors.records.messages import NO_DATA, Kind, Message
+from ikigai_actors.records.replies import reply_message_data, spent_data
 from ikigai_actors.text import storable
-from ikigai_actors.toolsteps import decide, finished, go_on, lose, refuse, request_model
 from supervisors.signals import Status
 
 NO_TOOLS: Book = {}

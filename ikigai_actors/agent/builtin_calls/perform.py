@@ -4,7 +4,7 @@ A crash leaves both or neither, so on resume a call without a result is simply p
 agent to be killed is dead already) is the call's result, as an error.
 
 A ``wait`` is performed in two: the ``tool_call``, which holds who is waited for and until when at most, and the result.
-What lies between holds no thread (`ikigai_actors.waits`).
+What lies between holds no thread (`ikigai_actors.agent.waits`).
 """
 
 import json
@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ikigai_actors import events as on
-from ikigai_actors.acts import (
+from ikigai_actors.agent.builtin_calls.mail_and_documents import (
     Awaited,
     CheckMail,
     ListDocuments,
@@ -25,11 +24,13 @@ from ikigai_actors.acts import (
     SendMail,
     WriteDocument,
 )
-from ikigai_actors.calls import Call, Progress, progress
-from ikigai_actors.descriptions import DESCRIPTIONS, LONGEST_WAIT, WAIT_TIMEOUT
-from ikigai_actors.drafts import advance, end_turn
+from ikigai_actors.agent.builtin_calls.schemas import DESCRIPTIONS, LONGEST_WAIT, WAIT_TIMEOUT
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.calls import Call, Progress, progress
+from ikigai_actors.agent.turn.fork import fork_by_call
+from ikigai_actors.agent.turn.state import BeginWait, ComeBack, Departure, State, Step
+from ikigai_actors.agent.turn.steps import advance, end_turn
 from ikigai_actors.errors import BadInput
-from ikigai_actors.forks import fork_by_call
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.append import Performance
 from ikigai_actors.records.deaths import Cause
@@ -37,7 +38,6 @@ from ikigai_actors.records.identity import check_name
 from ikigai_actors.records.mail import Mail
 from ikigai_actors.records.messages import NO_DATA, Kind
 from ikigai_actors.records.signals import KillByAgent
-from ikigai_actors.state import BeginWait, ComeBack, Departure, State, Step
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.text import storable
 from ikigai_actors.tools.function import LIMIT, cut

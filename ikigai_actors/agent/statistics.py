@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ikigai_actors.actors.clock import Clock
+from ikigai_actors.agent.turn.state import Phase, State
 from ikigai_actors.providers.base import Spent, Usage
-from ikigai_actors.state import Phase, State
 from ikigai_actors.store.journal import JournalStatistics
 
 NO_TOKENS = Usage()

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ikigai_actors.calls import Calls
+from ikigai_actors.agent.turn.calls import Calls
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.base import Reply, Spent
 from ikigai_actors.records.history import View

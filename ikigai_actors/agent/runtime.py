@@ -4,21 +4,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ikigai_actors.actor_messages import Remains, Restarted
 from ikigai_actors.actors.actor import Dispatcher
 from ikigai_actors.actors.clock import Clock
-from ikigai_actors.calls import Approver
-from ikigai_actors.outside import Outside
+from ikigai_actors.agent.executor import Outside
+from ikigai_actors.agent.log_loader import LogReader
+from ikigai_actors.agent.messages import Remains, Restarted
+from ikigai_actors.agent.subscriptions import Publisher
+from ikigai_actors.agent.toolbox import Toolbox
+from ikigai_actors.agent.turn.calls import Approver
+from ikigai_actors.agent.waits import Waits
 from ikigai_actors.providers.selection import Providers
-from ikigai_actors.publisher import Publisher
-from ikigai_actors.reader import LogReader
 from ikigai_actors.records.append import Birth
 from ikigai_actors.records.identity import RandomBytes
 from ikigai_actors.records.log import Archive, Log
 from ikigai_actors.store.host import Host
 from ikigai_actors.store.journal import Journal
-from ikigai_actors.toolbox import Toolbox
-from ikigai_actors.waits import Waits
 from supervisors.children import Exit
 
 

@@ -16,14 +16,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ikigai_actors import events as on
-from ikigai_actors import machine
-from ikigai_actors.actor_messages import Buried, Crashed, Cut, GoOn, LoadFailed, LogRead, NewMail, Remains, Restarted
 from ikigai_actors.actors.actor import ActorGone
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.inbox import CAPACITY, Envelope
-from ikigai_actors.boot import Survivor
-from ikigai_actors.calls import recover
+from ikigai_actors.agent.boot import Survivor
+from ikigai_actors.agent.messages import Buried, Crashed, Cut, GoOn, LoadFailed, LogRead, NewMail, Remains, Restarted
+from ikigai_actors.agent.performer import Performer
+from ikigai_actors.agent.runtime import Runtime
+from ikigai_actors.agent.subscriptions import PromptKept
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn import machine
+from ikigai_actors.agent.turn.calls import recover
+from ikigai_actors.agent.turn.state import UNKNOWN, Departure, Phase, PutAside, State, Step
 from ikigai_actors.errors import (
     AgentDead,
     Fenced,
@@ -35,9 +39,7 @@ from ikigai_actors.errors import (
     SystemClosed,
     TurnInterrupted,
 )
-from ikigai_actors.performer import Performer
 from ikigai_actors.providers.base import Reply, Spent, Usage
-from ikigai_actors.publisher import PromptKept
 from ikigai_actors.records.append import Append, Fence, LogUnit, Perform, Performance, Performed
 from ikigai_actors.records.deaths import Bury
 from ikigai_actors.records.identity import new_agent_uuid
@@ -45,8 +47,6 @@ from ikigai_actors.records.log import Log
 from ikigai_actors.records.mail import KeepPrompt
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.replies import outcome_of
-from ikigai_actors.runtime import Runtime
-from ikigai_actors.state import UNKNOWN, Departure, Phase, PutAside, State, Step
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.store.verdicts import Committed, Failed, Refused, Verdict
 from ikigai_actors.text import described

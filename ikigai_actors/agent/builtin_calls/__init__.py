@@ -1,0 +1,1 @@
+"""The calls of models that the runtime itself carries out."""

@@ -1,0 +1,1 @@
+"""The turn of an agent as a pure step function."""
