@@ -73,8 +73,8 @@ if TYPE_CHECKING:
     from ikigai_actors.records.mail import Mail, Mailbox
     from ikigai_actors.records.messages import Kind, Message
     from ikigai_actors.records.registry import AgentRecord
-    from ikigai_actors.ref import AgentRef, Context, current_agent
-    from ikigai_actors.system import ActorSystem
+    from ikigai_actors.system.ref import AgentRef, Context, current_agent
+    from ikigai_actors.system.system import ActorSystem
     from ikigai_actors.tools.function import tool
     from ikigai_actors.tools.mcp.server import McpServer
     from ikigai_actors.tools.workspace import Workspace
@@ -82,18 +82,18 @@ if TYPE_CHECKING:
     from supervisors.signals import Signal
 
 _HOMES = {
-    "ActorSystem": "ikigai_actors.system",
+    "ActorSystem": "ikigai_actors.system.system",
     "AgentDead": "ikigai_actors.errors",
     "AgentNotFound": "ikigai_actors.errors",
     "AgentRecord": "ikigai_actors.records.registry",
-    "AgentRef": "ikigai_actors.ref",
+    "AgentRef": "ikigai_actors.system.ref",
     "AgentStatistics": "ikigai_actors.agent.statistics",
     "AgentStopped": "ikigai_actors.errors",
     "AmbiguousAgent": "ikigai_actors.errors",
     "AnthropicProvider": "ikigai_actors.providers.anthropic",
     "BadInput": "ikigai_actors.errors",
-    "Context": "ikigai_actors.ref",
-    "current_agent": "ikigai_actors.ref",
+    "Context": "ikigai_actors.system.ref",
+    "current_agent": "ikigai_actors.system.ref",
     "Delta": "ikigai_actors.providers.base",
     "Died": "ikigai_actors.agent.subscriptions",
     "Document": "ikigai_actors.records.documents",

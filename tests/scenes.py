@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider, ToolCall, Usage, tool
-from ikigai_actors.interface import System
 from ikigai_actors.providers.scripted import Script, ScriptedReply
 from ikigai_actors.shell.app.bars import SPINNER
+from ikigai_actors.system.interface import System
 from tests.gate import DEADLINE
 from tests.stage import Stage, on_stage
 

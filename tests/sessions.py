@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from ikigai_actors.interface import System
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.shell.interrupts import Interrupts
 from ikigai_actors.shell.keyboard import Keyboard, Pipe
 from ikigai_actors.shell.line import LineMode
 from ikigai_actors.shell.screen import Screen
 from ikigai_actors.shell.session import Shell
+from ikigai_actors.system.interface import System
 
 Line = str | bytes | Callable[[], object]
 """A line, or something that happens when the shell asks for the next one."""

@@ -9,9 +9,9 @@ import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, BadInput, Signal, TurnInterrupted
 from ikigai_actors.agent.turn.calls import PendingCall
-from ikigai_actors.parts import MACHINE
-from ikigai_actors.ref import current_agent
 from ikigai_actors.store import open_store
+from ikigai_actors.system.platform import MACHINE
+from ikigai_actors.system.ref import current_agent
 from ikigai_actors.tools.function import FunctionTool, tool
 from tests.calling import Seen, calling, requests_of, results, scripted, trail
 from tests.conftest import NewDatabase

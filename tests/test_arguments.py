@@ -22,11 +22,11 @@ from ikigai_actors import (
     ScriptedProvider,
     Signal,
 )
-from ikigai_actors.approvals import Approvals
 from ikigai_actors.arguments import LONGEST, check_count, check_seconds, check_timeout, shown
-from ikigai_actors.attached import AttachedSystem
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.store import Store
+from ikigai_actors.system.approvals import Approvals
+from ikigai_actors.system.attached.system import AttachedSystem
 from tests.databases import sql
 
 NAN, INFINITE = float("nan"), float("inf")

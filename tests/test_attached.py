@@ -20,11 +20,11 @@ from ikigai_actors import (
     tool,
 )
 from ikigai_actors.agent.subscriptions import Died, Event, HostChanged, StoreTrouble
-from ikigai_actors.attached import AttachedSystem
 from ikigai_actors.errors import AgentDead, HostElsewhere, NoHost, StoreUnusable, SystemClosed
-from ikigai_actors.ref import AgentRef
 from ikigai_actors.store import open_store
 from ikigai_actors.store.migrations import ensure_schema
+from ikigai_actors.system.attached.system import AttachedSystem
+from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Status
 from tests.databases import eventually, sql
 from tests.echo import echo

@@ -58,41 +58,47 @@ def loaded_by(*arguments: str) -> set[str]:
 )
 def test_help_loads_only_click(arguments: list[str]) -> None:
     loaded = loaded_by(*arguments)
-    assert not loaded & (HEAVY | {"sqlite3", "ikigai_actors.system", "ikigai_actors.store"})
+    assert not loaded & (HEAVY | {"sqlite3", "ikigai_actors.system.system", "ikigai_actors.store"})
     assert "click" in loaded
 
 
 def test_listing_agents_loads_the_registry_and_nothing_that_runs_agents(file: Path) -> None:
     loaded = loaded_by("--database", str(file), "agents")
-    assert not loaded & (HEAVY | {"ikigai_actors.system", "ikigai_actors.agent.actor", "ikigai_actors.providers"})
+    assert not loaded & (
+        HEAVY | {"ikigai_actors.system.system", "ikigai_actors.agent.actor", "ikigai_actors.providers"}
+    )
     assert "ikigai_actors.records.registry" in loaded
 
 
 def test_checking_a_database_loads_nothing_that_runs_agents(file: Path) -> None:
     loaded = loaded_by("--database", str(file), "fsck")
-    assert not loaded & (HEAVY | {"ikigai_actors.system", "ikigai_actors.agent.actor"})
+    assert not loaded & (HEAVY | {"ikigai_actors.system.system", "ikigai_actors.agent.actor"})
     assert "ikigai_actors.records.fsck.check" in loaded
 
 
 def test_sending_a_mail_loads_nothing_that_runs_agents(file: Path) -> None:
     loaded = loaded_by("--database", str(file), "send", "dba", "text")
-    assert not loaded & (HEAVY | {"ikigai_actors.system", "ikigai_actors.agent.actor", "ikigai_actors.store.journal"})
+    assert not loaded & (
+        HEAVY | {"ikigai_actors.system.system", "ikigai_actors.agent.actor", "ikigai_actors.store.journal"}
+    )
     assert "ikigai_actors.records.mail" in loaded
 
 
 @pytest.mark.parametrize(
     ("arguments", "needed"),
     [
-        (("log", "dba"), "ikigai_actors.follower"),
+        (("log", "dba"), "ikigai_actors.system.attached.follower"),
         (("prompt", "dba", "text"), "ikigai_actors.records.mail"),
-        (("prompt", "dba", "text", "--wait", "--timeout", "0"), "ikigai_actors.awaited"),
+        (("prompt", "dba", "text", "--wait", "--timeout", "0"), "ikigai_actors.system.attached.turn"),
         (("stats", "--tokens"), "ikigai_actors.records.registry"),
         (("doc", "list"), "ikigai_actors.records.documents"),
     ],
 )
 def test_process_tools_load_nothing_that_runs_agents(file: Path, arguments: tuple[str, ...], needed: str) -> None:
     loaded = loaded_by("--database", str(file), *arguments)
-    assert not loaded & (HEAVY | {"ikigai_actors.system", "ikigai_actors.agent.actor", "ikigai_actors.store.journal"})
+    assert not loaded & (
+        HEAVY | {"ikigai_actors.system.system", "ikigai_actors.agent.actor", "ikigai_actors.store.journal"}
+    )
     assert needed in loaded
 
 

@@ -17,10 +17,10 @@ from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.actors.threads import SYSTEM_THREADS
 from ikigai_actors.agent.executor import Outside
 from ikigai_actors.agent.subscriptions import Event, Publisher, ToolTrouble
-from ikigai_actors.attached import AttachedSystem
 from ikigai_actors.errors import BadInput, SystemClosed, WouldDeadlock
-from ikigai_actors.parts import MACHINE
 from ikigai_actors.providers.base import OnDelta
+from ikigai_actors.system.attached.system import AttachedSystem
+from ikigai_actors.system.platform import MACHINE
 from ikigai_actors.tools.base import Tell, Toolset
 from ikigai_actors.tools.function import Tool
 from tests.calling import calling

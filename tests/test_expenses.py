@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors import ActorSystem, Delta, ProviderError, Reply, ScriptedProvider, Stream, Usage
-from ikigai_actors.attached import AttachedSystem
 from ikigai_actors.providers.base import Spent
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.shell.app.expenses import Expenses, in_all
+from ikigai_actors.system.attached.system import AttachedSystem
 from tests.gate import DEADLINE
 from tests.stage import Stage, on_stage
 

@@ -6,13 +6,13 @@ import pytest
 
 from ikigai_actors import ActorSystem, AgentDead, Kind, Reply, ScriptedProvider, TurnInterrupted
 from ikigai_actors.agent.subscriptions import Died
-from ikigai_actors.awaited import Awaited
-from ikigai_actors.follower import Follower, News, watching
 from ikigai_actors.records.mail import PROMPT, Send
 from ikigai_actors.records.messages import Message
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.unit import write_alone
+from ikigai_actors.system.attached.follower import Follower, News, watching
+from ikigai_actors.system.attached.turn import Awaited
 from tests.echo import echo
 from tests.gate import DEADLINE, Gate
 

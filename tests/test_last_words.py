@@ -3,7 +3,7 @@
 import pytest
 
 from ikigai_actors import ActorSystem, AgentDead, ProviderError, ScriptedProvider, Stream
-from ikigai_actors.attached import AttachedSystem
+from ikigai_actors.system.attached.system import AttachedSystem
 from tests.calling import calling
 from tests.databases import eventually
 from tests.gate import DEADLINE

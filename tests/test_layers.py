@@ -34,22 +34,6 @@ LIBRARIES = {
 
 
 PLACES = {
-    "agentlife": "system",
-    "agentmail": "system",
-    "approvals": "system",
-    "attached": "system",
-    "attached_ref": "system",
-    "awaited": "system",
-    "follower": "system",
-    "interface": "system",
-    "keeper": "system",
-    "lives": "system",
-    "opening": "system",
-    "parts": "system",
-    "population": "system",
-    "post": "system",
-    "process_tools": "system",
-    "ref": "system",
     "seeded": "testing",
 }
 """Modules that still stand outside of the room that they belong to."""

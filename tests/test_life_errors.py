@@ -15,7 +15,6 @@ from ikigai_actors import (
     Signal,
 )
 from ikigai_actors.agent.builtin_calls.mail_and_documents import CheckMail
-from ikigai_actors.interface import System
 from ikigai_actors.providers.base import Request
 from ikigai_actors.providers.scripted import ScriptedProvider, ScriptedReply
 from ikigai_actors.records.append import FIRST_EPOCH, Fence, Perform, Performance
@@ -25,6 +24,7 @@ from ikigai_actors.records.supervision import AdoptChild
 from ikigai_actors.shell.cli import run as command
 from ikigai_actors.store import Store
 from ikigai_actors.store.unit import Unit, write_alone
+from ikigai_actors.system.interface import System
 from tests import trees
 from tests.calling import calling
 from tests.conftest import NewDatabase

@@ -24,13 +24,13 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.errors import StoreUnavailable
-from ikigai_actors.interface import System
-from ikigai_actors.parts import MACHINE
 from ikigai_actors.records.deaths import Bury
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.records.mail import latest
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.unit import write_alone
+from ikigai_actors.system.interface import System
+from ikigai_actors.system.platform import MACHINE
 from tests.databases import eventually, python
 from tests.faults import Ending, FaultyStore, HeldStore
 from tests.gate import DEADLINE, Gate

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider, ProviderError, ScriptedProvider, Signal, tool
-from ikigai_actors.attached import AttachedSystem
 from ikigai_actors.errors import BadInput, SystemClosed
 from ikigai_actors.shell.keyboard import LONGEST, Pipe
 from ikigai_actors.store import open_store
+from ikigai_actors.system.attached.system import AttachedSystem
 from tests.databases import eventually
 from tests.faults import FaultyStore
 from tests.gate import DEADLINE, Gate, Hanging

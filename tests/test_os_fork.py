@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ikigai_actors import ActorSystem, FunctionProvider, StoreInUse
-from ikigai_actors.attached import AttachedSystem
+from ikigai_actors.system.attached.system import AttachedSystem
 from tests.gate import DEADLINE
 
 OPEN = 'ActorSystem.open(sys.argv[1], FunctionProvider(lambda _: "well"))'
@@ -19,7 +19,7 @@ OPEN = 'ActorSystem.open(sys.argv[1], FunctionProvider(lambda _: "well"))'
 PROGRAM = f"""
 import os, sys, warnings
 from ikigai_actors import ActorSystem, FunctionProvider, StoreInUse
-from ikigai_actors.attached import AttachedSystem
+from ikigai_actors.system.attached.system import AttachedSystem
 warnings.simplefilter("ignore", DeprecationWarning)
 
 with {OPEN} as system:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from ikigai_actors import ActorSystem, AgentDead, AgentRef, FunctionProvider, ProviderError, Reply, Request, tool
-from ikigai_actors.attached import AttachedSystem
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.store import open_store
+from ikigai_actors.system.attached.system import AttachedSystem
 from tests.calling import calling
 from tests.databases import eventually
 from tests.gate import DEADLINE

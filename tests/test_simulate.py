@@ -121,4 +121,4 @@ def test_the_plugin_and_the_package_import_nothing_heavy() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=unmeasured())
     loaded = set(ast.literal_eval(run.stdout))
-    assert not {"hypothesis", "anthropic", "psycopg", "sqlite3", "ikigai_actors.system"} & loaded
+    assert not {"hypothesis", "anthropic", "psycopg", "sqlite3", "ikigai_actors.system.system"} & loaded

@@ -14,10 +14,10 @@ from ikigai_actors import (
     SystemClosed,
 )
 from ikigai_actors.agent.subscriptions import Event
-from ikigai_actors.attached import AttachedSystem
 from ikigai_actors.records.mail import BODY_LIMIT
-from ikigai_actors.ref import AgentRef
 from ikigai_actors.store import open_store
+from ikigai_actors.system.attached.system import AttachedSystem
+from ikigai_actors.system.ref import AgentRef
 from tests.databases import eventually
 from tests.faults import FaultyStore
 from tests.gate import DEADLINE, Gate

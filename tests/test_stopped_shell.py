@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors import ActorSystem, ProviderError, ScriptedProvider, Signal
-from ikigai_actors.attached import AttachedSystem
+from ikigai_actors.system.attached.system import AttachedSystem
 from tests.databases import eventually
 from tests.gate import DEADLINE, Gate
 from tests.program import Program, run

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 from ikigai_actors import BadInput
 from ikigai_actors.agent.toolbox import Toolbox
-from ikigai_actors.process_tools import ListAgents
+from ikigai_actors.system.agents_tool import ListAgents
 from ikigai_actors.tools.function import LIMIT, TIMEOUT, FunctionTool, Result, result_of, tool
 
 

@@ -18,8 +18,8 @@ from ikigai_actors import (
 )
 from ikigai_actors.actors.inbox import CAPACITY
 from ikigai_actors.errors import InboxFull
-from ikigai_actors.parts import MACHINE
 from ikigai_actors.store import open_store
+from ikigai_actors.system.platform import MACHINE
 from ikigai_actors.testing import simulated
 from tests.conftest import NewDatabase
 from tests.databases import eventually

@@ -13,9 +13,9 @@ from ikigai_actors import ActorSystem, AgentNotFound, ScriptedProvider, Signal, 
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.actors.threads import SYSTEM_THREADS
 from ikigai_actors.agent.waits import Answers, Found, Wait, Waits
-from ikigai_actors.agentmail import AgentMail
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.store import Store
+from ikigai_actors.system.agentmail import AgentMail
 from tests.databases import eventually
 from tests.faults import FaultyStore
 from tests.gate import DEADLINE

@@ -6,9 +6,9 @@ from dataclasses import replace
 from ikigai_actors import ActorSystem, FunctionProvider, Reply, Request
 from ikigai_actors.actors.actor import Dispatcher, PooledActor
 from ikigai_actors.actors.dispatcher import Workers
-from ikigai_actors.parts import MACHINE
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.store import Store
+from ikigai_actors.system.platform import MACHINE
 
 
 def open_on(

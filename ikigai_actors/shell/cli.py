@@ -49,11 +49,11 @@ from ikigai_actors.shell.screen import HarmlessFormatter, harmless, one_line
 from ikigai_actors.shell.waiting import told
 
 if TYPE_CHECKING:
-    from ikigai_actors.attached import AttachedSystem
-    from ikigai_actors.interface import System
     from ikigai_actors.shell.interrupts import Interrupts
     from ikigai_actors.shell.keyboard import Complete, Keyboard
-    from ikigai_actors.system import ActorSystem
+    from ikigai_actors.system.attached.system import AttachedSystem
+    from ikigai_actors.system.interface import System
+    from ikigai_actors.system.system import ActorSystem
 
 NO_KEY = "No ANTHROPIC_API_KEY is set: the offline stand-in answers, from what each agent remembers."
 
@@ -155,8 +155,8 @@ def serve(context: click.Context, port: int) -> None:
 @click.pass_context
 def page(context: click.Context) -> None:
     """One page of ikigai serve: the whole screen, attached, driven by a browser."""
-    from ikigai_actors.attached import AttachedSystem
     from ikigai_actors.shell.orphan import end_with_parent
+    from ikigai_actors.system.attached.system import AttachedSystem
 
     end_with_parent()
     with AttachedSystem.open(context.obj.database) as system:
@@ -202,7 +202,7 @@ def _write_nowhere(*descriptors: int) -> None:
 def _shell(options: Options) -> int:
     """The shell, on a whole screen, at a terminal or by a pipe; returns the exit status."""
     from ikigai_actors.shell.interrupts import Interrupts
-    from ikigai_actors.system import ActorSystem
+    from ikigai_actors.system.system import ActorSystem
 
     default = options.default_provider()
     interactive = _are_terminals(sys.stdin, sys.stdout)
@@ -242,7 +242,7 @@ def _serve(options: Options, port: int) -> int:
 def _opened(options: Options, default: str | None, interactive: bool) -> "ActorSystem | AttachedSystem":
     """The system that runs the agents; when another process runs them, one that is attached to it."""
     from ikigai_actors.store.location import locate
-    from ikigai_actors.system import ActorSystem
+    from ikigai_actors.system.system import ActorSystem
 
     try:
         with told(f"Opening {harmless(locate(options.database).shown)}"):
@@ -254,7 +254,7 @@ def _opened(options: Options, default: str | None, interactive: bool) -> "ActorS
                 settings=options.default_settings(),
             )
     except StoreInUse:
-        from ikigai_actors.attached import AttachedSystem
+        from ikigai_actors.system.attached.system import AttachedSystem
 
         attached = AttachedSystem.open(options.database)
         if attached.host is None or attached.host.is_gone:  # it ends at this moment, or its lease has not run out

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import IkigaiError, TurnInterrupted
-from ikigai_actors.follower import HEARTBEAT, Follower, watching
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import Aftermath
@@ -20,6 +19,7 @@ from ikigai_actors.shell.reader import existing
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.host import Owner, owner
 from ikigai_actors.store.unit import write_alone
+from ikigai_actors.system.attached.follower import HEARTBEAT, Follower, watching
 from supervisors.signals import Signal
 
 Tell = Callable[[str], object]
@@ -77,7 +77,7 @@ def prompt_and_wait(database: str | None, agent: str, text: str, timeout: float 
     Raises what `prompt` does, and how the turn ended when there is no reply: `ProviderError`, `TurnInterrupted`,
     `AgentDead`.
     """
-    from ikigai_actors.awaited import Awaited
+    from ikigai_actors.system.attached.turn import Awaited
 
     until = float("inf") if timeout is None else monotonic() + timeout
     with existing(database) as store, watching(store) as watch:

@@ -9,9 +9,9 @@
 import shlex
 
 from ikigai_actors.records.registry import short_uuids
-from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.commands import commands
 from ikigai_actors.shell.document_commands import doc
+from ikigai_actors.system.ref import AgentRef
 
 ABOUT_AGENTS = ("/switch ", "/send ", "/filter-mail --from ")
 ABOUT_MARKS = ("/rewind ",)

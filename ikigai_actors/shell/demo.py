@@ -14,10 +14,10 @@ from pathlib import Path
 from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.records import registry
 from ikigai_actors.records.messages import Message
-from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.screen import harmless
 from ikigai_actors.shell.tree import tree_lines
-from ikigai_actors.system import ActorSystem
+from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.system import ActorSystem
 
 Tell = Callable[[str], object]
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.interface import System
 from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.questions import Questions
+from ikigai_actors.system.interface import System
+from ikigai_actors.system.ref import AgentRef
 
 T = TypeVar("T")
 

@@ -16,11 +16,11 @@ from ikigai_actors.agent.subscriptions import (
     ToolTrouble,
 )
 from ikigai_actors.errors import IkigaiError, NoHost, ProviderError, TurnInterrupted
-from ikigai_actors.interface import System
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages import NO_DATA, Kind, Message
-from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.wake import Wake
+from ikigai_actors.system.interface import System
+from ikigai_actors.system.ref import AgentRef
 
 SETTLED = "settled"
 """Kind of a message of our own, never stored: the outcome of a turn is known, and all its messages came before."""

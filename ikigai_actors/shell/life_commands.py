@@ -2,8 +2,8 @@
 
 import click
 
-from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.desk import Desk, named
+from ikigai_actors.system.ref import AgentRef
 from supervisors.orphans import OrphanPolicy
 from supervisors.signals import Signal, Status
 from supervisors.strategies import Strategy

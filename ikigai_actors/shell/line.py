@@ -16,9 +16,9 @@ import logging
 from collections.abc import Callable
 
 from ikigai_actors.errors import BadInput, IkigaiError, SystemClosed
-from ikigai_actors.interface import System
 from ikigai_actors.shell import commands
 from ikigai_actors.shell.session import Shell
+from ikigai_actors.system.interface import System
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.replies import reply_of
 
 if TYPE_CHECKING:
-    from ikigai_actors.ref import Context
+    from ikigai_actors.system.ref import Context
 
 BROKE_OFF = "[the reply broke off, and is asked for again]"
 """What stands for a message of kind ``retry``."""

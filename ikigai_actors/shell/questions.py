@@ -8,9 +8,9 @@ import json
 import threading
 
 from ikigai_actors.agent.turn.calls import PendingCall
-from ikigai_actors.approvals import Approvals
 from ikigai_actors.errors import BadInput
 from ikigai_actors.shell.screen import one_line
+from ikigai_actors.system.approvals import Approvals
 
 LENGTH = 300
 """Characters that are shown of a call's arguments."""

@@ -19,8 +19,6 @@ import click
 from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.agent.turn.state import WORKING, Phase
 from ikigai_actors.errors import AgentDead, IkigaiError, ProviderError, StoreError, SystemClosed
-from ikigai_actors.interface import System
-from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.desk import last_active, named, nothing_to_resume
 from ikigai_actors.shell.feed import Feed, result_of
 from ikigai_actors.shell.interrupts import Interrupts
@@ -30,6 +28,8 @@ from ikigai_actors.shell.screen import Screen
 from ikigai_actors.shell.told import ended, explained, inherited, resume_waits, waits_for_cont
 from ikigai_actors.shell.turn import Turn
 from ikigai_actors.shell.wake import Wake
+from ikigai_actors.system.interface import System
+from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Signal, Status
 
 T = TypeVar("T")

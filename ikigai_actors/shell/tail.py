@@ -6,7 +6,6 @@ from typing import Any
 
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.agent.subscriptions import Died
-from ikigai_actors.follower import HEARTBEAT, Follower, News, watching
 from ikigai_actors.frozen import as_dict
 from ikigai_actors.records import registry
 from ikigai_actors.records.messages import Message
@@ -17,6 +16,7 @@ from ikigai_actors.shell.reader import existing
 from ikigai_actors.shell.screen import as_json, harmless
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.host import Owner
+from ikigai_actors.system.attached.follower import HEARTBEAT, Follower, News, watching
 
 Tell = Callable[[str], object]
 

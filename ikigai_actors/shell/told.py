@@ -5,10 +5,10 @@ from ikigai_actors.agent.turn.machine import failed_turn
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.scrollback import Scrollback
-from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.desk import named
 from ikigai_actors.shell.feed import Trouble
 from ikigai_actors.shell.screen import one_line
+from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Status
 
 HOST_GONE = (

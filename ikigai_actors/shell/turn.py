@@ -19,10 +19,10 @@ from ikigai_actors.agent.subscriptions import Streamed
 from ikigai_actors.errors import NoTurn, SystemClosed, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.feed import SETTLED, Feed, result_of
 from ikigai_actors.shell.pages import BROKE_OFF
 from ikigai_actors.shell.screen import Screen
+from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.text import storable
 
 RESULT_LENGTH = 100

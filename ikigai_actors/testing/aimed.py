@@ -9,9 +9,9 @@ from hypothesis.stateful import rule
 from ikigai_actors.errors import StoreError
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.records.append import Append, Fence, LogUnit
-from ikigai_actors.ref import AgentRef
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.locks import Locks
+from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.testing.cast import SLOW, WORK
 from ikigai_actors.testing.faults import CrashPoint
 from ikigai_actors.testing.process import Broken

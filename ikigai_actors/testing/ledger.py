@@ -14,8 +14,8 @@ from ikigai_actors.records.mail import EXIT, Mail, latest, one
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.scrollback import Scrollback
-from ikigai_actors.ref import AgentRef
-from ikigai_actors.system import ActorSystem
+from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.commits import SLACK, CommitCheck
 from ikigai_actors.testing.oracle import Copy, CopyingOracle
 from ikigai_actors.testing.process import Broken, Process

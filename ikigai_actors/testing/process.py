@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from ikigai_actors.actors.actor import Dispatcher, PooledActor
 from ikigai_actors.errors import CommitUnknown, StoreUnavailable
-from ikigai_actors.parts import Parts
 from ikigai_actors.providers.base import Request
 from ikigai_actors.records import registry
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.seeded import SeededDispatcher
 from ikigai_actors.store.base import Store
+from ikigai_actors.system.platform import Parts
 from ikigai_actors.testing.agenda import Abandoned, Entry
 from ikigai_actors.testing.faults import RARITY
 from ikigai_actors.testing.store import Change, SimulatedStore, Trouble, Undisturbed, is_of_owner

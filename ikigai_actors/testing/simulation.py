@@ -15,7 +15,7 @@ from ikigai_actors.providers.base import Provider, Request
 from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.records import registry
 from ikigai_actors.seeded import CHOICES, Chance
-from ikigai_actors.system import ActorSystem
+from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.agenda import Agenda
 from ikigai_actors.testing.clock import ManualClock
 from ikigai_actors.testing.faults import NONE, CrashPoint, Faults, Luck

@@ -12,8 +12,8 @@ from ikigai_actors.errors import IkigaiError, StoreError, StoreUnavailable, Syst
 from ikigai_actors.providers.base import Provider, Reply, Request, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply
 from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.ref import AgentRef
-from ikigai_actors.system import ActorSystem
+from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.agenda import Endless, Stuck
 from ikigai_actors.testing.cast import WORK, OwnCode, Work
 from ikigai_actors.testing.commits import CommitCheck

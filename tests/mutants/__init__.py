@@ -155,7 +155,7 @@ MUTANTS = (
         "        return take(tx, locked, self.recipient, self.now, self.sender, self.limit)",
         (
             Edit(
-                "post.py",
+                "system/post.py",
                 "        taken: Taken = self._journal.perform(reading, timeout)\n",
                 "        taken: Taken = self._journal.perform(reading, timeout)\n"
                 "        from ikigai_actors.records.mail import Mark\n"

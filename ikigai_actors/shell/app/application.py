@@ -32,8 +32,6 @@ from textual.theme import Theme
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import IkigaiError
-from ikigai_actors.interface import System
-from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.app.desk import AppDesk, Clerk
 from ikigai_actors.shell.app.document_screen import DocumentScreen
 from ikigai_actors.shell.app.expenses import Expenses
@@ -51,6 +49,8 @@ from ikigai_actors.shell.desk import last_active
 from ikigai_actors.shell.interrupts import Interrupts
 from ikigai_actors.shell.prices import known_prices
 from ikigai_actors.shell.questions import Questions
+from ikigai_actors.system.interface import System
+from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Signal
 
 T = TypeVar("T")

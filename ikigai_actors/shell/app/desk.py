@@ -15,12 +15,12 @@ from typing import Any, Protocol, TypeVar
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn.state import IN_A_TURN, WORKING
 from ikigai_actors.errors import AgentDead, IkigaiError, ProviderError, SystemClosed, TurnInterrupted
-from ikigai_actors.interface import System
-from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell import commands
 from ikigai_actors.shell.desk import Printer, named, nothing_to_resume
 from ikigai_actors.shell.questions import Questions
 from ikigai_actors.shell.told import resume_waits, waits_for_cont
+from ikigai_actors.system.interface import System
+from ikigai_actors.system.ref import AgentRef
 
 T = TypeVar("T")
 

@@ -10,13 +10,13 @@ from textual.containers import VerticalScroll
 from textual.screen import Screen
 from textual.widgets import Static
 
-from ikigai_actors.interface import System
 from ikigai_actors.records.documents import Document, DocumentVersion
 from ikigai_actors.shell.app.layout import HUGE
 from ikigai_actors.shell.app.page import Later
 from ikigai_actors.shell.app.pieces import tidy
 from ikigai_actors.shell.app.rows import Rows
 from ikigai_actors.shell.screen import one_line
+from ikigai_actors.system.interface import System
 
 
 class DocumentScreen(Screen[None]):

@@ -10,12 +10,12 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from ikigai_actors.records.mail import Mail, preview
-from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.app.page import Later
 from ikigai_actors.shell.app.pieces import tidy
 from ikigai_actors.shell.app.rows import Rows
 from ikigai_actors.shell.desk import named
 from ikigai_actors.shell.screen import harmless
+from ikigai_actors.system.ref import AgentRef
 
 LATEST = 500
 """Mails that are listed."""

@@ -14,7 +14,6 @@ from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Static
 
 from ikigai_actors.agent.turn.state import BETWEEN_TURNS
-from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.app import bars
 from ikigai_actors.shell.app.feed import Feed
 from ikigai_actors.shell.app.page import Later, Page
@@ -30,6 +29,7 @@ from ikigai_actors.shell.app.tree_panel import TreePanel
 from ikigai_actors.shell.completion import common, completions
 from ikigai_actors.shell.desk import called
 from ikigai_actors.shell.screen import harmless
+from ikigai_actors.system.ref import AgentRef
 
 PAGES = 50
 """Pages that are kept; beyond it those go that can be made anew and look the same."""

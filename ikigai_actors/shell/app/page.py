@@ -10,11 +10,11 @@ from typing import Any, Protocol
 
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.scrollback import Scrollback
-from ikigai_actors.ref import AgentRef
 from ikigai_actors.shell.app.feed import ENDS, News
 from ikigai_actors.shell.app.pieces import Look
 from ikigai_actors.shell.app.prompt import Prompt
 from ikigai_actors.shell.app.transcript import Transcript
+from ikigai_actors.system.ref import AgentRef
 
 AT_ONCE = 50
 """Messages that are read at once."""

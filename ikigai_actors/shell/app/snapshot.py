@@ -13,7 +13,6 @@ from ikigai_actors.agent.statistics import AgentStatistics
 from ikigai_actors.agent.turn.calls import PendingCall, Progress
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.errors import AgentDead, HistoryError, IkigaiError, SystemClosed
-from ikigai_actors.interface import System
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.records import registry
 from ikigai_actors.records.registry import AgentRecord
@@ -23,6 +22,7 @@ from ikigai_actors.shell.app.expenses import Expenses, in_all
 from ikigai_actors.shell.prices import Prices
 from ikigai_actors.shell.questions import Questions
 from ikigai_actors.store.base import Transaction
+from ikigai_actors.system.interface import System
 
 PERIOD = 0.5
 """Seconds between two snapshots when nothing happens."""

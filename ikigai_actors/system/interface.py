@@ -7,15 +7,15 @@ from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.statistics import AgentStatistics, SystemStatistics
 from ikigai_actors.agent.subscriptions import Callback, Subscription
 from ikigai_actors.agent.toolbox import Toolbox
-from ikigai_actors.approvals import Approvals
-from ikigai_actors.lives import Lives
-from ikigai_actors.post import Post
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.identity import RandomBytes
 from ikigai_actors.records.log import Archive
 from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.ref import AgentRef
 from ikigai_actors.store.base import Store
+from ikigai_actors.system.approvals import Approvals
+from ikigai_actors.system.lifecycle import Lives
+from ikigai_actors.system.post import Post
+from ikigai_actors.system.ref import AgentRef
 
 
 class System(Protocol):

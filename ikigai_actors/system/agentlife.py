@@ -15,16 +15,16 @@ from ikigai_actors.actors.futures import Future, refuse_to_block
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.arguments import check_flag, check_timeout
 from ikigai_actors.errors import BadInput
-from ikigai_actors.lives import GRACE, had_effect, supervision, tell
 from ikigai_actors.records.deaths import Aftermath
 from ikigai_actors.records.registry import Handle, uuid_of
 from ikigai_actors.records.supervision import AdoptChild
+from ikigai_actors.system.lifecycle import GRACE, had_effect, supervision, tell
 from ikigai_actors.text import check_text
 from supervisors.signals import Signal
 
 if TYPE_CHECKING:
-    from ikigai_actors.interface import System
-    from ikigai_actors.ref import AgentRef
+    from ikigai_actors.system.interface import System
+    from ikigai_actors.system.ref import AgentRef
 
 
 class AgentLifeCommands:

@@ -18,8 +18,8 @@ from ikigai_actors.records.mail import Mail, Mailbox
 from ikigai_actors.records.registry import Handle
 
 if TYPE_CHECKING:
-    from ikigai_actors.interface import System
-    from ikigai_actors.ref import AgentRef
+    from ikigai_actors.system.interface import System
+    from ikigai_actors.system.ref import AgentRef
 
 
 class AgentMailCommands:

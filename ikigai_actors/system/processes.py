@@ -5,7 +5,7 @@ once it is committed: the actors of the dead are stopped, and their work outside
 changed are told.
 
 An agent that has crashed is made anew at once, as after a boot, with whoever waited for the old actor; but it is held,
-and does nothing, until its supervisor has decided (`ikigai_actors.keeper`).
+and does nothing, until its supervisor has decided (`ikigai_actors.system.supervision`).
 """
 
 import logging

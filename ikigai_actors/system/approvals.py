@@ -22,9 +22,9 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import PendingCall, asking, pending, recover
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.arguments import check_flag, check_timeout, check_type
-from ikigai_actors.lives import tell
 from ikigai_actors.records.log import Archive
 from ikigai_actors.store.base import Store
+from ikigai_actors.system.lifecycle import tell
 from ikigai_actors.text import check_text
 
 

@@ -41,14 +41,8 @@ from ikigai_actors.agent.subscriptions import (
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.turn.state import IN_A_TURN, Phase
 from ikigai_actors.agent.waits import Waits
-from ikigai_actors.approvals import Approvals
 from ikigai_actors.arguments import check_callable, check_choice, check_type
-from ikigai_actors.attached_ref import AttachedApprovals, AttachedLives, AttachedRef
-from ikigai_actors.awaited import Awaited
 from ikigai_actors.errors import AgentDead, HostElsewhere, IkigaiError, NoHost, NoTurn, StoreError, SystemClosed
-from ikigai_actors.follower import HEARTBEAT, Follower, News
-from ikigai_actors.lives import Lives
-from ikigai_actors.post import Post
 from ikigai_actors.providers.base import Reply, Usage
 from ikigai_actors.records import registry
 from ikigai_actors.records.documents import Documents
@@ -57,7 +51,6 @@ from ikigai_actors.records.mail import PROMPT, Mail, Send
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.registry import AgentRecord, Touch
 from ikigai_actors.records.replies import last_outcome, outcome_of, reply_of
-from ikigai_actors.ref import AgentRef
 from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.gate import Gate
@@ -65,6 +58,13 @@ from ikigai_actors.store.host import Owner
 from ikigai_actors.store.journal import JournalStatistics
 from ikigai_actors.store.migrations import require_schema
 from ikigai_actors.store.writer import Direct
+from ikigai_actors.system.approvals import Approvals
+from ikigai_actors.system.attached.follower import HEARTBEAT, Follower, News
+from ikigai_actors.system.attached.ref import AttachedApprovals, AttachedLives, AttachedRef
+from ikigai_actors.system.attached.turn import Awaited
+from ikigai_actors.system.lifecycle import Lives
+from ikigai_actors.system.post import Post
+from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Status
 
 logger = logging.getLogger(__name__)

@@ -33,16 +33,8 @@ from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.turn.calls import Approver
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.agent.waits import Waits
-from ikigai_actors.approvals import Approvals
 from ikigai_actors.arguments import check_callable, check_choice, check_count, check_flag, check_seconds, check_type
 from ikigai_actors.errors import AgentDead, IkigaiError, StoreError, SystemClosed
-from ikigai_actors.keeper import Keeper
-from ikigai_actors.lives import Lives, check_policy
-from ikigai_actors.opening import check_tools, choose_approver
-from ikigai_actors.parts import MACHINE, Parts
-from ikigai_actors.population import Population
-from ikigai_actors.post import Post
-from ikigai_actors.process_tools import ListAgents
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.selection import Providers, choose_providers
 from ikigai_actors.records import registry
@@ -52,12 +44,20 @@ from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.records.log import Archive
 from ikigai_actors.records.registry import AgentRecord, Touch
 from ikigai_actors.records.settings import check_defaults
-from ikigai_actors.ref import AgentRef
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.gate import Gate
 from ikigai_actors.store.host import LEASE, Host, take_database
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.migrations import ensure_schema, migrate
+from ikigai_actors.system.agents_tool import ListAgents
+from ikigai_actors.system.approvals import Approvals
+from ikigai_actors.system.lifecycle import Lives, check_policy
+from ikigai_actors.system.opening import check_tools, choose_approver
+from ikigai_actors.system.platform import MACHINE, Parts
+from ikigai_actors.system.post import Post
+from ikigai_actors.system.processes import Population
+from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.supervision import Keeper
 from ikigai_actors.tools.base import Toolset
 from ikigai_actors.tools.function import Tool
 from supervisors.children import Exit

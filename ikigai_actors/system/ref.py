@@ -17,11 +17,8 @@ from ikigai_actors.actors.futures import Future, current_acting_agent
 from ikigai_actors.agent.statistics import AgentStatistics
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import Phase
-from ikigai_actors.agentlife import AgentLife, AgentLifeCommands
-from ikigai_actors.agentmail import AgentMail, AgentMailCommands
 from ikigai_actors.arguments import check_choice, check_flag, check_timeout
 from ikigai_actors.errors import AgentDead, BadInput
-from ikigai_actors.lives import check_policy, tell
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records import registry
 from ikigai_actors.records.history import ReplayRange
@@ -32,10 +29,13 @@ from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.replies import last_outcome
 from ikigai_actors.records.settings import check_settings
 from ikigai_actors.records.supervision import times_restarted
+from ikigai_actors.system.agentlife import AgentLife, AgentLifeCommands
+from ikigai_actors.system.agentmail import AgentMail, AgentMailCommands
+from ikigai_actors.system.lifecycle import check_policy, tell
 from ikigai_actors.text import check_text
 
 if TYPE_CHECKING:
-    from ikigai_actors.interface import System
+    from ikigai_actors.system.interface import System
 
 RESTART_TYPES = ("permanent", "transient", "temporary")
 

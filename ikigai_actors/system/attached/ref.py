@@ -4,18 +4,18 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.approvals import Approvals
 from ikigai_actors.errors import BadInput, HostElsewhere
-from ikigai_actors.lives import Lives, had_effect
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.supervision import AdoptChild
-from ikigai_actors.ref import AgentCommands, AgentRef
 from ikigai_actors.store.unit import Unit
+from ikigai_actors.system.approvals import Approvals
+from ikigai_actors.system.lifecycle import Lives, had_effect
+from ikigai_actors.system.ref import AgentCommands, AgentRef
 from ikigai_actors.text import check_text
 from supervisors.signals import Signal
 
 if TYPE_CHECKING:
-    from ikigai_actors.attached import AttachedSystem
+    from ikigai_actors.system.attached.system import AttachedSystem
 
 
 class AttachedCommands(AgentCommands):

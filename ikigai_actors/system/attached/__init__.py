@@ -1,0 +1,1 @@
+"""A system that another process runs, seen and used from here."""
