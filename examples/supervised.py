@@ -11,12 +11,12 @@ import sys
 from pathlib import Path
 
 from ikigai_actors import ActorSystem, FunctionProvider, Request
-from ikigai_actors.shell.completion import completions
-from ikigai_actors.shell.interrupts import Interrupts
-from ikigai_actors.shell.keyboard import Pipe, Terminal
-from ikigai_actors.shell.line import LineMode
-from ikigai_actors.shell.screen import Screen
-from ikigai_actors.shell.session import Shell
+from ikigai_actors.shell.commands.completion import completions
+from ikigai_actors.shell.line.input import Pipe, Terminal
+from ikigai_actors.shell.line.interrupts import Interrupts
+from ikigai_actors.shell.line.output import Screen
+from ikigai_actors.shell.line.repl import LineMode
+from ikigai_actors.shell.line.session import Shell
 
 
 class Counter:

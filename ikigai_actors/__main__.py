@@ -5,13 +5,13 @@ Ctrl-C, and what is typed, are seen to before anything that takes long is import
 
 from typing import NoReturn
 
-from ikigai_actors.shell import start
+from ikigai_actors.shell.cli import start
 
 
 def main() -> NoReturn:
     """Run the command line, and end the process."""
     start.begin()
-    from ikigai_actors.shell.cli import main
+    from ikigai_actors.shell.cli.main import main
 
     main()
 

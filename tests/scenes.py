@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider, ToolCall, Usage, tool
 from ikigai_actors.providers.scripted import Script, ScriptedReply
-from ikigai_actors.shell.app.bars import SPINNER
+from ikigai_actors.shell.app.widgets.status_bars import SPINNER
 from ikigai_actors.system.interface import System
 from tests.gate import DEADLINE
 from tests.stage import Stage, on_stage

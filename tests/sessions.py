@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from ikigai_actors.providers.base import Provider
-from ikigai_actors.shell.interrupts import Interrupts
-from ikigai_actors.shell.keyboard import Keyboard, Pipe
-from ikigai_actors.shell.line import LineMode
-from ikigai_actors.shell.screen import Screen
-from ikigai_actors.shell.session import Shell
+from ikigai_actors.shell.line.input import Keyboard, Pipe
+from ikigai_actors.shell.line.interrupts import Interrupts
+from ikigai_actors.shell.line.output import Screen
+from ikigai_actors.shell.line.repl import LineMode
+from ikigai_actors.shell.line.session import Shell
 from ikigai_actors.system.interface import System
 
 Line = str | bytes | Callable[[], object]

@@ -9,8 +9,8 @@ import pytest
 from ikigai_actors import SystemClosed
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.shell.app.application import Application
-from ikigai_actors.shell.app.desk import AppDesk, Clerk
-from ikigai_actors.shell.app.printers import Toast
+from ikigai_actors.shell.app.command_context import AppDesk, Clerk
+from ikigai_actors.shell.app.output import Toast
 from tests.gate import DEADLINE, Gate
 from tests.stage import Stage, on_stage, open_memory
 

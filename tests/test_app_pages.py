@@ -6,7 +6,7 @@ import pytest
 
 from ikigai_actors import AgentRef, Signal
 from ikigai_actors.errors import StoreUnavailable
-from ikigai_actors.shell.app.main_screen import PAGES
+from ikigai_actors.shell.app.screens.main import PAGES
 from ikigai_actors.store import open_store
 from tests.faults import FaultyStore
 from tests.gate import Gate

@@ -11,16 +11,16 @@ from rich.cells import cell_len
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.agent.subscriptions import StoreTrouble, Streamed
 from ikigai_actors.records.messages import NO_DATA, Message
-from ikigai_actors.shell.app.chunks import Chunks, chunked
+from ikigai_actors.shell.app.event_buffer import KEPT, Feed
 from ikigai_actors.shell.app.expenses import Expenses
-from ikigai_actors.shell.app.feed import KEPT, Feed
-from ikigai_actors.shell.app.layout import Frame, lay_out
-from ikigai_actors.shell.app.pieces import Look, Piece, pieces_of
-from ikigai_actors.shell.app.recall import Recall
+from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.snapshot import Snapshots
-from ikigai_actors.shell.desk import last_active
-from ikigai_actors.shell.prices import Prices
-from ikigai_actors.shell.questions import Questions
+from ikigai_actors.shell.app.transcript.layout import Frame, lay_out
+from ikigai_actors.shell.app.transcript.markdown_chunks import Chunks, chunked
+from ikigai_actors.shell.app.transcript.pieces import Look, Piece, pieces_of
+from ikigai_actors.shell.commands.approval_queue import Questions
+from ikigai_actors.shell.commands.context import last_active
+from ikigai_actors.shell.text.prices import Prices
 
 MARKDOWN = st.lists(
     st.sampled_from(["text", " ", "\n", "\n\n", "```\n", "~~~\n", "- item\n", "   indented\n", "# head\n", "1. one\n"])
@@ -93,7 +93,7 @@ TEXTS = st.text(st.sampled_from("ab 茶器\n\t") | st.characters(codec="utf-8"),
 def test_no_line_is_wider_than_the_screen(
     look: Look, text: str, result: str | None, width: int, unfolded: bool
 ) -> None:
-    from ikigai_actors.shell.app.pieces import tidy
+    from ikigai_actors.shell.app.transcript.pieces import tidy
 
     piece = Piece(look, tidy(text), 1, tidy(result) if result is not None else None)
     for strip in lay_out(piece, Frame(width, thinking=unfolded, results=unfolded)):

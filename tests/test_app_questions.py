@@ -3,7 +3,7 @@
 import pytest
 
 from ikigai_actors import Reply, ScriptedProvider, ToolCall, tool
-from ikigai_actors.shell.app.question_bar import QuestionBar
+from ikigai_actors.shell.app.widgets.approval_bar import QuestionBar
 from tests.gate import DEADLINE
 from tests.stage import Stage, on_stage, open_memory
 

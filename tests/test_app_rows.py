@@ -16,11 +16,11 @@ from ikigai_actors import ActorSystem, Message, OfflineProvider, Signal
 from ikigai_actors.agent.statistics import AgentStatistics
 from ikigai_actors.errors import AgentDead, IkigaiError, StoreUnavailable
 from ikigai_actors.shell.app.expenses import Expenses
-from ikigai_actors.shell.app.process_screen import ProcessScreen
-from ikigai_actors.shell.app.rows import Rows
+from ikigai_actors.shell.app.screens.processes import ProcessScreen
 from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
-from ikigai_actors.shell.prices import Prices
-from ikigai_actors.shell.questions import Questions
+from ikigai_actors.shell.app.widgets.rows import Rows
+from ikigai_actors.shell.commands.approval_queue import Questions
+from ikigai_actors.shell.text.prices import Prices
 from ikigai_actors.store import open_store
 from tests.databases import eventually
 from tests.faults import FaultyStore

@@ -13,10 +13,10 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from ikigai_actors.records.messages import Message
-from ikigai_actors.shell.app.block import Block
-from ikigai_actors.shell.app.layout import HEAVY, Frame
-from ikigai_actors.shell.app.pieces import Look, Piece
-from ikigai_actors.shell.app.transcript import BUDGET, Transcript
+from ikigai_actors.shell.app.transcript.block import Block
+from ikigai_actors.shell.app.transcript.layout import HEAVY, Frame
+from ikigai_actors.shell.app.transcript.pieces import Look, Piece
+from ikigai_actors.shell.app.transcript.widget import BUDGET, Transcript
 from tests.stage import DEADLINE
 from tests.trees import says
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ikigai_actors.shell import reader
+from ikigai_actors.shell.cli import registry
 from tests.conftest import NewDatabase
 from tests.databases import eventually
 from tests.fullscreen import DOWN, FullScreen
@@ -59,7 +59,7 @@ def test_lines_at_a_terminal_see_interrupt_and_leave_the_turn_of_another_shell(n
             attached.expect("Attached: these agents are run by")
             attached.expect("kid> ")
             attached.say("Speak slowly about many things. " * 20)
-            eventually(lambda: any(agent.turn for agent in reader.read(url).records), "the turn")
+            eventually(lambda: any(agent.turn for agent in registry.read(url).records), "the turn")
             attached.interrupt(r"\[interrupted\]")
             attached.expect("kid> ")
             attached.say("/signal STOP")

@@ -8,11 +8,11 @@ from ikigai_actors import AgentRef, Message, NoTurn, ProviderError, Reply, TurnI
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.subscriptions import Event, StoreTrouble, Streamed, ToolTrouble
 from ikigai_actors.errors import IkigaiError, SystemClosed
-from ikigai_actors.shell.feed import Feed
-from ikigai_actors.shell.screen import Screen
-from ikigai_actors.shell.told import explained
-from ikigai_actors.shell.turn import Turn
-from ikigai_actors.shell.wake import Wake
+from ikigai_actors.shell.line.event_buffer import Feed
+from ikigai_actors.shell.line.output import Screen
+from ikigai_actors.shell.line.turn import Turn
+from ikigai_actors.shell.line.wakeup import Wake
+from ikigai_actors.shell.text.wording import explained
 from tests.echo import open_echo
 from tests.gate import Gate
 from tests.sessions import OpenSession, Session

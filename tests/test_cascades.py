@@ -14,7 +14,7 @@ from ikigai_actors.errors import Fenced
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.records.registry import every, living
 from ikigai_actors.records.signals import SendSignal
-from ikigai_actors.shell import client
+from ikigai_actors.shell.cli import client
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.unit import lock, write_alone

@@ -13,7 +13,7 @@ import click
 import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider
-from ikigai_actors.shell.cli import cli
+from ikigai_actors.shell.cli.main import cli
 from ikigai_actors.shell.commands import commands
 from tests.program import PATIENCE, Program, environment, run, unmeasured
 
@@ -37,7 +37,7 @@ def file(tmp_path: Path) -> Path:
 def loaded_by(*arguments: str) -> set[str]:
     """The modules that are loaded after a command."""
     script = (
-        "import sys; from ikigai_actors.shell.cli import cli\n"
+        "import sys; from ikigai_actors.shell.cli.main import cli\n"
         f"try: cli.main({list(arguments)!r}, standalone_mode=False)\n"
         "finally: print('LOADED', *sys.modules)"
     )
@@ -315,7 +315,7 @@ def test_what_the_shell_writes_only_its_user_may_read(tmp_path: Path) -> None:
 def test_what_serve_needs_is_named_when_it_is_missing(file: Path) -> None:
     script = (
         "import sys; sys.modules['textual_serve'] = None  # as if it were not installed\n"
-        "from ikigai_actors.shell.cli import main; sys.exit(main())"
+        "from ikigai_actors.shell.cli.main import main; sys.exit(main())"
     )
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", script, "--database", str(file), "serve"],

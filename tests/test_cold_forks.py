@@ -11,7 +11,7 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.scrollback import Scrollback
-from ikigai_actors.shell.told import inherited
+from ikigai_actors.shell.text.wording import inherited
 from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store
 from tests.echo import echo, kinds, open_echo

@@ -3,8 +3,8 @@
 import pytest
 
 from ikigai_actors import ActorSystem
-from ikigai_actors.shell.margin import width
-from ikigai_actors.shell.tree import tree_lines
+from ikigai_actors.shell.line.wrap import width
+from ikigai_actors.shell.text.tree import tree_lines
 from tests.stage import Stage, on_stage, open_memory
 
 DEPTH = 30

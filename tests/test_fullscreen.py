@@ -199,7 +199,7 @@ def test_textual_is_imported_by_the_application_alone(tmp_path: Path) -> None:
     for code in (
         "import ikigai_actors; ikigai_actors.ActorSystem",
         "from ikigai_actors.shell import cli, commands, session, line",
-        f"from ikigai_actors.shell.cli import cli; cli(['--database', {str(tmp_path / 'a.db')!r}, '--plain'])",
+        f"from ikigai_actors.shell.cli.main import cli; cli(['--database', {str(tmp_path / 'a.db')!r}, '--plain'])",
     ):
         watched = "import sys, atexit\natexit.register(lambda: print('LOADED', {'textual', 'rich'} & {*sys.modules}))\n"
         done = subprocess.run(

@@ -9,7 +9,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.actors.threads import here
-from ikigai_actors.shell.client import send
+from ikigai_actors.shell.cli.client import send
 from ikigai_actors.store import open_store
 from ikigai_actors.store.journal import IDLE, Journal
 from ikigai_actors.store.migrations import ensure_schema

@@ -21,7 +21,7 @@ from ikigai_actors.records.append import FIRST_EPOCH, Fence, Perform, Performanc
 from ikigai_actors.records.messages import NO_DATA
 from ikigai_actors.records.signals import SendSignal
 from ikigai_actors.records.supervision import AdoptChild
-from ikigai_actors.shell.cli import run as command
+from ikigai_actors.shell.cli.main import run as command
 from ikigai_actors.store import Store
 from ikigai_actors.store.unit import Unit, write_alone
 from ikigai_actors.system.interface import System

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ikigai_actors import ActorSystem, Signal
-from ikigai_actors.shell import client
+from ikigai_actors.shell.cli import client
 from tests.databases import eventually
 from tests.gate import DEADLINE, Gate
 from tests.program import Program, run

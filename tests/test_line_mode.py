@@ -10,7 +10,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider, ProviderError, ScriptedProvider, Signal, tool
 from ikigai_actors.errors import BadInput, SystemClosed
-from ikigai_actors.shell.keyboard import LONGEST, Pipe
+from ikigai_actors.shell.line.input import LONGEST, Pipe
 from ikigai_actors.store import open_store
 from ikigai_actors.system.attached.system import AttachedSystem
 from tests.databases import eventually

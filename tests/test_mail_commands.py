@@ -11,7 +11,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.records.mail import PREVIEWS
-from ikigai_actors.shell.completion import completions
+from ikigai_actors.shell.commands.completion import completions
 from tests.databases import eventually
 from tests.program import Program, run
 from tests.sessions import Session

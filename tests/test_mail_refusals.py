@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from ikigai_actors import ActorSystem, AgentDead, AgentNotFound, AmbiguousAgent, BadInput, IkigaiError, MailboxFull
 from ikigai_actors.records.mail import BODY_LIMIT, CAPACITY
-from ikigai_actors.shell.cli import cli
+from ikigai_actors.shell.cli.main import cli
 from ikigai_actors.system.interface import System
 from tests.calling import calling, requests_of, results, scripted
 from tests.databases import sql

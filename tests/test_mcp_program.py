@@ -131,7 +131,7 @@ def test_the_program_names_a_command_that_does_not_exist() -> None:
 
 
 def test_without_the_extra_the_program_says_what_to_install() -> None:
-    code = "import sys; sys.modules['mcp'] = None; from ikigai_actors.shell.cli import main; main()"
+    code = "import sys; sys.modules['mcp'] = None; from ikigai_actors.shell.cli.main import main; main()"
     command = [sys.executable, "-c", code, "--database", ":memory:", "--mcp", "cat"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
     assert done.returncode == 1

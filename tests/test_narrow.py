@@ -9,7 +9,7 @@ from textual.geometry import Size
 
 from ikigai_actors import Signal
 from ikigai_actors.shell.app.application import Application
-from ikigai_actors.shell.interrupts import Interrupts
+from ikigai_actors.shell.line.interrupts import Interrupts
 from tests.stage import Stage, on_stage, open_memory
 
 

@@ -8,7 +8,7 @@ import pytest
 from textual.events import Paste
 
 from ikigai_actors import Reply, ScriptedProvider, ToolCall, tool
-from ikigai_actors.shell.app.prompt import LARGE
+from ikigai_actors.shell.app.widgets.prompt import LARGE
 from tests.fullscreen import FullScreen
 from tests.stage import Stage, on_stage, open_memory
 
@@ -195,7 +195,7 @@ HOSTILE = [
 
 
 def test_escape_sequences_in_a_paste_are_text_and_no_keys(tmp_path: Path) -> None:
-    from ikigai_actors.shell.screen import harmless
+    from ikigai_actors.shell.line.output import harmless
 
     with FullScreen("--database", str(tmp_path / "team.db"), "--model", "offline", size=(160, 30)) as program:
         program.expect(READY)

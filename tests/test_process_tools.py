@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from ikigai_actors import ActorSystem, Reply, ScriptedProvider, Signal, Usage
-from ikigai_actors.shell import client
-from ikigai_actors.shell.cli import cli
+from ikigai_actors.shell.cli import client
+from ikigai_actors.shell.cli.main import cli
 from ikigai_actors.store import open_store
 from ikigai_actors.store.migrations import ensure_schema
 from tests.conftest import NewDatabase

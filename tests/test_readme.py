@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ikigai_actors.shell.cli import cli
+from ikigai_actors.shell.cli.main import cli
 from tests.databases import ROOT
 from tests.program import run
 from tests.transcripts import PAGES, Transcript, differs, play, transcripts

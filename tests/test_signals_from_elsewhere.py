@@ -3,7 +3,7 @@
 import pytest
 
 from ikigai_actors import ActorSystem, AgentDead, ScriptedProvider, Signal, TurnInterrupted
-from ikigai_actors.shell import client
+from ikigai_actors.shell.cli import client
 from supervisors.signals import Status
 from tests.databases import eventually
 from tests.gate import DEADLINE, Gate

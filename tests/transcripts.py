@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from ikigai_actors.shell.cli import cli
+from ikigai_actors.shell.cli.main import cli
 from tests.databases import ROOT
 from tests.program import COMMAND, PATIENCE, Program, environment
 

@@ -6,11 +6,11 @@ import logging
 from collections.abc import Iterator
 
 from ikigai_actors import ActorSystem, IkigaiError
-from ikigai_actors.shell.interrupts import Interrupts
-from ikigai_actors.shell.keyboard import Pipe
-from ikigai_actors.shell.line import LineMode
-from ikigai_actors.shell.screen import Screen
-from ikigai_actors.shell.session import Shell
+from ikigai_actors.shell.line.input import Pipe
+from ikigai_actors.shell.line.interrupts import Interrupts
+from ikigai_actors.shell.line.output import Screen
+from ikigai_actors.shell.line.repl import LineMode
+from ikigai_actors.shell.line.session import Shell
 
 
 class Defects(logging.Handler):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ikigai_actors import ActorSystem, OfflineProvider
-from ikigai_actors.shell.cli import run
+from ikigai_actors.shell.cli.main import run
 from tests.fuzz.hostile import controls, fuzzed, texts
 from tests.fuzz.shells import printed
 

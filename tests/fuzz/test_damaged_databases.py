@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.shell.cli import run
+from ikigai_actors.shell.cli.main import run
 from ikigai_actors.store import open_store
 from tests.damage import found_family
 from tests.fuzz.hostile import cells, controls, fuzzed

@@ -14,9 +14,9 @@ from hypothesis import given
 
 from ikigai_actors import ActorSystem, AnthropicProvider, IkigaiError, OfflineProvider, ProviderError
 from ikigai_actors.providers.base import Request
+from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.logs import logged_to
-from ikigai_actors.shell.app.recall import Recall
-from ikigai_actors.shell.cli import run
+from ikigai_actors.shell.cli.main import run
 from tests.databases import Admin
 from tests.fuzz.hostile import fuzzed, texts
 from tests.fuzz.shells import printed

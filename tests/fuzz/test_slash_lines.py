@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.shell.commands import commands
-from ikigai_actors.shell.interrupts import Interrupts
-from ikigai_actors.shell.keyboard import Pipe
-from ikigai_actors.shell.line import LineMode
-from ikigai_actors.shell.screen import Screen
-from ikigai_actors.shell.session import Shell
+from ikigai_actors.shell.line.input import Pipe
+from ikigai_actors.shell.line.interrupts import Interrupts
+from ikigai_actors.shell.line.output import Screen
+from ikigai_actors.shell.line.repl import LineMode
+from ikigai_actors.shell.line.session import Shell
 from tests.fuzz.hostile import controls, fuzzed, texts
 from tests.fuzz.shells import Typist, no_defects, printed
 from tests.stage import Stage, on_stage

@@ -9,7 +9,7 @@ from itertools import islice
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
-from ikigai_actors.shell import client
+from ikigai_actors.shell.cli import client
 from supervisors.signals import Signal
 from tests.soak.crowd import NAME
 from tests.soak.disturbances import KILL, Disturbance, disturbances, end

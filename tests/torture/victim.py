@@ -27,7 +27,7 @@ from ikigai_actors import (
 )
 from ikigai_actors.agent.subscriptions import Event, Streamed
 from ikigai_actors.records.messages import Kind
-from ikigai_actors.shell import client
+from ikigai_actors.shell.cli import client
 from supervisors.orphans import OrphanPolicy
 from tests.torture.script import World, continue_all, open_when_free
 

@@ -32,23 +32,23 @@ from textual.theme import Theme
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import IkigaiError
-from ikigai_actors.shell.app.desk import AppDesk, Clerk
-from ikigai_actors.shell.app.document_screen import DocumentScreen
+from ikigai_actors.shell.app.command_context import AppDesk, Clerk
+from ikigai_actors.shell.app.event_buffer import Feed
 from ikigai_actors.shell.app.expenses import Expenses
-from ikigai_actors.shell.app.feed import Feed
-from ikigai_actors.shell.app.keys_screen import KeysScreen
-from ikigai_actors.shell.app.mail_screen import MailScreen
-from ikigai_actors.shell.app.main_screen import MainScreen
-from ikigai_actors.shell.app.printers import Toast, TranscriptPrinter
-from ikigai_actors.shell.app.process_screen import ProcessScreen
-from ikigai_actors.shell.app.recall import Recall
+from ikigai_actors.shell.app.input_history import Recall
+from ikigai_actors.shell.app.output import Toast, TranscriptPrinter
+from ikigai_actors.shell.app.screens.documents import DocumentScreen
+from ikigai_actors.shell.app.screens.keys import KeysScreen
+from ikigai_actors.shell.app.screens.mail import MailScreen
+from ikigai_actors.shell.app.screens.main import MainScreen
+from ikigai_actors.shell.app.screens.processes import ProcessScreen
 from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
 from ikigai_actors.shell.app.terminal import HUNG_UP, is_gone, terminal
 from ikigai_actors.shell.commands import commands
-from ikigai_actors.shell.desk import last_active
-from ikigai_actors.shell.interrupts import Interrupts
-from ikigai_actors.shell.prices import known_prices
-from ikigai_actors.shell.questions import Questions
+from ikigai_actors.shell.commands.approval_queue import Questions
+from ikigai_actors.shell.commands.context import last_active
+from ikigai_actors.shell.line.interrupts import Interrupts
+from ikigai_actors.shell.text.prices import known_prices
 from ikigai_actors.system.interface import System
 from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Signal

@@ -14,8 +14,8 @@ from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-from ikigai_actors.shell import start
 from ikigai_actors.shell.app.pastes import Pastes
+from ikigai_actors.shell.cli import start
 
 PERIOD = 0.05
 """Seconds after which the driver looks whether it is to end, and whether an Escape is a key of its own."""

@@ -19,8 +19,8 @@ from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.records.supervision import restart_counts
 from ikigai_actors.shell.app.expenses import Expenses, in_all
-from ikigai_actors.shell.prices import Prices
-from ikigai_actors.shell.questions import Questions
+from ikigai_actors.shell.commands.approval_queue import Questions
+from ikigai_actors.shell.text.prices import Prices
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.interface import System
 

@@ -1,0 +1,125 @@
+"""A page: one agent's transcript and prompt, and how the transcript is filled.
+
+What is shown is the end of the history as the database has it, and then what the feed tells. Where the two leave a
+hole, because the page was not looked at for long, the database is asked again: no message is missed, and none is shown
+twice, since positions have no holes.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ikigai_actors.records.messages import Message
+from ikigai_actors.records.scrollback import Scrollback
+from ikigai_actors.shell.app.event_buffer import ENDS, News
+from ikigai_actors.shell.app.transcript.pieces import Look
+from ikigai_actors.shell.app.transcript.widget import Transcript
+from ikigai_actors.shell.app.widgets.prompt import Prompt
+from ikigai_actors.system.ref import AgentRef
+
+AT_ONCE = 50
+"""Messages that are read at once."""
+
+
+class Later(Protocol):
+    """Does work on another thread, and then something on the application's: with what came of it, or as it failed."""
+
+    def __call__(
+        self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[], None] | None = None
+    ) -> None: ...
+
+
+class Page:
+    """One agent, as it is shown."""
+
+    def __init__(self, agent: AgentRef, transcript: Transcript, prompt: Prompt, later: Later) -> None:
+        self.agent, self.transcript, self.prompt = agent, transcript, prompt
+        self._later = later
+        self._scrollback: Scrollback | None = None
+        self._reading = False
+        self._held: list[News] = []
+        self._told: list[tuple[str, Look]] = []
+
+    @property
+    def disposable(self) -> bool:
+        """Whether it can be made anew later, and looks the same then."""
+        return self.transcript.following and not self.transcript.answering and not self.prompt.text
+
+    def tell(self, text: str, look: Look) -> None:
+        """Show something of the shell's own, below what was said; also below a history that is still to be read."""
+        if self._reading and self._scrollback is None:
+            self._told.append((text, look))
+        else:
+            self.transcript.tell(text, look)
+
+    def read(self) -> None:
+        """Read the end of the history, if that was not done; go on where the store failed."""
+        if self._reading:
+            return
+        if self._scrollback is not None:
+            self._go_on()
+            return
+        self._reading = True
+
+        def read() -> tuple[Scrollback, list[Message]]:
+            scrollback = Scrollback(self.agent.system.store, self.agent.uuid)
+            return scrollback, scrollback.latest(AT_ONCE)
+
+        def show(found: tuple[Scrollback, list[Message]]) -> None:
+            self._scrollback, messages = found
+            self.transcript.add(messages)
+            self._go_on()
+
+        self._later(read, show, self._stop)
+
+    def read_before(self, position: int) -> None:
+        """Show what comes before a position."""
+        scrollback, show = self._scrollback, self.transcript.prepend
+        assert scrollback is not None  # something is shown
+        self._later(lambda: scrollback.before(position, AT_ONCE), show, lambda: show(None))
+
+    def take(self, news: News) -> None:
+        """Show what is new."""
+        if self._reading or self._scrollback is None:
+            self._held.append(news)
+            self.read()
+            return
+        head = self.transcript.head
+        messages = [message for message in news.messages if message.id > head]
+        if messages and messages[0].id > head + 1:
+            self._held.append(news)
+            self._fill(head, messages[0].id - 1)
+            return
+        if news.ended and not any(message.kind in ENDS for message in messages):
+            self.transcript.forget_answer()
+        if messages:
+            self.transcript.add(messages)
+        if news.pieces:
+            self.transcript.stream((kind, "".join(texts)) for kind, texts in news.pieces)
+
+    def _fill(self, start: int, end: int) -> None:
+        """Read what is missing; of very much only the end."""
+        scrollback = self._scrollback
+        assert scrollback is not None  # the first reading is over
+        self._reading = True
+        skip = end - start > 4 * AT_ONCE and self.transcript.following
+
+        def show(messages: list[Message]) -> None:
+            (self.transcript.restart if skip else self.transcript.add)(messages)
+            self._go_on()
+
+        self._later(lambda: scrollback.between(end - AT_ONCE if skip else start, end), show, self._stop)
+
+    def _stop(self) -> None:
+        """The reading is over. When the store failed, what is missing is read when there is more to tell, or when one
+        comes here again.
+        """
+        self._reading, told, self._told = False, self._told, []
+        for text, look in told:
+            self.tell(text, look)
+
+    def _go_on(self) -> None:
+        """The reading went well: take what came meanwhile."""
+        self._stop()
+        held, self._held = self._held, []
+        for news in held:
+            self.take(news)

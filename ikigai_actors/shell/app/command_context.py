@@ -1,0 +1,217 @@
+"""The desk of the application: what slash commands work on there, and the clerk who does them.
+
+Each line that is submitted gets a desk of its own: it is about the agent at which it was typed, and prints into that
+agent's transcript, wherever the person has gone meanwhile. The clerk does the lines one after another on a thread of
+his own, so that a command may wait; what takes as long as a turn does not wait there, but is told when it is done.
+"""
+
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from time import monotonic
+from typing import Any, Protocol, TypeVar
+
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.turn.state import IN_A_TURN, WORKING
+from ikigai_actors.errors import AgentDead, IkigaiError, ProviderError, SystemClosed, TurnInterrupted
+from ikigai_actors.shell import commands
+from ikigai_actors.shell.commands.approval_queue import Questions
+from ikigai_actors.shell.commands.context import Printer, named, nothing_to_resume
+from ikigai_actors.shell.text.wording import resume_waits, waits_for_cont
+from ikigai_actors.system.interface import System
+from ikigai_actors.system.ref import AgentRef
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+
+class Window(Protocol):
+    """What the application does for its desks. Safe on any thread; only `edit` waits."""
+
+    system: System
+    questions: Questions
+    follow: bool
+    """Whether a fork goes to the child."""
+
+    @property
+    def attended(self) -> bool:
+        """Whether an editor can be shown."""
+
+    def visit(self, uuid: str) -> None:
+        """Show an agent."""
+
+    def leave(self) -> None:
+        """End the application."""
+
+    def edit(self, text: str) -> str | None:
+        """Give the terminal to an editor, and wait for it."""
+
+    def tell_when_done(
+        self, future: Future[T], done: Callable[[T], None], failed: Callable[[IkigaiError], None]
+    ) -> None:
+        """Call back with what came of a future, on the application's thread."""
+
+    def stay_with(self, parent: str, child: str) -> None:
+        """Show a child that was just forked, if its parent is in sight."""
+
+    def give_up(self, uuid: str, prompt: str, refused: bool) -> None:
+        """A prompt will not be answered: show it no longer as waiting. One that was refused can be given again."""
+
+
+class AppDesk:
+    """The desk of one line. See `shell.desk.Desk`."""
+
+    def __init__(self, window: Window, current: AgentRef, screen: Printer) -> None:
+        self._window = window
+        self.current = current
+        self.screen = screen
+
+    @property
+    def attended(self) -> bool:
+        """See `Desk.attended`."""
+        return self._window.attended
+
+    @property
+    def system(self) -> System:
+        """See `Desk.system`."""
+        return self._window.system
+
+    @property
+    def questions(self) -> Questions:
+        """See `Desk.questions`."""
+        return self._window.questions
+
+    def do(self, line: str) -> None:
+        """Do one line. Raises `SystemClosed`; all other errors are printed."""
+        try:
+            if line.startswith("/"):
+                commands.run(self, line)
+            else:
+                self._say(line)
+        except SystemClosed:
+            raise
+        except IkigaiError as error:
+            self.screen.error(str(error))
+        except Exception as error:  # a defect of ours: the agents and the application go on
+            logger.exception("A line could not be done")
+            self.screen.error(f"{type(error).__name__}: {error}")
+
+    def wait_for(self, work: Callable[[], T]) -> T:
+        """See `Desk.wait_for`."""
+        return work()
+
+    def fork(self, prompt: str | None, name: str | None, model: str | None, follow: bool | None = None) -> None:
+        """See `Desk.fork`. That a child is born stands in the log, so nothing is printed."""
+        parent, follow = self.current, self._window.follow if follow is None else follow
+
+        def born(child: AgentRef) -> None:
+            if follow:
+                self._window.stay_with(parent.uuid, child.uuid)
+
+        self._later("the fork", parent.ask.fork(prompt, name=name, model=model), born, "the next step boundary")
+
+    def change(self, what: str, ask: Callable[[], Future[int]], text: str) -> None:
+        """See `Desk.change`. Most changes stand in the log as well, and are not printed twice."""
+        self._later(what, ask(), lambda _: None)
+
+    def resume(self) -> None:
+        """See `Desk.resume`."""
+
+        def resumed(there_was_one: bool) -> None:
+            if not there_was_one:
+                self.screen.line(nothing_to_resume(self.current))
+
+        stands, future = resume_waits(self.current), self.current.ask.resume()
+        if stands:
+            self.screen.line(waits_for_cont(self.current, "the resume", self.current), dim=True)
+        self._later("the resume", future, resumed)
+
+    def go_to(self, agent: AgentRef) -> None:
+        """See `Desk.go_to`."""
+        self._window.visit(agent.uuid)
+
+    def decide(self, number: int | None, approved: bool, *, always: bool = False, reason: str = "") -> None:
+        """See `Desk.decide`."""
+        number, call = self.questions.choose(number, self.current.uuid)
+        approvals = self.system.approvals
+        decided = approvals.approve(call, always=always) if approved else approvals.deny(call, reason)
+        if not decided:
+            self.screen.line(f"{number}: that call waits no more")
+        elif call.agent != self.current.uuid:
+            agent = self.system.handle(call.agent)
+            self.screen.line(f"{number}: {named(agent)} {'runs' if approved else 'does not run'} {call.tool}")
+
+    def edit(self, text: str) -> str | None:
+        """See `Desk.edit`."""
+        return self._window.edit(text)
+
+    def leave_the_dead(self) -> None:
+        """The main screen does so by itself, whatever the agent died of."""
+
+    def leave(self) -> None:
+        """See `Desk.leave`."""
+        self._window.leave()
+
+    def _say(self, text: str) -> None:
+        try:
+            future = self.current.ask.prompt(text)
+        except IkigaiError:
+            self._window.give_up(self.current.uuid, text, refused=True)
+            raise
+
+        def failed(error: IkigaiError) -> None:
+            self._window.give_up(self.current.uuid, text, refused=isinstance(error, AgentDead))
+            if not isinstance(error, ProviderError | TurnInterrupted):  # of those the log tells
+                self.screen.error(str(error))
+
+        self._window.tell_when_done(future, lambda _: None, failed)
+
+    def _later(
+        self, what: str, future: Future[Any], done: Callable[[Any], None], until: str = "the end of the turn"
+    ) -> None:
+        if self.system.state_of(self.current.record) in (*WORKING, IN_A_TURN) and not future.done:
+            self.screen.line(f"{what} waits for {until}", dim=True)
+        self._window.tell_when_done(future, done, lambda error: self.screen.error(f"{what}: {error}"))
+
+
+class Clerk:
+    """Does work in order, on a thread of its own."""
+
+    def __init__(self, closed: Callable[[SystemClosed], None]) -> None:
+        """Begin; ``closed`` is told that the system is closed, which ends it."""
+        self._work: queue.SimpleQueue[tuple[Callable[[], object], str] | None] = queue.SimpleQueue()
+        self._doing: tuple[str, float] | None = None
+        self._closed = closed
+        threading.Thread(target=self._run, name="ikigai-clerk", daemon=True).start()
+
+    def do(self, work: Callable[[], object], what: str = "") -> None:
+        """Do this when all before it is done; ``what`` is how it is called when it takes long."""
+        self._work.put((work, what))
+
+    @property
+    def doing(self) -> tuple[str, float] | None:
+        """What it is at, and for how many seconds; None when that is nothing, or has no name."""
+        doing = self._doing
+        return (doing[0], monotonic() - doing[1]) if doing is not None and doing[0] else None
+
+    def close(self) -> None:
+        """Do nothing more. Not waited for: a command may wait for a database that is down."""
+        self._work.put(None)
+
+    def _run(self) -> None:
+        while (given := self._work.get()) is not None:
+            work, what = given
+            self._doing = (what, monotonic())
+            try:
+                work()
+            except SystemClosed as error:
+                self._closed(error)
+                return
+            except IkigaiError as error:  # nobody waits for it
+                logger.warning("%s", error)
+            except Exception:  # a defect of ours: the next piece of work is done all the same
+                logger.exception("Work of the application failed")
+            finally:
+                self._doing = None

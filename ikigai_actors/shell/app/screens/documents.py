@@ -1,0 +1,88 @@
+"""The document screen: what all agents share. Opening a document shows it, with its versions."""
+
+from typing import Any, ClassVar
+
+from rich.markdown import Markdown
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import VerticalScroll
+from textual.screen import Screen
+from textual.widgets import Static
+
+from ikigai_actors.records.documents import Document, DocumentVersion
+from ikigai_actors.shell.app.agent_page import Later
+from ikigai_actors.shell.app.transcript.layout import HUGE
+from ikigai_actors.shell.app.transcript.pieces import tidy
+from ikigai_actors.shell.app.widgets.rows import Rows
+from ikigai_actors.shell.line.output import one_line
+from ikigai_actors.system.interface import System
+
+
+class DocumentScreen(Screen[None]):
+    """The documents, by path."""
+
+    BINDINGS: ClassVar[list[Any]] = [
+        Binding("escape,q,f6", "dismiss", "Back"),
+        Binding("r", "read", "Read anew"),
+        Binding("tab", "turn", "Scroll"),
+    ]
+
+    DEFAULT_CSS = "DocumentScreen VerticalScroll { height: 2fr; border-top: solid $foreground 30%; padding: 0 1; }"
+
+    def __init__(self, system: System, later: Later) -> None:
+        super().__init__()
+        self._system, self._later = system, later
+        self._head, self._body = Static(id="head"), Static(id="body", markup=False)
+        self._rows = Rows(lambda document: document.path, self._row)
+
+    def compose(self) -> ComposeResult:
+        """Head, rows, the document that is open, and the keys."""
+        yield self._head
+        yield self._rows
+        with VerticalScroll():
+            yield self._body
+        yield Static("Enter opens · Tab scrolls it · r reads anew · Esc · /doc write changes one")
+
+    def on_mount(self) -> None:
+        """Read the list."""
+        self.action_read()
+
+    def action_read(self) -> None:
+        """Read the list anew."""
+        self._later(lambda: list(self._system.documents.list()), self._show)
+
+    def action_turn(self) -> None:
+        """Go from the list to the document, or back."""
+        self.focus_next()
+
+    def on_rows_chosen(self, event: Rows.Chosen) -> None:
+        """Open a document."""
+        path = event.key
+        self._later(lambda: self._read(path), self._open)
+
+    def _read(self, path: str) -> tuple[Document, list[str]]:
+        documents = self._system.documents
+        return documents.read(path), [self._told(version) for version in documents.log(path)]
+
+    def _told(self, version: DocumentVersion) -> str:
+        author = self._system.handle(version.author).record.short if version.author is not None else None
+        return version.told(author)
+
+    def _show(self, documents: list[DocumentVersion]) -> None:
+        self._head.update(Text(f"Documents: {len(documents)}", "bold"))
+        self._rows.show(documents)
+
+    def _open(self, found: tuple[Document, list[str]]) -> None:
+        from rich.console import Group
+
+        document, versions = found
+        body, dark = tidy(document.body), self.app.current_theme.dark
+        shown = (
+            Text(body) if len(body) > HUGE else Markdown(body, "ansi_dark" if dark else "ansi_light", hyperlinks=False)
+        )
+        log = Text("\n" + "\n".join(map(one_line, versions)), "dim")
+        self._body.update(Group(Text(one_line(document.path), "bold"), Text(), shown, log))
+
+    def _row(self, document: DocumentVersion) -> Text:
+        return Text(f"{one_line(document.path)}  ").append(f"version {document.version}", "dim")

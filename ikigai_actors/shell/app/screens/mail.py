@@ -1,0 +1,90 @@
+"""The mail screen: the mailbox of one agent. What is opened counts as read."""
+
+from typing import Any, ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import VerticalScroll
+from textual.screen import Screen
+from textual.widgets import Static
+
+from ikigai_actors.records.mail import Mail, preview
+from ikigai_actors.shell.app.agent_page import Later
+from ikigai_actors.shell.app.transcript.pieces import tidy
+from ikigai_actors.shell.app.widgets.rows import Rows
+from ikigai_actors.shell.commands.context import named
+from ikigai_actors.shell.line.output import harmless
+from ikigai_actors.system.ref import AgentRef
+
+LATEST = 500
+"""Mails that are listed."""
+
+
+class MailScreen(Screen[None]):
+    """The mails of one agent, the newest first."""
+
+    BINDINGS: ClassVar[list[Any]] = [
+        Binding("escape,q,f5", "dismiss", "Back"),
+        Binding("d", "delete", "Delete"),
+        Binding("r", "read", "Read anew"),
+    ]
+
+    DEFAULT_CSS = "MailScreen VerticalScroll { height: 1fr; border-top: solid $foreground 30%; padding: 0 1; }"
+
+    def __init__(self, agent: AgentRef, later: Later) -> None:
+        super().__init__()
+        self._agent, self._later = agent, later
+        self._head, self._body = Static(id="head"), Static(id="body", markup=False)
+        self._rows = Rows(lambda mail: str(mail.id), self._row)
+        self._names: dict[str | None, str] = {None: "nobody"}
+
+    def compose(self) -> ComposeResult:
+        """Head, rows, the mail that is open, and the keys."""
+        yield self._head
+        yield self._rows
+        with VerticalScroll(can_focus=False):
+            yield self._body
+        yield Static("Enter opens · d deletes · r reads anew · Esc")
+
+    def on_mount(self) -> None:
+        """Read the mailbox."""
+        self.action_read()
+
+    def action_read(self) -> None:
+        """Read the mailbox anew."""
+        self._later(self._read, self._show)
+
+    def action_delete(self) -> None:
+        """Delete the mail at the cursor, for good."""
+        if (key := self._rows.key) is not None:
+            number = int(key)
+            self._later(lambda: self._agent.delete_mail(number), lambda _: self.action_read())
+
+    def on_rows_chosen(self, event: Rows.Chosen) -> None:
+        """Open a mail."""
+        number = int(event.key)
+        self._later(lambda: self._agent.open_mail(number), self._open)
+
+    def _read(self) -> tuple[str, list[Mail], dict[str | None, str]]:
+        mails = self._agent.mails(None, LATEST)
+        senders = {mail.sender for mail in mails if mail.sender is not None}
+        names: dict[str | None, str] = {None: "nobody"}
+        names |= {one: self._agent.system.handle(one).record.short for one in senders}
+        return named(self._agent), mails[::-1], names
+
+    def _show(self, found: tuple[str, list[Mail], dict[str | None, str]]) -> None:
+        name, mails, self._names = found
+        unread = sum(mail.read_at is None for mail in mails)
+        self._head.update(Text(f"Mail of {name}: {len(mails)}, {unread} unread", "bold"))
+        self._rows.show(mails)
+
+    def _open(self, mail: Mail) -> None:
+        head = f"mail {mail.id} of {self._names.get(mail.sender, 'nobody')}\n\n"
+        self._body.update(Text(head, "bold").append(tidy(mail.body), "not bold"))
+        self.action_read()
+
+    def _row(self, mail: Mail) -> Text:
+        star = "*" if mail.read_at is None else " "
+        told = f"{star}{mail.id:>5}  {self._names.get(mail.sender, '?'):<16}  {harmless(preview(mail.body))}"
+        return Text(told, "bold" if mail.read_at is None else "")

@@ -1,0 +1,367 @@
+"""The main screen: the page of the current agent between the bars, and the tree beside it."""
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from time import monotonic
+from typing import Any, ClassVar
+
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.screen import Screen
+from textual.widgets import ContentSwitcher, Static
+
+from ikigai_actors.agent.turn.state import BETWEEN_TURNS
+from ikigai_actors.shell.app.agent_page import Later, Page
+from ikigai_actors.shell.app.event_buffer import Feed
+from ikigai_actors.shell.app.input_history import Recall
+from ikigai_actors.shell.app.screens.input_history import RecallScreen
+from ikigai_actors.shell.app.snapshot import Snapshot
+from ikigai_actors.shell.app.transcript.pieces import Look, tidy
+from ikigai_actors.shell.app.transcript.widget import Transcript
+from ikigai_actors.shell.app.widgets import status_bars
+from ikigai_actors.shell.app.widgets.approval_bar import QuestionBar
+from ikigai_actors.shell.app.widgets.prompt import Prompt
+from ikigai_actors.shell.app.widgets.rows import Rows
+from ikigai_actors.shell.app.widgets.tree_panel import TreePanel
+from ikigai_actors.shell.commands.completion import common, completions
+from ikigai_actors.shell.commands.context import called
+from ikigai_actors.shell.line.output import harmless
+from ikigai_actors.system.ref import AgentRef
+
+PAGES = 50
+"""Pages that are kept; beyond it those go that can be made anew and look the same."""
+
+TWICE = 2.0
+"""Seconds within which a second Ctrl-C leaves."""
+
+SHOWN_COMPLETIONS = 30
+
+Do = Callable[[AgentRef, str], None]
+"""Does a line for an agent: what it tells is shown on the agent's page."""
+
+
+class MainScreen(Screen[None]):
+    """Everything that is usually seen."""
+
+    DEFAULT_CSS = """
+    #bars { height: auto; dock: bottom; }
+    #transcripts { height: 1fr; padding: 0 1; }
+    #prompts { height: auto; }
+    #upper, #lower { height: 1; }
+    """
+
+    BINDINGS: ClassVar[list[Any]] = [
+        Binding("ctrl+up,alt+up", "press('/parent')", "Parent", priority=True),
+        Binding("ctrl+left,alt+left", "press('/prev')", "Previous sibling", priority=True),
+        Binding("ctrl+right,alt+right", "press('/next')", "Next sibling", priority=True),
+        Binding("ctrl+down,alt+down", "press('/child')", "Newest child", priority=True),
+        Binding("escape", "interrupt", "Interrupt the turn"),
+        Binding("ctrl+c", "interrupt_or_leave", "Interrupt; twice leaves", priority=True),
+        Binding("pageup", "scroll(-1)", "Scroll up", show=False, priority=True),
+        Binding("pagedown", "scroll(1)", "Scroll down", show=False, priority=True),
+        Binding("ctrl+end", "scroll_to_end", "To the end", priority=True),
+        Binding("ctrl+r", "recall", "Search what was submitted", priority=True),
+        Binding("f2,ctrl+g", "answer", "Answer a question", priority=True),
+        Binding("f3,ctrl+t", "tree", "Tree", priority=True),
+        Binding("f1", "app.keys", "Keys", show=False, priority=True),
+        Binding("f4", "app.processes", "Processes", priority=True),
+        Binding("f5", "app.mail", "Mail", priority=True),
+        Binding("f6", "app.documents", "Documents", priority=True),
+        Binding("ctrl+z", "app.suspend_process", "Suspend", priority=True),
+        Binding("f7", "fold('thinking')", "Fold thinking", priority=True),
+        Binding("f8,ctrl+o", "fold('results')", "Fold results", priority=True),
+    ]
+
+    def __init__(
+        self, first: AgentRef, feed: Feed, recall: Recall, workers: Executor, later: Later, do: Do,
+        press: Callable[[str], None],
+        looked_at: Callable[[str], None], provider: str, model: str,
+    ) -> None:  # fmt: skip
+        """Make the screen.
+
+        Args:
+            first: the agent to begin with.
+            feed: tells what happens.
+            recall: what was submitted before.
+            workers: lay out what takes long.
+            later: does work on another thread.
+            do: does a line that was submitted.
+            press: does the line that a key stands for.
+            looked_at: told which agent is shown from now on.
+            provider: how the lower bar names who answers by default.
+            model: how the upper bar names the model of an agent that has set none; empty when nobody has named one.
+        """
+        super().__init__()
+        # Held, not looked up: of what is told while the application ends, some comes when they are taken out already.
+        self._tree, self._question = TreePanel(), QuestionBar()
+        self._transcripts, self._prompts = ContentSwitcher(id="transcripts"), ContentSwitcher(id="prompts")
+        self._upper, self._lower = Static(id="upper"), Static(id="lower")
+        self._system, self._first = first.system, first.uuid
+        self._feed, self._recall, self._threads, self._provider = feed, recall, workers, provider
+        self._model = model
+        self._later, self._do, self._press, self._looked_at = later, do, press, looked_at
+        self._pages: dict[str, Page] = {}  # the one looked at last at the end
+        self._current = first.uuid
+        self._lived: set[str] = set()
+        self._interrupted_at = float("-inf")
+        self._shown: tuple[Text, Text] | None = None
+        self._progress = ""
+        self.snapshot: Snapshot | None = None
+        """The latest moment."""
+
+    def compose(self) -> ComposeResult:
+        """The tree at the left, the bars at the bottom, the transcript in between."""
+        self._tree.display = False
+        yield self._tree
+        yield self._transcripts
+        with Vertical(id="bars"):
+            yield self._upper
+            yield self._question
+            yield self._prompts
+            yield self._lower
+
+    def on_mount(self) -> None:
+        """Go to the first agent."""
+        self.visit(self._first)
+
+    @property
+    def page(self) -> Page:
+        """The page in sight."""
+        return self._pages[self._current]
+
+    @property
+    def wants_everybody(self) -> bool:
+        """Whether the tree is in sight."""
+        return bool(self._tree.display)
+
+    # What happens
+
+    def visit(self, uuid: str, notice: str = "") -> None:
+        """Show an agent."""
+        if not self._transcripts.is_attached:  # nothing is mounted any more: the application ends
+            return
+        page = self._pages.pop(uuid, None) or self._open(uuid)
+        if page.transcript.parent is None:  # nor is anything taken in any more
+            return
+        self._pages[uuid], self._current = page, uuid
+        self._transcripts.current = page.transcript.id
+        self._prompts.current = page.prompt.id
+        page.prompt.focus()
+        page.read()
+        self._drop_pages()
+        self.tick()
+        if notice:
+            page.tell(notice, Look.NOTE)
+        self._looked_at(uuid)
+
+    def tick(self) -> None:
+        """Show what is new of the agent in sight."""
+        if (page := self._pages.get(self._current)) is None:
+            return  # not mounted yet
+        if (news := self._feed.take(self._current)) is not None:
+            page.take(news)
+        for notice in self._feed.notices():
+            page.tell(tidy(notice), Look.NOTE)
+        page.transcript.tick()
+
+    def spin(self, doing: tuple[str, float] | None) -> None:
+        """Turn what turns, and tell what the clerk is at, and for how many seconds."""
+        if self.wants_everybody:
+            self._tree.spin()
+        if (progress := status_bars.progress(doing)) != self._progress:
+            self._progress = progress
+            self._show_bars()
+
+    def update_from(self, snapshot: Snapshot) -> None:
+        """Show a moment; leave an agent that died."""
+        if snapshot.current.uuid != self._current:
+            return
+        self.snapshot = snapshot
+        if snapshot.current.living:
+            self._lived.add(self._current)
+        elif snapshot.heir is not None and self._current in self._lived:
+            self._lived.discard(self._current)
+            reason = snapshot.current.exit_reason or "no reason is known"
+            self.visit(snapshot.heir.uuid, f"{called(snapshot.current)} is dead ({tidy(reason)}); /switch reads it")
+            return
+        if self.wants_everybody:
+            self._tree.update_from(snapshot)
+        self._show_bars()
+
+    def tell(self, uuid: str, text: str, look: Look) -> None:
+        """Show something on an agent's page, if it has one."""
+        if (page := self._pages.get(uuid)) is not None:
+            page.tell(tidy(text), look)
+
+    def give_up(self, uuid: str, prompt: str, refused: bool) -> None:
+        """A prompt will not be answered. One that was refused is in no log: it stands where it was typed again, if
+        nothing else does.
+        """
+        if (page := self._pages.get(uuid)) is not None:
+            page.transcript.dismiss(prompt)
+            if refused and not page.prompt.text:
+                page.prompt.paste(prompt)
+
+    def paint(self, dark: bool) -> None:
+        """The theme is dark, or light."""
+        for page in self._pages.values():
+            page.transcript.paint(dark)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Draw the bars as wide as the screen."""
+        self._show_bars()
+
+    # What a person does
+
+    def turn_to(self, event: events.Event) -> None:
+        """Go to the prompt when something comes that is meant for it: a paste, wherever the focus is, and what is typed
+        in the tree or the transcript. (At a question a letter may be an answer.)
+        """
+        typed = isinstance(event, events.Key) and event.is_printable and not isinstance(self.focused, QuestionBar)
+        if (typed or isinstance(event, events.Paste)) and self.focused is not self.page.prompt:
+            self.set_focus(self.page.prompt)
+
+    def on_prompt_submitted(self, event: Prompt.Submitted) -> None:
+        """Do a line."""
+        page = self.page
+        page.transcript.following = True
+        if event.text.startswith("/"):
+            page.tell(tidy(event.text), Look.STRONG)
+        else:
+            page.transcript.wait_with(event.text)
+        self._do(page.agent, event.text)
+
+    def on_prompt_completing(self, event: Prompt.Completing) -> None:
+        """Complete a line."""
+        agent, prompt, text = self.page.agent, event.prompt, event.text
+        if text.startswith("/"):
+            self._later(lambda: completions(agent, text), lambda found: self._complete(prompt, text, found))
+
+    def on_prompt_left(self, event: Prompt.Left) -> None:
+        """Leave."""
+        self.app.exit(0)
+
+    def on_transcript_wanted(self, event: Transcript.Wanted) -> None:
+        """Read earlier messages."""
+        for page in self._pages.values():
+            if page.transcript is event.transcript:
+                page.read_before(event.position)
+
+    def on_rows_chosen(self, event: Rows.Chosen) -> None:
+        """Go to an agent of the tree."""
+        self.visit(event.key)
+
+    def on_question_bar_answered(self, event: QuestionBar.Answered) -> None:
+        """Decide on a call."""
+        verb = {"y": "/approve {}", "a": "/approve {} --always", "n": "/deny {}"}[event.key]
+        self._press(verb.format(event.number))
+        self.set_focus(self.page.prompt)
+
+    def action_press(self, line: str) -> None:
+        """Do the line that a key stands for."""
+        self._press(line)
+
+    def action_interrupt(self) -> None:
+        """End the turn in progress; from the tree or a question, only go back to the prompt."""
+        if self.focused is not self.page.prompt:
+            self.set_focus(self.page.prompt)
+        else:
+            self._press("interrupt")
+
+    def action_interrupt_or_leave(self) -> None:
+        """Copy what is selected; else end the turn, else clear the prompt; twice, leave."""
+        self.page.prompt.call_later(self._interrupt_or_leave, monotonic())  # behind what was typed before
+
+    def _interrupt_or_leave(self, now: float) -> None:
+        prompt = self.page.prompt
+        if prompt.selected_text:
+            prompt.action_copy()
+            return
+        if now - self._interrupted_at < TWICE:
+            self.app.exit(130)
+            return
+        self._interrupted_at = now
+        if self.snapshot is not None and self.snapshot.state not in BETWEEN_TURNS:
+            self._press("interrupt")
+        prompt.clear()
+        self.notify("Ctrl-C again leaves, and so does Ctrl-D.", timeout=TWICE)
+
+    def action_scroll(self, by: int) -> None:
+        """Scroll the transcript by what is in sight."""
+        transcript = self.page.transcript
+        transcript.scroll_relative(y=by * max(1, transcript.size.height - 2), animate=False, immediate=True)
+
+    def action_scroll_to_end(self) -> None:
+        """Go to the end of the transcript, and stay there."""
+        transcript = self.page.transcript
+        transcript.following = True
+        transcript.scroll_to(y=transcript.max_scroll_y, animate=False, immediate=True)
+
+    def action_recall(self) -> None:
+        """Search what was submitted."""
+        self.app.push_screen(RecallScreen(self._recall), lambda text: self.page.prompt.become(text) if text else None)
+
+    def action_answer(self) -> None:
+        """Go to the question, or back."""
+        bar = self._question
+        self.set_focus(bar if bar.display and self.focused is not bar else self.page.prompt)
+
+    def action_tree(self) -> None:
+        """Show the tree and go there; hide it when it is shown."""
+        self._tree.display = not self._tree.display
+        self.set_focus(self._tree if self._tree.display else self.page.prompt)
+        self._looked_at(self._current)
+
+    def action_fold(self, what: str) -> None:
+        """Fold or unfold."""
+        self.page.transcript.fold(thinking=what == "thinking", results=what == "results")
+
+    # Parts
+
+    def _open(self, uuid: str) -> Page:
+        transcript, prompt = Transcript(self._threads), Prompt(self._recall)
+        transcript.id = prompt.id = f"page-{id(transcript)}"  # not the uuid: the page before may not be removed yet
+        transcript.paint(self.app.current_theme.dark)
+        self._transcripts.mount(transcript)
+        self._prompts.mount(prompt)
+        self._feed.follow(uuid)
+        return Page(self._system.handle(uuid), transcript, prompt, self._later)
+
+    def _drop_pages(self) -> None:
+        spare = [uuid for uuid, page in self._pages.items() if uuid != self._current and page.disposable]
+        for uuid in spare[: max(0, len(self._pages) - PAGES)]:
+            page = self._pages.pop(uuid)
+            self._feed.forget(uuid)
+            page.transcript.remove()
+            page.prompt.remove()
+
+    def _show_bars(self) -> None:
+        snapshot, width = self.snapshot, self.size.width
+        location, provider = self._system.store.location, self._provider
+        shown = (
+            status_bars.upper(snapshot, width, self._model),
+            status_bars.lower(snapshot, location, provider, width, self._progress),
+        )
+        if shown != self._shown:  # drawing costs time that the keyboard would wait for
+            self._shown = shown
+            self._upper.update(shown[0], layout=False)
+            self._lower.update(shown[1], layout=False)
+        bar = self._question
+        question = status_bars.question(snapshot, width - 2) if snapshot is not None else None
+        if question is None and self.focused is bar:
+            self.set_focus(self.page.prompt)
+        bar.ask(question)
+
+    def _complete(self, prompt: Prompt, text: str, found: list[str]) -> None:
+        if not found or prompt.before_cursor != text:
+            return
+        longest = common(found)
+        if len(longest) > len(text):
+            prompt.insert(harmless(longest[len(text) :]))
+        elif len(found) > 1:
+            shown = "  ".join(option.strip() for option in found[:SHOWN_COMPLETIONS])
+            more = f"  … {len(found)} in all" if len(found) > SHOWN_COMPLETIONS else ""
+            self.page.tell(tidy(shown + more), Look.NOTE)

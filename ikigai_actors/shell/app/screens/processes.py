@@ -1,0 +1,114 @@
+"""The process screen: all living agents as rows of figures, like ``top``."""
+
+from collections.abc import Callable
+from time import time
+from typing import Any, ClassVar, NamedTuple
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.screen import Screen
+from textual.widgets import Static
+
+from ikigai_actors.agent.statistics import AgentStatistics
+from ikigai_actors.agent.turn.state import Phase
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.shell.app.snapshot import Snapshot
+from ikigai_actors.shell.app.widgets.rows import Rows
+from ikigai_actors.shell.app.widgets.status_bars import dollars, tokens
+from ikigai_actors.shell.line.output import one_line
+
+
+class _Process(NamedTuple):
+    record: AgentRecord
+    statistics: AgentStatistics
+    restarts: int
+    cost: float | None
+
+
+_COLUMNS: dict[str, tuple[str, Callable[[_Process], Any]]] = {
+    "name": ("n", lambda one: one.record.short.casefold()),
+    "state": ("s", lambda one: one.statistics.state),
+    "inbox": ("i", lambda one: -one.statistics.inbox),
+    "mail": ("m", lambda one: -one.record.unread),
+    "tokens": ("t", lambda one: -one.statistics.tokens.output_tokens),
+    "cost": ("c", lambda one: -(one.cost or 0)),
+    "turns": ("u", lambda one: -one.statistics.turns),
+    "restarts": ("r", lambda one: -one.restarts),
+    "since": ("l", lambda one: one.statistics.since),
+}
+"""Each column's key, and what it is sorted by."""
+
+_SHORT = {Phase.WAITING_FOR_MODEL.value: "waits for model", Phase.WAITING_FOR_APPROVAL.value: "waits for yes/no"}
+"""States whose names are longer than the column."""
+
+
+class ProcessScreen(Screen[str | None]):
+    """Gives the uuid of the agent that was chosen."""
+
+    BINDINGS: ClassVar[list[Any]] = [
+        Binding("escape,q,f4", "dismiss(None)", "Back"),
+        *(Binding(key, f"sort('{name}')", f"by {name}") for name, (key, _) in _COLUMNS.items()),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._head, self._rows = Static(id="head"), Rows(lambda one: one.record.uuid, self._row)
+        self._by = "since"
+        self._processes: list[_Process] = []
+        self._now = 0
+
+    def compose(self) -> ComposeResult:
+        """Head, rows, and the keys."""
+        yield self._head
+        yield self._rows
+        yield Static(" ".join(f"{key} {name}" for name, (key, _) in _COLUMNS.items()) + " · Esc")
+
+    def update_from(self, snapshot: Snapshot) -> None:
+        """Show a moment."""
+        self._now = int(time() * 1_000)
+        self._processes = [
+            _Process(
+                record,
+                snapshot.statistics[record.uuid],
+                snapshot.restarts.get(record.uuid, 0),
+                snapshot.costs.get(record.uuid),
+            )
+            for record in snapshot.everybody
+            if record.uuid in snapshot.statistics
+        ]
+        self._show()
+
+    def action_sort(self, name: str) -> None:
+        """Sort by a column."""
+        self._by = name
+        self._show()
+
+    def on_rows_chosen(self, event: Rows.Chosen) -> None:
+        """Go to an agent."""
+        self.dismiss(event.key)
+
+    def _show(self) -> None:
+        told = {name: f"{name.upper()}{'▾' * (name == self._by)}" for name in _COLUMNS}
+        told["restarts"] = told["restarts"].replace("RESTARTS", "REST")
+        head = f"{told['name']:<13} {told['state']:<17}{told['inbox']:>7}{told['mail']:>6}{told['tokens']:>10}"
+        head += f"{told['cost']:>8}{told['turns']:>6}{told['restarts']:>5}{told['since']:>7}"
+        self._head.update(Text(head, "bold"))
+        self._rows.show(sorted(self._processes, key=_COLUMNS[self._by][1]))
+
+    def _row(self, one: _Process) -> Text:
+        record, told = one.record, one.statistics
+        name = Text(one_line(record.short))
+        name.truncate(13, pad=True, overflow="ellipsis")
+        state = _SHORT.get(told.state, told.state) if record.status == "running" else record.status
+        figures = f"{told.inbox:>7}{record.unread:>6}{tokens(told.tokens):>10}{dollars(one.cost):>8}"
+        return name.append(
+            f" {state:<17}{figures}{told.turns:>6}{one.restarts:>5}{_ago(self._now - told.since):>7}"
+        )  # fmt: skip
+
+
+def _ago(ms: int) -> str:
+    seconds = max(0, ms) // 1_000
+    if seconds < 120:
+        return f"{seconds} s"
+    return f"{seconds // 60} min" if seconds < 7_200 else f"{seconds // 3_600} h"

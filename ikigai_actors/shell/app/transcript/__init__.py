@@ -1,0 +1,1 @@
+"""The talk with an agent, as a widget."""

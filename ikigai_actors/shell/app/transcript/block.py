@@ -1,0 +1,49 @@
+"""A block: a piece with its lines, laid out once for each width."""
+
+from textual.strip import Strip
+
+from ikigai_actors.shell.app.transcript.layout import Frame, is_heavy, lay_out
+from ikigai_actors.shell.app.transcript.pieces import Piece
+
+
+class Block:
+    """One piece of a transcript. Of the application's thread."""
+
+    __slots__ = ("_frame", "_lines", "asked", "piece", "plain", "toggled")
+
+    def __init__(self, piece: Piece) -> None:
+        self.piece = piece
+        self.toggled = False
+        """Whether it is folded otherwise than the others."""
+        self.plain = is_heavy(piece)
+        """Whether its lines are a stand-in, until another thread has laid it out."""
+        self.asked: Frame | None = None
+        """For which frame another thread was asked to."""
+        self._lines: list[Strip] = []
+        self._frame: Frame | None = None
+
+    def is_laid_out(self, frame: Frame) -> bool:
+        """Whether its lines are at hand."""
+        return frame == self._frame
+
+    def lines(self, frame: Frame) -> list[Strip]:
+        """Its lines."""
+        if frame != self._frame:
+            self.plain = is_heavy(self.piece)
+            self._lines, self._frame = lay_out(self.piece, frame, self.toggled, self.plain), frame
+        return self._lines
+
+    def settle(self, lines: list[Strip], frame: Frame) -> bool:
+        """Take lines from another thread; returns whether they are still wanted."""
+        if frame != self._frame or not self.plain:
+            return False
+        self._lines, self.plain = lines, False
+        return True
+
+    def show(self, piece: Piece) -> None:
+        """Show something else, in the same place."""
+        self.piece, self._frame, self.plain, self.asked = piece, None, is_heavy(piece), None
+
+    def toggle(self) -> None:
+        """Fold it, or unfold it."""
+        self.toggled, self._frame = not self.toggled, None

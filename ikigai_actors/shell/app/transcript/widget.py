@@ -1,0 +1,359 @@
+"""The transcript: what was said, as lines that scroll.
+
+    body      messages, consecutive, ending with the latest
+    tail      the answer that arrives: replaced by its message when that is committed
+    waiting   prompts that wait for the end of a turn
+
+Only the end of a history is there at first; `Wanted` asks for what comes before when a person scrolls up. Lines are
+laid out within a budget of time for each tick, so that no burst of messages and no resize holds the keyboard; what
+Rich takes long for is laid out on another thread, and shown plain until then. Of the lines in sight only those are
+drawn that have changed: while an answer arrives that is the last one, of twenty or sixty.
+"""
+
+import asyncio
+import contextlib
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from time import perf_counter
+
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message as Notification
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.shell.app.event_buffer import ENDS
+from ikigai_actors.shell.app.transcript.answer import Answer
+from ikigai_actors.shell.app.transcript.block import Block
+from ikigai_actors.shell.app.transcript.layout import Frame, foldable, lay_out
+from ikigai_actors.shell.app.transcript.pieces import Look, Piece, add_result, pieces_of, tidy
+
+BUDGET = 0.008
+"""Seconds of one tick that laying out may take; one block is laid out in any case."""
+
+MARGIN = 20
+"""Lines above the window from which on earlier messages are asked for."""
+
+FEW = 10
+"""Blocks that are laid out when an agent is opened; of more than that only what fills the window, and a margin."""
+
+TRIMMED = 100
+"""Blocks that stay at the end when the width changes; earlier ones are read again when they are scrolled to."""
+
+_EMPTY = Strip([])
+
+
+class Transcript(ScrollView, can_focus=True):
+    """The transcript of one agent."""
+
+    DEFAULT_CSS = "Transcript { height: 1fr; scrollbar-size-vertical: 1; overflow-x: hidden; overflow-y: scroll; }"
+
+    @dataclass
+    class Wanted(Notification):
+        """Messages before a position are wanted."""
+
+        transcript: "Transcript"
+        position: int
+
+    def __init__(self, workers: Executor, budget: float = BUDGET) -> None:
+        super().__init__()
+        self._threads, self._budget = workers, budget
+        self._blocks: list[Block] = []
+        self._starts = [0]  # of each laid out block its first line, and at the end how many lines there are
+        self._drawn: list[Strip] = []  # the lines that are in sight, or will be when Textual comes to it
+        self._body = 0  # where the body ends
+        self._answer = Answer()
+        self._waiting: list[Block] = []
+        self._frame = Frame(0)
+        self._opened = False  # whether anything was laid out
+        self._asked = self._in_vain = False  # for what comes before the first message; whether it could not be read
+        self._first = 0  # position of the first message that is shown; 0 for none
+        self.head = 0
+        """Position of the latest message that is shown."""
+        self.following = True
+        """Whether the end stays in sight."""
+
+    @property
+    def text(self) -> str:
+        """All that is laid out, as plain text."""
+        return "\n".join(line.text.rstrip() for block in self._blocks for line in block.lines(self._frame))
+
+    @property
+    def answering(self) -> bool:
+        """Whether there is something that no database has: an answer on its way, a prompt that waits."""
+        return bool(self._answer.blocks or self._waiting)
+
+    # What is shown
+
+    def add(self, messages: Sequence[Message]) -> None:
+        """Messages were committed that follow the head."""
+        for message in messages:
+            self._first = self._first or message.id
+            self.head = message.id
+            if message.kind in ENDS:
+                self._end_answer(message)
+            elif message.kind == Kind.TOOL_RESULT:
+                self._add_result(message)
+            else:
+                self._insert([Block(piece) for piece in pieces_of([message])])
+        self._arrange()
+
+    def restart(self, messages: Sequence[Message]) -> None:
+        """Begin anew with these messages, the latest ones: too many came to show all."""
+        del self._blocks[: self._body]
+        self._body, self._first, self.head, self._opened = 0, 0, 0, False
+        self._lay_out_from(0)
+        self.add(messages)
+
+    def prepend(self, messages: Sequence[Message] | None) -> None:
+        """Messages that come before the first one; None that cannot be read, until the person scrolls again."""
+        self._asked = self._in_vain = messages is None
+        if not messages or not self._first or messages[-1].id != self._first - 1:
+            return
+        self._first = messages[0].id
+        new = [Block(piece) for piece in pieces_of(messages)]
+        count = sum(len(block.lines(self._frame)) for block in new)
+        self._blocks[:0] = new
+        self._body += len(new)
+        starts = [0]
+        for block in new:
+            starts.append(starts[-1] + len(block.lines(self._frame)))
+            if block.plain:
+                self._lay_out_elsewhere(block)
+        self._starts = [*starts[:-1], *(start + count for start in self._starts)]
+        following = self.following
+        self._resize_contents()
+        self.scroll_to(y=self.scroll_y + count, animate=False, immediate=True)
+        self.following = following
+
+    def stream(self, pieces: Iterable[tuple[str, str]]) -> None:
+        """Pieces of the answer have come: kind and text."""
+        for kind, text in pieces:
+            self._answer.add(kind, text)
+        self._show_answer()
+
+    def forget_answer(self) -> None:
+        """The answer that arrived is a message by now."""
+        self._answer = Answer()
+        self._show_answer()
+
+    def tell(self, text: str, look: Look = Look.TOLD) -> None:
+        """Show something that is in no log."""
+        self._insert([Block(Piece(look, text))])
+        self._arrange()
+
+    def wait_with(self, prompt: str) -> None:
+        """A prompt was given, and is not in the log yet."""
+        self._waiting.append(Block(Piece(Look.WAITING, tidy(prompt))))
+        self._show_answer()
+
+    def dismiss(self, prompt: str) -> None:
+        """A prompt will not come, or has come."""
+        self._stop_waiting(prompt)
+        self._show_answer()
+
+    def fold(self, *, thinking: bool = False, results: bool = False) -> None:
+        """Fold or unfold all thinking, or all results of calls."""
+        frame = self._frame
+        self._reframe(frame._replace(thinking=frame.thinking != thinking, results=frame.results != results))
+
+    def paint(self, dark: bool) -> None:
+        """The theme is dark, or light."""
+        self._reframe(self._frame._replace(dark=dark))
+
+    def tick(self) -> None:
+        """Lay out what is left to do."""
+        if len(self._starts) <= len(self._blocks):
+            self._arrange()
+
+    # How it is laid out
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the window."""
+        line, style = self._line(y + self.scroll_offset.y), self.rich_style
+        return line.adjust_cell_length(self._frame.width, style).apply_style(style)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Lay out anew when the width has changed: what is in sight first."""
+        width = self.scrollable_content_region.width
+        if width != self._frame.width:
+            self._reframe(self._frame._replace(width=width))
+        elif self.following:
+            self._arrange()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Ask for earlier messages when their place comes near."""
+        super().watch_scroll_y(old_value, new_value)
+        self.following, self._drawn = new_value >= self.max_scroll_y, []
+        self._asked = self._asked and not self._in_vain
+        self._ask()
+
+    def on_click(self, event: events.Click) -> None:
+        """Fold or unfold what was clicked."""
+        index = bisect_right(self._starts, event.y + self.scroll_offset.y) - 1
+        if 0 <= index < len(self._starts) - 1 and foldable(self._blocks[index].piece):
+            self._blocks[index].toggle()
+            self._lay_out_from(index)
+            self._arrange()
+
+    def _reframe(self, frame: Frame) -> None:
+        """Keep the end when it is followed, else what is in sight; lines before that are read again when wanted."""
+        if frame == self._frame:
+            return
+        following, self._frame = self.following, frame
+        at = self._body - TRIMMED if following else bisect_right(self._starts, self.scroll_offset.y) - 1
+        self._cut(min(at, self._body))
+        self._lay_out_from(0)
+        self._arrange()
+        if not following:
+            self.scroll_to(y=0, animate=False, immediate=True)
+        self.following = following  # behind the scrolling, which would take a part that is laid out for the whole
+
+    def _cut(self, at: int) -> None:
+        """Drop the blocks before a place, and the rest of a message that is cut in two."""
+        while 0 < at < self._body and self._blocks[at].piece.position in (0, self._blocks[at - 1].piece.position):
+            at += 1
+        if 0 < at < self._body:
+            del self._blocks[:at]
+            self._body -= at
+            self._first = self._blocks[0].piece.position
+
+    def _insert(self, blocks: list[Block]) -> None:
+        """Put blocks at the end of the body."""
+        self._blocks[self._body : self._body] = blocks
+        self._lay_out_from(self._body)
+        self._body += len(blocks)
+
+    def _add_result(self, message: Message) -> None:
+        near = max(0, self._body - 200)
+        pieces = [block.piece for block in self._blocks[near : self._body]]
+        index = near + add_result(pieces, message)
+        if index == self._body:
+            self._insert([Block(pieces[-1])])
+        else:
+            self._blocks[index].show(pieces[index - near])
+            self._lay_out_from(index)
+
+    def _end_answer(self, message: Message) -> None:
+        """The message takes the place of what arrived; chunks that are laid out stay so."""
+        done = {block.piece.text: block for block in self._answer.blocks if block.piece.look is Look.MARKDOWN}
+        self._answer = Answer()
+        if message.kind == Kind.USER:
+            self._stop_waiting(message.content)
+        blocks = []
+        for piece in pieces_of([message]):
+            block = done.pop(piece.text, None) if piece.look is Look.MARKDOWN else None
+            if block is not None:
+                block.piece = piece
+            blocks.append(block or Block(piece))
+        self._blocks[self._body :] = self._waiting
+        self._insert(blocks)
+
+    def _stop_waiting(self, prompt: str) -> None:
+        found = next((block for block in self._waiting if block.piece.text == tidy(prompt)), None)
+        if found is not None:
+            self._waiting.remove(found)
+
+    def _show_answer(self) -> None:
+        before, after = self._blocks[self._body :], [*self._answer.blocks, *self._waiting]
+        pairs = enumerate(zip(before, after, strict=False))
+        first = next((at for at, (old, new) in pairs if old is not new), min(len(before), len(after)))
+        self._blocks[self._body :] = after
+        self._lay_out_from(self._body + first)
+        self._arrange()
+
+    def _lay_out_from(self, index: int) -> None:
+        del self._starts[index + 1 :]
+
+    def _line(self, number: int) -> Strip:
+        index = bisect_right(self._starts, number) - 1
+        if not 0 <= index < len(self._starts) - 1:
+            return _EMPTY
+        return self._blocks[index].lines(self._frame)[number - self._starts[index]]
+
+    def _arrange(self) -> None:
+        """Lay out what is not, for as long as the budget lasts. What has its lines already costs nothing of it, so that
+        who reads there keeps them in sight.
+        """
+        if not self._frame.width:
+            return
+        if self.following and len(self._blocks) - len(self._starts) > (2 * TRIMMED if self._opened else FEW):
+            self._cut(self._at_the_end() if not self._opened else self._body - TRIMMED)
+            self._lay_out_from(0)
+        self._opened = self._opened or bool(self._body)
+        until, late = perf_counter() + self._budget, False
+        while len(self._starts) <= len(self._blocks):
+            block = self._blocks[len(self._starts) - 1]
+            if not block.is_laid_out(self._frame):
+                if late:
+                    break
+                block.lines(self._frame)
+                late = perf_counter() >= until
+            self._starts.append(self._starts[-1] + len(block.lines(self._frame)))
+            if block.plain:
+                self._lay_out_elsewhere(block)
+        self._resize_contents()
+
+    def _at_the_end(self) -> int:
+        """The first of the blocks that fill the window and what is above it; those before are read when wanted."""
+        lines, at = self.size.height + 2 * MARGIN, len(self._blocks)
+        while at and lines > 0:
+            at -= 1
+            lines -= len(self._blocks[at].lines(self._frame))
+        return min(at, self._body)
+
+    def _resize_contents(self) -> None:
+        following, height, complete = self.following, self._starts[-1], len(self._starts) > len(self._blocks)
+        if not following and not complete:  # where the end is nobody knows yet, so nobody is taken there
+            height = max(height, self.virtual_size.height)
+        # Not by setting it, since then all of the screen would be arranged anew.
+        self.set_reactive(Transcript.virtual_size, Size(self._frame.width, height))
+        self.vertical_scrollbar.window_virtual_size = height
+        if following or self.scroll_y > self.max_scroll_y:
+            self.scroll_to(y=self.max_scroll_y, animate=False, immediate=True)
+            self.following = True
+        self._draw()
+        self._ask()
+
+    def _draw(self) -> None:
+        """Draw anew those lines in sight that are others than before."""
+        top, size = self.scroll_offset.y, self.scrollable_content_region.size
+        before, self._drawn = self._drawn, [self._line(top + y) for y in range(size.height)]
+        if len(before) != size.height:
+            self.refresh()
+        elif changed := [y for y, line in enumerate(self._drawn) if line is not before[y] and line != before[y]]:
+            self.refresh(Region(0, changed[0], size.width, changed[-1] - changed[0] + 1))
+
+    def _ask(self) -> None:
+        if not self._asked and self._first > 1 and self.scroll_y < MARGIN and len(self._starts) > len(self._blocks):
+            self._asked = True
+            self.post_message(self.Wanted(self, self._first))
+
+    def _lay_out_elsewhere(self, block: Block) -> None:
+        frame, loop = self._frame, asyncio.get_running_loop()
+        if block.asked == frame:
+            return
+        block.asked = frame
+
+        def done(future: "Future[list[Strip]]") -> None:
+            if not future.cancelled() and future.exception() is None:
+                with contextlib.suppress(RuntimeError):  # the application has ended
+                    loop.call_soon_threadsafe(self._settle, block, future.result(), frame)
+
+        self._threads.submit(lay_out, block.piece, frame).add_done_callback(done)
+
+    def _settle(self, block: Block, lines: list[Strip], frame: Frame) -> None:
+        """Take lines that another thread has laid out; what is in sight stays in sight."""
+        if not self.is_attached or block not in self._blocks:
+            return
+        index, before = self._blocks.index(block), len(block.lines(self._frame))
+        if not block.settle(lines, frame) or index >= len(self._starts) - 1:
+            return
+        above, place = self._starts[index] < self.scroll_offset.y and not self.following, self.scroll_y
+        self._lay_out_from(index)
+        self._arrange()
+        if above:
+            self.scroll_to(y=place + len(lines) - before, animate=False, immediate=True)

@@ -1,0 +1,152 @@
+"""The prompt: where a person types, one for each agent.
+
+Enter submits; Ctrl+J makes a new line. Up in the first line and Down in the last one go through what was submitted
+before. A large paste is set aside as one token, ``[pasted 1.0 MB]``, and submitted whole: the widget would hold the
+keyboard for seconds with it. Control characters of a paste are spelled out: the widget would send them to the terminal.
+"""
+
+from dataclasses import dataclass
+
+from textual import events
+from textual.binding import BindingsMap
+from textual.message import Message
+from textual.widgets import TextArea
+
+from ikigai_actors.shell.app.input_history import Recall
+from ikigai_actors.shell.line.output import harmless
+
+LARGE = 10_000
+"""Characters from which on a paste is set aside."""
+
+_EDITING = BindingsMap(TextArea.BINDINGS).key_to_bindings
+
+
+class Prompt(TextArea):
+    """The prompt of one agent."""
+
+    DEFAULT_CSS = """
+    Prompt { height: auto; max-height: 8; border: none; padding: 0 1; background: $background; }
+    Prompt:focus { border: none; }
+    """
+
+    @dataclass
+    class Submitted(Message):
+        """A line, or several, is to be done."""
+
+        prompt: "Prompt"
+        text: str
+
+    @dataclass
+    class Completing(Message):
+        """Tab was pressed behind this text."""
+
+        prompt: "Prompt"
+        text: str
+
+    class Left(Message):
+        """Ctrl-D was pressed where there is nothing to delete."""
+
+    def __init__(self, recall: Recall) -> None:
+        super().__init__(compact=True, highlight_cursor_line=False, tab_behavior="focus")
+        self._recall = recall
+        self._pasted: dict[str, str] = {}
+
+    @property
+    def whole(self) -> str:
+        """The text, with what was set aside."""
+        text = self.text
+        for token, pasted in self._pasted.items():
+            text = text.replace(token, pasted, 1)
+        return text
+
+    @property
+    def before_cursor(self) -> str:
+        """The text before the cursor."""
+        return self.get_text_range((0, 0), self.cursor_location)
+
+    def become(self, text: str) -> None:
+        """Show another text, made harmless, the cursor behind it."""
+        self.text = harmless(text)
+        self.move_cursor(self.document.end)
+
+    def paste(self, pasted: str) -> None:
+        """Insert a paste in place of what is selected, made harmless."""
+        text = harmless(pasted.replace("\r\n", "\n").replace("\r", "\n"))
+        if len(text) > LARGE:
+            token = f"[pasted {_size(len(text))}]"
+            if token in self._pasted:
+                token = f"[pasted {_size(len(text))}, {len(self._pasted) + 1}]"
+            self._pasted[token] = text
+            text = token
+        self.replace(text, *self.selection, maintain_selection_offset=False)
+
+    async def _on_key(self, event: events.Key) -> None:
+        """Do the keys that are other than those of a `TextArea`, and those that it binds. Not by bindings: on their way
+        up to the application, what is typed behind such a key would overtake it.
+        """
+        actions = {
+            "enter": self._submit,
+            "ctrl+j": self._make_line,
+            "ctrl+d": self._delete_or_leave,
+            "tab": self._complete,
+            "ctrl+underscore": self._undo,
+            "up": self._earlier,
+            "down": self._later,
+        }
+        action = actions.get(event.key)
+        if not (action is not None and action()):
+            event.prevent_default()  # Textual calls the handler of `TextArea` too
+            await super()._on_key(event)
+            if (bindings := _EDITING.get(event.key)) is None or not await self.app.run_action(bindings[0].action, self):
+                return
+        event.prevent_default()
+        event.stop()
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        """Insert it once: neither `TextArea` nor the screen, to which it would go next, does so as well."""
+        event.prevent_default()
+        event.stop()
+        self.paste(event.text)
+
+    def _make_line(self) -> bool:
+        self.insert("\n")
+        return True
+
+    def _delete_or_leave(self) -> bool:
+        if self.text:
+            self.action_delete_right()
+        else:
+            self.post_message(self.Left())
+        return True
+
+    def _submit(self) -> bool:
+        whole = self.whole
+        self._pasted.clear()
+        self.text = ""
+        if whole.strip():
+            self._recall.remember(whole)
+            self.post_message(self.Submitted(self, whole))
+        return True
+
+    def _complete(self) -> bool:
+        self.post_message(self.Completing(self, self.before_cursor))
+        return True
+
+    def _undo(self) -> bool:
+        self.action_undo()  # Ctrl+Z, which it is bound to, suspends
+        return True
+
+    def _earlier(self) -> bool:
+        return self.cursor_location[0] == 0 and self._go_to(self._recall.earlier(self.text))
+
+    def _later(self) -> bool:
+        return self.cursor_location[0] == self.document.line_count - 1 and self._go_to(self._recall.later())
+
+    def _go_to(self, text: str | None) -> bool:
+        if text is not None:
+            self.become(text)
+        return text is not None
+
+
+def _size(count: int) -> str:
+    return f"{count / 1_000_000:.1f} MB" if count >= 1_000_000 else f"{count / 1_000:.0f} KB"

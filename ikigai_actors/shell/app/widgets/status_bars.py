@@ -1,0 +1,145 @@
+"""The bars around the prompt, as text. Pure: a snapshot in, lines out."""
+
+from rich.cells import cell_len, set_cell_size
+from rich.text import Text
+
+from ikigai_actors.providers.base import Usage
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.shell.app.snapshot import Snapshot
+from ikigai_actors.shell.commands.approval_queue import described
+from ikigai_actors.shell.line.output import one_line
+
+NAME = 16
+"""Columns that a name has at most."""
+
+MOST = 20
+"""Columns for which where one is makes room, so that what the agent does can be told."""
+
+KEYS = "F1 keys"
+
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+LONG = 1.0
+"""Seconds from which on a command is said to be in progress."""
+
+
+def upper(snapshot: Snapshot | None, width: int, default: str = "") -> Text:
+    """The separator: where one is in the tree, what the agent does, its unread mail and model; ``default`` names the
+    model of an agent that has set none. In a narrow window the state is what stays.
+    """
+    if snapshot is None:
+        return Text("─" * width, "dim")
+    place = Text("─ ", "dim")
+    for sign, record in (("↑", snapshot.parent), ("←", snapshot.previous)):
+        place.append(*_neighbour(sign, record))
+    place.append(f"[{_short(snapshot.current)}]", "bold")
+    place.append(" ")
+    place.append(*_neighbour("→", snapshot.following))
+    place.append(f"↓{snapshot.children}", "" if snapshot.children else "dim")
+    facts = [snapshot.state]
+    if snapshot.current.unread:
+        facts.append(f"{snapshot.current.unread} unread")
+    facts.append(snapshot.model or default or "default model")
+    return _filled(place, [one_line(fact) for fact in facts], width)
+
+
+def lower(snapshot: Snapshot | None, database: str, provider: str, width: int, progress: str = "") -> Text:
+    """The last line: tokens and what they cost, the database, who answers by default, what waits for the person."""
+    if snapshot is None:
+        return Text(" starting …", "dim")
+    left = Text(" ")
+    if progress:
+        left.append(f"{progress} · ", "bold")
+    if waiting := len(snapshot.questions):
+        left.append(f"{waiting} to approve (F2)", "bold")
+        left.append(" · ")
+    own, everybody = _spent(snapshot.tokens, snapshot.cost), _spent(snapshot.all_tokens, snapshot.all_cost)
+    left.append(f"tokens {own}, all {everybody}", "dim")
+    rest = width - cell_len(left.plain) - cell_len(KEYS) - 2
+    provider, database = one_line(snapshot.attached or provider), one_line(database)
+    who = f" · {provider} · " if provider else " · "
+    told = who + database
+    if cell_len(told) > rest:  # of a path the end tells most
+        room = max(0, rest - cell_len(who) - 1)
+        told = f"{who}…{database[-room:] if room else ''}"
+    left.append(set_cell_size(told, max(0, rest)), "dim")
+    left.append(f" {KEYS}", "dim")
+    return left
+
+
+def question(snapshot: Snapshot, width: int) -> tuple[int, Text] | None:
+    """The question that is asked now, with its number: of the current agent, else the first; None if there is none."""
+    open_ones = list(snapshot.questions.items())
+    if not open_ones:
+        return None
+    number, call = next((pair for pair in open_ones if pair[1].agent == snapshot.current.uuid), open_ones[0])
+    who = "" if call.agent == snapshot.current.uuid else f"{snapshot.names.get(call.agent, call.agent[:6])}: "
+    text = Text(f"[{number}] {who}{described(call)}", "bold")
+    keys = "  y run  n deny  a always"
+    text.truncate(max(10, width - len(keys)), overflow="ellipsis")
+    text.append(keys, "reverse")
+    return number, text
+
+
+def progress(doing: tuple[str, float] | None) -> str:
+    """What takes long, with a sign that turns; empty for what does not."""
+    if doing is None or doing[1] < LONG:
+        return ""
+    what, seconds = doing
+    return f"{SPINNER[int(seconds * 4) % len(SPINNER)]} {_cut(one_line(what), 24)} {seconds:.0f} s"
+
+
+def tokens(usage: Usage) -> str:
+    """Tokens in and out."""
+    taken = usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
+    return f"{_count(taken)}+{_count(usage.output_tokens)}"
+
+
+def dollars(cost: float | None) -> str:
+    """Money; empty when nobody knows."""
+    if cost is None:
+        return ""
+    return f"${cost:,.2f}" if cost >= 0.1 or not cost else f"${cost:.4f}"
+
+
+def _spent(usage: Usage | None, cost: float | None) -> str:
+    if usage is None:
+        return "…"
+    return f"{tokens(usage)} {dollars(cost)}".rstrip()
+
+
+def _count(number: int) -> str:
+    if number < 10_000:
+        return str(number)
+    return f"{number / 1_000:.0f}k" if number < 1_000_000 else f"{number / 1_000_000:.1f}M"
+
+
+def _short(record: AgentRecord) -> str:
+    return _cut(one_line(record.short), NAME)
+
+
+def _cut(text: str, width: int) -> str:
+    return text if cell_len(text) <= width else f"{set_cell_size(text, width - 1).rstrip()}…"
+
+
+def _neighbour(sign: str, record: AgentRecord | None) -> tuple[str, str]:
+    return (f"{sign}{_short(record)} ", "") if record is not None else (f"{sign} ", "dim")
+
+
+def _filled(place: Text, facts: list[str], width: int) -> Text:
+    """The place on the left, the facts on the right, a rule between. What has no room is cut, the last facts first;
+    the place leaves room for the first one.
+    """
+    least = min(cell_len(facts[0]) + 2, MOST) + 3
+    if place.cell_len > width - least:
+        place.truncate(max(0, width - least), overflow="ellipsis")
+    room, told = width - place.cell_len - 3, " · ".join(facts)
+    while cell_len(told) > room and len(facts) > 1:
+        facts = facts[:-1]
+        told = f"{' · '.join(facts)} …"
+    shown = _cut(told, max(0, room)) if room > 1 else ""
+    place.append(" " + "─" * max(1, width - place.cell_len - cell_len(shown) - 3) + " ", "dim")
+    place.append(shown, "italic" if shown else "")
+    place.append(" ")
+    place.truncate(width)
+    return place

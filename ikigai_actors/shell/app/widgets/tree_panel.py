@@ -1,0 +1,79 @@
+"""The tree panel: all agents, live, beside the transcript. Choosing one goes there; what is typed is for the prompt."""
+
+from itertools import cycle
+from typing import NamedTuple
+
+from rich.text import Text
+from textual import events
+
+from ikigai_actors.agent.statistics import AgentStatistics
+from ikigai_actors.agent.turn.state import IN_A_TURN, WORKING, Phase
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.shell.app.snapshot import Snapshot
+from ikigai_actors.shell.app.widgets.rows import Rows
+from ikigai_actors.shell.app.widgets.status_bars import SPINNER
+from ikigai_actors.shell.line.output import one_line
+from ikigai_actors.shell.text.tree import Node, drawn
+
+MARK, LEVEL = 2, 3
+"""Columns of the mark before a row, and of one level."""
+
+NAME = 14
+"""Columns that a name has at least, and the number of the levels that are not drawn; less in a narrow window."""
+
+_SIGNS = {Phase.INTERRUPTED.value: "‖", Phase.WAITING_FOR_APPROVAL.value: "?"}
+
+
+class _Row(NamedTuple):
+    node: Node
+    statistics: AgentStatistics | None
+    current: bool
+
+
+class TreePanel(Rows):
+    """The tree of agents."""
+
+    DEFAULT_CSS = """
+    TreePanel { width: 34; max-width: 45%; height: 100%; dock: left; border-right: solid $foreground 30%; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(lambda row: row.node.record.uuid, self._row, id="tree")
+        self._spinner = cycle(SPINNER)
+        self._sign = next(self._spinner)
+        self._snapshot: Snapshot | None = None
+
+    def update_from(self, snapshot: Snapshot) -> None:
+        """Show a moment."""
+        self._snapshot = snapshot
+        nodes = drawn(snapshot.everybody, deepest=max(1, (self.size.width - MARK - NAME) // LEVEL))
+        here = snapshot.current.uuid
+        rows = [_Row(node, snapshot.statistics.get(node.record.uuid), node.record.uuid == here) for node in nodes]
+        self.show(rows, None if self.has_focus else here)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Draw as many levels as there is room for."""
+        if self._snapshot is not None:
+            self.update_from(self._snapshot)
+
+    def spin(self) -> None:
+        """Turn the spinners of those at work."""
+        self._sign = next(self._spinner)
+        self.refresh()
+
+    def _row(self, row: _Row) -> Text:
+        record = row.node.record
+        text = Text(f"{self._mark(record, row.statistics)} {row.node.branch}", "dim")
+        text.append(one_line(record.short), "bold" if row.current else "dim" if not record.living else "")
+        if record.unread:
+            text.append(f" ✉{record.unread}")
+        if row.statistics is not None and (out := row.statistics.tokens.output_tokens):
+            text.append(f" {out}t", "dim")
+        return text
+
+    def _mark(self, record: AgentRecord, statistics: AgentStatistics | None) -> str:
+        if record.status != "running":
+            return {"dead": "✝", "stopped": "■"}.get(record.status, "▪")
+        if statistics is None:
+            return " "
+        return self._sign if statistics.state in (*WORKING, IN_A_TURN) else _SIGNS.get(statistics.state, "·")

@@ -1,0 +1,1 @@
+"""The `ikigai` program: its options and subcommands."""

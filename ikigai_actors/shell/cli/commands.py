@@ -1,0 +1,247 @@
+"""The commands that work beside a running shell, and without one: they read and write the database, and run no agents.
+
+Exit status: 0 when it was done, 1 when it could not be (one line on standard error says why), 2 for wrong usage, 3 when
+a wait was over before what was waited for came, 130 after Ctrl-C. Standard output has the answer alone; notices go to
+standard error. With ``--json`` the answer is JSON: one value, or one object a line where it goes on.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from ikigai_actors.shell.cli.options import Options
+from ikigai_actors.shell.line.output import Screen, as_json, harmless
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C."""
+
+TIMED_OUT = 3
+"""Exit status when a wait was over too early."""
+
+
+@click.command()
+@click.option("--all", "dead_too", is_flag=True, help="Show the dead too.")
+@click.option("--tree", is_flag=True, help="As a tree: so it is drawn anyway; JSON then has its order, and depths.")
+@click.option("--json", "json", is_flag=True, help="All of the registry, the dead too, as a JSON list.")
+@click.pass_obj
+def agents(options: Options, dead_too: bool, tree: bool, json: bool) -> None:
+    """Show the tree of agents. Reads the database, beside a running shell or without one."""
+    from ikigai_actors.shell.cli import registry as reader
+
+    registry = reader.read(options.database)
+    if json:
+        click.echo(reader.as_json(registry, tree))
+        return
+    screen = Screen()
+    for line in reader.as_tree(registry, dead_too):
+        screen.line(line.text, dim=line.dead)
+
+
+@click.command()
+@click.argument("agent")
+@click.option("--inherited", is_flag=True, help="Also what its ancestors wrote before the fork.")
+@click.option("--last", metavar="N", type=click.IntRange(min=0), help="Only the latest N messages.")
+@click.option("-f", "--follow", is_flag=True, help="Go on with what it writes, until it is dead or Ctrl-C comes.")
+@click.option("--json", "json", is_flag=True, help="Each message as a JSON object on a line.")
+@click.pass_context
+def log(context: click.Context, /, agent: str, **how: Any) -> None:
+    """Show the log of an agent: every message that it wrote, clears and rewinds too. The dead have one as well.
+
+    AGENT is a uuid, 4 or more characters of one, or a name. Works beside a running shell or without one.
+    """
+    from ikigai_actors.shell.cli.tail import show_log
+
+    with _ended_by_ctrl_c(context):
+        show_log(context.obj.database, agent, **how, echo=click.echo, notice=_notice)
+
+
+@click.command()
+@click.argument("agents", metavar="[AGENT]...", nargs=-1)
+@click.option("--json", "json", is_flag=True, help="Each message, and each death, as a JSON object on a line.")
+@click.pass_context
+def tail(context: click.Context, agents: tuple[str, ...], json: bool) -> None:
+    """Show what agents write from now on, as it is committed: of all agents, or of these.
+
+    Replies come when they are finished. Ends by Ctrl-C, and when all the agents that were named are dead. Without a
+    process that runs the agents nothing comes, and it says so.
+    """
+    from ikigai_actors.shell.cli import tail as tails
+
+    with _ended_by_ctrl_c(context):
+        tails.tail(context.obj.database, agents, json=json, echo=click.echo, notice=_notice)
+
+
+@click.command()
+@click.argument("recipient")
+@click.argument("text", nargs=-1, required=True)
+@click.option("--as", "sender", metavar="AGENT", help="The agent that sends it; else a person outside of any agent.")
+@click.pass_obj
+def send(options: Options, recipient: str, text: tuple[str, ...], sender: str | None) -> None:
+    """Send a mail to an agent, which reads it when it chooses to. Works beside a running shell or without one.
+
+    RECIPIENT and AGENT are a uuid, 4 or more characters of one, or a name.
+    """
+    from ikigai_actors.shell.cli import client
+
+    click.echo(client.send(options.database, recipient, " ".join(text), sender))
+
+
+@click.command()
+@click.argument("agent")
+@click.argument("text", nargs=-1, required=True)
+@click.option("--wait", is_flag=True, help="Wait for the end of its turn, and print the answer.")
+@click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0), help="Wait no longer; then exit status 3.")
+@click.option("--json", "json", is_flag=True, help="What was prompted, and the answer, as a JSON object.")
+@click.pass_context
+def prompt(
+    context: click.Context, agent: str, text: tuple[str, ...], wait: bool, timeout: float | None, json: bool
+) -> None:
+    """Prompt an agent. Works beside a running shell or without one.
+
+    The prompt is in the database when this returns. The process that runs the agents takes it up when the agent is
+    idle: now, or when it is started. With --wait the exit status is 1 when the turn ended without an answer.
+    """
+    from ikigai_actors.shell.cli import client
+
+    if timeout is not None and not wait:
+        raise click.UsageError("--timeout is for --wait.")
+    database, said = context.obj.database, " ".join(text)
+    with _ended_by_ctrl_c(context):
+        left = (
+            client.prompt_and_wait(database, agent, said, timeout, _notice)
+            if wait
+            else client.prompt(database, agent, said, _notice)
+        )
+    if json:
+        reply = left.reply
+        told = {"agent_uuid": left.agent.uuid, "name": left.agent.name, "mail": left.mail}
+        told |= {"text": reply.text, "stop_reason": reply.stop_reason} if reply is not None else {}
+        click.echo(as_json(told))
+    elif left.reply is not None:
+        click.echo(_shown(left.reply.text))
+    elif not wait:
+        click.echo(f"prompt {left.mail} to {left.agent.short}")
+    if wait and left.reply is None:
+        _notice(f"No answer within {timeout:g} s. Prompt {left.mail} of {left.agent.short} stays.")
+        context.exit(TIMED_OUT)
+
+
+@click.command()
+@click.argument("agent")
+@click.option("--cascade", is_flag=True, help="All its descendants too, at once.")
+@click.option("--reason", default="", help="Why; it stands in the registry.")
+@click.pass_obj
+def kill(options: Options, agent: str, cascade: bool, reason: str) -> None:
+    """End an agent at once. Works beside a running shell or without one."""
+    _send_signal(options, "KILL", agent, cascade=cascade, reason=reason)
+
+
+@click.command("signal")
+@click.argument("name", type=click.Choice(["INT", "STOP", "CONT", "TERM", "KILL"], case_sensitive=False))
+@click.argument("agent")
+@click.option("--cascade", is_flag=True, help="All its descendants too.")
+@click.option("--reason", default="", help="Why; it stands in the registry when somebody dies of it.")
+@click.option("--grace", metavar="SECONDS", type=click.FloatRange(min=0), default=30.0, help="TERM: then it is killed.")
+@click.pass_obj
+def send_signal(options: Options, /, name: str, agent: str, **how: Any) -> None:
+    """Send a signal to an agent. Works beside a running shell or without one.
+
+    INT ends its turn. STOP pauses it after its step, CONT lets it go on. TERM lets it finish its turn and die. KILL
+    ends it at once.
+    """
+    _send_signal(options, name, agent, **how)
+
+
+@click.command()
+@click.option("--tokens", is_flag=True, help="Also the tokens that each agent has used; reads every message.")
+@click.option("--json", "json", is_flag=True, help="As a JSON object.")
+@click.pass_obj
+def stats(options: Options, tokens: bool, json: bool) -> None:
+    """Count what the database holds, and tell who runs its agents.
+
+    Reads the database, beside a running shell or without one. What only the process knows that runs the agents, how
+    long they have waited for the model say, it does not tell: F4 in the shell does.
+    """
+    from ikigai_actors.shell.cli.stats import as_lines, as_object, look
+
+    figures = look(options.database, tokens)
+    click.echo(as_object(figures) if json else "\n".join(as_lines(figures)))
+
+
+@click.command()
+@click.option("--json", "json", is_flag=True, help="What was looked at and found, as a JSON object.")
+@click.pass_context
+def fsck(context: click.Context, json: bool) -> None:
+    """Check that the database holds together. Changes nothing, beside a running shell or without one.
+
+    Names each violation on a line; the exit status is 1 if there is any.
+    """
+    from ikigai_actors.shell.cli import fsck
+
+    report = fsck.examine(context.obj.database)
+    click.echo(fsck.as_json(report) if json else "\n".join(fsck.as_lines(report)))
+    context.exit(1 if report.violations else 0)
+
+
+@click.command()
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@click.pass_context
+def copy(context: click.Context, source: str, target: str) -> None:
+    """Copy the database FROM to the empty database TO, from SQLite to PostgreSQL or any other way.
+
+    FROM and TO are files or URLs. All that is committed is copied, in one transaction, compared, and checked as by
+    fsck; the exit status is 1 if that finds a violation. FROM is left as it is.
+    """
+    from ikigai_actors.shell.cli import copy
+
+    done = copy.transfer(source, target)
+    click.echo("\n".join(done.lines))
+    context.exit(0 if done.sound else 1)
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.pass_context
+def backup(context: click.Context, file: str) -> None:
+    """Back the database up to the new file FILE. Works beside a running shell or without one.
+
+    For SQLite. The backup is one file, a database in itself, with all that is committed at this moment. It is checked
+    as by fsck; the exit status is 1 if that finds a violation, and if no backup could be made. Nothing is overwritten.
+    """
+    from ikigai_actors.shell.cli import backup as backups
+
+    with _ended_by_ctrl_c(context):
+        done = backups.make(context.obj.database, file)
+    click.echo(harmless("\n".join(done.lines)))
+    context.exit(0 if done.sound else 1)
+
+
+COMMANDS = (agents, backup, copy, fsck, kill, log, prompt, send, send_signal, stats, tail)
+
+
+def _send_signal(options: Options, name: str, agent: str, *, cascade: bool, reason: str, grace: float = 30.0) -> None:
+    from ikigai_actors.shell.cli import client
+    from supervisors.signals import Signal
+
+    click.echo(client.signal(options.database, agent, Signal(name), cascade=cascade, reason=reason, grace=grace))
+
+
+@contextmanager
+def _ended_by_ctrl_c(context: click.Context) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        context.exit(INTERRUPTED)
+
+
+def _notice(text: str) -> None:
+    click.echo(f"ikigai: {harmless(text)}", err=True)
+
+
+def _shown(text: str) -> str:
+    """A text of somebody's: whole for a program, harmless for a terminal."""
+    return harmless(text) if sys.stdout.isatty() else text

@@ -1,0 +1,38 @@
+"""The copy of a database, as a command tells of it."""
+
+from typing import NamedTuple
+
+from ikigai_actors.records.fsck.check import inspect
+from ikigai_actors.shell.cli.fsck import as_lines
+from ikigai_actors.shell.cli.registry import existing
+from ikigai_actors.store import open_store
+from ikigai_actors.store.copy import copy_database
+from ikigai_actors.store.host import owner
+
+_SHOWN = {"agents": "agents", "messages": "messages", "mail": "mails", "documents": "versions of documents"}
+
+
+class Transfer(NamedTuple):
+    """What was done."""
+
+    lines: list[str]
+    """For a person."""
+    sound: bool
+    """Whether the copy keeps what it must: a violation was copied with the rest."""
+
+
+def transfer(source: str, target: str) -> Transfer:
+    """Copy a database that is there to an empty one, and check it. Raises what `existing` and `copy_database` do."""
+    with existing(source) as original:
+        copy = open_store(target)
+        try:
+            counts = copy_database(original, copy)
+            report = inspect(copy)
+            host = original.read(owner)
+        finally:
+            copy.close()
+    told = ", ".join(f"{counts[table]} {noun}" for table, noun in _SHOWN.items())
+    lines = [f"Copied {told} from {original.location} to {copy.location}: every row is the same."]
+    if host is not None:
+        lines.append("The original is in use: what is committed there from now on is not in the copy.")
+    return Transfer([*lines, *as_lines(report)], not report.violations)

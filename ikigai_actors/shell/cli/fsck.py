@@ -1,0 +1,30 @@
+"""What fsck found, as lines and as JSON."""
+
+from dataclasses import asdict
+
+from ikigai_actors.records.fsck.check import Report, inspect
+from ikigai_actors.shell.cli.registry import existing
+from ikigai_actors.shell.line import output
+from ikigai_actors.shell.line.output import one_line
+
+
+def examine(database: str | None) -> Report:
+    """Check a database that is there. Raises what `existing` does."""
+    with existing(database) as store:
+        return inspect(store)
+
+
+def as_lines(report: Report) -> list[str]:
+    """A line for each violation, and a summary."""
+    summary = ", ".join((_count(report.agents, "agent"), _count(report.messages, "message")))
+    lines = [one_line(f"{each.invariant}: {each.agent or 'database'}: {each.text}") for each in report.violations]
+    return [*lines, f"{summary}: {_count(len(report.violations), 'violation')}"]
+
+
+def as_json(report: Report) -> str:
+    """The same as an object: ``agents``, ``messages``, ``violations``."""
+    return output.as_json(asdict(report), indent=2)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number or 'no'} {noun}{'' if number <= 1 else 's'}"

@@ -1,0 +1,374 @@
+"""The command line.
+
+    ikigai                          the shell
+    ikigai --mcp "uvx some-server"  the same, with the tools of an MCP server
+    ikigai --plain                  the same in lines, not on the whole screen
+    ikigai < questions.txt          the same, by a pipe
+    ikigai serve [--port N]         the same in a browser on this machine (web/)
+    ikigai demo                     a tour that plays itself
+
+Beside a running shell, or without one (commands.py, document_tool.py):
+
+    ikigai agents [--all] [--json]  who exists
+    ikigai log AGENT [--follow]     what an agent wrote
+    ikigai tail [AGENT]...          what agents write from now on
+    ikigai send AGENT TEXT          sends a mail
+    ikigai prompt AGENT TEXT        a prompt, which the agent answers when it is idle; --wait prints the answer
+    ikigai kill AGENT [--cascade]   the end of an agent, or of a branch
+    ikigai signal NAME AGENT        INT, STOP, CONT, TERM or KILL
+    ikigai doc COMMAND              the documents that all agents share
+    ikigai stats                    what the database holds, in figures
+    ikigai backup FILE              a consistent copy of the database in one new file, beside a running shell too
+    ikigai copy FROM TO             a whole database to an empty one, of either kind
+    ikigai fsck [--json]            whether the database holds together; exit status 1 if it does not
+
+What a command needs is imported when it runs, so ``ikigai --help`` and ``ikigai agents`` answer at once. An error of
+ours is one line on standard error and exit status 1.
+"""
+
+import contextlib
+import logging
+import os
+import shlex
+import shutil
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+
+import click
+
+from ikigai_actors.errors import BadInput, IkigaiError, StoreInUse, SystemClosed
+from ikigai_actors.shell.cli import commands, start
+from ikigai_actors.shell.cli.documents import doc
+from ikigai_actors.shell.cli.options import Options, attached_notices
+from ikigai_actors.shell.cli.progress import told
+from ikigai_actors.shell.line.output import HarmlessFormatter, harmless, one_line
+
+if TYPE_CHECKING:
+    from ikigai_actors.shell.line.input import Complete, Keyboard
+    from ikigai_actors.shell.line.interrupts import Interrupts
+    from ikigai_actors.system.attached.system import AttachedSystem
+    from ikigai_actors.system.interface import System
+    from ikigai_actors.system.system import ActorSystem
+
+NO_KEY = "No ANTHROPIC_API_KEY is set: the offline stand-in answers, from what each agent remembers."
+
+
+class CommandLine(click.Group):
+    """The group ``ikigai``. What its errors quote of the arguments is made harmless; Ctrl-C ends it without a word."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """See `click.Group.resolve_command`; a global option behind the command is an error that shows its place."""
+        before = {name for option in self.params for name in option.opts if name.startswith("--")}
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and not isinstance(command, click.Group):
+            known = {opt for option in command.get_params(ctx) for opt in option.opts}
+            for place, word in enumerate(rest[: rest.index("--") if "--" in rest else None]):
+                option = word.partition("=")[0]
+                if option in before - known:
+                    raise click.UsageError(_moved(self, args[0], rest, place), ctx)
+        return name, command, rest
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """See `click.Command.make_context`."""
+        with _quoting():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """See `click.Command.invoke`."""
+        with _quoting():
+            return super().invoke(ctx)
+
+
+def _moved(group: click.Group, command: str, rest: list[str], place: int) -> str:
+    """What is told of a global option that stands behind the command."""
+    option, equals, _ = rest[place].partition("=")
+    [known] = [each for each in group.params if option in each.opts]
+    takes = 2 if not equals and not getattr(known, "is_flag", False) else 1
+    line = ["ikigai", *rest[place : place + takes], command, *rest[:place], *rest[place + takes :]]
+    return f"Write {option} before the command: {shlex.join(line)}"
+
+
+@contextlib.contextmanager
+def _quoting() -> Iterator[None]:
+    try:
+        yield
+    except click.UsageError as error:
+        raise click.UsageError(harmless(error.format_message()), error.ctx) from error
+    except KeyboardInterrupt as error:
+        raise SystemExit(start.INTERRUPTED) from error
+
+
+@click.group(cls=CommandLine, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="ikigai-actors", message="ikigai %(version)s")
+@click.option("--database", metavar="PLACE", help="A file, or postgresql://user@host/name.  [$IKIGAI_DATABASE_URL]")
+@click.option("--provider", metavar="NAME", help="Who answers by default: anthropic or offline.")
+@click.option("--model", metavar="PROVIDER:MODEL", help="The model of agents that have not set one.")
+@click.option(
+    "--set", "settings", metavar="NAME=VALUE", multiple=True, help="For agents that have not set it; /set lists."
+)
+@click.option("--workspace", metavar="DIR", help="Give agents tools for the files of a directory, and bash.")
+@click.option("--mcp", metavar="COMMAND", multiple=True, help="Attach the tools of an MCP server.  Repeatable.")
+@click.option("--yes", is_flag=True, help="Approve every call of every tool without asking. For the reckless.")
+@click.option("--plain", is_flag=True, help="Lines instead of the whole screen; so it is by a pipe, and for TERM=dumb.")
+@click.option("--follow/--no-follow", default=True, help="Whether /fork goes to the child.  [default: it does]")
+@click.pass_context
+def cli(context: click.Context, /, **options: Any) -> None:
+    """Talk to LLM agents that fork, remember, and survive a restart.
+
+    Without a command: the shell, on the whole screen of a terminal, or in lines; /help there lists its commands.
+    """
+    context.obj = Options(**options)
+    if context.invoked_subcommand is None:
+        context.exit(_shell(context.obj))
+    start.hand_over()
+
+
+@cli.command()
+@click.pass_context
+def demo(context: click.Context) -> None:
+    """Play a short tour on a temporary database: fork, diverge, restart."""
+    from ikigai_actors.shell.cli.demo import play
+
+    context.exit(0 if play(click.echo) else 1)
+
+
+@cli.command()
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="On loopback.  [default: one that is free]")
+@click.pass_context
+def serve(context: click.Context, port: int) -> None:
+    """Run the agents, and show the shell in a browser on this machine.
+
+    Prints the link to open; the pages are attached to this process, or to the one that runs the agents already. Nobody
+    can be asked for approval, as by a pipe. Needs: pip install 'ikigai-actors[serve]'. Ends by Ctrl-C.
+    """
+    context.exit(_serve(context.obj, port))
+
+
+@cli.command(hidden=True)
+@click.pass_context
+def page(context: click.Context) -> None:
+    """One page of ikigai serve: the whole screen, attached, driven by a browser."""
+    from ikigai_actors.shell.cli.parent_watchdog import end_with_parent
+    from ikigai_actors.system.attached.system import AttachedSystem
+
+    end_with_parent()
+    with AttachedSystem.open(context.obj.database) as system:
+        context.exit(_application(system, context.obj, attached_notices(system.host, context.obj)))
+
+
+for _command in (*commands.COMMANDS, doc):
+    cli.add_command(_command)
+
+
+def main() -> NoReturn:
+    """Run the command line, and end the process."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError):  # closed, or replaced by something simpler
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # what else it is: suppressed
+    _log_in_lines()
+    status = run()
+    start.give_back()
+    sys.exit(status)
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Do what the arguments say, those of this process when None; return the exit status."""
+    try:
+        cli.main(arguments, prog_name="ikigai")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
+    except IkigaiError as error:
+        click.echo(f"ikigai: {one_line(str(error))}", err=True)
+    except OSError as error:  # of the library's none gets here: the output cannot be written
+        _write_nowhere(1)
+        click.echo(f"ikigai: the output cannot be written: {error.strerror}", err=True)
+    return 1
+
+
+def _write_nowhere(*descriptors: int) -> None:
+    """Write no more to where nothing can be written, or the interpreter would try again at its end, and fail."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in descriptors:
+        os.dup2(nowhere, descriptor)
+
+
+def _shell(options: Options) -> int:
+    """The shell, on a whole screen, at a terminal or by a pipe; returns the exit status."""
+    from ikigai_actors.shell.line.interrupts import Interrupts
+    from ikigai_actors.system.system import ActorSystem
+
+    default = options.default_provider()
+    interactive = _are_terminals(sys.stdin, sys.stdout)
+    # Textual draws on standard error.
+    full_screen = interactive and _are_terminals(sys.stderr) and os.environ.get("TERM", "") not in ("", "dumb")
+    if full_screen := full_screen and not options.plain:
+        import ikigai_actors.shell.app.application  # noqa: F401 - it takes long, and Ctrl-C leaves nothing open yet
+    with start.interruptible():
+        opened = _opened(options, default, interactive)
+    interrupts = Interrupts().install()
+    with opened as system:
+        notices = []
+        if not isinstance(system, ActorSystem):
+            notices = attached_notices(system.host, options)
+        elif default is None and not os.environ.get("ANTHROPIC_API_KEY"):
+            notices = [NO_KEY]
+        if full_screen:
+            return _application(system, options, notices, interrupts)
+        return _line_mode(system, options, interactive, notices, interrupts)
+
+
+def _serve(options: Options, port: int) -> int:
+    try:
+        from ikigai_actors.shell.web.server import run
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("ikigai"):  # a defect of ours
+            raise
+        raise BadInput("ikigai serve needs textual-serve: pip install 'ikigai-actors[serve]'.") from error
+
+    if options.database is not None:
+        os.environ["IKIGAI_DATABASE_URL"] = options.database  # for the pages; on a command line others could read it
+    with _opened(options, options.default_provider(), interactive=False) as system:
+        click.echo(_greeting(system), err=True)
+        return _while_it_lasts(system, lambda: run(port, lambda link: click.echo(link)))
+
+
+def _opened(options: Options, default: str | None, interactive: bool) -> "ActorSystem | AttachedSystem":
+    """The system that runs the agents; when another process runs them, one that is attached to it."""
+    from ikigai_actors.store.location import locate
+    from ikigai_actors.system.system import ActorSystem
+
+    try:
+        with told(f"Opening {harmless(locate(options.database).shown)}"):
+            return ActorSystem.open(
+                options.database,
+                default,
+                tools=options.tools(),
+                approvals=options.approvals(interactive),
+                settings=options.default_settings(),
+            )
+    except StoreInUse:
+        from ikigai_actors.system.attached.system import AttachedSystem
+
+        attached = AttachedSystem.open(options.database)
+        if attached.host is None or attached.host.is_gone:  # it ends at this moment, or its lease has not run out
+            attached.close()
+            raise
+        return attached
+
+
+def _are_terminals(*streams: "TextIO | None") -> bool:
+    return all(stream is not None and stream.isatty() for stream in streams)
+
+
+def _application(system: "System", options: Options, notices: list[str], interrupts: "Interrupts | None" = None) -> int:
+    from ikigai_actors.shell.app.application import Application
+    from ikigai_actors.shell.app.logs import logged_to
+    from ikigai_actors.shell.app.terminal import is_gone, terminal
+    from ikigai_actors.shell.line.interrupts import Interrupts
+    from ikigai_actors.shell.line.repl import leaving
+
+    provider = options.default_provider() or ("anthropic" if os.environ.get("ANTHROPIC_API_KEY") else "offline")
+    model = "" if system.attached else options.default_provider() or ""
+    told = [f"{_greeting(system)} · F1 keys, /help commands", *notices]
+    shown = terminal()
+    application = Application(system, _home() / "history", options.follow, provider, told, model, interrupts)
+    start.take_typed()
+    with logged_to(_home() / "ikigai.log", application.feed.notice):
+        status = application.run_it()
+    if shown is not None and is_gone(shown):
+        _write_nowhere(1, 2)
+    Interrupts().install()  # nothing tears the closing
+    if notice := leaving(system):
+        click.echo(notice, err=True)
+    return status
+
+
+def _line_mode(
+    system: "System", options: Options, interactive: bool, notices: list[str], interrupts: "Interrupts"
+) -> int:
+    from ikigai_actors.shell.commands.completion import completions
+    from ikigai_actors.shell.line.output import Screen
+    from ikigai_actors.shell.line.repl import LineMode
+    from ikigai_actors.shell.line.session import Shell
+
+    start.give_back()  # before readline looks how the terminal is set
+    screen = Screen(_columns if interactive else None)
+    keyboard = _keyboard(interactive, lambda line: completions(shell.current, line), screen.styled)
+    shell = Shell(system, keyboard, screen, interrupts, options.follow)
+    if keyboard.interactive:
+        screen.notice(_greeting(system))
+        screen.notice("Text prompts the agent that the prompt names; /help lists the commands; Ctrl-D leaves.")
+    for notice in notices:
+        screen.notice(notice)
+    return _while_it_lasts(system, LineMode(shell).run)
+
+
+def _while_it_lasts(system: "System", run: Callable[[], int]) -> int:
+    """Run a loop that waits for a person; when the system stops by itself, end the loop, and raise why."""
+    from ikigai_actors.agent.subscriptions import Event, StoreTrouble
+
+    waiting, why = threading.get_ident(), list[str]()
+
+    def hear(event: Event) -> None:
+        if isinstance(event, StoreTrouble) and event.final:
+            why.append(f"The system stopped: {event.reason}")
+            signal.pthread_kill(waiting, signal.SIGTERM)
+
+    subscription = system.subscribe(hear)
+    try:
+        status = run()
+    except SystemExit:
+        if not why:
+            raise
+        status = 1
+    finally:
+        subscription.close()
+    if why:
+        raise SystemClosed(why[0])
+    return status
+
+
+def _columns() -> int:
+    return shutil.get_terminal_size().columns
+
+
+def _keyboard(interactive: bool, complete: "Complete", styled: bool) -> "Keyboard":
+    from ikigai_actors.shell.line.input import Pipe, Terminal
+
+    if not interactive:
+        return Pipe(sys.stdin.buffer if sys.stdin is not None else None)
+    return Terminal(_home() / "history", complete, styled)
+
+
+def _home() -> Path:
+    """The directory of what belongs to the user rather than to a database."""
+    from ikigai_actors.store.location import user_home
+
+    return Path(os.environ.get("IKIGAI_HOME") or user_home()).expanduser()
+
+
+def _greeting(system: "System") -> str:
+    from importlib.metadata import version
+
+    from ikigai_actors.shell.text.tree import summary
+
+    return f"ikigai {version('ikigai-actors')} · {system.store.location} · {summary(system.agents())}"
+
+
+def _log_in_lines() -> None:
+    """What the library logs, as the program's own lines; a defect of ours keeps its traceback. What a server gets wrong
+    is no news beside its results.
+    """
+    handler = logging.StreamHandler()
+    handler.setFormatter(HarmlessFormatter("ikigai: %(message)s"))
+    handler.setLevel(logging.WARNING)
+    logging.getLogger("ikigai_actors").addHandler(handler)
+    logging.getLogger("mcp").addHandler(logging.NullHandler())
+    warnings.filterwarnings("ignore", "Pydantic serializer warnings")  # of anthropic's client, on a broken event

@@ -1,0 +1,132 @@
+"""Logs of a database in another process's hands: as they are, and as they grow."""
+
+from collections.abc import Callable, Iterator, Sequence
+from time import localtime, strftime
+from typing import Any
+
+from ikigai_actors.actors.clock import SystemClock
+from ikigai_actors.agent.subscriptions import Died
+from ikigai_actors.frozen import as_dict
+from ikigai_actors.records import registry
+from ikigai_actors.records.messages import Message
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.scrollback import Scrollback
+from ikigai_actors.shell.cli.registry import existing
+from ikigai_actors.shell.line.output import as_json, harmless
+from ikigai_actors.shell.text.pages import told
+from ikigai_actors.store.base import Store
+from ikigai_actors.store.host import Owner
+from ikigai_actors.system.attached.follower import HEARTBEAT, Follower, News, watching
+
+Tell = Callable[[str], object]
+
+AT_ONCE = 500
+"""Messages that are read at once."""
+
+_INDENT = " " * 10
+
+
+class Teller:
+    """Tells messages and deaths, as lines or as JSON; every line of a text but its first is set off, so that no text
+    looks like the next message.
+    """
+
+    def __init__(self, store: Store, echo: Tell, json: bool) -> None:
+        self._store, self._echo, self._json = store, echo, json
+        self._known: dict[str, AgentRecord] = {}
+
+    def tell(self, news: Message | Died) -> None:
+        """Tell one thing."""
+        record = self._record(news.agent_uuid)
+        if self._json:
+            self._echo(as_json(_as_object(record, news)))
+        else:
+            self._echo(harmless(_as_text(record, news)))
+
+    def _record(self, uuid: str) -> AgentRecord:
+        if uuid not in self._known:
+            self._known[uuid] = self._store.read(lambda tx: registry.get(tx, uuid))
+        return self._known[uuid]
+
+
+def _as_object(record: AgentRecord, news: Message | Died) -> dict[str, Any]:
+    """A message or a death as the process tools give it to scripts."""
+    if isinstance(news, Died):
+        return {
+            "event": "died", "agent_uuid": record.uuid, "name": record.name, "cause": news.cause, "reason": news.reason,
+        }  # fmt: skip
+    return {"event": "message", "name": record.name, **as_dict(news)}
+
+
+def _as_text(record: AgentRecord, news: Message | Died) -> str:
+    if isinstance(news, Died):
+        return f"{'':8}  {record.short} is dead: {' '.join((news.reason or news.cause).split())}"
+    when = strftime("%H:%M:%S", localtime(news.created_at / 1000))
+    first, *rest = told(news).split("\n")
+    head = f"{when}  {record.short}  {news.id:>4}  {news.kind:<11}  {first}".rstrip()
+    return "\n".join([head, *(f"{_INDENT}{line}".rstrip() for line in rest)])
+
+
+def show_log(
+    database: str | None, agent: str, *, inherited: bool, last: int | None, follow: bool, json: bool, echo: Tell,
+    notice: Tell,
+) -> None:  # fmt: skip
+    """Tell an agent's log, and go on with what comes until the agent is dead.
+
+    Raises what `existing` and `registry.find` do, and `HistoryError` when its rows are wrong.
+    """
+    with existing(database) as store, watching(store) as watch:
+        record = store.read(lambda tx: registry.find(tx, agent))
+        follower, teller = Follower(store, [record.uuid]), Teller(store, echo, json)
+        news = follower.begin(SystemClock().now_ms())
+        scrollback, head = Scrollback(store, record.uuid), follower.place(record.uuid)
+        start = 0 if inherited else record.fork_message_id
+        for message in _parts(scrollback, start if last is None else max(start, head - last), head):
+            teller.tell(message)
+        if follow:
+            _follow(follower, teller, watch.wait, news, [record], notice)
+
+
+def tail(database: str | None, agents: Sequence[str], *, json: bool, echo: Tell, notice: Tell) -> None:
+    """Tell what these agents write from now on, or all of them; until all of these are dead.
+
+    Raises what `existing` and `registry.find` do.
+    """
+    with existing(database) as store, watching(store) as watch:
+        records = store.read(lambda tx: [registry.find(tx, agent) for agent in agents])
+        follower = Follower(store, [record.uuid for record in records] or None)
+        news = follower.begin(SystemClock().now_ms())
+        _follow(follower, Teller(store, echo, json), watch.wait, news, records, notice)
+
+
+def _follow(
+    follower: Follower, teller: Teller, wait: Callable[[float], bool], news: News, only: Sequence[AgentRecord],
+    notice: Tell,
+) -> None:  # fmt: skip
+    """Tell what comes; with ``only`` some agents, until they are all dead."""
+    living, host = {record.uuid for record in only if record.living}, news.host
+    notice(_hosted(host))
+    while living or not only:
+        wait(HEARTBEAT)
+        news = follower.news()
+        if (news.host and news.host.id) != (host and host.id):
+            notice(_hosted(news.host))
+        host = news.host
+        for message in news.messages:
+            teller.tell(message)
+        for death in news.died:
+            teller.tell(death)
+        living -= {death.agent_uuid for death in news.died}
+    notice("Nothing more comes: dead agents write no logs.")
+
+
+def _hosted(host: Owner | None) -> str:
+    if host is None:
+        return "No process runs these agents: nothing comes until one does, as ikigai does. Ctrl-C ends this."
+    return f"These agents are run by {host}. Ctrl-C ends this."
+
+
+def _parts(scrollback: Scrollback, start: int, end: int) -> Iterator[Message]:
+    """The messages with ``start < id <= end``, some at a time."""
+    for low in range(start, end, AT_ONCE):
+        yield from scrollback.between(low, min(low + AT_ONCE, end))

@@ -1,0 +1,411 @@
+"""The slash commands: each is a click command, so that ``--help``, errors and quoting are the same for all.
+
+    run(shell, '/fork "read the schema" --name dba')
+
+A docstring is the command's help. No error ends the session: what cannot be done is told on a line of its own.
+"""
+
+import difflib
+import json
+import re
+import shlex
+import textwrap
+
+import click
+
+from ikigai_actors.records import registry
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.scrollback import Scrollback
+from ikigai_actors.records.settings import SETTINGS, parse_setting
+from ikigai_actors.shell.commands import approvals, lifecycle, mail
+from ikigai_actors.shell.commands.context import Desk, named
+from ikigai_actors.shell.commands.documents import doc
+from ikigai_actors.shell.text.pages import context_page, history_page, written
+from ikigai_actors.shell.text.tree import tree_lines
+
+
+class SlashCommands(click.Group):
+    """The group of all slash commands; the names begin with the slash."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; one that is not there is an error that names the nearest."""
+        if self.get_command(ctx, args[0]) is None:
+            near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
+            meant = f"Did you mean {near[0]}?" if near else "/help lists the commands."
+            raise click.UsageError(f"There is no command {args[0]!r}. {meant}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=SlashCommands, add_help_option=False)
+def commands() -> None:
+    """What the shell understands beside text, which prompts the current agent."""
+
+
+for _command in (doc, *mail.COMMANDS):
+    commands.add_command(_command)
+
+
+def run(shell: Desk, line: str) -> None:
+    """Run a line that begins with a slash. Raises the library's errors; those of the line itself are told."""
+    try:
+        words = _words(line)
+    except ValueError as error:
+        shell.screen.error(f"{error}. Put text with quotes in it between quotes of the other kind.")
+        return
+    try:
+        commands.main(words, prog_name="", obj=shell, standalone_mode=False)
+    except click.UsageError as error:
+        usage, told = error.ctx.command_path if error.ctx is not None else "", error.format_message().rstrip(".")
+        shell.screen.error(told + ("" if told.endswith("?") else ".") + (f" Try {usage} --help." if usage else ""))
+    except click.ClickException as error:
+        shell.screen.error(error.format_message())
+
+
+def _words(line: str) -> list[str]:
+    """The words of a line. JSON that is a setting's value is one word as it stands: its quotes are its own."""
+    json_follows = re.fullmatch(r"\s*(/set)\s+([a-z_]+)\s+([\[{].*)", line, re.DOTALL)
+    return list(json_follows.groups()) if json_follows is not None else shlex.split(line)
+
+
+GUIDE = """
+Text prompts the current agent. A line that begins with / is a command; /COMMAND --help explains it. Put a blank before
+a text that begins with /, and quotes around an argument of several words.
+
+Ctrl-C interrupts the answer, twice leaves; Ctrl-D leaves. Enter during an answer lets it go on in the background; Enter
+alone then shows the rest of it.
+"""
+"""What /help tells before it lists the commands."""
+
+Words = tuple[str, ...]
+
+
+@commands.command("/fork")
+@click.argument("prompt", required=False)
+@click.option("--name", help="A name for the child, unique among the living.")
+@click.option("--model", help="Its model, as provider:model; else the one of this agent.")
+@click.option("--follow/--no-follow", default=None, help="Go to the child, or stay.  [as ikigai was started]")
+@click.pass_obj
+def fork(shell: Desk, prompt: str | None, name: str | None, model: str | None, follow: bool | None) -> None:
+    """Fork the current agent and go to the child.
+
+    The child remembers all that was said before. With a PROMPT (in quotes) it answers at once.
+
+    A busy agent forks at its next step boundary: when its model has replied, and the tools of that reply are done. You
+    can go on meanwhile, and are told.
+    """
+    shell.fork(prompt, name, model, follow)
+
+
+@commands.command("/agents")
+@click.option("--all", "dead_too", is_flag=True, help="Show the dead too.")
+@click.pass_obj
+def agents(shell: Desk, dead_too: bool) -> None:
+    """Show the tree of agents.
+
+    * stands at the current one. Each line has the beginning of the uuid, the name, the state, and two counts of
+    messages of any kind: those before the fork, and its own since then. What a /clear or /rewind hides is counted too;
+    /context does not count it. Unread mail is counted where there is any.
+    """
+    records, counts = shell.system.store.read(lambda tx: (registry.every(tx), tx.run("counts")))
+    for line in tree_lines(records, dict(counts), shell.system.state_of, shell.current.uuid, dead_too):
+        shell.screen.line(line.text, bold=line.current, dim=line.dead)
+
+
+@commands.command("/switch")
+@click.argument("agent", metavar="ID")
+@click.pass_obj
+def switch(shell: Desk, agent: str) -> None:
+    """Go to an agent.
+
+    ID is its name, or 4 or more characters of its uuid. The agent that you leave goes on with what it does.
+    """
+    shell.go_to(shell.system.agent(agent))
+
+
+@commands.command("/parent")
+@click.pass_obj
+def parent(shell: Desk) -> None:
+    """Go up: to the agent that looks after this one."""
+    above = shell.current.supervisor
+    if above is None:
+        shell.screen.error("This is agent 0: nobody is above it.")
+    else:
+        shell.go_to(above)
+
+
+@commands.command("/child")
+@click.pass_obj
+def child(shell: Desk) -> None:
+    """Go down: to the newest child of this agent."""
+    records = [record for record in _children(shell, shell.current.uuid) if record.living]
+    if not records:
+        shell.screen.error("This agent has no living child. /fork makes one.")
+    else:
+        newest = max(records, key=lambda record: (record.created_at, record.fork_message_id))
+        shell.go_to(shell.system.handle(newest.uuid))
+
+
+@commands.command("/next")
+@click.pass_obj
+def next_sibling(shell: Desk) -> None:
+    """Go to the next sibling, from the last to the first."""
+    _go_sideways(shell, 1)
+
+
+@commands.command("/prev")
+@click.pass_obj
+def previous_sibling(shell: Desk) -> None:
+    """Go to the previous sibling, from the first to the last."""
+    _go_sideways(shell, -1)
+
+
+@commands.command("/clear")
+@click.pass_obj
+def clear(shell: Desk) -> None:
+    """Begin anew: the agent forgets what was said.
+
+    Its marks go too; its settings stay. Its children are not affected, and nothing is deleted from the database.
+    """
+    shell.change("the clear", shell.current.ask.clear, "cleared: it begins anew, with its settings")
+
+
+@commands.command("/mark")
+@click.argument("label", nargs=-1)
+@click.pass_obj
+def mark(shell: Desk, label: Words) -> None:
+    """Set a mark to come back to by /rewind.
+
+    Labels may repeat: the latest counts.
+    """
+    text = " ".join(label)
+    shell.change("the mark", lambda: shell.current.ask.mark(text), f"marked {text!r}" if text else "marked")
+
+
+@commands.command("/rewind")
+@click.argument("label", nargs=-1)
+@click.pass_obj
+def rewind(shell: Desk, label: Words) -> None:
+    """Go back to the latest mark, or to the one named LABEL.
+
+    Inherited marks count too. Settings stay as they are.
+    """
+    text = " ".join(label)
+    told = f"back at mark {text!r}" if text else "back at the latest mark"
+    shell.change("the rewind", lambda: shell.current.ask.rewind(text or None), told)
+
+
+@commands.command("/undo")
+@click.pass_obj
+def undo(shell: Desk) -> None:
+    """Take back the latest prompt, and all that was said since.
+
+    Again takes back the one before. Settings stay, and so does what tools did. Nothing is deleted from the database.
+    """
+    shell.change("the undo", shell.current.ask.undo, "took back the latest prompt")
+
+
+@commands.command("/context")
+@click.pass_obj
+def context(shell: Desk) -> None:
+    """Show what the agent has in mind.
+
+    Messages, tokens, settings, marks, and where its history is stored.
+    """
+    record = shell.current.record
+    for line in context_page(record, shell.system.state_of(record), shell.current.context()):
+        shell.screen.line(line)
+
+
+@commands.command("/history")
+@click.argument("count", metavar="[N]", type=click.IntRange(min=1), default=10)
+@click.pass_obj
+def history(shell: Desk, count: int) -> None:
+    """Show the latest N messages of the agent's history.
+
+    10 when N is left out; < stands at inherited ones.
+    """
+    entries = history_page(shell.current.history(), shell.current.uuid, count)
+    for entry in entries:
+        shell.screen.line(entry.text, dim=not entry.spoken)
+    if not entries:
+        shell.screen.line("Nothing was said yet.", dim=True)
+
+
+@commands.command("/model")
+@click.argument("name", required=False)
+@click.pass_obj
+def model(shell: Desk, name: str | None) -> None:
+    """Show the agent's model, or set it as provider:model.
+
+    An empty NAME ("") removes the setting: the shell's default answers. Children inherit it.
+    """
+    _setting(shell, "model", name)
+
+
+@commands.command("/system")
+@click.argument("text", nargs=-1)
+@click.pass_obj
+def system(shell: Desk, text: Words) -> None:
+    """Show the agent's system prompt, or set it.
+
+    TEXT is all that follows; an empty one ("") removes the setting. Children inherit it.
+    """
+    _setting(shell, "system", " ".join(text) if text else None)
+
+
+@commands.command("/set", context_settings={"ignore_unknown_options": True})
+@click.argument("name")
+@click.argument("value", nargs=-1)
+@click.pass_obj
+def set_one(shell: Desk, name: str, value: Words) -> None:
+    """Show one of the agent's settings, or set it. /settings shows all.
+
+    VALUE is a number (max_tokens, temperature, top_p, stream_retries), on or off (notify), words with commas between
+    them or a JSON list (tools, stop_sequences), a JSON object (thinking, policies), or text (model, system). An empty
+    one ("") removes the setting. Children that are forked from now on inherit it.
+    """
+    _setting(shell, name, " ".join(value) if value else None)
+
+
+@commands.command("/settings")
+@click.pass_obj
+def settings(shell: Desk) -> None:
+    """Show the settings that are in force, and whence they are: of which agent, or of how ikigai was started."""
+    system, here = shell.system, shell.current.uuid
+    scrollback = Scrollback(system.store, here)
+    in_force, sources = scrollback.settings(), scrollback.sources()
+    for name in SETTINGS:
+        if name in in_force:
+            source = sources[name].agent_uuid
+            whence = "its own" if source == here else f"inherited from {named(system.handle(source))}"
+            shell.screen.line(f"{name}: {written(in_force[name])}   ({whence})")
+        elif name in system.default_settings:
+            shell.screen.line(f"{name}: {written(system.default_settings[name])}   (as ikigai was started)")
+    if not in_force and not system.default_settings:
+        shell.screen.line("No setting is in force: whoever answers has defaults. /help set lists all.", dim=True)
+
+
+@commands.command("/tools")
+@click.argument("name", required=False)
+@click.pass_obj
+def tools(shell: Desk, name: str | None) -> None:
+    """List the tools that the agent's model is offered, or explain one.
+
+    NAME shows its whole description and the schema of its arguments.
+    """
+    offered = {str(tool["name"]): tool for tool in shell.current.tools()}
+    if name is None:
+        for tool_name, tool in offered.items():
+            shell.screen.line(
+                f"{tool_name:<12} {textwrap.shorten(str(tool.get('description', '')), 80, placeholder=' …')}"
+            )
+    elif name not in offered:
+        shell.screen.error(f"There is no tool {name!r}. /tools lists them.")
+    else:
+        shell.screen.block(str(offered[name].get("description", "")))
+        shell.screen.line(json.dumps(offered[name]["input_schema"], indent=2, ensure_ascii=False))
+
+
+@commands.command("/resume")
+@click.pass_obj
+def resume(shell: Desk) -> None:
+    """Go on with the latest turn: one that a crash cut off, or that ended with an error.
+
+    The history is sent to the model again, with all that the turn had come to.
+    """
+    shell.resume()
+
+
+@commands.command("/help")
+@click.argument("command", required=False)
+@click.pass_context
+def show_help(ctx: click.Context, command: str | None) -> None:
+    """List the commands, or explain one."""
+    shell: Desk = ctx.obj
+    assert ctx.parent is not None  # it runs within the group
+    if command is None:
+        shell.screen.block(_overview(ctx.parent))
+        return
+    name, found, _ = commands.resolve_command(ctx.parent, ["/" + command.removeprefix("/")])
+    assert found is not None  # resolve_command raises otherwise
+    with click.Context(found, info_name=name, parent=ctx.parent) as context:
+        shell.screen.block(found.get_help(context))
+
+
+@commands.command("/exit")
+@click.pass_obj
+def leave(shell: Desk) -> None:
+    """Leave. So do /quit and Ctrl-D."""
+    shell.leave()
+
+
+@commands.command("/quit")
+@click.pass_obj
+def leave_as_others_do(shell: Desk) -> None:
+    """Leave: the same as /exit."""
+    shell.leave()
+
+
+for command in (*approvals.COMMANDS, *lifecycle.COMMANDS):
+    commands.add_command(command)
+
+
+def _print_help(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        ctx.obj.screen.block(ctx.get_help())
+        ctx.exit()
+
+
+def _print_help_at_the_desk(group: click.Group) -> None:
+    """Let ``--help`` print where commands print: click's own goes to standard output, which no application shows."""
+    told = "Show this message and exit."
+    for command in group.commands.values():
+        command.add_help_option = False
+        command.params.append(
+            click.Option(["--help"], is_flag=True, is_eager=True, expose_value=False, callback=_print_help, help=told)
+        )
+        if isinstance(command, click.Group):
+            _print_help_at_the_desk(command)
+
+
+_print_help_at_the_desk(commands)
+
+
+def _children(shell: Desk, uuid: str) -> list[AgentRecord]:
+    return shell.system.store.read(lambda tx: registry.children(tx, uuid))
+
+
+def _go_sideways(shell: Desk, step: int) -> None:
+    here = shell.current.record
+    family = _children(shell, here.supervisor_uuid) if here.supervisor_uuid is not None else [here]
+    row = [record.uuid for record in family if record.living or record.uuid == here.uuid]
+    if len(row) == 1:
+        shell.screen.error("This agent has no living sibling.")
+    else:
+        shell.go_to(shell.system.handle(row[(row.index(here.uuid) + step) % len(row)]))
+
+
+def _setting(shell: Desk, key: str, text: str | None) -> None:
+    """Show a setting, or set it; empty text removes it. Raises `BadInput`."""
+    value = parse_setting(key, text or "")
+    if text is None:
+        shown = shell.current.context().settings.get(key)
+        shell.screen.line(f"{key}: {written(shown) if shown is not None else 'not set'}")
+        return
+    agent = shell.current
+    told = f"{key} set to {written(value)}" if value is not None else f"{key} removed"
+    shell.change("the change", lambda: agent.ask.configure(**{key: value}), told)
+
+
+def _overview(ctx: click.Context) -> str:
+    formatter = ctx.make_formatter()
+    formatter.write_text(GUIDE.strip())
+    formatter.write_paragraph()
+    rows = []
+    for name, command in sorted(commands.commands.items()):
+        pieces = [piece for piece in command.collect_usage_pieces(ctx) if piece != "[OPTIONS]"]
+        rows.append((" ".join([name, *pieces]), command.get_short_help_str(100)))
+    formatter.write_dl(rows)
+    return formatter.getvalue().rstrip()

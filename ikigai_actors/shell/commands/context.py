@@ -1,0 +1,101 @@
+"""The desk: what a slash command needs of the shell that runs it.
+
+Commands are written once. In line mode they work on a `Shell` (session.py), in the application on an `AppDesk`
+(app/desk.py): whatever they may use of either is here, and nothing else.
+"""
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.shell.commands.approval_queue import Questions
+from ikigai_actors.system.interface import System
+from ikigai_actors.system.ref import AgentRef
+
+T = TypeVar("T")
+
+
+class Printer(Protocol):
+    """Where a command says what came of it."""
+
+    def line(self, text: str = "", *, bold: bool = False, dim: bool = False) -> None:
+        """Print a line of its own, or several."""
+
+    def block(self, text: str) -> None:
+        """Print a text that somebody else may have written."""
+
+    def error(self, text: str) -> None:
+        """Print why something could not be done."""
+
+
+class Desk(Protocol):
+    """Where a person, or a pipe, gives commands."""
+
+    @property
+    def system(self) -> System:
+        """The running system."""
+
+    @property
+    def current(self) -> AgentRef:
+        """The agent that commands are about."""
+
+    @property
+    def screen(self) -> Printer:
+        """Where commands print."""
+
+    @property
+    def questions(self) -> Questions:
+        """The calls that wait for the person."""
+
+    @property
+    def attended(self) -> bool:
+        """Whether a person is there, who can be shown an editor."""
+
+    def wait_for(self, work: Callable[[], T]) -> T:
+        """Do something that waits for its commit."""
+
+    def fork(self, prompt: str | None, name: str | None, model: str | None, follow: bool | None = None) -> None:
+        """Fork the current agent, and go to the child unless told to stay; None does as the shell was told."""
+
+    def change(self, what: str, ask: Callable[[], Future[int]], text: str) -> None:
+        """Have the current agent change something of its own, a busy one after its turn, and tell the text."""
+
+    def resume(self) -> None:
+        """Go on with the latest turn of the current agent, when it was cut off or an error ended it."""
+
+    def go_to(self, agent: AgentRef) -> None:
+        """Make an agent the current one."""
+
+    def decide(self, number: int | None, approved: bool, *, always: bool = False, reason: str = "") -> None:
+        """Approve or deny a call that waits."""
+
+    def edit(self, text: str) -> str | None:
+        """Let the person change a text in an editor; None when it was left as it is."""
+
+    def leave_the_dead(self) -> None:
+        """If the current agent is dead, go to the nearest living one above it, and say so."""
+
+    def leave(self) -> None:
+        """End the session."""
+
+
+def nothing_to_resume(agent: AgentRef) -> str:
+    """What a person is told who would resume an agent that has nothing to go on with."""
+    return f"Nothing to resume: the latest turn of {named(agent)} was neither cut off nor ended by an error."
+
+
+def named(agent: AgentRef) -> str:
+    """An agent as a person knows it."""
+    return called(agent.record)
+
+
+def called(record: AgentRecord) -> str:
+    """An agent as a person knows it, by its row."""
+    return f"{record.name} ({record.uuid[:6]})" if record.name else record.uuid[:6]
+
+
+def last_active(system: System) -> AgentRecord:
+    """The agent at which a person looked last, if it lives; else agent 0."""
+    seen = [record for record in system.agents() if record.living and record.active_at]
+    return max(seen, key=lambda record: record.active_at, default=system.root.record)

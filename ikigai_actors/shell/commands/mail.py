@@ -1,0 +1,167 @@
+"""The slash commands about mail. A person sends, reads and deletes as the current agent."""
+
+from collections.abc import Iterable, Mapping
+
+import click
+
+from ikigai_actors.errors import AgentNotFound
+from ikigai_actors.records.mail import EXIT, NOBODY, Mail, preview
+from ikigai_actors.shell.commands.context import Desk, named
+
+OUTSIDE = "nobody"
+"""How a sender is called that is no agent."""
+
+LISTED = 20
+"""Mails that a list shows when nothing else is asked for."""
+
+_Number = click.IntRange(min=1)
+
+
+@click.command("/send")
+@click.argument("agent", metavar="ID")
+@click.argument("text", nargs=-1, required=True)
+@click.pass_obj
+def send(shell: Desk, agent: str, text: tuple[str, ...]) -> None:
+    """Send a mail as the current agent.
+
+    ID is a name, or 4 or more characters of a uuid. The mail waits until its recipient reads it.
+    """
+    recipient, sender = shell.system.agent(agent), shell.current
+    number = shell.wait_for(lambda: sender.send(recipient, " ".join(text)))
+    shell.screen.line(f"mail {number} to {named(recipient)}")
+
+
+@click.command("/check-mail")
+@click.pass_obj
+def check_mail(shell: Desk) -> None:
+    """Show how much mail the agent has not read.
+
+    And of whom, and how the oldest begin. Nothing is marked as read.
+    """
+    box = shell.current.check_mail()
+    if not box.unread:
+        shell.screen.line("No unread mail.")
+        return
+    names = _names(shell, box.senders)
+    counts = ", ".join(f"{count} of {names[sender]}" for sender, count in box.senders.items())
+    shell.screen.line(f"{box.unread} unread: {counts}")
+    for each in box.previews:
+        shell.screen.line(f"{each.id:>5}  {names[each.sender]:<10}  {_marked(each.kind)}{each.text}")
+    if box.unread > len(box.previews):
+        shell.screen.line(f"({box.unread - len(box.previews)} later ones)", dim=True)
+
+
+@click.command("/read-mail")
+@click.argument("number", metavar="[MAIL-ID]", type=_Number, required=False)
+@click.option("--all", "everything", is_flag=True, help="Read all that is unread.")
+@click.pass_obj
+def read_mail(shell: Desk, number: int | None, everything: bool) -> None:
+    """Read the oldest unread mail, all of it, or one.
+
+    With a MAIL-ID that mail, read before or not. What is shown counts as read.
+    """
+    if everything and number is not None:
+        raise click.UsageError("Give a MAIL-ID or --all, not both.")
+    agent = shell.current
+    if everything:
+        mails = shell.wait_for(agent.read_mail)
+    else:
+        if number is None and (waiting := agent.check_mail().previews):
+            number = waiting[0].id
+        mails = [] if number is None else [shell.wait_for(lambda: agent.open_mail(number))]
+    names = _names(shell, {mail.sender for mail in mails})
+    for mail in mails:
+        shell.screen.line(f"{_marked(mail.kind)}mail {mail.id} of {names[mail.sender]}", bold=True)
+        for line in mail.body.splitlines():
+            shell.screen.line(f"  {line}".rstrip())  # set off: a body must not look like the next mail
+    if not mails:
+        shell.screen.line("No unread mail.")
+    elif remaining := agent.record.unread:
+        shell.screen.line(f"({remaining} more unread)", dim=True)
+
+
+@click.command("/filter-mail")
+@click.option("--from", "sender", metavar="ID", help=f"Only mail of this agent; {OUTSIDE!r} is a person outside.")
+@click.option("--last", metavar="N", type=_Number, default=LISTED, show_default=True, help="How many are listed.")
+@click.pass_obj
+def filter_mail(shell: Desk, sender: str | None, last: int) -> None:
+    """List the agent's latest mail, read or not.
+
+    A * stands at what is unread. /read-mail MAIL-ID shows a whole one.
+    """
+    mails = shell.current.mails(_sender(shell, sender), last)
+    names = _names(shell, {mail.sender for mail in mails})
+    for mail in mails:
+        shell.screen.line(_listed(mail, names))
+    if not mails:
+        shell.screen.line("No mail.")
+
+
+@click.command("/delete-mail")
+@click.argument("number", metavar="MAIL-ID", type=_Number)
+@click.pass_obj
+def delete_mail(shell: Desk, number: int) -> None:
+    """Delete a mail for good.
+
+    Its number is not given again.
+    """
+    agent = shell.current
+    shell.wait_for(lambda: agent.delete_mail(number))
+    shell.screen.line(f"mail {number} deleted")
+
+
+@click.command("/wait")
+@click.argument("seconds", type=click.FloatRange(min=0))
+@click.argument("agents", metavar="[ID…]", nargs=-1)
+@click.pass_obj
+def wait(shell: Desk, seconds: float, agents: tuple[str, ...]) -> None:
+    """Wait until each of these agents has sent mail, has nothing to do, or has ended.
+
+    Without ID: until the current agent has unread mail. SECONDS is how long at most; 0 looks once. Ctrl-C ends it.
+    """
+    agent = shell.current
+    answers = shell.wait_for(lambda: agent.wait(agents or None, seconds))
+    for one, found in answers.items():
+        shell.screen.line(f"{(one if isinstance(one, str) else one.record.short) or OUTSIDE}: {found}")
+    if not answers:
+        shell.screen.line("No mail came in that time.")
+
+
+@click.command("/notify")
+@click.argument("what", type=click.Choice(["on", "off"]))
+@click.pass_obj
+def notify(shell: Desk, what: str) -> None:
+    """Have the agent told, in a line, when it is idle and has unread mail; or not any more.
+
+    The children that it forks from now on inherit it.
+    """
+    ask = shell.current.ask
+    shell.change("the setting", lambda: ask.configure(notify=what == "on"), f"notify is {what}")
+
+
+COMMANDS = (check_mail, delete_mail, filter_mail, notify, read_mail, send, wait)
+
+
+def _sender(shell: Desk, text: str | None) -> str | None:
+    """The uuid of a sender; an agent may be called as those are who are none."""
+    if text is None:
+        return None
+    try:
+        return shell.system.agent(text).uuid
+    except AgentNotFound:
+        if text == OUTSIDE:
+            return NOBODY
+        raise
+
+
+def _names(shell: Desk, senders: Iterable[str | None]) -> Mapping[str | None, str]:
+    return {one: OUTSIDE if one is None else shell.system.handle(one).record.short for one in senders}
+
+
+def _listed(mail: Mail, names: Mapping[str | None, str]) -> str:
+    star = "*" if mail.read_at is None else " "
+    return f"{star}{mail.id:>4}  {names[mail.sender]:<10}  {_marked(mail.kind)}{preview(mail.body)}"
+
+
+def _marked(kind: str) -> str:
+    return "[exit] " if kind == EXIT else ""

@@ -1,0 +1,1 @@
+"""The shell in line mode."""

@@ -1,0 +1,239 @@
+"""The keyboard: where the shell's lines come from.
+
+`Pipe` reads standard input and prints nothing. `Terminal` shows a prompt, lets the line be edited, and keeps a history
+in a file of the user's. While an answer arrives, a terminal takes what is typed without showing it (`hushed`); a line
+that is ended meanwhile becomes the next one.
+
+`read` gives a line without its end, or None at the end of input. It raises `BadInput` for a line that is no UTF-8, and
+`KeyboardInterrupt` at Ctrl-C.
+"""
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import BinaryIO, Protocol
+
+from ikigai_actors.errors import BadInput
+from ikigai_actors.shell.line.output import harmless
+
+HISTORY_LENGTH = 1_000
+"""Lines that the history file keeps."""
+
+LONGEST = 16 * 1024 * 1024
+"""The most bytes of a line from a pipe."""
+
+Complete = Callable[[str], list[str]]
+"""Gives the completions of a line: whole lines."""
+
+
+class Keyboard(Protocol):
+    """Where lines come from."""
+
+    interactive: bool
+    """Whether a person types them."""
+
+    def read(self, label: str) -> str | None:
+        """Give the next line; None at the end. The label stands in the prompt."""
+
+    def unfinished(self) -> str:
+        """What had been typed when Ctrl-C came."""
+
+    def descriptor(self) -> int | None:
+        """The file descriptor that tells when something is typed; None when nobody types."""
+
+    def take(self) -> bool:
+        """Take the lines that were typed while an answer arrived: `read` gives them next. False at the end of input."""
+
+    def hushed(self) -> contextlib.AbstractContextManager[None]:
+        """Do not show what is typed meanwhile."""
+
+
+class Pipe:
+    """Lines of a stream of bytes, in UTF-8."""
+
+    interactive = False
+
+    def __init__(self, stream: BinaryIO | None) -> None:
+        self._stream = stream
+        self._number = 0
+
+    def read(self, label: str) -> str | None:
+        """See `Keyboard.read`; no prompt is shown."""
+        line = self._stream.readline(LONGEST) if self._stream is not None else b""
+        self._number += 1
+        if not line:
+            return None
+        if len(line) == LONGEST and not line.endswith(b"\n"):
+            self._skip()
+            raise BadInput(f"Line {self._number} is longer than {LONGEST} bytes; it was skipped.")
+        try:
+            text = line.decode("utf-8-sig" if self._number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise BadInput(
+                f"Line {self._number} is no UTF-8 (byte {line[error.start]:#04x} at {error.start + 1}); it was skipped."
+            ) from error
+        return text.rstrip("\r\n")
+
+    def _skip(self) -> None:
+        """Read to the end of the line."""
+        assert self._stream is not None  # a line was read from it
+        while (rest := self._stream.readline(LONGEST)) and not rest.endswith(b"\n"):
+            pass
+
+    def unfinished(self) -> str:
+        """Nothing: whole lines are read."""
+        return ""
+
+    def descriptor(self) -> int | None:
+        """None: the next line is read when the answer is complete."""
+        return None
+
+    def take(self) -> bool:
+        """Nothing is typed."""
+        return False
+
+    def hushed(self) -> contextlib.AbstractContextManager[None]:
+        """Nothing is shown."""
+        return contextlib.nullcontext()
+
+
+class Terminal:
+    """Lines that a person types, with the editing of the standard library's readline."""
+
+    interactive = True
+
+    def __init__(self, history: Path, complete: Complete, styled: bool = False) -> None:
+        """Make the one terminal of this process.
+
+        Args:
+            styled: whether the prompt is bold.
+            history: the file that keeps what was typed; it is made readable for its user alone.
+            complete: called at the Tab key with the line before the cursor.
+        """
+        self._typed: list[str | None] = []
+        self._begun = ""
+        self._descriptor = sys.stdin.fileno()
+        self._history: Path | None = None
+        self._styled = styled
+        self._readline: ModuleType | None = None
+        try:
+            import readline
+        except ImportError:  # not on Windows: the console edits lines itself
+            return
+        self._readline = readline
+        readline.set_auto_history(False)
+        readline.set_completer_delims("")
+        readline.set_completer(lambda _, index: _nth(complete(readline.get_line_buffer()), index))
+        readline.parse_and_bind("tab: complete")
+        readline.set_history_length(HISTORY_LENGTH)
+        self._history = _opened(history, readline)
+
+    def read(self, label: str) -> str | None:
+        """See `Keyboard.read`."""
+        try:
+            line = self._edited(label) if not self._typed else self._take_typed(label)
+        except EOFError:
+            print()  # the prompt stands there yet
+            return None
+        except UnicodeDecodeError as error:
+            raise BadInput(f"What was typed is no {error.encoding}; it was skipped.") from error
+        if line is not None:
+            self._remember(line)
+        return line
+
+    def unfinished(self) -> str:
+        """See `Keyboard.unfinished`."""
+        print()
+        return self._readline.get_line_buffer() if self._readline is not None else ""
+
+    def descriptor(self) -> int | None:
+        """See `Keyboard.descriptor`."""
+        return self._descriptor
+
+    def take(self) -> bool:
+        """See `Keyboard.take`. Only Ctrl-D gives no bytes.
+
+        A terminal that edits lines itself gives one line at a time. What was typed before it did so it gives in one
+        piece: several lines, and the beginning of one, with Enter as the key sends it.
+        """
+        data = os.read(self._descriptor, 65536)
+        if not data:
+            self._typed.append(None)
+            return False
+        *lines, begun = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        if lines:
+            lines[0] = self._begun + lines[0]
+            self._typed += lines
+            self._begun = begun
+        else:
+            self._begun += begun
+        return True
+
+    @contextlib.contextmanager
+    def hushed(self) -> Iterator[None]:
+        """See `Keyboard.hushed`."""
+        try:
+            import termios
+        except ImportError:
+            yield
+            return
+        before = termios.tcgetattr(self._descriptor)
+        quiet = [*before]
+        quiet[3] &= ~termios.ECHO
+        termios.tcsetattr(self._descriptor, termios.TCSADRAIN, quiet)
+        try:
+            yield
+        finally:
+            termios.tcsetattr(self._descriptor, termios.TCSADRAIN, before)
+
+    def _prompt(self, label: str) -> str:
+        if not self._styled or self._readline is None:
+            return f"{label}> "
+        return f"\001\033[1m\002{label}\001\033[0m\002> "  # readline must know what takes no room
+
+    def _edited(self, label: str) -> str:
+        """A line from the person, who may have begun it unseen."""
+        if self._readline is None or not self._begun:
+            return input(self._prompt(label))
+        begun, self._begun, insert = self._begun, "", self._readline.insert_text
+        self._readline.set_startup_hook(lambda: insert(begun))
+        try:
+            return input(self._prompt(label))
+        finally:
+            self._readline.set_startup_hook(None)
+
+    def _take_typed(self, label: str) -> str | None:
+        """A line that was typed unseen: it is shown now."""
+        line = self._typed.pop(0)
+        print(f"{label}> {harmless(line or '')}")
+        return line
+
+    def _remember(self, line: str) -> None:
+        """Keep a line at once: nothing is lost by ``kill -9``."""
+        if self._readline is None or not line.strip():
+            return
+        length = self._readline.get_current_history_length()
+        if length and self._readline.get_history_item(length) == line:
+            return
+        self._readline.add_history(line)
+        if self._history is not None:
+            with contextlib.suppress(OSError):
+                self._readline.append_history_file(1, self._history)
+
+
+def _opened(history: Path, readline: ModuleType) -> Path | None:
+    """Read the history file, or make it; None when there can be none: the session goes on all the same."""
+    try:
+        history.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(history, os.O_CREAT | os.O_RDWR, 0o600))
+        readline.read_history_file(history)
+    except OSError:
+        return None
+    return history
+
+
+def _nth(texts: list[str], index: int) -> str | None:
+    return texts[index] if index < len(texts) else None

@@ -1,0 +1,126 @@
+"""The shell in line mode: reads lines, and does them one after another.
+
+    with ActorSystem.open() as system:
+        status = LineMode(Shell(system, Pipe(sys.stdin.buffer), Screen(), Interrupts().install())).run()
+
+Text prompts the current agent, and its answer is printed as it arrives. A line that begins with ``/`` is a command
+(commands.py). From a pipe the next line is read when the answer is complete, and nothing is printed but what answers a
+line: so a transcript is always the same. At the end of a pipe everything that waits is waited for, but not what waits
+for a stopped agent to go on; the exit status is 1 if a prompt has ended in an error. A person who leaves waits for
+nothing; open turns come back as interrupted.
+
+Ctrl-C interrupts the turn of the current agent; at an empty prompt it asks, and a second one leaves.
+"""
+
+import logging
+from collections.abc import Callable
+
+from ikigai_actors.errors import BadInput, IkigaiError, SystemClosed
+from ikigai_actors.shell import commands
+from ikigai_actors.shell.line.session import Shell
+from ikigai_actors.system.interface import System
+
+logger = logging.getLogger(__name__)
+
+INTERRUPTED = 130
+"""Exit status when Ctrl-C ended the session."""
+
+FAILED = 1
+"""Exit status of a pipe when a prompt ended in an error."""
+
+
+class LineMode:
+    """The loop around a session."""
+
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
+        self._asked = False
+
+    def run(self) -> int:
+        """Do line after line, to the end; return the exit status."""
+        shell = self._shell
+        try:
+            shell.note_state(lambda text: shell.screen.notice(f"{shell.label}: {text}"))
+            while not shell.leaving:
+                self._try(shell.report)
+                line = self._read()
+                if line is None:
+                    break
+                self.do(line)
+            self._leave()
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        finally:
+            shell.close()
+        return FAILED if shell.failed and not shell.keyboard.interactive else 0
+
+    def do(self, line: str) -> None:
+        """Do one line. Raises only what ends the session: `SystemClosed`, output that cannot be written, a signal."""
+        self._asked = False
+        if line.startswith("/"):
+            self._try(lambda: commands.run(self._shell, line))
+        elif line.strip():
+            self._try(lambda: self._shell.say(line))
+        else:
+            self._try(self._shell.follow)
+
+    def _try(self, work: Callable[[], object]) -> None:
+        try:
+            work()
+        except SystemClosed:
+            raise
+        except IkigaiError as error:
+            self._shell.screen.error(str(error))
+        except OSError:  # behind ours: a `TimedOut` is one as well
+            raise
+        except Exception as error:  # a defect of ours: the agents and the session go on
+            logger.exception("The shell failed")
+            self._shell.screen.error(f"{type(error).__name__}: {error}")
+
+    def _read(self) -> str | None:
+        """The next line; None when there is none."""
+        keyboard, screen = self._shell.keyboard, self._shell.screen
+        while True:
+            try:
+                with self._shell.interrupts.heard():
+                    return keyboard.read(self._shell.prompt if keyboard.interactive else self._shell.label)
+            except BadInput as error:
+                screen.error(str(error))
+            except KeyboardInterrupt:
+                if not keyboard.interactive:
+                    raise
+                self._interrupted(keyboard.unfinished())
+                self._try(self._shell.report)
+
+    def _interrupted(self, unfinished: str) -> None:
+        """Ctrl-C at the prompt. Raises `KeyboardInterrupt` to leave."""
+        if self._shell.interrupt():
+            self._shell.follow()
+            self._asked = False
+        elif unfinished.strip():
+            self._asked = False
+        elif self._asked:
+            raise KeyboardInterrupt
+        else:
+            self._asked = True
+            self._shell.screen.notice("Ctrl-C again leaves, and so does Ctrl-D.")
+
+    def _leave(self) -> None:
+        shell = self._shell
+        if not shell.keyboard.interactive and not shell.leaving:
+            shell.finish()
+        elif notice := leaving(shell.system):
+            shell.screen.notice(notice)
+
+
+def leaving(system: System) -> str | None:
+    """What a person is told who leaves turns in progress, and what waits for their end; None when there are none."""
+    statistics = system.statistics()
+    working, pending, told = statistics.working, statistics.pending, []
+    if working:
+        turns = "a turn that is" if working == 1 else f"{working} turns that are"
+        told.append(f"Leaving {turns} in progress: next time shown as interrupted, and /resume goes on.")
+    if pending:
+        lost = "A prompt or command that waits is" if pending == 1 else f"{pending} prompts or commands that wait are"
+        told.append(f"{lost} lost.")
+    return " ".join(told) or None

@@ -1,0 +1,397 @@
+"""The session: where the shell is, what it does for its commands, and what goes on in the background meanwhile.
+
+A turn in the foreground is shown until it is over. A person may leave it (Enter) and it goes on in the background, and
+so does whatever must wait for the end of a turn: the fork of a busy agent, its marks and settings. `Shell.report` tells
+what came of these; the line mode calls it before each prompt, so nothing is printed into a line being typed.
+
+Nothing waits in the foreground for an agent that is stopped. A prompt to it is told as soon as it is kept in the
+database, where it outlives the shell; a resume waits in the background.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+from ikigai_actors.actors.futures import Future, TimedOut
+from ikigai_actors.agent.turn.state import WORKING, Phase
+from ikigai_actors.errors import AgentDead, IkigaiError, ProviderError, StoreError, SystemClosed
+from ikigai_actors.shell.commands.approval_queue import Questions, described
+from ikigai_actors.shell.commands.context import last_active, named, nothing_to_resume
+from ikigai_actors.shell.line.event_buffer import Feed, result_of
+from ikigai_actors.shell.line.input import Keyboard
+from ikigai_actors.shell.line.interrupts import Interrupts
+from ikigai_actors.shell.line.output import Screen
+from ikigai_actors.shell.line.turn import Turn
+from ikigai_actors.shell.line.wakeup import Wake
+from ikigai_actors.shell.text.wording import ended, explained, inherited, resume_waits, waits_for_cont
+from ikigai_actors.system.interface import System
+from ikigai_actors.system.ref import AgentRef
+from supervisors.signals import Signal, Status
+
+T = TypeVar("T")
+
+TWICE = 1.0
+"""Seconds within which a second Ctrl-C leaves."""
+
+CUT_OFF = "its last turn was interrupted; /resume sends the prompt again"
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """A command that waits in the background."""
+
+    agent: AgentRef
+    what: str
+    future: Future[Any]
+    done: Callable[[Any], None]
+    """Takes what came of it."""
+
+
+class Shell:
+    """One session over a running system. Of the main thread: signals arrive there."""
+
+    def __init__(
+        self, system: System, keyboard: Keyboard, screen: Screen, interrupts: Interrupts, follow: bool = True
+    ) -> None:
+        """Begin a session; with ``follow`` a fork goes to the child."""
+        self.system, self.keyboard, self.screen, self.interrupts = system, keyboard, screen, interrupts
+        self.attended = keyboard.interactive
+        """Whether a person is there."""
+        self.questions = Questions(system.approvals)
+        self.leaving = False
+        """Set to end the session."""
+        self.failed = False
+        """Whether a prompt has ended in an error."""
+        self._wake = Wake()
+        self._feed = Feed(system, self._wake)
+        self._turns: list[Turn] = []
+        self._errands: list[Errand] = []
+        self._follow = follow
+        self._interrupted_at = float("-inf")
+        record = last_active(system)
+        self.current = system.handle(record.uuid)
+        """The agent that text prompts."""
+        self.label = record.short
+        """How the prompt line calls it."""
+
+    @property
+    def prompt(self) -> str:
+        """What the prompt line shows: the current agent, its unread mail, and how many calls wait for the person."""
+        notes = []
+        with contextlib.suppress(StoreError):  # what has trouble with the database tells of it
+            if unread := self.current.record.unread:
+                notes.append(f"{unread} unread")
+            if self.questions.here and (waiting := len(self.questions.open())):
+                notes.append(f"{waiting} to approve")
+        return f"{self.label} ({', '.join(notes)})" if notes else self.label
+
+    def wait_for(self, work: Callable[[], T]) -> T:
+        """Do something that waits for its commit. Ctrl-C ends the waiting, with an `IkigaiError`."""
+        try:
+            with self.interrupts.heard():
+                return work()
+        except KeyboardInterrupt:
+            raise TimedOut("Waited for no longer; what was asked for may still happen.") from None
+
+    def close(self) -> None:
+        """Hear no more of the system."""
+        self._feed.close()
+        self._wake.close()
+        self.screen.fresh()
+
+    def edit(self, text: str) -> str | None:
+        """See `Desk.edit`."""
+        return click.edit(text, extension=".md")
+
+    def leave(self) -> None:
+        """See `Desk.leave`."""
+        self.leaving = True
+
+    def say(self, text: str) -> None:
+        """Prompt the current agent and show its answer; a busy one answers after its turn."""
+        turn = Turn(self.current, self._feed, text)
+        self._turns.append(turn)
+        try:
+            turn.expect(self.current.ask.prompt(text))
+        except BaseException:
+            self._drop(turn)
+            raise
+        self.follow()
+
+    def follow(self) -> None:
+        """Show the turns of the current agent that are in progress, until they are over or the person goes on."""
+        for turn in [turn for turn in self._turns if turn.agent == self.current]:
+            if not self._attend(turn) and not self._stands(turn):
+                return
+
+    def fork(self, prompt: str | None, name: str | None, model: str | None, follow: bool | None = None) -> None:
+        """See `Desk.fork`. The fork of a busy agent waits in the background, and never goes anywhere."""
+        parent, busy = self.current, self.is_busy(self.current)
+        follow = self._follow if follow is None else follow
+
+        def go(child: AgentRef) -> None:
+            self._go(child)
+            self.screen.line(f"{named(child)}: forked from {named(parent)}; inherits {inherited(child)}")
+            if prompt is not None:
+                self._turns.append(Turn(child, self._feed).expect(child.ask.reply()))
+                self.follow()
+
+        def tell(child: AgentRef) -> None:
+            self.screen.line(f"{named(child)}: forked from {named(parent)}; /switch {child.record.short} goes there")
+            if prompt is not None:
+                self._turns.append(Turn(child, self._feed).expect(child.ask.reply()))
+
+        future = parent.ask.fork(prompt, name=name, model=model)
+        self._do(parent, "the fork", busy, future, go if follow else tell, tell, "the next step boundary in")
+
+    def change(self, what: str, ask: Callable[[], Future[int]], text: str) -> None:
+        """Have the current agent change something of its own; a busy one does so after its turn."""
+        agent = self.current
+        busy = self.is_busy(agent) or any(errand.agent == agent for errand in self._errands)
+
+        def tell(_: int) -> None:
+            self.screen.line(text if agent == self.current else f"{named(agent)}: {text}")
+
+        self._do(agent, what, busy, ask(), tell, tell)
+
+    def resume(self) -> None:
+        """Go on with the latest turn of the current agent."""
+        agent, stands = self.current, resume_waits(self.current)
+
+        def told(resumed: bool) -> None:
+            if not resumed:
+                self.screen.line(nothing_to_resume(agent))
+                return
+            self._watch(agent)
+            if agent == self.current:
+                self.follow()
+
+        self._feed.follow(agent.uuid)  # before it goes on: nothing of it is missed
+        future = agent.ask.resume()
+        if stands:
+            self.screen.line(waits_for_cont(agent, "the resume", self.current))
+        elif self._waited(future):
+            told(future.get())
+            return
+        else:
+            self.screen.line("[the resume goes on in the background]", dim=True)
+        self._errands.append(Errand(agent, "the resume", future, told))
+
+    def go_to(self, agent: AgentRef) -> None:
+        """Make an agent the current one. Never waits for it."""
+        self._go(agent)
+        record = agent.record
+        state = self.system.state_of(record)
+        self.screen.line(f"now with {named(agent)}, {state}")
+        self.note_state(self.screen.line)
+
+    def note_state(self, tell: Callable[[str], None]) -> None:
+        """Tell what a person should know of the current agent before saying something."""
+        record = self.current.record
+        if not record.living:
+            tell(f"it is dead ({record.exit_reason or 'no reason is known'}): its history can be read")
+        elif record.status == Status.STOPPED:
+            why = f" ({record.why_stopped})" if record.why_stopped else ""
+            tell(f"it is stopped{why}: prompts wait for CONT; /signal CONT lets it go on")
+        elif self.system.state_of(record) == Phase.INTERRUPTED:
+            tell(CUT_OFF)
+        elif self.is_busy(self.current):
+            if self.attended or not self.system.attached:  # a script does not wait for what others have begun
+                self._watch(self.current)
+            tell("it is in the middle of a turn: Enter shows its answer, Ctrl-C interrupts it")
+
+    def is_busy(self, agent: AgentRef) -> bool:
+        """Whether a turn of the agent is going on; that of a stopped one is, too, until it is over."""
+        record = agent.record
+        if record.status == Status.STOPPED:
+            here = not self.system.attached
+            return bool(record.turn) and (not here or self.system.actor(agent.uuid).state.phase in WORKING)
+        return record.status == Status.RUNNING and self.system.state_of(record) not in (Phase.IDLE, Phase.INTERRUPTED)
+
+    def interrupt(self) -> bool:
+        """Ctrl-C: end the turn of the current agent, if there is one; return whether. Twice: `KeyboardInterrupt`."""
+        now = time.monotonic()
+        if now - self._interrupted_at < TWICE:
+            raise KeyboardInterrupt
+        self._interrupted_at = now
+        if not self.is_busy(self.current):
+            return False
+        self.current.ask.signal(Signal.INT)
+        return True
+
+    def decide(self, number: int | None, approved: bool, *, always: bool = False, reason: str = "") -> None:
+        """Approve or deny a call that waits, and show what comes of it if it is one of the current agent."""
+        number, call = self.questions.choose(number, self.current.uuid)
+        agent, approvals = self.system.handle(call.agent), self.system.approvals
+        self._feed.follow(agent.uuid)  # before it goes on: nothing of it is missed
+        decided = approvals.approve(call, always=always) if approved else approvals.deny(call, reason)
+        self._watch(agent)
+        if not decided:
+            self.screen.line(f"{number}: that call waits no more")
+        elif agent != self.current:
+            self.screen.line(f"{number}: {named(agent)} {'runs' if approved else 'does not run'} {call.tool}")
+        self.follow()
+
+    def leave_the_dead(self) -> None:
+        """If the current agent is dead, go to the nearest living one above it, and say so."""
+        record = here = self.current.record
+        while not here.living and here.supervisor_uuid is not None:
+            here = self.system.handle(here.supervisor_uuid).record
+        if not record.living and here.living:
+            self.screen.line(f"{record.short} is dead ({record.exit_reason}): now with {here.short}")
+            self._go(self.system.handle(here.uuid))
+
+    def report(self) -> None:
+        """Tell what happened in the background."""
+        self._tell_troubles()
+        self._tell_kept()
+        for turn in [turn for turn in self._turns if turn.outcome.done]:
+            if turn.agent == self.current:
+                self._attend(turn)
+            else:
+                self._drop(turn)
+                outcome = result_of(turn.outcome)
+                self.failed = self.failed or isinstance(outcome, ProviderError | AgentDead)
+                self.screen.line(ended(turn.agent, outcome))
+        for errand in [errand for errand in self._errands if self._is_due(errand)]:
+            self._errands.remove(errand)
+            try:
+                errand.done(errand.future.get())
+            except SystemClosed:
+                raise
+            except IkigaiError as error:
+                self.screen.error(f"{errand.what}: {error}")
+        with contextlib.suppress(StoreError):  # what has trouble with the database tells of it
+            self.leave_the_dead()
+            self._ask_questions()
+
+    def _ask_questions(self) -> None:
+        if not (self.keyboard.interactive and self.questions.here):
+            return
+        for number, call in self.questions.news().items():
+            asks = f"{named(self.system.handle(call.agent))} asks to run {described(call)}"
+            self.screen.line(f"[{number}] {asks}   /approve {number} or /deny {number}", bold=True)
+
+    def _is_due(self, errand: Errand) -> bool:
+        """Whether an errand is done. One whose agent is idle by now is a commit away from it, and waited for."""
+        agent = errand.agent
+        if errand.future.done or any(turn.agent == agent for turn in self._turns):
+            return errand.future.done
+        if self.is_busy(agent) or self._is_stopped(agent):
+            return errand.future.done
+        return self._waited(errand.future)
+
+    def finish(self) -> None:
+        """Wait for everything in the background, and tell what came of it; not for what waits for CONT."""
+        while waited := [
+            *[errand.future for errand in self._errands if errand.future.done or not self._is_stopped(errand.agent)],
+            *[turn.outcome for turn in self._turns if turn.outcome.done or not self._stands(turn)],
+        ]:
+            with self.interrupts.heard():
+                result_of(waited[0])
+            self.report()
+        for errand in self._errands:
+            self.screen.error(f"{errand.what}: not done, {errand.agent.record.short} is stopped")
+
+    def _do(
+        self,
+        agent: AgentRef,
+        what: str,
+        busy: bool,
+        future: Future[T],
+        now: Callable[[T], None],
+        later: Callable[[T], None],
+        until: str = "the end of",
+    ) -> None:
+        """Wait for a command and tell what came of it; in the background when the agent is busy."""
+        if not busy and self._waited(future):
+            now(future.get())
+            return
+        self._errands.append(Errand(agent, what, future, later))
+        stopped = ", which is stopped" if self._is_stopped(agent) else ""
+        turn = f"the turn of {agent.record.short}{stopped}"
+        self.screen.line(f"{what} waits for {until} {turn}; you are told when it is done")
+
+    def _waited(self, future: Future[Any]) -> bool:
+        """Wait for a future; return whether it is there. Ctrl-C ends the waiting, not what is waited for."""
+        try:
+            with self.interrupts.heard():
+                result_of(future)
+        except KeyboardInterrupt:
+            return False
+        return True
+
+    def _attend(self, turn: Turn) -> bool:
+        """Show a turn until it is over; return False when the person goes on before that."""
+        with self.keyboard.hushed():
+            while True:
+                turn.show(self.screen)
+                self._tell_troubles(patient=turn.answering)
+                self._tell_kept()
+                if turn.over:
+                    break
+                if self._stands(turn):
+                    return False
+                if turn.asks and self.keyboard.interactive:
+                    turn.asks = False
+                    if not self.questions.here:
+                        self.screen.line("[waits for approval, in the shell that runs the agents]", dim=True)
+                    return False
+                if self._typed():
+                    if self.keyboard.take():
+                        self.screen.line("[goes on in the background; Enter shows the rest]", dim=True)
+                    return False
+        self._drop(turn)
+        self.failed = self.failed or turn.failed
+        outcome = result_of(turn.outcome)  # there, or about to be: from now on the agent is idle
+        if isinstance(outcome, SystemClosed):
+            raise outcome
+        return True
+
+    def _typed(self) -> bool:
+        """Wait until something is new; return whether it is a line that was typed."""
+        try:
+            with self.interrupts.heard():
+                return self._wake.wait(self.keyboard.descriptor())
+        except KeyboardInterrupt:
+            self.interrupt()
+            return False
+
+    def _go(self, agent: AgentRef) -> None:
+        self.current, self.label = agent, agent.record.short
+        with contextlib.suppress(KeyboardInterrupt), self.interrupts.heard():
+            self.system.touch(agent)
+
+    def _watch(self, agent: AgentRef) -> None:
+        """Follow the turn of an agent that is in progress, or about to be resumed, unless it is followed already."""
+        if not any(turn.agent == agent for turn in self._turns):
+            self._turns.append(Turn(agent, self._feed).expect(agent.ask.reply()))
+
+    def _drop(self, turn: Turn) -> None:
+        self._turns.remove(turn)
+        if not any(other.agent == turn.agent for other in self._turns):
+            self._feed.forget(turn.agent.uuid)
+
+    def _is_stopped(self, agent: AgentRef) -> bool:
+        return agent.record.status == Status.STOPPED
+
+    def _stands(self, turn: Turn) -> bool:
+        """Whether a turn has yet to begin, and its agent is stopped: nobody waits for it."""
+        return turn.kept and not turn.begun and self._is_stopped(turn.agent)
+
+    def _tell_kept(self) -> None:
+        """Tell of prompts that wait for CONT, each once."""
+        for kept in self._feed.kept():
+            mine = (one for one in self._turns if one.agent.uuid == kept.agent_uuid and one.prompt == kept.text)
+            if (turn := next((one for one in mine if not one.begun and not one.kept), None)) is not None:
+                turn.kept = True
+                self.screen.fresh()
+                self.screen.line(waits_for_cont(turn.agent, "your prompt", self.current))
+
+    def _tell_troubles(self, patient: bool = False) -> None:
+        for trouble in self._feed.troubles(patient):
+            self.screen.notice(explained(trouble))

@@ -1,0 +1,142 @@
+"""Turns that the shell shows.
+
+    feed = Feed(system, wake)                   subscribes
+    turn = Turn(agent, feed, "hello")           from here on nothing of it is missed
+    turn.expect(agent.ask.prompt("hello"))
+    while not turn.over:
+        wake.wait()
+        turn.show(screen)
+
+The text of an answer is printed as it arrives. When the finished answer is committed, the two are compared: what is
+missing is printed, and if they differ the whole answer is. A turn that ended before anybody looked is shown by its
+outcome. Thinking is not shown.
+"""
+
+import textwrap
+
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.subscriptions import Streamed
+from ikigai_actors.errors import NoTurn, SystemClosed, TurnInterrupted
+from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.shell.line.event_buffer import SETTLED, Feed, result_of
+from ikigai_actors.shell.line.output import Screen
+from ikigai_actors.shell.text.pages import BROKE_OFF
+from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.text import storable
+
+RESULT_LENGTH = 100
+"""Characters that are shown of a tool's result."""
+
+_SILENT_STOPS = frozenset({"end_turn", "stop_sequence", "tool_use"})
+
+
+class Turn:
+    """One turn of one agent, as far as it was shown."""
+
+    _count = 0
+
+    def __init__(self, agent: AgentRef, feed: Feed, prompt: str | None = None) -> None:
+        """Follow an agent's turn: the one that this prompt will open, or else the one in progress."""
+        Turn._count += 1
+        self._number = Turn._count
+        self._feed = feed
+        self.prompt = prompt
+        """What opens it; None for a turn that was open."""
+        self.begun = prompt is None
+        """Whether the agent has taken its prompt up, as far as it was shown."""
+        self.kept = False
+        """Whether the prompt waits in the database: its agent is stopped."""
+        self.failed = False
+        """Whether it ended in an error."""
+        self._step = ""
+        self.agent = agent
+        self.outcome: Future[Reply] = Future()
+        """How the turn ends."""
+        self.over = False
+        """Whether all of it was shown."""
+        self.asks = False
+        """Whether a call of it waits for the person, who was not asked yet."""
+        feed.follow(agent.uuid)
+
+    @property
+    def answering(self) -> bool:
+        """Whether an answer was shown in part: what is printed now would stand in its middle."""
+        return bool(self._step)
+
+    def expect(self, outcome: Future[Reply]) -> "Turn":
+        """Say which future tells the outcome."""
+        self.outcome = outcome
+        self._feed.await_outcome(self.agent, self._number, outcome)
+        return self
+
+    def show(self, screen: Screen) -> None:
+        """Print what is new."""
+        while not self.over and (event := self._feed.next(self.agent.uuid)) is not None:
+            match event:
+                case Message(kind=kind, id=number) if (kind, number) == (SETTLED, self._number):
+                    self._show_outcome(screen)
+                case Message(kind=Kind.USER):
+                    self.begun = self.begun or event.content == self.prompt
+                case _ if not self.begun:  # of an earlier turn: the prompt may have closed one that was cut off
+                    pass
+                case Streamed(kind="text"):
+                    self._step += event.text
+                    screen.stream(event.text)
+                case Message(kind=Kind.ASSISTANT):
+                    self._finish_step(screen, event.content, str(event.data.get("stop_reason", "")))
+                case Message(kind=Kind.APPROVAL):
+                    screen.fresh()
+                    self.asks = not event.data.get("approved")
+                case Message(kind=Kind.TOOL_RESULT):
+                    screen.fresh()
+                    screen.line(f"[{event.data.get('name', 'tool')}: {shortened(event.content)}]", dim=True)
+                case Message(kind=Kind.RETRY):
+                    self._step = ""  # what was received of it does not count
+                    screen.fresh()
+                    screen.line(BROKE_OFF, dim=True)
+                case Message(kind=Kind.ERROR):
+                    self._fail(screen, event.content)
+                case Message(kind=Kind.INTERRUPTED):
+                    self._end(screen, "[interrupted]")
+
+    def _finish_step(self, screen: Screen, text: str, stop_reason: str) -> None:
+        streamed, self._step = storable(self._step), ""
+        if not text.startswith(streamed):
+            screen.fresh()
+            streamed = ""
+        screen.stream(text[len(streamed) :])
+        screen.fresh()
+        if stop_reason == "interrupted":
+            screen.line("[interrupted]", dim=True)
+        elif stop_reason not in _SILENT_STOPS:
+            screen.line(f"[the answer ends here: {stop_reason}]", dim=True)
+        elif not text and stop_reason != "tool_use":
+            screen.line("[an empty answer]", dim=True)
+        self.over = stop_reason != "tool_use"
+
+    def _show_outcome(self, screen: Screen) -> None:
+        """The turn ended before anybody followed it, or without a word in the log."""
+        match result_of(self.outcome):
+            case Reply() as reply:
+                self._finish_step(screen, reply.text, reply.stop_reason)
+            case TurnInterrupted():
+                self._end(screen, "[interrupted]")
+            case NoTurn() | SystemClosed():  # the latter ends the session, with its own words
+                pass
+            case error:
+                self._fail(screen, str(error))
+        self.over = True
+
+    def _fail(self, screen: Screen, error: str) -> None:
+        self.failed = True
+        self._end(screen, f"[error: {error}]")
+
+    def _end(self, screen: Screen, mark: str) -> None:
+        screen.line(mark, dim=True)
+        self.over = True
+
+
+def shortened(text: str) -> str:
+    """A result on one line."""
+    return textwrap.shorten(text, RESULT_LENGTH, placeholder=" …") or "nothing"

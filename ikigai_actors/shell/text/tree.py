@@ -1,0 +1,151 @@
+"""The tree of agents as text. Pure: records in, lines out.
+
+    * 5dKq2x                 idle         0 inherited +  4 own
+      ├─ Xk3fQ9 dba          idle         4 inherited +  3 own
+      │  └─ pT0aaL           interrupted  7 inherited +  1 own
+      └─ 7hBv1c critic       idle         5 inherited + 12 own
+    4 running, 0 dead
+
+Depth first, children under their supervisor in order of creation, adopted ones last; ``*`` at the current agent. A dead
+agent stands in it when asked for, or when somebody lives below it; whoever has lost its supervisor and got no other one
+is marked as an orphan; of whoever is stopped the reason is told. The counts are positions: ``inherited`` is the
+agent's fork point, ``own`` what it wrote itself, of any kind; so no log is read, and clears and rewinds do not count.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ikigai_actors.records.registry import AgentRecord, in_order, short_uuids
+from ikigai_actors.shell.line.output import one_line
+from ikigai_actors.shell.line.wrap import width
+
+DEEPEST = 6
+"""Levels that are drawn; what is deeper stands at the last one with its depth as a number."""
+
+WIDEST = 36
+"""The widest column of agents, so that a line of 80 columns has room for the others; longer names stand out."""
+
+
+class Line(NamedTuple):
+    """One line of the tree."""
+
+    text: str
+    current: bool = False
+    dead: bool = False
+
+
+class Node(NamedTuple):
+    """An agent's place in the drawing."""
+
+    record: AgentRecord
+    branch: str
+    """What is drawn before it."""
+
+
+def tree_lines(
+    records: Sequence[AgentRecord],
+    own: Mapping[str, int],
+    state: Callable[[AgentRecord], str],
+    current: str | None = None,
+    dead_too: bool = False,
+) -> list[Line]:
+    """The tree, and the line that counts.
+
+    Args:
+        records: the whole registry.
+        own: messages that each agent wrote itself, by uuid.
+        state: what an agent is doing, in a word or two.
+        current: uuid of the agent that gets the ``*``.
+        dead_too: show all the dead.
+    """
+    short = short_uuids(list(records))
+    nodes = drawn(records, dead_too)
+    dead = {record.uuid for record in records if not record.living}
+    labels = [node.branch + short[node.record.uuid] + _name(node.record) for node in nodes]
+    states = [state(node.record) for node in nodes]
+    label_width = min(max(map(width, labels), default=0), WIDEST)
+    state_width = max(map(width, states), default=0)
+    before_width = max((len(str(node.record.fork_message_id)) for node in nodes), default=0)
+    own_width = max((len(str(own.get(node.record.uuid, 0))) for node in nodes), default=0)
+
+    def line(node: Node, label: str, word: str) -> Line:
+        record = node.record
+        mine, before = own.get(record.uuid, 0), record.fork_message_id
+        columns = f"{pad(label, label_width)}  {pad(word, state_width)}  {before:>{before_width}} inherited"
+        star = "*" if record.uuid == current else " "
+        mail = f", {record.unread} unread" if record.unread else ""
+        orphan = ", orphan" if record.living and record.supervisor_uuid in dead else ""
+        why = f", stopped: {one_line(record.why_stopped)}" if record.why_stopped else ""
+        text = f"{star} {columns} + {mine:>{own_width}} own{mail}{orphan}{why}"
+        return Line(text, record.uuid == current, not record.living)
+
+    lines = [line(*each) for each in zip(nodes, labels, states, strict=True)]
+    return [*lines, Line(summary(records))]
+
+
+def summary(records: Iterable[AgentRecord]) -> str:
+    """How many agents there are: ``N running, M dead``, and those in between when there are any."""
+    counts = Counter(record.status for record in records)
+    between = [f"{counts[status]} {status}" for status in ("stopped", "terminating") if counts[status]]
+    return ", ".join([f"{counts['running']} running", *between, f"{counts['dead']} dead"])
+
+
+def _with_living(records: Sequence[AgentRecord]) -> list[AgentRecord]:
+    """The living, and the dead above them."""
+    by_uuid = {record.uuid: record for record in records}
+    shown: set[str] = set()
+    for record in records:
+        above: AgentRecord | None = record if record.living else None
+        while above is not None and above.uuid not in shown:
+            shown.add(above.uuid)
+            above = by_uuid.get(above.supervisor_uuid or "")
+    return [record for record in records if record.uuid in shown]
+
+
+def drawn(records: Sequence[AgentRecord], dead_too: bool = False, deepest: int = DEEPEST) -> list[Node]:
+    """Everybody in the order of the drawing, the dead where somebody lives below them, or all of them; so many levels
+    are drawn.
+    """
+    return _depth_first(records if dead_too else _with_living(records), deepest)
+
+
+def _depth_first(records: Sequence[AgentRecord], deepest: int) -> list[Node]:
+    """Everybody once, each under its supervisor; without recursion, since trees may be thousands deep.
+
+    Whoever cannot be reached from agent 0 (damaged rows) stands at the left, after the tree.
+    """
+    below: dict[str | None, list[AgentRecord]] = {}
+    known = {record.uuid for record in records}
+    for record in records:
+        below.setdefault(record.supervisor_uuid if record.supervisor_uuid in known else None, []).append(record)
+    nodes: list[Node] = []
+    seen: set[str] = set()
+    for top in [*below.pop(None, []), *records]:
+        stack = [(top, "", "", 0)]
+        while stack:
+            record, branch, indent, depth = stack.pop()
+            if record.uuid in seen:
+                continue
+            seen.add(record.uuid)
+            nodes.append(Node(record, branch))
+            children = in_order(record.uuid, below.get(record.uuid, []))
+            for place, child in enumerate(reversed(children)):
+                stack.append((child, *_branch(indent, depth + 1, deepest, last=place == 0), depth + 1))
+    return nodes
+
+
+def _branch(indent: str, depth: int, deepest: int, last: bool) -> tuple[str, str]:
+    """What is drawn before a child, and before its children in turn."""
+    if depth > deepest:
+        return f"{indent[: 3 * (deepest - 1)]}└┄{depth}┄ ", indent
+    return (f"{indent}└─ ", f"{indent}   ") if last else (f"{indent}├─ ", f"{indent}│  ")
+
+
+def _name(record: AgentRecord) -> str:
+    return f" {record.name}" if record.name else ""
+
+
+def pad(text: str, columns: int) -> str:
+    """The text with blanks up to so many columns."""
+    return text + " " * (columns - width(text))

@@ -1,0 +1,61 @@
+"""Agents, and trouble, in words, as the shell tells of them."""
+
+from ikigai_actors.agent.subscriptions import HostChanged, ToolTrouble
+from ikigai_actors.agent.turn.machine import failed_turn
+from ikigai_actors.errors import ProviderError, TurnInterrupted
+from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.scrollback import Scrollback
+from ikigai_actors.shell.commands.context import named
+from ikigai_actors.shell.line.event_buffer import Trouble
+from ikigai_actors.shell.line.output import one_line
+from ikigai_actors.system.ref import AgentRef
+from supervisors.signals import Status
+
+HOST_GONE = (
+    "The process that ran these agents is gone: nothing goes on. Leave, and start ikigai: it runs them then. What you "
+    "send meanwhile waits in the database."
+)
+
+
+def inherited(agent: AgentRef) -> str:
+    """How many messages of its ancestors a child began with: those that clears and rewinds left."""
+    count = Scrollback(agent.system.store, agent.uuid).remembered()
+    return "1 message" if count == 1 else f"{count} messages"
+
+
+def ended(agent: AgentRef, outcome: object) -> str:
+    """What is told of a turn that ended in the background."""
+    match outcome:
+        case Reply():
+            return f"{named(agent)} has answered: /switch {agent.record.short} and /history show it"
+        case TurnInterrupted():
+            return f"{named(agent)}: its turn was interrupted"
+        case ProviderError() as error:
+            return f"{named(agent)}: its turn ended with an error: {error}"
+        case _:
+            return f"{named(agent)}: {outcome}"
+
+
+def resume_waits(agent: AgentRef) -> bool:
+    """Whether there is a turn to be resumed, and its agent is stopped."""
+    record = agent.record
+    if record.status != Status.STOPPED:
+        return False
+    return bool(record.turn or failed_turn(agent.system.archive.load(agent.uuid).messages))
+
+
+def waits_for_cont(agent: AgentRef, what: str, current: AgentRef | None = None) -> str:
+    """What is told of something that a stopped agent takes up when it goes on."""
+    short = agent.record.short
+    return f"{short} is stopped: {what} waits for CONT (/signal CONT{'' if agent == current else f' {short}'})"
+
+
+def explained(trouble: Trouble) -> str:
+    """Trouble, as a person is told of it."""
+    if isinstance(trouble, ToolTrouble):
+        return f"{trouble.toolset}: {one_line(trouble.text)}"
+    if isinstance(trouble, HostChanged):
+        return HOST_GONE if trouble.host is None else f"These agents are run by {one_line(trouble.host)} now."
+    if trouble.reason is None:
+        return "The database answers again."
+    return f"Trouble with the database; nothing is lost, agents wait. {one_line(trouble.reason)}"
