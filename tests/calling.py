@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from ikigai_actors import Reply, Request, ScriptedProvider, ToolCall
 from ikigai_actors.providers.scripted import Script
 from ikigai_actors.records.messages import Message
-from ikigai_actors.testing.strict import violations
+from ikigai_actors.testing.machine.messages_api import violations
 from ikigai_actors.tools.policy import PROCESS
 from tests.test_assembly import wire
 

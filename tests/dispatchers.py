@@ -12,7 +12,7 @@ from ikigai_actors.actors.actor import Dispatcher, PooledActor
 from ikigai_actors.actors.dispatcher import Workers
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.inbox import Inbox
-from ikigai_actors.seeded import Chance, SeededDispatcher
+from ikigai_actors.testing.dispatcher import Chance, SeededDispatcher
 from tests.gate import DEADLINE
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ikigai_actors.testing import AgentTreeMachine, Faults, Schedule
-from ikigai_actors.testing.faults import NONE
-from ikigai_actors.testing.schedule import PLAIN
+from ikigai_actors.testing.simulation.faults import NONE
+from ikigai_actors.testing.simulation.schedule import PLAIN
 
 
 @contextmanager

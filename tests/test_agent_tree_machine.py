@@ -11,12 +11,12 @@ from ikigai_actors import Signal, SystemClosed
 from ikigai_actors.agent.waits import Found
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.testing import AgentTreeMachine, Broken
-from ikigai_actors.testing.cast import SLOW
-from ikigai_actors.testing.faults import NONE, Faults
-from ikigai_actors.testing.ledger import check_wait
-from ikigai_actors.testing.oracle import CopyingOracle
-from ikigai_actors.testing.schedule import PLAIN, Schedule
-from ikigai_actors.testing.store import Ran, Written
+from ikigai_actors.testing.machine.fixtures import SLOW
+from ikigai_actors.testing.machine.history_oracle import CopyingOracle
+from ikigai_actors.testing.machine.model import check_wait
+from ikigai_actors.testing.simulation.faults import NONE, Faults
+from ikigai_actors.testing.simulation.schedule import PLAIN, Schedule
+from ikigai_actors.testing.simulation.store import Ran, Written
 from tests.planted import begun
 
 FAST = settings(

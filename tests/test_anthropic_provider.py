@@ -20,7 +20,7 @@ from ikigai_actors.providers.anthropic import DEFAULT_MODEL, AnthropicProvider
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, Spent, ToolCall, Usage
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import reply_message_data
-from ikigai_actors.testing.strict import redacted_thinking, sign
+from ikigai_actors.testing.machine.messages_api import redacted_thinking, sign
 from tests.messages_server.cache import tokens
 from tests.messages_server.server import OUTPUT_TOKENS, Ending, MessagesServer, Refuses, Says, Sends, Waits
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ikigai_actors.agent.turn.request import assemble
 from ikigai_actors.providers.prompt_cache import MARK, with_breakpoints
 from ikigai_actors.records.messages import Message
-from ikigai_actors.testing.strict import thinking, violations
+from ikigai_actors.testing.machine.messages_api import thinking, violations
 from tests.test_assembly import MODEL, Entry, blocks, history, mail, result, said, text_block, use_block, user
 from tests.test_assembly_properties import entries, histories
 

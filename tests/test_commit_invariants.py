@@ -9,9 +9,9 @@ import pytest
 
 from ikigai_actors import AgentRecord, AgentRef
 from ikigai_actors.testing import AgentTreeMachine, Broken
-from ikigai_actors.testing.agenda import Entry
-from ikigai_actors.testing.remote import LATE
-from ikigai_actors.testing.store import Change, Ran, Written
+from ikigai_actors.testing.simulation.remote import LATE
+from ikigai_actors.testing.simulation.scheduler import Entry
+from ikigai_actors.testing.simulation.store import Change, Ran, Written
 from tests.planted import begun
 
 

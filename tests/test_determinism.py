@@ -10,7 +10,7 @@ from random import Random
 
 from ikigai_actors import IkigaiError, ScriptedProvider, Signal
 from ikigai_actors.testing import AgentTreeMachine, Faults, ProcessCrashed, Schedule, simulated
-from ikigai_actors.testing.faults import ALL
+from ikigai_actors.testing.simulation.faults import ALL
 from tests.bustle import a_bit_of_everything
 
 

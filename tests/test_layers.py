@@ -33,12 +33,6 @@ LIBRARIES = {
 """Which rooms may import a library."""
 
 
-PLACES = {
-    "seeded": "testing",
-}
-"""Modules that still stand outside of the room that they belong to."""
-
-
 def module_of(path: Path) -> str:
     names = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(names[:-1] if names[-1] == "__init__" else names)
@@ -63,7 +57,7 @@ def floor(room: str) -> int:
 
 
 def room(module: str) -> str:
-    return PLACES.get(module.split(".")[1], module.split(".")[1])
+    return module.split(".")[1]
 
 
 @pytest.mark.parametrize("module", RUNTIME)

@@ -13,9 +13,9 @@ from ikigai_actors.providers.base import OnDelta, Provider
 from ikigai_actors.records.mail import KeepPrompt, Mail
 from ikigai_actors.store.unit import write_alone
 from ikigai_actors.testing import AgentTreeMachine, Broken, Faults, Schedule
-from ikigai_actors.testing.cast import OwnCode
-from ikigai_actors.testing.ledger import Ledger, check_wait
-from ikigai_actors.testing.store import Written
+from ikigai_actors.testing.machine.fixtures import OwnCode
+from ikigai_actors.testing.machine.model import Ledger, check_wait
+from ikigai_actors.testing.simulation.store import Written
 from tests.planted import begun
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, AnthropicProvider
-from ikigai_actors.testing.strict import redacted_thinking, thinking, violations
+from ikigai_actors.testing.machine.messages_api import redacted_thinking, thinking, violations
 from tests.gate import DEADLINE
 from tests.messages_server.cache import LOOKBACK, PromptCache, Served, tokens
 from tests.messages_server.server import MessagesServer, Says

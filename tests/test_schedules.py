@@ -5,7 +5,7 @@ from hypothesis import given, settings
 
 from ikigai_actors import BadInput, ScriptedProvider
 from ikigai_actors.testing import ManualClock, Schedule, schedules, simulated
-from ikigai_actors.testing.agenda import ASIDE, Agenda, Entry
+from ikigai_actors.testing.simulation.scheduler import ASIDE, Agenda, Entry
 from tests.echo import echo
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import StopTest
 
 from ikigai_actors.actors.actor import QUANTUM, PooledActor
-from ikigai_actors.seeded import Chance, SeededDispatcher, StillBusy
+from ikigai_actors.testing.dispatcher import Chance, SeededDispatcher, StillBusy
 from tests.dispatchers import InOrder, Recorder
 
 

@@ -20,7 +20,7 @@ from ikigai_actors.testing import (
     schedules,
     simulate,
 )
-from ikigai_actors.testing.simulation import simulated
+from ikigai_actors.testing.simulation.world import simulated
 from ikigai_actors.testing.strategies import Tree
 from tests.echo import echo
 from tests.program import unmeasured

@@ -7,7 +7,7 @@ import pytest
 from ikigai_actors import IkigaiError, Reply, ScriptedProvider, Stream, TimedOut, ToolCall, current_agent, tool
 from ikigai_actors.actors.threads import here
 from ikigai_actors.testing import Stuck, simulated
-from ikigai_actors.testing.agenda import Baton
+from ikigai_actors.testing.simulation.scheduler import Baton
 from tests.echo import echo
 
 

@@ -30,7 +30,7 @@ from ikigai_actors.testing import (
     Stuck,
     simulated,
 )
-from ikigai_actors.testing.faults import ALL
+from ikigai_actors.testing.simulation.faults import ALL
 from tests.bustle import Post, a_bit_of_everything, answer
 from tests.echo import echo, kinds
 

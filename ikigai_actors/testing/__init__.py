@@ -61,29 +61,29 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ikigai_actors.testing.agenda import Endless, Stuck
-    from ikigai_actors.testing.clock import ManualClock
-    from ikigai_actors.testing.faults import CrashPoint, Faults
-    from ikigai_actors.testing.machine import AgentTreeMachine
-    from ikigai_actors.testing.process import Broken, ProcessCrashed, TakenOver
+    from ikigai_actors.testing.machine.machine import AgentTreeMachine
     from ikigai_actors.testing.profiles import register_profiles
-    from ikigai_actors.testing.schedule import Schedule
     from ikigai_actors.testing.simulate import simulate
-    from ikigai_actors.testing.simulation import Simulation, simulated
+    from ikigai_actors.testing.simulation.clock import ManualClock
+    from ikigai_actors.testing.simulation.faults import CrashPoint, Faults
+    from ikigai_actors.testing.simulation.process import Broken, ProcessCrashed, TakenOver
+    from ikigai_actors.testing.simulation.schedule import Schedule
+    from ikigai_actors.testing.simulation.scheduler import Endless, Stuck
+    from ikigai_actors.testing.simulation.world import Simulation, simulated
     from ikigai_actors.testing.strategies import agent_trees, faults, prompts, replies, schedules, signals
 
 _HOMES = {
-    "AgentTreeMachine": "machine",
-    "Broken": "process",
-    "CrashPoint": "faults",
-    "Endless": "agenda",
-    "Faults": "faults",
-    "ManualClock": "clock",
-    "ProcessCrashed": "process",
-    "Schedule": "schedule",
-    "Simulation": "simulation",
-    "Stuck": "agenda",
-    "TakenOver": "process",
+    "AgentTreeMachine": "machine.machine",
+    "Broken": "simulation.process",
+    "CrashPoint": "simulation.faults",
+    "Endless": "simulation.scheduler",
+    "Faults": "simulation.faults",
+    "ManualClock": "simulation.clock",
+    "ProcessCrashed": "simulation.process",
+    "Schedule": "simulation.schedule",
+    "Simulation": "simulation.world",
+    "Stuck": "simulation.scheduler",
+    "TakenOver": "simulation.process",
     "agent_trees": "strategies",
     "faults": "strategies",
     "prompts": "strategies",
@@ -92,7 +92,7 @@ _HOMES = {
     "schedules": "strategies",
     "signals": "strategies",
     "simulate": "simulate",
-    "simulated": "simulation",
+    "simulated": "simulation.world",
 }
 
 __all__ = [

@@ -16,7 +16,7 @@ import pytest
 from ikigai_actors.testing.profiles import NAMES, VARIABLE, load_chosen, register_profiles
 
 if TYPE_CHECKING:
-    from ikigai_actors.testing.simulation import OpenSimulated
+    from ikigai_actors.testing.simulation.world import OpenSimulated
 
 
 @pytest.hookimpl(tryfirst=True)  # before the plugin of Hypothesis looks for the profile that its option names
@@ -35,7 +35,7 @@ def simulated_system() -> "Iterator[OpenSimulated]":
 
     Not for ``@given``, whose examples would share it: use ``with simulated(schedule)`` there.
     """
-    from ikigai_actors.testing.simulation import OpenSimulated, simulated
+    from ikigai_actors.testing.simulation.world import OpenSimulated, simulated
 
     with simulated() as world:
         yield OpenSimulated(world)

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from ikigai_actors.testing.faults import NONE, Faults
-from ikigai_actors.testing.process import ProcessCrashed
-from ikigai_actors.testing.schedule import Schedule
-from ikigai_actors.testing.simulation import Simulation, simulated
+from ikigai_actors.testing.simulation.faults import NONE, Faults
+from ikigai_actors.testing.simulation.process import ProcessCrashed
+from ikigai_actors.testing.simulation.schedule import Schedule
+from ikigai_actors.testing.simulation.world import Simulation, simulated
 
 Scenario = Callable[[Simulation], object]
 """A program under test: opens a system in the world that it is given, and uses it; what it raises is the failure."""

@@ -13,8 +13,8 @@ from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply, Stream
 from ikigai_actors.system.ref import AgentRef
-from ikigai_actors.testing.faults import ALL, Faults
-from ikigai_actors.testing.schedule import HORIZONS, MOST, VARIETY, Schedule
+from ikigai_actors.testing.simulation.faults import ALL, Faults
+from ikigai_actors.testing.simulation.schedule import HORIZONS, MOST, VARIETY, Schedule
 from supervisors.signals import Signal
 
 WORDS = ("go", "look", "wait", "ja", "naïve 💡", "two\nlines")

@@ -16,10 +16,10 @@ from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
-from ikigai_actors.testing.commits import SLACK, CommitCheck
-from ikigai_actors.testing.oracle import Copy, CopyingOracle
-from ikigai_actors.testing.process import Broken, Process
-from ikigai_actors.testing.simulation import Simulation
+from ikigai_actors.testing.machine.commit_invariants import SLACK, CommitCheck
+from ikigai_actors.testing.machine.history_oracle import Copy, CopyingOracle
+from ikigai_actors.testing.simulation.process import Broken, Process
+from ikigai_actors.testing.simulation.world import Simulation
 
 
 class Ledger:

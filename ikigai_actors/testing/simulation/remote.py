@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.base import Delta, OnDelta, Provider, Reply, Request
-from ikigai_actors.testing.agenda import Entry
+from ikigai_actors.testing.simulation.scheduler import Entry
 from ikigai_actors.tools.function import Result, Tool
 from ikigai_actors.tools.policy import Facts
 
 if TYPE_CHECKING:
-    from ikigai_actors.testing.process import Process
+    from ikigai_actors.testing.simulation.process import Process
 
 
 LATE = "This reply comes too late."

@@ -22,9 +22,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ikigai_actors.errors import IkigaiError
-from ikigai_actors.seeded import CHOICES, Chance
-from ikigai_actors.testing.clock import ManualClock
-from ikigai_actors.testing.trace import calling_line
+from ikigai_actors.testing.dispatcher import CHOICES, Chance
+from ikigai_actors.testing.simulation.clock import ManualClock
+from ikigai_actors.testing.simulation.trace import calling_line
 
 ASIDE = 50
 """Steps for which something is set aside at most: nobody starves."""

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ikigai_actors.actors.threads import Condition, Queue, one_of
-from ikigai_actors.testing.agenda import Abandoned, Agenda, Baton, Entry
-from ikigai_actors.testing.loop import SimulatedLoop
+from ikigai_actors.testing.simulation.event_loop import SimulatedLoop
+from ikigai_actors.testing.simulation.scheduler import Abandoned, Agenda, Baton, Entry
 
 T = TypeVar("T")
 

@@ -17,17 +17,17 @@ from ikigai_actors.errors import CommitUnknown, StoreUnavailable
 from ikigai_actors.providers.base import Request
 from ikigai_actors.records import registry
 from ikigai_actors.records.fsck import check as fsck
-from ikigai_actors.seeded import SeededDispatcher
 from ikigai_actors.store.base import Store
 from ikigai_actors.system.platform import Parts
-from ikigai_actors.testing.agenda import Abandoned, Entry
-from ikigai_actors.testing.faults import RARITY
-from ikigai_actors.testing.store import Change, SimulatedStore, Trouble, Undisturbed, is_of_owner
-from ikigai_actors.testing.strict import violations
-from ikigai_actors.testing.threads import SimulatedThreads
+from ikigai_actors.testing.dispatcher import SeededDispatcher
+from ikigai_actors.testing.machine.messages_api import violations
+from ikigai_actors.testing.simulation.faults import RARITY
+from ikigai_actors.testing.simulation.scheduler import Abandoned, Entry
+from ikigai_actors.testing.simulation.store import Change, SimulatedStore, Trouble, Undisturbed, is_of_owner
+from ikigai_actors.testing.simulation.threads import SimulatedThreads
 
 if TYPE_CHECKING:
-    from ikigai_actors.testing.simulation import Simulation
+    from ikigai_actors.testing.simulation.world import Simulation
 
 OUTAGE = 2.0
 """Seconds for which nothing can be read."""

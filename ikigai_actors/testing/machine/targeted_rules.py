@@ -12,10 +12,10 @@ from ikigai_actors.records.append import Append, Fence, LogUnit
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.locks import Locks
 from ikigai_actors.system.ref import AgentRef
-from ikigai_actors.testing.cast import SLOW, WORK
-from ikigai_actors.testing.faults import CrashPoint
-from ikigai_actors.testing.process import Broken
-from ikigai_actors.testing.stage import PATIENCE, Stage
+from ikigai_actors.testing.machine.base import PATIENCE, Stage
+from ikigai_actors.testing.machine.fixtures import SLOW, WORK
+from ikigai_actors.testing.simulation.faults import CrashPoint
+from ikigai_actors.testing.simulation.process import Broken
 from ikigai_actors.testing.strategies import signals
 from supervisors.signals import Signal
 

@@ -3,10 +3,10 @@
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from ikigai_actors.testing.agenda import Abandoned
+from ikigai_actors.testing.simulation.scheduler import Abandoned
 
 if TYPE_CHECKING:
-    from ikigai_actors.testing.threads import SimulatedThreads, Waiter
+    from ikigai_actors.testing.simulation.threads import SimulatedThreads, Waiter
 
 BEGINNING = 3
 """Rounds in which every task of a crashed process has begun: one that has not cannot clean up."""
@@ -45,7 +45,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             if timeout is not None and timeout <= 0:
                 self._threads.pause("outside")
                 return []
-            from ikigai_actors.testing.threads import Waiter
+            from ikigai_actors.testing.simulation.threads import Waiter
 
             self._waiter = Waiter(self._threads)
             self._waiter.wait(lambda: self._called, timeout, "the event loop")

@@ -15,7 +15,7 @@ The invariants, by the names with which their failures begin. At every commit an
     requests-valid        what leaves for a provider is a request that the Messages API takes
     commit-before-effect  a request or a tool leaves when what asks for it is committed
     owner, fenced, tree, barrier, turn, prompt, late, signals, intensity, otp
-                          see `ikigai_actors.testing.commits`
+                          see `ikigai_actors.testing.machine.commit_invariants`
 
 After every rule, and at rest:
 
@@ -37,14 +37,14 @@ from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from ikigai_actors.providers.scripted import ScriptedReply
 from ikigai_actors.records.registry import descendants
-from ikigai_actors.testing.aimed import AGENTS, PERIOD, AimedRules
-from ikigai_actors.testing.cast import CALLS
-from ikigai_actors.testing.commits import CommitCheck
-from ikigai_actors.testing.faults import ALL, Faults
-from ikigai_actors.testing.ledger import at_work
-from ikigai_actors.testing.schedule import Schedule
-from ikigai_actors.testing.simulation import simulated
-from ikigai_actors.testing.stage import PATIENCE
+from ikigai_actors.testing.machine.base import PATIENCE
+from ikigai_actors.testing.machine.commit_invariants import CommitCheck
+from ikigai_actors.testing.machine.fixtures import CALLS
+from ikigai_actors.testing.machine.model import at_work
+from ikigai_actors.testing.machine.targeted_rules import AGENTS, PERIOD, AimedRules
+from ikigai_actors.testing.simulation.faults import ALL, Faults
+from ikigai_actors.testing.simulation.schedule import Schedule
+from ikigai_actors.testing.simulation.world import simulated
 from ikigai_actors.testing.strategies import faults, prompts, replies, schedules, signals
 from supervisors.signals import Signal
 

@@ -14,12 +14,12 @@ from ikigai_actors.providers.scripted import ScriptedReply
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
-from ikigai_actors.testing.agenda import Endless, Stuck
-from ikigai_actors.testing.cast import WORK, OwnCode, Work
-from ikigai_actors.testing.commits import CommitCheck
-from ikigai_actors.testing.ledger import Ledger, check_wait
-from ikigai_actors.testing.process import Broken, ProcessCrashed
-from ikigai_actors.testing.simulation import Simulation
+from ikigai_actors.testing.machine.commit_invariants import CommitCheck
+from ikigai_actors.testing.machine.fixtures import WORK, OwnCode, Work
+from ikigai_actors.testing.machine.model import Ledger, check_wait
+from ikigai_actors.testing.simulation.process import Broken, ProcessCrashed
+from ikigai_actors.testing.simulation.scheduler import Endless, Stuck
+from ikigai_actors.testing.simulation.world import Simulation
 from ikigai_actors.tools.function import Tool
 from supervisors.signals import Signal
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from ikigai_actors.providers.base import OnDelta, Reply, Request, ToolCall
 from ikigai_actors.providers.scripted import ScriptedProvider, Stream
-from ikigai_actors.testing.process import Broken
-from ikigai_actors.testing.remote import LATE
+from ikigai_actors.testing.simulation.process import Broken
+from ikigai_actors.testing.simulation.remote import LATE
 from ikigai_actors.tools.function import Result
 from ikigai_actors.tools.policy import Facts
 

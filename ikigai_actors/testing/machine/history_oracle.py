@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ikigai_actors.records.messages import Kind
-from ikigai_actors.testing.store import Change, Ran, Written
+from ikigai_actors.testing.simulation.store import Change, Ran, Written
 
 
 @dataclass(slots=True)

@@ -27,13 +27,13 @@ from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.supervision import GAVE_UP
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.copy import BulkTransaction
-from ikigai_actors.testing.remote import LATE
-from ikigai_actors.testing.store import Change, Ran, Written
+from ikigai_actors.testing.simulation.remote import LATE
+from ikigai_actors.testing.simulation.store import Change, Ran, Written
 from ikigai_actors.tools.policy import PROCESS
 from supervisors.intensity import INTENSITY, PERIOD
 
 if TYPE_CHECKING:
-    from ikigai_actors.testing.simulation import Simulation
+    from ikigai_actors.testing.simulation.world import Simulation
 
 SLACK = 2_000
 """Milliseconds that may pass between a decision and its commit, while the store is busy."""

@@ -14,16 +14,16 @@ from ikigai_actors.errors import StoreError
 from ikigai_actors.providers.base import Provider, Request
 from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.records import registry
-from ikigai_actors.seeded import CHOICES, Chance
 from ikigai_actors.system.system import ActorSystem
-from ikigai_actors.testing.agenda import Agenda
-from ikigai_actors.testing.clock import ManualClock
-from ikigai_actors.testing.faults import NONE, CrashPoint, Faults, Luck
-from ikigai_actors.testing.process import Process, ProcessCrashed
-from ikigai_actors.testing.remote import RemoteProvider, RemoteTool
-from ikigai_actors.testing.schedule import PLAIN, Schedule
-from ikigai_actors.testing.store import Change, empty_image
-from ikigai_actors.testing.trace import Trace, calling_line, names_of, story, tree
+from ikigai_actors.testing.dispatcher import CHOICES, Chance
+from ikigai_actors.testing.simulation.clock import ManualClock
+from ikigai_actors.testing.simulation.faults import NONE, CrashPoint, Faults, Luck
+from ikigai_actors.testing.simulation.process import Process, ProcessCrashed
+from ikigai_actors.testing.simulation.remote import RemoteProvider, RemoteTool
+from ikigai_actors.testing.simulation.schedule import PLAIN, Schedule
+from ikigai_actors.testing.simulation.scheduler import Agenda
+from ikigai_actors.testing.simulation.store import Change, empty_image
+from ikigai_actors.testing.simulation.trace import Trace, calling_line, names_of, story, tree
 from ikigai_actors.tools.base import Toolset
 from ikigai_actors.tools.function import Tool
 
