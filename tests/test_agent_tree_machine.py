@@ -211,3 +211,15 @@ def test_a_prompt_to_a_stopped_agent_survives_a_crash_and_is_answered_once(machi
     machine.world.settle()
     assert [message.content for message in machine.agent(1).history() if message.kind == "user"] == ["go"]
     machine.ledger.check_rest(machine.world)
+
+
+def test_who_was_cut_off_amid_its_calls_may_fork_before_its_turn_is_resumed(machine: AgentTreeMachine) -> None:
+    machine.prompt_to_work(who=0)
+    standing = machine.commits.agents[machine.agent(0).uuid]
+    while not standing.calls:
+        machine.goes_on(steps=1)
+    machine.take_over(resume=False)
+    machine.fork(who=0, prompt=None, reply="ok")
+    machine.comes_to_rest()
+    assert standing.calls
+    assert standing.cut_off

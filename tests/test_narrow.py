@@ -69,7 +69,10 @@ def test_what_a_dead_agent_is_told_stays_in_the_prompt() -> None:
 def test_a_change_of_size_while_the_application_ends_does_no_harm() -> None:
     async def play(stage: Stage) -> None:
         main = stage.application.main
-        await main.query_children("*").remove()  # as at the end, when what is queued for the screen comes behind it
+        with (
+            stage.application.batch_update()
+        ):  # a screen that is drawn while widgets leave it asks them for their styles
+            await main.query_children("*").remove()  # as at the end, when what is queued for the screen comes behind it
         stage.application.post_message(Resize(Size(60, 20), Size(60, 20)))
         await stage.until(lambda: main.size.width == 60)
         await stage.pilot.pause(0)

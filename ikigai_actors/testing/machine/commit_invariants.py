@@ -59,6 +59,9 @@ class Standing:
     status: str = "running"
     calls: set[str] = field(default_factory=set)
     """Ordinary calls of its last reply that have no result and do not wait for a person."""
+    cut_off: bool = False
+    """Whether they were another host's, and the turn was not resumed: nothing of it runs, and a fork waits for nothing.
+    """
     mailed: int = 0
     unread: dict[int, str] = field(default_factory=dict)
     """Numbers of its unread mails, prompts left out, with their senders; empty for a person."""
@@ -127,6 +130,7 @@ class CommitCheck:
             self._broken(f"owner: agent {uuid} writes {kind} {message.content!r}, and no turn is open")
         if one.paused and kind in (Kind.USER, Kind.ASSISTANT):
             self._broken(f"signals: agent {uuid} is stopped, and writes {kind} {message.content!r}")
+        one.cut_off = one.cut_off and kind not in _IN_A_TURN
         if kind == Kind.ASSISTANT:
             if message.content == LATE:
                 self._broken(f"late: the log of agent {uuid} has a reply to a call that was cancelled")
@@ -157,6 +161,9 @@ class CommitCheck:
                 self.agents.setdefault(given["uuid"], Standing(None, 0))
             case "register":
                 self._born(given)
+            case "claim":
+                for one in self.agents.values():
+                    one.cut_off = True
             case "adopt":
                 for uuid in given["uuids"]:
                     self.agents[uuid].supervisor = given["by"]
@@ -187,7 +194,7 @@ class CommitCheck:
         one = self.agents[parent]
         if one.status == "dead":
             self._broken(f"fenced: agent {parent} is dead, and forks {uuid}")
-        if one.calls:
+        if one.calls and not one.cut_off:
             self._broken(f"barrier: agent {parent} forks while calls {', '.join(sorted(one.calls))} have no result")
         self.agents[uuid] = Standing(given["supervisor"], given["fork"], given["turn"], given["restart"])
 
