@@ -13,8 +13,8 @@ from typing import NamedTuple
 from benchmarks.places import Place
 from benchmarks.results import Row
 from ikigai_actors import ActorSystem, AnthropicProvider
-from tests.messages_server.cache import Served
-from tests.messages_server.server import MessagesServer, Says
+from tests.kit.messages_server.cache import Served
+from tests.kit.messages_server.server import MessagesServer, Says
 
 HISTORIES = (10_000, 100_000)
 """Tokens of the parent, about."""

@@ -20,7 +20,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.descriptors import allow_open_files
+from tests.kit.descriptors import allow_open_files
 
 APART = (0.5, 1.0)
 """Seconds between two deltas of a stream: at least, at most."""

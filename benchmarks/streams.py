@@ -19,7 +19,7 @@ from benchmarks.results import Row
 from benchmarks.stamps import StampServer
 from ikigai_actors import ActorSystem, AnthropicProvider
 from ikigai_actors.agent.subscriptions import Event, Streamed
-from tests.descriptors import allow_open_files
+from tests.kit.descriptors import allow_open_files
 
 if TYPE_CHECKING:
     import httpx2

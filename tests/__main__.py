@@ -1,7 +1,7 @@
 """All checks, fastest first: style, types, tests. ``python -m tests`` from the repository's root.
 
-What follows goes to pytest: ``python -m tests -n 0 -x tests/test_store.py`` runs in one process and stops at a failure.
-A test that fails runs once more, alone: see `tests.rerun`.
+What follows goes to pytest: ``python -m tests -n 0 -x tests/store`` runs one folder, and stops at a failure.
+A test that fails runs once more, alone: see `tests.kit.rerun`.
 """
 
 import os
@@ -19,7 +19,7 @@ CHECKS = (
     ("ruff", "check", "."),
     ("ruff", "format", "--check", "."),
     ("mypy",),
-    ("tests.rerun", "-q", "-n", str(WORKERS), "--dist", "worksteal"),
+    ("tests.kit.rerun", "-q", "-n", str(WORKERS), "--dist", "worksteal"),
 )
 
 
@@ -28,7 +28,7 @@ def main() -> int:
     for check in CHECKS:
         print("$", *check, flush=True)
         status = subprocess.run(
-            [sys.executable, "-m", *check, *(sys.argv[1:] if check[0] == "tests.rerun" else ())]
+            [sys.executable, "-m", *check, *(sys.argv[1:] if check[0] == "tests.kit.rerun" else ())]
         ).returncode
         if status:
             return status

@@ -21,8 +21,8 @@ from ikigai_actors.actors.threads import SYSTEM_THREADS, here
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.migrations import ensure_schema
-from tests.databases import Admin, postgres_database, postgres_server
-from tests.sessions import OpenSession, Session
+from tests.kit.databases import Admin, postgres_database, postgres_server
+from tests.kit.sessions import OpenSession, Session
 
 settings.register_profile(
     "suite",

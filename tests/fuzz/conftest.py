@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import pytest
 
 from tests.conftest import NewDatabase
-from tests.databases import Admin, postgres_database
+from tests.kit.databases import Admin, postgres_database
 
 
 @pytest.fixture(scope="module")

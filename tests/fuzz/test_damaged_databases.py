@@ -14,9 +14,9 @@ from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.shell.cli.main import run
 from ikigai_actors.store import open_store
-from tests.damage import found_family
 from tests.fuzz.hostile import cells, controls, fuzzed
 from tests.fuzz.shells import Typist, printed, refusals_allowed
+from tests.kit.damage import found_family
 
 PATIENCE = 30.0
 

@@ -16,7 +16,7 @@ from ikigai_actors.tools.function import LIMIT, Result
 from tests.fuzz.hostile import fuzzed, texts
 from tests.fuzz.mutations import mutated
 from tests.fuzz.shells import no_defects, refusals_allowed
-from tests.meeting import Bench
+from tests.kit.mcp_rendezvous import Bench
 
 LIAR = [sys.executable, "-S", str(Path(__file__).with_name("mcp_liar.py"))]
 

@@ -13,7 +13,7 @@ from ikigai_actors.records.fsck.check import check
 from tests.fuzz.hostile import fuzzed, texts, values
 from tests.fuzz.mutations import mutated, shuffled
 from tests.fuzz.shells import no_defects, refusals_allowed
-from tests.messages_server.server import MessagesServer, Refuses, Says, Sends, events_of
+from tests.kit.messages_server.server import MessagesServer, Refuses, Says, Sends, events_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
 

@@ -17,12 +17,12 @@ from ikigai_actors.providers.base import Request
 from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.logs import logged_to
 from ikigai_actors.shell.cli.main import run
-from tests.databases import Admin
 from tests.fuzz.hostile import fuzzed, texts
 from tests.fuzz.shells import printed
-from tests.messages_server.server import Ending, MessagesServer, Refuses, Says, Sends
-from tests.program import COMMAND, PATIENCE, environment
-from tests.wire import with_settings
+from tests.kit.databases import Admin
+from tests.kit.messages_server.server import Ending, MessagesServer, Refuses, Says, Sends
+from tests.kit.program import COMMAND, PATIENCE, environment
+from tests.kit.wire import with_settings
 
 DISTINCT = "Zq7Kx0Wv"
 """What is in every secret here, and in nothing else."""

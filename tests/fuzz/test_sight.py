@@ -15,7 +15,7 @@ from ikigai_actors.shell.line.wrap import MARGIN, Margin, width
 from ikigai_actors.text import storable
 from tests.fuzz.hostile import SPELLS, controls, fuzzed, texts
 from tests.fuzz.shells import Typist, no_defects
-from tests.stage import Stage, on_stage
+from tests.kit.app_pilot import Stage, on_stage
 
 COLUMNS = 40
 

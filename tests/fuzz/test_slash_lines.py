@@ -15,7 +15,7 @@ from ikigai_actors.shell.line.repl import LineMode
 from ikigai_actors.shell.line.session import Shell
 from tests.fuzz.hostile import controls, fuzzed, texts
 from tests.fuzz.shells import Typist, no_defects, printed
-from tests.stage import Stage, on_stage
+from tests.kit.app_pilot import Stage, on_stage
 
 NEVER_ENDS = ("/wait", "/exit")
 """What waits as long as it is told to, or ends the session: tried by itself."""

@@ -12,7 +12,7 @@ from ikigai_actors.records.fsck.check import Report
 from ikigai_actors.records.mail import Mail
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.store import Store, Transaction
-from tests.databases import sql
+from tests.kit.databases import sql
 from tests.torture.snapshot import logs_of
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-from tests.messages_server.server import Answer, Ending, MessagesServer, Refuses, Says
+from tests.kit.messages_server.server import Answer, Ending, MessagesServer, Refuses, Says
 
 KID = "kid-"
 """How the prompt of a child begins that the model forked; such a child forks no further."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import psycopg
 
-from tests.databases import own_server, postgres_database
+from tests.kit.databases import own_server, postgres_database
 from tests.soak.disk import Disk, full_disk
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import psycopg
 
-from tests.databases import postgres_database, postgres_server
+from tests.kit.databases import postgres_database, postgres_server
 from tests.torture.campaign import torture
 
 

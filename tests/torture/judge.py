@@ -9,7 +9,7 @@ from ikigai_actors.agent.turn.request import assemble
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.tools.policy import FORK
 from supervisors.orphans import OrphanPolicy
-from tests.calling import faults
+from tests.kit.tool_scripts import faults
 from tests.torture.script import IDEMPOTENT, ONCE, did
 from tests.torture.snapshot import CallStory, Snapshot, closing, stories
 from tests.torture.victim import Bereft, Complaint, Died, Doomed, Ended, Forked, Heard, Report, Wrote

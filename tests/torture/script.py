@@ -32,7 +32,7 @@ from ikigai_actors import (
 from ikigai_actors.providers.scripted import ScriptedReply, Stream
 from ikigai_actors.tools.function import FunctionTool, tool
 from ikigai_actors.tools.policy import FORK
-from tests.calling import faults
+from tests.kit.tool_scripts import faults
 
 LEASE = 0.5
 """Seconds after which PostgreSQL is free of a killed owner."""

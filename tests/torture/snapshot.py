@@ -10,7 +10,7 @@ from ikigai_actors.records import registry
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.records.replies import INTERRUPTED
 from ikigai_actors.store import Store, Transaction
-from tests.databases import sql
+from tests.kit.databases import sql
 
 
 class Snapshot(NamedTuple):

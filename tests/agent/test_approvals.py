@@ -1,0 +1,311 @@
+"""Calls that ask: nobody runs them unasked, whoever decides first decides, and the question outlives the process."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ikigai_actors import ActorSystem, AgentRef, BadInput, Signal, TurnInterrupted
+from ikigai_actors.agent.turn.calls import PendingCall
+from ikigai_actors.store import open_store
+from ikigai_actors.system.platform import MACHINE
+from ikigai_actors.system.ref import current_agent
+from ikigai_actors.tools.function import FunctionTool, tool
+from tests.conftest import NewDatabase
+from tests.kit.blocking_provider import DEADLINE
+from tests.kit.databases import eventually
+from tests.kit.faults import SlowToRead
+from tests.kit.tool_scripts import Seen, calling, requests_of, results, scripted, trail
+
+
+class World:
+    """A tool that changes it, and asks; one that only looks."""
+
+    def __init__(self) -> None:
+        self.changes: list[str] = []
+
+    def tools(self) -> list[FunctionTool]:
+        """The two."""
+
+        @tool(policy="ask")
+        def change(what: str) -> str:
+            self.changes.append(what)
+            return f"changed {what}"
+
+        @tool
+        def look() -> str:
+            return "looked"
+
+        return [change, look]
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def change(what: str) -> tuple[str, dict[str, Any]]:
+    return ("change", {"what": what})
+
+
+def waiting(system: ActorSystem, count: int = 1) -> list[PendingCall]:
+    """The calls that wait, as soon as there are so many."""
+    eventually(lambda: len(system.approvals.pending()) == count, f"{count} calls that wait")
+    return system.approvals.pending()
+
+
+def story(agent: AgentRef, call: str = "1") -> list[str]:
+    """What became of a call, by kind."""
+    return [kind for kind, of in trail(agent.history(all=True)) if of == call]
+
+
+def test_a_call_that_asks_waits_until_it_is_approved_and_then_runs(database: str, world: World) -> None:
+    script = scripted([calling(change("a"), "look"), "done"])
+    with ActorSystem.open(database, provider=script, tools=world.tools(), approvals="ask") as system:
+        reply = system.root.prompt("go")
+        [call] = waiting(system)
+        assert (call.agent, call.tool, call.input) == (system.root.uuid, "change", {"what": "a"})
+        eventually(lambda: system.root.state == "waiting for approval", "the state")
+        assert world.changes == []
+        assert system.approvals.approve(call, timeout=DEADLINE)
+        assert reply.get(timeout=DEADLINE).text == "done"
+        assert world.changes == ["a"]
+        assert [one.content for one in results(requests_of(script, None)[1])] == ["changed a", "looked"]
+        assert story(system.root) == ["approval", "approval", "tool_call", "tool_result"]
+        assert system.approvals.pending() == []
+
+
+def test_a_denied_call_is_an_error_result_with_the_reason(world: World) -> None:
+    script = scripted([calling(change("a")), "pity"])
+    with ActorSystem.open(":memory:", provider=script, tools=world.tools(), approvals="ask") as system:
+        reply = system.root.prompt("go")
+        assert system.approvals.deny(waiting(system)[0], "not on a Friday")
+        assert reply.get(timeout=DEADLINE).text == "pity"
+        assert results(requests_of(script, None)[1]) == [Seen("1", "This call was denied: not on a Friday", True)]
+        assert (world.changes, story(system.root)) == ([], ["approval", "tool_result"])
+
+
+def test_the_first_decision_counts_also_when_a_later_reply_uses_the_same_id(world: World) -> None:
+    script = scripted([calling(change("a")), calling(change("b")), "done"])
+    with ActorSystem.open(":memory:", provider=script, tools=world.tools(), approvals="ask") as system:
+        reply = system.root.prompt("go")
+        [first] = waiting(system)
+        assert system.approvals.approve(first)
+        eventually(lambda: [call.input for call in system.approvals.pending()] == [{"what": "b"}], "the second call")
+        assert not system.approvals.approve(first)
+        assert not system.approvals.deny(first)
+        assert world.changes == ["a"]
+        assert system.approvals.approve(*system.approvals.pending())
+        assert reply.get(timeout=DEADLINE).text == "done"
+        assert world.changes == ["a", "b"]
+
+
+def test_several_calls_are_decided_one_by_one_in_any_order(world: World) -> None:
+    script = scripted([calling(change("a"), change("b"), change("c")), "done"])
+    with ActorSystem.open(":memory:", provider=script, tools=world.tools(), approvals="ask") as system:
+        reply = system.root.prompt("go")
+        a, b, c = waiting(system, 3)
+        assert system.approvals.approve(c)
+        assert system.approvals.deny(a)
+        assert [call.id for call in waiting(system)] == [b.id]
+        assert system.approvals.approve(b)
+        reply.get(timeout=DEADLINE)
+        assert sorted(world.changes) == ["b", "c"]
+        assert [one.is_error for one in results(requests_of(script, None)[1])] == [True, False, False]
+
+
+def test_always_lets_the_agent_and_its_later_children_call_the_tool_unasked(durable: str, world: World) -> None:
+    both = calling(change("a"), change("b"))
+    script = scripted([both, calling(change("c")), "done"], kid=[calling(change("d")), "ok"])
+    with ActorSystem.open(durable, provider=script, tools=world.tools(), approvals="ask") as system:
+        reply = system.root.prompt("go")
+        assert system.approvals.approve(waiting(system, 2)[1], always=True)
+        assert reply.get(timeout=DEADLINE).text == "done"
+        assert sorted(world.changes) == ["a", "b", "c"]
+        assert system.root.fork("go", name="kid").reply(timeout=DEADLINE).text == "ok"
+    assert sorted(world.changes) == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("approvals", "settings", "told"),
+    [
+        ("deny", {}, "nobody can be asked here"),
+        ("allow", {"policies": {"change": "deny"}}, "The settings of this agent do not allow change"),
+        (lambda _: "only on Mondays", {}, "This call was denied: only on Mondays"),
+        (lambda _: False, {}, "This call was denied: no reason was given"),
+        (lambda call: 1 / 0, {}, "the program that decides failed: ZeroDivisionError"),
+    ],
+)
+def test_a_call_that_nobody_allows_is_denied_and_the_model_is_told_why(
+    world: World, approvals: Any, settings: dict[str, Any], told: str
+) -> None:
+    script = scripted([calling(change("a")), "pity"])
+    with ActorSystem.open(":memory:", provider=script, tools=world.tools(), approvals=approvals) as system:
+        system.root.configure(**settings)
+        assert system.root.prompt("go").get(timeout=DEADLINE).text == "pity"
+        [seen] = results(requests_of(script, None)[1])
+        assert told in seen.content
+        assert seen.is_error
+        assert world.changes == []
+
+
+@pytest.mark.parametrize(
+    ("approvals", "settings"),
+    [("allow", {}), ("deny", {"policies": {"change": "allow"}}), (lambda call: call.input == {"what": "a"}, {})],
+)
+def test_a_call_runs_unasked_where_everything_settings_or_the_program_allow_it(
+    world: World, approvals: Any, settings: dict[str, Any]
+) -> None:
+    script = scripted([calling(change("a")), "done"])
+    with ActorSystem.open(":memory:", provider=script, tools=world.tools(), approvals=approvals) as system:
+        system.root.configure(**settings)
+        assert system.root.prompt("go").get(timeout=DEADLINE).text == "done"
+    assert world.changes == ["a"]
+
+
+def test_a_tool_that_needs_no_approval_can_be_made_to_ask(world: World) -> None:
+    script = scripted([calling("look"), "done"])
+    with ActorSystem.open(":memory:", provider=script, tools=world.tools(), approvals="ask") as system:
+        system.root.configure(policies={"look": "ask"})
+        reply = system.root.prompt("go")
+        assert system.approvals.approve(waiting(system)[0])
+        assert reply.get(timeout=DEADLINE).text == "done"
+
+
+def test_the_function_that_decides_may_take_its_time_and_knows_for_whom(world: World) -> None:
+    asked, decide, agents = threading.Event(), threading.Event(), list[AgentRef]()
+
+    def approver(call: PendingCall) -> bool:
+        agents.append(current_agent())
+        asked.set()
+        return decide.wait(DEADLINE)
+
+    script = scripted([calling(change("a"), "look"), "done"], other=["hello"])
+    with ActorSystem.open(":memory:", provider=script, tools=world.tools(), approvals=approver) as system:
+        reply = system.root.prompt("go")
+        assert asked.wait(DEADLINE)
+        assert system.root.fork("hi", name="other").reply(timeout=DEADLINE).text == "hello"
+        decide.set()
+        assert reply.get(timeout=DEADLINE).text == "done"
+        assert agents == [system.root]
+
+
+def test_questions_survive_the_process_and_a_decision_goes_on_with_the_turn(durable: str, world: World) -> None:
+    first = scripted([calling(change("a"), change("b"))])
+    with ActorSystem.open(durable, provider=first, tools=world.tools(), approvals="ask") as system:
+        system.root.prompt("go")
+        before = waiting(system, 2)
+        assert system.approvals.approve(before[0])
+        eventually(lambda: world.changes == ["a"], "the change")
+        eventually(lambda: story(system.root)[-1] == "tool_result", "its result")
+    script = scripted(["done"])
+    with ActorSystem.open(durable, provider=script, tools=world.tools(), approvals="ask") as system:
+        assert system.root.state == "interrupted"
+        assert system.approvals.pending() == before[1:]
+        assert system.approvals.approve(before[1])
+        assert system.root.reply(timeout=DEADLINE).text == "done"
+        assert world.changes == ["a", "b"]
+        assert [one.content for one in results(script.requests[0])] == ["changed a", "changed b"]
+
+
+def test_an_approval_that_was_committed_is_not_asked_for_again(durable: str, world: World) -> None:
+    held, script = threading.Event(), scripted([calling("look", change("a"))])
+
+    @tool(alone=True)
+    def look() -> str:
+        assert held.wait(DEADLINE)
+        return "looked"
+
+    tools = [world.tools()[0], look]
+    with ActorSystem.open(durable, provider=script, tools=tools, approvals="ask") as system:
+        system.root.prompt("go")
+        assert system.approvals.approve(waiting(system)[0])
+    held.set()
+    assert world.changes == []
+    with ActorSystem.open(durable, provider=scripted(["done"]), tools=tools, approvals="deny", resume=True) as system:
+        assert system.approvals.pending() == []
+        assert system.root.reply(timeout=DEADLINE).text == "done"
+    assert world.changes == ["a"]
+
+
+def test_a_question_is_asked_again_of_the_function_that_decides_after_a_restart(durable: str, world: World) -> None:
+    with ActorSystem.open(
+        durable, provider=scripted([calling(change("a"))]), tools=world.tools(), approvals="ask"
+    ) as system:
+        system.root.prompt("go")
+        waiting(system)
+    with ActorSystem.open(
+        durable, provider=scripted(["done"]), tools=world.tools(), approvals=lambda _: True, resume=True
+    ) as system:
+        assert system.root.reply(timeout=DEADLINE).text == "done"
+        assert story(system.root) == ["approval", "approval", "tool_call", "tool_result"]
+
+
+@pytest.mark.parametrize("resumes", [True, False])
+def test_decisions_that_come_while_the_log_is_read_are_carried_out(
+    durable_url: NewDatabase, world: World, resumes: bool
+) -> None:
+    url, asked = durable_url(), scripted([calling(change("a"), change("b"))])
+    with ActorSystem.open(url, provider=asked, tools=world.tools(), approvals="ask") as system:
+        system.root.prompt("go")
+        before = waiting(system, 2)
+    store, may_read = SlowToRead(open_store(url)), threading.Event()
+    parts = replace(MACHINE, open_store=lambda _: store)
+    with (
+        ActorSystem.open(provider=scripted(["done"]), tools=world.tools(), approvals="ask", parts=parts) as system,
+        ThreadPoolExecutor() as people,
+    ):
+        store.hold(may_read)
+        if resumes:
+            system.resume()
+        decided = [people.submit(system.approvals.approve, call) for call in before]
+        actor = system.actor(system.root.uuid)
+        eventually(lambda: actor.waiting == len(before) + resumes, "the decisions")
+        may_read.set()
+        assert [one.result(DEADLINE) for one in decided] == [True, True]
+        assert system.root.reply(timeout=DEADLINE).text == "done"
+    assert sorted(world.changes) == ["a", "b"]
+
+
+def test_an_interrupt_withdraws_the_question(world: World) -> None:
+    with ActorSystem.open(
+        ":memory:", provider=scripted([calling(change("a"))]), tools=world.tools(), approvals="ask"
+    ) as system:
+        reply = system.root.prompt("go")
+        [call] = waiting(system)
+        assert system.root.signal(Signal.INT)
+        with pytest.raises(TurnInterrupted):
+            reply.get(timeout=DEADLINE)
+        assert system.approvals.pending() == []
+        assert not system.approvals.approve(call)
+        assert world.changes == []
+
+
+def test_an_agent_whose_calls_wait_forks_and_the_child_inherits_no_question(world: World) -> None:
+    script = scripted([calling(change("a"), ("fork", {"name": "kid"})), "done"], kid=["me too"], other=["hello"])
+    with ActorSystem.open(":memory:", provider=script, tools=world.tools(), approvals="ask") as system:
+        reply = system.root.prompt("go")
+        [call] = waiting(system)
+        other = system.root.fork("hi", name="other", timeout=DEADLINE)
+        assert other.reply(timeout=DEADLINE).text == "hello"
+        eventually(lambda: len(system.agents()) == 3, "the child of the model")
+        assert system.agent("kid").reply(timeout=DEADLINE).text == "me too"
+        not_run, _ = results(requests_of(script, "kid")[0])
+        assert not_run.content == "not run in this process"
+        assert system.approvals.pending() == [call]
+        assert system.approvals.approve(call)
+        assert reply.get(timeout=DEADLINE).text == "done"
+
+
+def test_what_decides_and_policies_are_checked(world: World) -> None:
+    with pytest.raises(BadInput, match="'ask', 'deny' or 'allow'; got 'perhaps'"):
+        ActorSystem.open(":memory:", approvals="perhaps")
+    with pytest.raises(BadInput, match="Expected policy to be one of allow, ask, deny; got 'maybe'"):
+        tool(policy="maybe")(change)
+    with (
+        ActorSystem.open(":memory:", provider=scripted(), tools=world.tools()) as system,
+        pytest.raises(BadInput, match="'allow', 'ask' or 'deny', got"),
+    ):
+        system.root.configure(policies={"change": "perhaps"})

@@ -1,0 +1,174 @@
+"""Boot: who comes back, who cannot, and why."""
+
+import gc
+import os
+import sqlite3
+
+import pytest
+
+from ikigai_actors.agent.boot import Casualty, Survivor, ensure_root, everything_stays, survey
+from ikigai_actors.errors import HistoryError, StoreUnavailable
+from ikigai_actors.store import Store, Transaction, open_store
+from ikigai_actors.store.migrations import ensure_schema
+from tests.kit.databases import sql
+from tests.kit.faults import FaultyStore
+from tests.kit.trees import HOST, add, add_host, change, plant, record, says
+
+
+@pytest.fixture
+def family(store: Store) -> Store:
+    """Agent 0 with 3 messages and a turn open at 3; "child" forked at 2 and "grandchild" forked at the child's 4; all
+    is well. "quiet" has no message of its own, and "dead" is.
+    """
+
+    def work(tx: Transaction) -> None:
+        add_host(tx)
+        tx.run("register_root", uuid="root", owner=HOST, now=1)
+        tx.run("set_turn", uuid="root", turn=3)
+        add(tx, "child", "root", name="dba", fork=2)
+        add(tx, "grandchild", "child", fork=4)
+        add(tx, "quiet", "grandchild", fork=4)
+        add(tx, "heir of quiet", "quiet", fork=4)
+        add(tx, "dead", "root", fork=99)
+        tx.run("bury", uuids=["dead"], cause="killed", sender=None, reason="test", now=2)
+        for messages in (says("root", 1, 2, 3), says("child", 3, 4), says("grandchild", 5)):
+            tx.append([message.row() for message in messages])
+
+    store.write(work)
+    return store
+
+
+ALL = {
+    Survivor("root", None, 1, 3, 3),
+    Survivor("child", "dba", 1, 4, 0),
+    Survivor("grandchild", None, 1, 5, 0),
+    Survivor("quiet", None, 1, 4, 0),
+    Survivor("heir of quiet", None, 1, 4, 0),
+}
+
+
+def test_every_living_agent_comes_back_with_its_head_and_its_turn(family: Store) -> None:
+    survivors, casualties = survey(family)
+    assert (set(survivors), casualties) == (ALL, [])
+
+
+def test_children_of_the_dead_come_back(family: Store) -> None:
+    family.write(lambda tx: tx.run("bury", uuids=["child"], cause="killed", sender=None, reason="test", now=2))
+    survivors, casualties = survey(family)
+    assert {survivor.uuid for survivor in survivors} == {"root", "grandchild", "quiet", "heir of quiet"}
+    assert casualties == []
+
+
+@pytest.mark.parametrize(
+    ("agent", "wrong", "reason"),
+    [
+        ("grandchild", "fork_message_id = 6", "it was forked at message 6 of child, whose log ends at 4"),
+        ("child", "fork_message_id = 3", None),
+        ("heir of quiet", "fork_message_id = 5", "it was forked at message 5 of quiet, whose log ends at 4"),
+        ("grandchild", "turn = 6", "its open turn began with message 6, which is not in its log"),
+        ("grandchild", "turn = 4", "its open turn began with message 4, which is not in its log"),
+        ("grandchild", "turn = -1", "its open turn began with message -1, which is not in its log"),
+        ("quiet", "turn = 4", "its open turn began with message 4, which is not in its log"),
+    ],
+)
+def test_an_agent_with_wrong_rows_is_a_casualty_and_the_others_come_back(
+    family: Store, agent: str, wrong: str, reason: str | None
+) -> None:
+    change(family, agent, wrong)
+    survivors, casualties = survey(family)
+    if reason is None:  # a hole shows only in the log
+        assert casualties == []
+        return
+    assert casualties == [Casualty(agent, f"could not be restored: {reason}")]
+    assert set(survivors) == {survivor for survivor in ALL if survivor.uuid != agent}
+    assert record(family, agent).status == "running"  # nobody is buried here
+
+
+def test_a_log_that_ends_before_its_fork_point_is_a_casualty(family: Store) -> None:
+    family.write(lambda tx: sql(tx, "UPDATE messages SET id = 2 WHERE agent_uuid = 'grandchild'"))
+    survivors, casualties = survey(family)
+    assert casualties == [
+        Casualty("grandchild", "could not be restored: its log ends at 2, before its fork point 4"),
+        Casualty("quiet", "could not be restored: it was forked at message 4 of grandchild, whose log ends at 2"),
+    ]
+    assert {survivor.uuid for survivor in survivors} == {"root", "child", "heir of quiet"}
+
+
+def test_several_casualties_are_each_told_their_own_reason(family: Store) -> None:
+    change(family, "child", "turn = 9")
+    change(family, "quiet", "turn = 9")
+    survivors, casualties = survey(family)
+    assert {casualty.uuid for casualty in casualties} == {"child", "quiet"}
+    assert {survivor.uuid for survivor in survivors} == {"root", "grandchild", "heir of quiet"}
+
+
+def test_an_agent_whose_parent_is_missing_is_a_casualty(durable: str) -> None:
+    store = open_store(durable)
+    ensure_schema(store)
+    plant(store, a="root", b="a")
+    remove(durable, store, "a")
+    survivors, casualties = survey(store)
+    assert casualties == [Casualty("b", "could not be restored: its parent a is missing")]
+    assert [survivor.uuid for survivor in survivors] == ["root"]
+    store.close()
+
+
+def remove(url: str, store: Store, agent: str) -> None:
+    """Delete a row that others refer to, which no program of ours can."""
+    delete = f"DELETE FROM agents WHERE uuid = '{agent}'"
+    if url.startswith("sqlite:///"):
+        connection = sqlite3.connect(url.removeprefix("sqlite:///"))  # without the foreign keys that ours turns on
+        connection.execute(delete)
+        connection.commit()
+        connection.close()
+        return
+
+    def unchecked(tx: Transaction) -> None:
+        sql(tx, "SET LOCAL session_replication_role = replica")
+        sql(tx, delete)
+
+    store.write(unchecked)
+
+
+@pytest.mark.parametrize("wrong", ["turn = 4", "fork_message_id = 3", "status = 'dead', ended_at = 5"])
+def test_an_agent_0_with_wrong_rows_is_an_error(family: Store, wrong: str) -> None:
+    change(family, "root", wrong)
+    with pytest.raises(HistoryError, match="Agent 0"):
+        survey(family)
+
+
+def test_an_error_of_the_store_stops_the_boot_and_buries_nobody(family: Store) -> None:
+    change(family, "quiet", "turn = 9")
+    before = [record(family, agent) for agent in ("child", "quiet")]
+
+    failing = FaultyStore(family)
+    failing.unreadable = StoreUnavailable("The store is down, as planned.")
+    with pytest.raises(StoreUnavailable):
+        survey(failing)
+    assert [record(family, agent) for agent in ("child", "quiet")] == before
+    assert failing.writes == 0
+
+
+def test_agent_0_is_made_when_there_is_none_and_found_when_there_is(store: Store) -> None:
+    store.write(add_host)
+    ensure_root(store, HOST, os.urandom, 7)
+    [root], _ = survey(store)
+    assert record(store, root.uuid).created_at == 7
+    assert record(store, root.uuid).owner == HOST
+    ensure_root(store, HOST, os.urandom, 8)
+    assert survey(store) == ([root], [])
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+def test_a_boot_leaves_the_garbage_collector_as_it_was(collecting: bool) -> None:
+    before = gc.isenabled()
+    (gc.enable if collecting else gc.disable)()
+    try:
+        with everything_stays():
+            assert not gc.isenabled()
+        assert gc.isenabled() is collecting
+        with pytest.raises(ValueError, match="planted"), everything_stays():
+            raise ValueError("planted")
+        assert gc.isenabled() is collecting
+    finally:
+        (gc.enable if before else gc.disable)()

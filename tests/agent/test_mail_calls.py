@@ -1,0 +1,294 @@
+"""Models that use mail and documents: what they read of it, and that a crash neither loses nor repeats."""
+
+import re
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider
+from ikigai_actors.actors.clock import SystemClock
+from ikigai_actors.agent.builtin_calls.mail_and_documents import ReadMail, SendMail, WriteDocument
+from ikigai_actors.errors import StoreUnavailable
+from ikigai_actors.records.append import Fence, Perform, Performance
+from ikigai_actors.records.documents import BODY_LIMIT as DOCUMENT_LIMIT
+from ikigai_actors.records.documents import Change
+from ikigai_actors.records.mail import BODY_LIMIT, Send
+from ikigai_actors.records.messages import Kind
+from ikigai_actors.store import Store
+from ikigai_actors.store.journal import Journal
+from ikigai_actors.store.unit import Unit, write_alone
+from ikigai_actors.store.verdicts import Committed, Failed
+from ikigai_actors.tools.function import LIMIT
+from tests.kit.blocking_provider import DEADLINE
+from tests.kit.databases import python, sql
+from tests.kit.faults import FaultyStore
+from tests.kit.hosts import plant
+from tests.kit.journals import Answers
+from tests.kit.tool_scripts import calling, requests_of, results, scripted
+
+
+def told(database_or_url: str, *calls: tuple[str, dict[str, object]]) -> list[tuple[str, bool]]:
+    """What an agent named ``boss`` reads of its calls, beside an idle agent named ``kid``."""
+    script = scripted(boss=[calling(*calls), "done"])
+    with ActorSystem.open(database_or_url, script) as system:
+        boss = system.root.fork(name="boss")
+        system.root.fork(name="kid")
+        assert boss.prompt("go").get(timeout=DEADLINE).text == "done"
+        return [(one.content, one.is_error) for one in results(requests_of(script, "boss")[1])]
+
+
+def test_mail_goes_from_model_to_model_in_the_order_of_the_calls(database: str) -> None:
+    script = scripted(
+        boss=[
+            calling(
+                ("check_mail", {}),
+                ("send", {"to": "boss", "body": "a note\0 to\nmyself"}),
+                ("check_mail", {}),
+                ("read_mail", {"sender": "kid"}),
+                ("read_mail", {}),
+                ("read_mail", {}),
+            ),
+            "done",
+        ]
+    )
+    with ActorSystem.open(database, script) as system:
+        boss, kid = system.root.fork(name="boss"), system.root.fork(name="kid")
+        kid.send(boss, "from the kid")
+        system.send(boss, "from outside")
+        boss.prompt("go").get(timeout=DEADLINE)
+        first, sent, then, of_kid, rest, nothing = [one.content for one in results(requests_of(script, "boss")[1])]
+        called = {"kid": f"kid ({kid.uuid})", "boss": f"boss ({boss.uuid})"}
+        assert first.splitlines() == [
+            f"2 unread: 1 of {called['kid']}, 1 of a person outside",
+            f"mail 1 of {called['kid']}: from the kid",
+            "mail 2 of a person outside: from outside",
+        ]
+        assert sent == f"Sent: mail 3 in the mailbox of {boss.uuid}."
+        assert then.splitlines()[-1] == f"mail 3 of {called['boss']}: a note\ufffd to myself"
+        assert of_kid == f"mail 1 of {called['kid']}:\nfrom the kid\n\n(2 more unread)"
+        assert rest.startswith("mail 2 of a person outside:\nfrom outside\n\nmail 3 of ")
+        assert nothing == "No unread mail."
+        assert boss.record.unread == 0
+
+
+def test_a_mistake_in_a_call_is_a_result_that_helps(database: str) -> None:
+    wrong: list[tuple[str, dict[str, object]]] = [
+        ("send", {"to": "kid"}),
+        ("send", {"to": "kid", "body": " "}),
+        ("send", {"to": "kid", "body": "é" * BODY_LIMIT}),
+        ("send", {"to": "somebody", "body": "text"}),
+        ("send", {"to": ["kid"], "body": "text"}),
+        ("read_mail", {"sender": "somebody"}),
+        ("check_mail", {"all": True}),
+        ("document_read", {"path": "a.md"}),
+        ("document_read", {"path": "/etc/passwd"}),
+        ("document_write", {"path": "../a.md", "body": "text"}),
+        ("document_write", {"path": "a.md", "body": "text", "expect": True}),
+        ("document_write", {"path": "a.md", "body": "text", "expect": 3}),
+        ("document_write", {"path": "a.md"}),
+        ("document_write", {"path": "a.md", "body": "é" * DOCUMENT_LIMIT}),
+        ("document_delete", {"path": "a.md"}),
+    ]
+    read = told(database, *wrong)
+    assert all(is_error for _, is_error in read)
+    expected = [
+        "send needs body.",
+        "says something",
+        "at most 65,536 bytes",
+        "No agent is named 'somebody'",
+        "wants to to be text",
+        "No agent is named 'somebody'",
+        "takes no arguments",
+        "There is no document 'a.md'",
+        "is absolute",
+        "has the name '..'",
+        "expect to be a whole number",
+        "nothing was ever written there",
+        "document_write needs body.",
+        "at most 1,048,576 bytes, got 2,097,152",
+        "There is no document 'a.md'",
+    ]
+    for (text, _), part in zip(read, expected, strict=True):
+        assert part in text
+
+
+def test_a_read_gives_as_many_whole_mails_as_fit_and_says_how_many_remain(database: str) -> None:
+    script = scripted(boss=[calling("read_mail"), calling("read_mail"), calling("read_mail"), "done"])
+    size = LIMIT // 3
+    with ActorSystem.open(database, script) as system:
+        boss = system.root.fork(name="boss")
+        for letter in "abc":
+            system.send(boss, letter * size)
+        system.send(boss, "d" * BODY_LIMIT)  # longer than a result may be, and whole all the same
+        boss.prompt("go").get(timeout=DEADLINE)
+        first, second, third = (results(request)[0].content for request in requests_of(script, "boss")[1:])
+        assert len(first) <= LIMIT
+        assert "b" * size in first
+        assert first.endswith("\n\n(2 more unread)")
+        assert second == f"mail 3 of a person outside:\n{'c' * size}\n\n(1 more unread)"
+        assert third.endswith("d" * BODY_LIMIT)
+
+
+def test_documents_are_written_read_listed_and_deleted_in_order(database: str) -> None:
+    read = told(
+        database,
+        ("document_list", {}),
+        ("document_write", {"path": "plan/a.md", "body": "# A", "expect": 0}),
+        ("document_write", {"path": "plan/a.md", "body": "# A\0, better", "expect": 1}),
+        ("document_read", {"path": "plan/a.md"}),
+        ("document_read", {"path": "plan/a.md", "version": 1}),
+        ("document_write", {"path": "plan/a.md", "body": "lost", "expect": 1}),
+        ("document_list", {"prefix": "plan/"}),
+        ("document_delete", {"path": "plan/a.md", "expect": 2}),
+        ("document_list", {"prefix": "plan/"}),
+        ("document_write", {"path": "empty.md", "body": ""}),
+    )
+    texts = [text for text, _ in read]
+    assert texts[:3] == ["No documents.", "Version 1.", "Version 2."]
+    assert texts[3].startswith("plan/a.md: version 2, written by boss (")
+    assert texts[3].endswith("\n\n# A\ufffd, better")
+    assert texts[4].endswith("\n\n# A")
+    assert "at version 1; there is version 2" in texts[5]
+    assert texts[6].startswith("plan/a.md: version 2, written by boss (")
+    assert texts[7:] == ["Deleted: that is version 3.", "No documents.", "Version 1."]
+
+
+def test_agents_share_documents_by_mailing_their_paths(database: str) -> None:
+    script = scripted(
+        writer=[
+            calling(
+                ("document_write", {"path": "plan/tea.md", "body": "# Tea"}),
+                ("send", {"to": "reader", "body": "plan/tea.md"}),
+            ),
+            "sent",
+        ],
+        reader=follow_a_path,
+    )
+    with ActorSystem.open(database, script) as system:
+        writer, reader = system.root.fork(name="writer"), system.root.fork(name="reader")
+        turn = reader.prompt("go")
+        writer.prompt("go")
+        text = turn.get(timeout=DEADLINE).text
+        assert text.startswith(f"plan/tea.md: version 1, written by writer ({writer.uuid})")
+        assert text.endswith("\n\n# Tea")
+
+
+def follow_a_path(request: Request) -> str | Reply:
+    """Wait for mail, read the document whose path it says, and tell it."""
+    gave = results(request)
+    if not gave:
+        return calling("wait", "read_mail")
+    path = re.search(r"^plan/\S+$", gave[-1].content, re.MULTILINE)
+    return calling(("document_read", {"path": path[0]})) if path else gave[-1].content
+
+
+# What a crash leaves
+
+ACTS: list[Callable[[], Unit]] = [
+    lambda: SendMail("a", "root", "text", 5),
+    lambda: ReadMail("a", None, LIMIT, 5),
+    lambda: WriteDocument("a", "x.md", "text", None, 5),
+    lambda: WriteDocument("a", "there.md", None, 1, 5),
+]
+
+
+def looked(store: Store) -> tuple[object, ...]:
+    """All that the acts above change, and the results."""
+    statements = (
+        "SELECT COUNT(*) FROM mail WHERE recipient = 'root'",
+        "SELECT COUNT(*) FROM mail WHERE recipient = 'a' AND read_at IS NOT NULL",
+        "SELECT COUNT(*) FROM documents",
+        "SELECT mailed + unread FROM agents WHERE uuid = 'a'",
+        "SELECT COUNT(*) FROM messages WHERE agent_uuid = 'a'",
+    )
+    return store.read(lambda tx: tuple(sql(tx, one)[0][0] for one in statements))
+
+
+@pytest.mark.parametrize("act", ACTS, ids=["send", "read", "write", "delete"])
+@pytest.mark.parametrize("fault", ["down", "broken before", "broken after", "gone"])
+def test_effect_and_result_are_one_wherever_the_store_fails(store: Store, act: Callable[[], Unit], fault: str) -> None:
+    plant(store, "host")
+    store.write(lambda tx: tx.run("register_host", id="host", hostname="h", pid=1, lease=0))
+    write_alone(store, Send("a", None, "hello", 4))
+    write_alone(store, Change("there.md", "text", None, None, 4))
+    before = looked(store)
+    faulty, answers = FaultyStore(store), Answers()
+    match fault:
+        case "down":
+            faulty.fails(StoreUnavailable("down"))
+        case "broken before":
+            faulty.breaks_during_commit(committed=False)
+        case "broken after":
+            faulty.breaks_during_commit(committed=True)
+        case "gone":
+            faulty.fails(*[StoreUnavailable("down")] * 3)
+    journal = Journal(faulty, "host", SystemClock(), patience=0.0 if fault == "gone" else 60.0)
+    data = {"tool_use_id": "1", "name": "any"}
+    unit = Perform(Performance("a", 1, data, 5, act(), str), Fence("host", 1))
+    journal.submit(unit, answers.to("it"))
+    journal.commit_pending()
+    after = looked(store)
+    if fault == "gone":
+        assert isinstance(answers["it"], Failed)
+        assert after == before
+    else:
+        assert isinstance(answers["it"], Committed)
+        changed = [now != then for now, then in zip(after, before, strict=True)]
+        assert changed[-1]
+        assert any(changed[:-1])
+        [(kind,)] = store.read(lambda tx: sql(tx, "SELECT kind FROM messages WHERE agent_uuid = 'a'"))
+        assert kind == Kind.TOOL_RESULT
+
+
+WORKER = """
+    import sys, threading
+    from ikigai_actors import ActorSystem, Message, ScriptedProvider
+    from tests.agent.test_mail_calls import work
+
+    seen = 0
+    def count(event):
+        global seen
+        if isinstance(event, Message):
+            seen += 1
+            if seen == int(sys.argv[2]):
+                print("now", flush=True)
+
+    system = ActorSystem.open(sys.argv[1], ScriptedProvider(work), resume=True)
+    system.subscribe(count)
+    if not system.root.history(all=True):
+        system.root.ask.prompt("go")
+    system.root.reply()
+    print("done", flush=True)
+    threading.Event().wait()
+"""
+
+STEPS = 4
+
+
+def work(request: Request) -> str | Reply:
+    """Send oneself a mail, read it, and write a document, in one reply; and that again and again."""
+    steps = sum(message["role"] == "assistant" for message in request.messages)
+    if steps == STEPS:
+        return "done"
+    uses = ("send", {"to": request.agent, "body": f"mail {steps}"}), ("document_write", {"path": "a.md", "body": "x"})
+    return calling(uses[0], "read_mail", uses[1], uses[0])
+
+
+@pytest.mark.parametrize("killed_at", [3, 6, 11])
+def test_after_kill_9_each_call_was_performed_once(new_sqlite: Callable[[], str], killed_at: int) -> None:
+    """On SQLite, where the next host need not wait for a lease."""
+    url = new_sqlite()
+    process = python(WORKER, url, killed_at)
+    assert process.stdout is not None
+    assert process.stdout.readline().strip() in ("now", "done")
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=DEADLINE)
+    with ActorSystem.open(url, ScriptedProvider(work), resume=True) as system:
+        assert system.root.reply(timeout=DEADLINE).text == "done"
+        mails = system.root.mails()
+        assert [mail.id for mail in mails] == list(range(1, 2 * STEPS + 1))
+        assert system.documents.read("a.md").version == STEPS
+        given = [one for one in system.root.history() if one.data.get("name") == "read_mail"]
+        assert [mail.id for mail in mails if mail.read_at is not None] == list(range(1, 2 * STEPS))
+        assert sum(one.content.count("mail ") for one in given) == 2 * (2 * STEPS - 1)  # a heading and a body for each

@@ -1,0 +1,162 @@
+"""A system that ends in the middle of tools: nothing is done twice, nothing is forgotten, every history is whole."""
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Awaitable, Iterator
+
+import pytest
+
+from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider
+from ikigai_actors.agent.turn.calls import PERHAPS_RUN
+from ikigai_actors.agent.turn.request import NOT_RUN
+from ikigai_actors.tools.function import FunctionTool, tool
+from tests.kit.blocking_provider import DEADLINE
+from tests.kit.tool_scripts import OWN, calling, prompts, requests_of, results, scripted
+
+
+class Held:
+    """Tools that count how often they ran, and wait until they are let go."""
+
+    def __init__(self) -> None:
+        self.ran: Counter[str] = Counter()
+        self._entered = threading.Semaphore(0)
+        self._leave = threading.Event()
+
+    def wait_until_entered(self, times: int) -> None:
+        """Return when so many calls run."""
+        for _ in range(times):
+            assert self._entered.acquire(timeout=DEADLINE)
+
+    def let_go(self) -> None:
+        """Let every call end, those to come too."""
+        self._leave.set()
+
+    def tools(self) -> list[FunctionTool]:
+        """One that must not run twice, one that may, one that runs alone."""
+
+        def run(name: str) -> str:
+            self.ran[name] += 1
+            self._entered.release()
+            assert self._leave.wait(DEADLINE)
+            return f"{name} ran"
+
+        @tool
+        def once() -> str:
+            return run("once")
+
+        @tool(idempotent=True)
+        def again() -> str:
+            return run("again")
+
+        @tool(alone=True)
+        def alone() -> str:
+            return run("alone")
+
+        return [once, again, alone]
+
+
+@pytest.fixture
+def held() -> Iterator[Held]:
+    made = Held()
+    yield made
+    made.let_go()
+
+
+def cut_off(database: str, held: Held) -> None:
+    """End a system in the middle of a turn whose calls are running, waiting, and forks."""
+    script = ScriptedProvider(
+        [calling(("fork", {"name": "first"}), "once", "again", "alone", ("fork", {"name": "kid"}))]
+    )
+    with ActorSystem.open(database, provider=script, tools=held.tools()) as system:
+        system.root.prompt("go")
+        held.wait_until_entered(2)
+    held.let_go()
+
+
+@pytest.mark.parametrize("at_open", [True, False])
+def test_resuming_does_with_each_call_what_is_right_for_it(durable: str, held: Held, at_open: bool) -> None:
+    cut_off(durable, held)
+    script = ScriptedProvider(lambda request: f"heard {len(results(request))}")
+    with ActorSystem.open(durable, provider=script, tools=held.tools(), resume=at_open) as system:
+        if not at_open:
+            assert system.root.state == "interrupted"
+            assert [agent.uuid for agent in system.resume()] == [system.root.uuid]
+        assert system.root.reply(timeout=DEADLINE).text == "heard 5"
+        for child in system.root.children():
+            assert child.reply(timeout=DEADLINE).text == "heard 5"
+        once, again, alone, first, second = results(requests_of(script, None)[0])
+        assert once == ("2", PERHAPS_RUN, True)
+        assert (again.content, alone.content) == ("again ran", "alone ran")
+        assert [first.content, second.content] == [
+            f"Forked: the child is {child.uuid}." for child in system.root.children()
+        ]
+        assert held.ran == {"once": 1, "again": 2, "alone": 1}
+        assert len(system.agents()) == 3
+        assert not system.resume()
+
+
+def test_a_new_prompt_leaves_the_calls_that_were_cut_off_as_they_are(durable: str, held: Held) -> None:
+    cut_off(durable, held)
+    script = ScriptedProvider(["fine"])
+    with ActorSystem.open(durable, provider=script, tools=held.tools()) as system:
+        assert system.root.prompt("something else").get(timeout=DEADLINE).text == "fine"
+        assert {one.content for one in results(script.requests[0])} == {NOT_RUN}
+        assert prompts(script.requests[0]) == ["something else"]
+        assert held.ran == {"once": 1, "again": 1}
+        assert len(system.agents()) == 1
+
+
+def test_calls_of_tools_that_are_gone_get_results_that_say_so(durable: str, held: Held) -> None:
+    cut_off(durable, held)
+    script = ScriptedProvider(lambda request: "done")
+    with ActorSystem.open(durable, provider=script, resume=True) as system:
+        assert system.root.reply(timeout=DEADLINE).text == "done"
+        once, again, alone, *forks = results(requests_of(script, None)[0])
+        assert (once.content, again.content) == (PERHAPS_RUN, PERHAPS_RUN)
+        assert alone.content == f"There is no such tool. Tools on offer: {', '.join(OWN)}."
+        assert len(forks) == len(system.root.children()) == 2
+        assert held.ran == {"once": 1, "again": 1}
+        for child in system.root.children():
+            child.reply(timeout=DEADLINE)
+
+
+def test_a_turn_can_be_cut_off_again_while_it_is_resumed(durable: str, held: Held) -> None:
+    cut_off(durable, held)
+    second = Held()
+    with ActorSystem.open(durable, provider=ScriptedProvider([]), tools=second.tools(), resume=True):
+        second.wait_until_entered(1)
+    second.let_go()
+    with ActorSystem.open(durable, provider=ScriptedProvider(lambda _: "done"), tools=held.tools()) as system:
+        system.resume()
+        assert system.root.reply(timeout=DEADLINE).text == "done"
+        assert second.ran == {"again": 1}
+        assert held.ran == {"once": 1, "again": 2, "alone": 1}
+        assert len(system.agents()) == 3
+        for child in system.root.children():
+            child.reply(timeout=DEADLINE)
+
+
+def test_a_child_that_was_cut_off_before_it_spoke_goes_on_as_a_child(durable: str) -> None:
+    asked = threading.Event()
+
+    async def hang() -> str:
+        asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError("nobody sets this event")
+
+    def answer(request: Request) -> str | Reply | Awaitable[str]:
+        if request.name == "kid":
+            return hang()
+        return "done" if results(request) else calling(("fork", {"name": "kid", "prompt": "look"}))
+
+    with ActorSystem.open(durable, provider=ScriptedProvider(answer)) as system:
+        system.root.prompt("go").get(timeout=DEADLINE)
+        assert asked.wait(DEADLINE)
+    script = scripted(kid=["found it"])
+    with ActorSystem.open(durable, provider=script) as system:
+        assert [agent.name for agent in system.resume()] == ["kid"]
+        assert system.agent("kid").reply(timeout=DEADLINE).text == "found it"
+        [told] = results(script.requests[0])
+        assert told.content.startswith(f"You are the child {system.agent('kid').uuid}")
+        assert prompts(script.requests[0]) == ["look"]

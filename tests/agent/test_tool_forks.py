@@ -1,0 +1,166 @@
+"""Models that fork themselves, from outside. On every database."""
+
+import threading
+from pathlib import Path
+
+from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider, ToolCall, Workspace
+from ikigai_actors.agent.turn.fork import LIVING_LIMIT
+from ikigai_actors.agent.turn.request import NOT_RUN
+from ikigai_actors.tools.function import tool
+from tests.kit.blocking_provider import DEADLINE
+from tests.kit.tool_scripts import calling, faults, prompts, requests_of, results, scripted, trail
+
+
+def child_of(parent: str, child: str) -> str:
+    return f"You are the child {child}, forked from {parent}."
+
+
+def test_parent_and_child_both_return_from_the_same_call_and_go_on(database: str) -> None:
+    script = scripted([calling(("fork", {"prompt": "look", "name": "kid"})), "waiting"], kid=["found it"])
+    with ActorSystem.open(database, provider=script) as system:
+        assert system.root.prompt("go").get(timeout=DEADLINE).text == "waiting"
+        child = system.agent("kid")
+        assert child.reply(timeout=DEADLINE).text == "found it"
+        [mine], [hers] = results(requests_of(script, None)[1]), results(requests_of(script, "kid")[0])
+        assert mine == ("1", f"Forked: the child is {child.uuid}.", False)
+        assert hers == ("1", child_of(system.root.uuid, child.uuid), False)
+        assert prompts(requests_of(script, "kid")[0]) == ["look"]
+        assert prompts(requests_of(script, None)[1]) == []
+        assert (child.parent, child.supervisor, system.root.children()) == (system.root, system.root, [child])
+        assert (child.state, child.record.turn, child.record.restart) == ("idle", 0, "transient")
+        shared = len(requests_of(script, None)[0].messages) + 1  # up to the reply that forks
+        assert requests_of(script, "kid")[0].messages[:shared] == requests_of(script, None)[1].messages[:shared]
+
+
+def test_a_child_hears_of_its_new_shell_where_agents_have_one(tmp_path: Path) -> None:
+    script = scripted([calling(("fork", {"name": "kid"})), "waiting"], kid=["done"])
+    with ActorSystem.open(":memory:", provider=script, tools=[Workspace(tmp_path)]) as system:
+        system.root.prompt("go").get(timeout=DEADLINE)
+        child = system.agent("kid")
+        assert child.reply(timeout=DEADLINE).text == "done"
+        [told] = results(requests_of(script, "kid")[0])
+        mine = child_of(system.root.uuid, child.uuid)
+        assert told.content == f"{mine} Your shell is new; what the parent runs is not yours."
+
+
+def test_a_childs_turn_goes_on_without_a_prompt_too(database: str) -> None:
+    def answer(request: Request) -> str | Reply:
+        told = results(request)
+        return told[0].content if told else calling("fork")
+
+    with ActorSystem.open(database, provider=ScriptedProvider(answer)) as system:
+        parent = system.root.prompt("go").get(timeout=DEADLINE).text
+        [child] = system.root.children()
+        assert parent == f"Forked: the child is {child.uuid}."
+        assert child.reply(timeout=DEADLINE).text == child_of(system.root.uuid, child.uuid)
+        assert child.name is None
+        assert trail(child.history()) == [
+            ("user", ""),
+            ("assistant", ""),
+            ("fork", ""),
+            ("tool_result", "1"),
+            ("assistant", ""),
+        ]
+
+
+def test_of_several_forks_in_one_reply_a_later_child_sees_its_earlier_siblings(database: str) -> None:
+    script = scripted(
+        [calling(*(("fork", {"name": name, "prompt": f"be {name}"}) for name in "abc")), "done"],
+        **{name: [f"I am {name}"] for name in "abc"},
+    )
+    with ActorSystem.open(database, provider=script) as system:
+        system.root.prompt("go").get(timeout=DEADLINE)
+        uuids = {name: system.agent(name).uuid for name in "abc"}
+        for name in "abc":
+            assert system.agent(name).reply(timeout=DEADLINE).text == f"I am {name}"
+        forked = {name: f"Forked: the child is {uuids[name]}." for name in "abc"}
+        mine = child_of(system.root.uuid, uuids["b"])
+        assert [one.content for one in results(requests_of(script, None)[1])] == list(forked.values())
+        assert [one.content for one in results(requests_of(script, "b")[0])] == [forked["a"], mine, NOT_RUN]
+        assert [one.is_error for one in results(requests_of(script, "b")[0])] == [False, False, True]
+        assert [child.uuid for child in system.root.children()] == list(uuids.values())
+
+
+def test_a_fork_beside_other_calls_waits_for_them_and_the_child_has_their_results(database: str) -> None:
+    began, leave = threading.Event(), threading.Event()
+
+    @tool
+    def hold() -> str:
+        began.set()
+        assert leave.wait(DEADLINE)
+        return "held"
+
+    script = scripted([calling(("fork", {"name": "kid"}), "hold", "lost"), "done"], kid=["hello"])
+    with ActorSystem.open(database, provider=script, tools=[hold]) as system:
+        turn = system.root.prompt("go")
+        assert began.wait(DEADLINE)
+        assert len(system.agents()) == 1
+        leave.set()
+        turn.get(timeout=DEADLINE)
+        assert system.agent("kid").reply(timeout=DEADLINE).text == "hello"
+        held, lost, fork = results(requests_of(script, "kid")[0])
+        assert (held, lost.id, lost.is_error, fork.id) == (("2", "held", False), "3", True, "1")
+        parent = results(requests_of(script, None)[1])
+        assert parent[:2] == [held, lost]  # what stands before the result of the fork is shared
+
+
+def test_a_fork_that_cannot_be_is_an_error_result_and_the_others_are_made(database: str) -> None:
+    named = [("fork", {"name": name}) for name in ("taken", "two words", "kid", "kid")]
+    script = scripted([calling(*named, ("fork", {"promt": "x"})), "done"], kid=["hello"])
+    with ActorSystem.open(database, provider=script) as system:
+        system.root.fork(name="taken")
+        assert system.root.prompt("go").get(timeout=DEADLINE).text == "done"
+        taken, bad, made, twice, unknown = results(requests_of(script, None)[1])
+        assert taken == ("1", "A living agent is named 'taken'; choose another name.", True)
+        assert "letters, digits" in bad.content
+        assert made.content == f"Forked: the child is {system.agent('kid').uuid}."
+        assert twice.content == "A living agent is named 'kid'; choose another name."
+        assert "does not know 'promt'" in unknown.content
+        assert len(system.agents()) == 3
+        system.agent("kid").reply(timeout=DEADLINE)
+
+
+def test_a_grandchild_knows_whose_child_it_is(database: str) -> None:
+    script = scripted(
+        [calling(("fork", {"name": "kid"})), "done"],
+        kid=[calling(("fork", {"name": "grandkid", "prompt": "deeper"})), "kid done"],
+        grandkid=["deep"],
+    )
+    with ActorSystem.open(database, provider=script) as system:
+        system.root.prompt("go").get(timeout=DEADLINE)
+        kid = system.agent("kid")
+        assert kid.reply(timeout=DEADLINE).text == "kid done"
+        grandkid = system.agent("grandkid")
+        assert grandkid.reply(timeout=DEADLINE).text == "deep"
+        assert grandkid.parent == kid
+        assert results(requests_of(script, "grandkid")[0])[0].content == child_of(kid.uuid, grandkid.uuid)
+        assert all(faults(request) == [] for request in script.requests)
+
+
+def test_a_prompt_that_cannot_be_stored_is_stored_as_far_as_it_can(database: str) -> None:
+    script = scripted([calling(("fork", {"name": "kid", "prompt": "nul \0"})), "done"], kid=["hello"])
+    with ActorSystem.open(database, provider=script) as system:
+        system.root.prompt("go").get(timeout=DEADLINE)
+        assert system.agent("kid").reply(timeout=DEADLINE).text == "hello"
+        assert prompts(requests_of(script, "kid")[0]) == ["nul \ufffd"]
+
+
+def test_a_model_forks_no_further_than_the_limit_of_living_agents() -> None:
+    """In memory alone: the limit is counted by the statement that the other databases run too."""
+    calls = tuple(ToolCall("fork", {}, str(number)) for number in range(2))
+
+    def answer(request: Request) -> str | Reply:
+        return "done" if results(request) else Reply(tool_calls=calls)
+
+    with ActorSystem.open("sqlite:///:memory:", provider=ScriptedProvider(answer)) as system:
+        forks = [system.root.ask.fork(name=f"n{number}") for number in range(LIVING_LIMIT - 2)]
+        for future in forks:
+            future.get(timeout=DEADLINE)
+        system.root.prompt("go").get(timeout=DEADLINE)
+        made, refused = (message for message in system.root.history() if message.kind == "tool_result")
+        assert made.content.startswith("Forked: ")
+        assert refused.content == (
+            f"{LIVING_LIMIT} agents live already: a model makes no more. Let some of them end first."
+        )
+        assert len(system.agents()) == LIVING_LIMIT
+        assert system.root.fork().state == "idle"  # a person may

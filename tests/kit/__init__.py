@@ -1,0 +1,1 @@
+"""What the tests stand on: databases, providers that a test holds, programs, terminals, faults."""

@@ -1,0 +1,147 @@
+"""A sound family of agents in a database, and damage to it that no program of ours could do."""
+
+import sqlite3
+from contextlib import closing
+from dataclasses import astuple
+from typing import Any
+
+import psycopg
+
+from ikigai_actors.records.mail import Mail
+from ikigai_actors.records.messages import Message
+from ikigai_actors.store import Store, Transaction
+from ikigai_actors.store.migrations import ensure_schema
+from tests.kit.trees import add, add_host
+
+Draft = tuple[str, dict[str, Any]]
+"""Kind and data of a message."""
+
+NOW = "now"
+"""The host that has not ended; an earlier one, "old", has."""
+
+LOGS: dict[str, tuple[int, list[Draft]]] = {
+    "root": (
+        0,
+        [
+            ("user", {}),
+            ("assistant", {"tool_calls": [{"id": "c1", "name": "read", "input": {}}]}),
+            ("tool_call", {"tool_use_id": "c1"}),
+            ("tool_result", {"tool_use_id": "c1"}),
+            ("assistant", {}),
+            ("mark", {}),
+            ("fork", {"child": "a"}),
+            ("rewind", {"mark": 6}),
+            ("fork", {"child": "b"}),
+            ("user", {}),
+            ("assistant", {"tool_calls": [{"id": "f1", "name": "fork", "input": {}}]}),
+            ("fork", {"child": "c"}),
+            ("tool_result", {"tool_use_id": "f1"}),
+            ("mark", {}),
+        ],
+    ),
+    "a": (
+        6,
+        [
+            ("fork", {"parent": "root"}),
+            ("rewind", {"mark": 6}),
+            ("user", {}),
+            ("assistant", {}),
+            ("fork", {"child": "g"}),
+        ],
+    ),
+    "b": (8, [("fork", {"parent": "root"}), ("user", {})]),
+    "c": (11, [("fork", {"parent": "root"}), ("tool_result", {"tool_use_id": "f1"})]),
+    "g": (10, [("fork", {"parent": "a"}), ("tool_result", {"tool_use_id": "c1"})]),
+}
+"""Each agent's fork point and messages."""
+
+MAIL = (
+    Mail("a", 1, "root", "mail", "read", 1, 2),
+    Mail("a", 2, None, "mail", "unread", 1, None),
+    Mail("a", 3, None, "prompt", "not seen as mail", 1, None),
+    Mail("b", 1, "c", "exit", "unread", 1, None),
+)
+"""The mail that there is. The fourth of "a" was deleted."""
+
+MESSAGES = sum(len(drafts) for _, drafts in LOGS.values())
+
+
+def found_family(store: Store) -> None:
+    """Agent 0 "root" in a turn, in which it called a tool; "a" is forked after a mark, "b" is dead, "c" is forked by a
+    call and in a turn; "g" is the child of "a", and answers a call of "root". There is mail, and a document; "a" was
+    stopped and continued, and restarted twice.
+    """
+
+    def work(tx: Transaction) -> None:
+        add_host(tx, "old")
+        tx.run("end_host", id="old")
+        add_host(tx, NOW)
+        tx.run("register_root", uuid="root", owner=NOW, now=1)
+        for uuid, parent in (("a", "root"), ("b", "root"), ("c", "root"), ("g", "a")):
+            add(tx, uuid, parent, name=f"name of {uuid}", fork=LOGS[uuid][0], host=NOW)
+        tx.run("set_turn", uuid="root", turn=10)
+        tx.run("set_turn", uuid="c", turn=13)
+        tx.run("bury", uuids=["b"], cause="killed", sender=None, reason="test", now=2)
+        tx.append([astuple(mail) for mail in MAIL], "mail")
+        tx.run("count_mail", uuids=["a"], mailed=4, unread=1)
+        tx.run("count_mail", uuids=["b"], mailed=1, unread=1)
+        for signal in ("STOP", "CONT"):
+            tx.run("add_signal", agent="a", signal=signal, spread=0, turn=0, sender="root", reason="", now=1, handled=1)
+        for reason in ("once", "twice"):
+            tx.run("add_restart", agent="a", supervisor="root", turn=0, reason=reason, now=1)
+        tx.run("add_document_version", path="plan.md", version=1, author="a", body="# Plan", now=1)
+        tx.run("add_document_version", path="plan.md", version=2, author=None, body=None, now=2)
+        for uuid, (fork, drafts) in LOGS.items():
+            messages = [
+                Message(uuid, place, kind, "text", data, 1) for place, (kind, data) in enumerate(drafts, fork + 1)
+            ]
+            tx.append([message.row() for message in messages])
+
+    ensure_schema(store)
+    store.write(work)
+
+
+def damage(url: str, *statements: str) -> None:
+    """Run statements as no program of ours could: without foreign keys, checks and unique indexes."""
+    unique = ("DROP INDEX agents_root", "DROP INDEX agents_name")
+    if url.startswith("sqlite:///"):
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)) as connection:
+            connection.execute("PRAGMA foreign_keys = OFF")
+            connection.execute("PRAGMA ignore_check_constraints = ON")
+            for statement in (*unique, *statements):
+                connection.execute(statement)
+        return
+    with psycopg.connect(url, autocommit=True) as server:
+        constraints = server.execute(
+            "SELECT conrelid::regclass::text, conname FROM pg_constraint"
+            " WHERE connamespace = current_schema()::regnamespace AND contype IN ('f', 'c')"
+        ).fetchall()
+        drops = [f"ALTER TABLE {table} DROP CONSTRAINT {name}" for table, name in constraints]
+        for statement in (*unique, *drops, *statements):
+            server.execute(statement.encode())
+
+
+def agent(uuid: str, assignment: str) -> str:
+    """The statement that changes an agent's row."""
+    return f"UPDATE agents SET {assignment} WHERE uuid = '{uuid}'"
+
+
+def message(uuid: str, position: int, assignment: str) -> str:
+    """The statement that changes a message."""
+    return f"UPDATE messages SET {assignment} WHERE agent_uuid = '{uuid}' AND id = {position}"
+
+
+def without(uuid: str, condition: str) -> str:
+    """The statement that deletes messages."""
+    return f"DELETE FROM messages WHERE agent_uuid = '{uuid}' AND id {condition}"
+
+
+def more(uuid: str, *rows: tuple[int, str, str]) -> str:
+    """The statement that adds messages: position, kind, data."""
+    values = ", ".join(f"('{uuid}', {position}, '{kind}', '', '{data}', 1)" for position, kind, data in rows)
+    return f"INSERT INTO messages (agent_uuid, id, kind, content, data, created_at) VALUES {values}"
+
+
+def mail(recipient: str, number: int, assignment: str) -> str:
+    """The statement that changes a mail."""
+    return f"UPDATE mail SET {assignment} WHERE recipient = '{recipient}' AND id = {number}"

@@ -1,0 +1,184 @@
+"""Transcripts of the README and of docs/: what they show is typed at a terminal, and compared with what comes.
+
+A transcript is a ``text`` block that begins with ``$ ikigai`` or ``$ python examples/``. ``$`` begins a command: one
+that opens a shell goes on with what is typed at its prompts, until the next such; any other runs beside it, to its end.
+``Killed`` at the end of a line is a ``kill -9`` there. Left out of the comparison: remarks (``← …``), where a line is
+wrapped, times, where databases are, and what ``…`` stands for, on a line of its own for lines. An agent's id is another
+one each time, but the same throughout.
+"""
+
+import re
+import shlex
+import subprocess
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+from ikigai_actors.shell.cli.main import cli
+from tests.kit.databases import ROOT
+from tests.kit.program import COMMAND, PATIENCE, Program, environment
+
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+
+_BLOCK = re.compile(r"^```text\n(\$ (?:ikigai|python examples/).*?)^```$", re.MULTILINE | re.DOTALL)
+_TYPED = re.compile(r"[\w-]+(?: \([^()]*\))?> (.+)")
+_PROMPT = r"(?:(?<=\n)|\A)[\w-]+(?: \([^()\n]*\))?> \Z"
+
+_VARIABLE = re.compile(
+    r"(?P<id>(?<![\w-])(?=[\w-]+[A-Z0-9_-])[\w-]{6}(?:[\w-]{16})?(?![\w-]))"
+    r"|(?P<time>(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d)|(?P<place>(?:~/|postgresql://)[\w./@-]*[\w])|(?P<any>…)|(?P<gap>\s+)"
+)
+
+
+class Transcript(NamedTuple):
+    """One that a page shows."""
+
+    page: Path
+    number: int
+    """Of its kind in the page, from 1."""
+    lines: list[str]
+    """Without remarks."""
+
+    def __str__(self) -> str:
+        return f"{self.page.stem}-{self.number}"
+
+
+def transcripts() -> list[Transcript]:
+    """All that the pages show."""
+    return [
+        Transcript(page, number, [re.sub(r" {2,}← .*", "", line) for line in block.splitlines()])
+        for page in PAGES
+        for number, block in enumerate(_BLOCK.findall(page.read_text(encoding="utf-8")), 1)
+    ]
+
+
+def play(lines: list[str], directory: Path, places: Mapping[str, str]) -> str:
+    """Type what was typed.
+
+    Args:
+        lines: a transcript's.
+        directory: where.
+        places: what stands for some arguments of commands.
+
+    Returns:
+        What came, with what was typed.
+    """
+    printed, prompt = "", ""
+    with ExitStack() as stack:
+        shell: Program | None = None
+        for number, line in enumerate(lines):
+            typed = _TYPED.fullmatch(line)
+            if line.startswith("$ "):
+                words = [places.get(word, word) for word in shlex.split(line[2:])]
+                printed += f"{line}\n"
+                if not _opens_a_shell(words):
+                    printed += _beside(words, directory)
+                    continue
+                if shell is not None:
+                    _leave(shell)
+                shell = stack.enter_context(Program.at_terminal(command=_command(words), directory=directory))
+                output, prompt = _until_prompt(shell)
+                printed += output
+            elif shell is not None and typed:
+                shell.say(typed[1])
+                printed += prompt
+                if typed[1] == "/exit":
+                    printed += "/exit\n"
+                    _ends(shell)
+                    shell = None
+                elif (killed := _killed_after(lines, number)) is not None:
+                    printed += f"{_killed(shell, killed)} Killed\n"
+                    shell = None
+                else:
+                    output, prompt = _until_prompt(shell)
+                    printed += output
+        if shell is not None:
+            _leave(shell)
+    return printed
+
+
+def differs(shown: list[str], printed: str) -> str:
+    """What of a transcript did not come; nothing when all came, and nothing else."""
+    known: dict[str, str] = {}
+    patterns = [_pattern(f"{line}\n", known) for line in shown]
+    if re.fullmatch(r"\s*" + "".join(patterns), printed):
+        return ""
+    good = max(n for n in range(len(patterns) + 1) if re.match(r"\s*" + "".join(patterns[:n]), printed))
+    return f"after {good} lines came not: {shown[good] if good < len(shown) else 'the end'!r}; but:\n{printed}"
+
+
+def _pattern(line: str, known: dict[str, str]) -> str:
+    """What matches a line; ids that were met before are what they were."""
+    if line == "…\n":
+        return "(?s:.*?)"
+
+    def variable(found: re.Match[str]) -> str:
+        match found.lastgroup:
+            case "id":
+                short, rest = found[0][:6], r"[\w-]{16}" if len(found[0]) > 6 else ""
+                if short in known:
+                    return f"(?P={known[short]}){rest}"
+                known[short] = f"id{len(known)}"
+                return rf"(?P<{known[short]}>[\w-]{{6}}){rest}"
+            case "time":
+                return r"(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d"
+            case "place":
+                return r"\S+?"
+            case "any":
+                return r"[^\n]*?"
+        return r"\s+"
+
+    parts, at = [], 0
+    for found in _VARIABLE.finditer(line):
+        parts += [re.escape(line[at : found.start()]), variable(found)]
+        at = found.end()
+    return "".join([*parts, re.escape(line[at:])])
+
+
+def _opens_a_shell(words: list[str]) -> bool:
+    if words[0] == "python":
+        return words[1] == "examples/supervised.py"
+    return not any(word in cli.commands for word in words[1:])
+
+
+def _command(words: list[str]) -> list[str]:
+    if words[0] == "python":
+        return [*COMMAND[:3], str(ROOT / words[1]), *words[2:]]
+    return [*COMMAND, *words[1:]]
+
+
+def _beside(words: list[str], directory: Path) -> str:
+    done = subprocess.run(
+        _command(words), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=PATIENCE,
+        env=environment(), cwd=directory, check=False,
+    )  # fmt: skip
+    return done.stdout.decode()
+
+
+def _until_prompt(shell: Program) -> tuple[str, str]:
+    """What comes before the next prompt, and that."""
+    found = shell.expect(_PROMPT)
+    return found.string[: found.start()], found[0]
+
+
+def _killed_after(lines: list[str], number: int) -> str | None:
+    """What was to be seen when the program was killed, if that was in the answer to a line."""
+    after = lines[number + 1 : number + 2]
+    return after[0].removesuffix("Killed").rstrip() if after and after[0].endswith("Killed") else None
+
+
+def _killed(shell: Program, seen: str) -> str:
+    """What came until it was killed."""
+    found = shell.expect(re.escape(seen))
+    shell.kill()
+    return found.string[: found.end()]
+
+
+def _leave(shell: Program) -> None:
+    shell.say("/exit")
+    _ends(shell)
+
+
+def _ends(shell: Program) -> None:
+    assert shell.ends() == 0

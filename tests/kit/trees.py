@@ -1,0 +1,99 @@
+"""Trees of agents in a store, and the units that change them, as short as a test wants them."""
+
+from ikigai_actors.records import registry
+from ikigai_actors.records.append import FIRST_EPOCH, Append, Birth, Fence, LogUnit
+from ikigai_actors.records.messages import Message
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.store import Store, Transaction
+from tests.kit.databases import sql
+
+HOST = "host 1"
+
+
+def add_host(tx: Transaction, host: str = HOST) -> None:
+    """A host's row, without a lease."""
+    tx.run("register_host", id=host, hostname="here", pid=1, lease=0)
+
+
+def add(
+    tx: Transaction,
+    uuid: str,
+    parent: str | None,
+    *,
+    name: str | None = None,
+    fork: int = 0,
+    host: str = HOST,
+    now: int = 1,
+) -> None:
+    """An agent below its parent; to look for, not to fork: its parent's log does not tell of it."""
+    tx.run(
+        "register",
+        uuid=uuid,
+        name=name,
+        parent=parent,
+        supervisor=parent,
+        fork=fork,
+        turn=0,
+        restart="transient",
+        policy=None,
+        now=now,
+        owner=host,
+        epoch=FIRST_EPOCH,
+    )
+
+
+def plant(store: Store, /, **parents: str) -> None:
+    """A host, its agent 0 "root", and further agents, each below its parent, in order of creation."""
+
+    def work(tx: Transaction) -> None:
+        add_host(tx)
+        tx.run("register_root", uuid="root", owner=HOST, now=1)
+        for number, (uuid, parent) in enumerate(parents.items(), 2):
+            add(tx, uuid, parent, now=number)
+
+    store.write(work)
+
+
+def says(agent: str, *ids: int, content: str = "hello", kind: str = "user") -> tuple[Message, ...]:
+    """Messages of an agent."""
+    return tuple(Message(agent, number, kind, content, {}, 1) for number in ids)
+
+
+def append(agent: str, *ids: int, host: str = HOST, epoch: int = FIRST_EPOCH, turn: int | None = None) -> Append:
+    """An agent appends messages to its log."""
+    return Append(LogUnit(agent, says(agent, *ids), turn), Fence(host, epoch))
+
+
+def fork(
+    parent: str, child: str, at: int = 1, *, name: str | None = None, host: str = HOST, epoch: int = FIRST_EPOCH
+) -> Append:
+    """An agent forks a child; ``at`` is the position of the fork in both logs."""
+    birth = Birth(child, name, parent, at - 1, 0, "transient", at, says(child, at, kind="fork"))
+    return Append(LogUnit(parent, says(parent, at, kind="fork"), birth=birth), Fence(host, epoch))
+
+
+def ids(store: Store, agent: str) -> list[int]:
+    """The positions in an agent's log."""
+    return [row[1] for row in store.read(lambda tx: tx.run("log_section", uuid=agent, start=0, end=1_000_000))]
+
+
+def record(store: Store, agent: str) -> AgentRecord:
+    """An agent's row."""
+    return store.read(lambda tx: registry.get(tx, agent))
+
+
+def change(store: Store, agent: str, assignment: str) -> None:
+    """Change an agent's row as no unit would."""
+    store.write(lambda tx: sql(tx, f"UPDATE agents SET {assignment} WHERE uuid = '{agent}'"))
+
+
+def stop(store: Store, agent: str, status: str = "stopped") -> None:
+    """Give an agent another status, by hand: a part of the runtime that is still to come."""
+    change(store, agent, f"status = '{status}'")
+
+
+def batch(store: Store, host: str = HOST) -> int:
+    """The number of the host's last batch."""
+    [(number,)] = store.read(lambda tx: sql(tx, f"SELECT batch FROM hosts WHERE id = '{host}'"))
+    assert isinstance(number, int)
+    return number

@@ -1,0 +1,1 @@
+"""The project itself: its layers, exports, package, pages and benchmarks."""

@@ -1,0 +1,150 @@
+"""The examples run, without a key."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ikigai_actors import ActorSystem
+from tests.kit.databases import ROOT
+from tests.kit.messages_server.server import MessagesServer, Says
+from tests.kit.program import PATIENCE, environment
+
+FAN_OUT = ROOT / "examples" / "fan_out.py"
+
+
+def fan_out(database: str, **variables: str) -> str:
+    """Run the example's function in a process of its own; return what it prints."""
+    code = "import sys; sys.path.insert(0, sys.argv[1]); from fan_out import ask; print(ask('Tea?', sys.argv[2]))"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, str(FAN_OUT.parent), database],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        env={**environment(), **variables},
+        check=False,
+    )
+    assert (done.stderr, done.returncode) == ("", 0)
+    return done.stdout
+
+
+def all_was_read(database: str) -> bool:
+    """Whether the chair has three children, and waited for their mail, and read it."""
+    with ActorSystem.open(database, "offline") as system:
+        chair = system.agent("chair")
+        assert [child.name for child in chair.children()] == ["owner", "guest", "baker"]
+        [waited] = [one for one in chair.history() if one.kind == "tool_result" and one.data["name"] == "wait"]
+        assert waited.content.count('"mail"') == 3
+        return chair.check_mail().unread == 0
+
+
+def test_an_agent_forks_three_waits_for_all_and_reads_their_mail(durable: str) -> None:
+    printed = fan_out(durable)
+    assert len([line for line in printed.splitlines() if line.startswith("fork gave")]) == 3
+    assert len(re.findall(r"^mail \d of |: mail \d of ", printed, re.MULTILINE)) == 3
+    assert "The view of a guest." in printed
+    assert all_was_read(durable)
+
+
+def panel(body: Mapping[str, Any]) -> Says:
+    """A model that does as the prompts of the example say, reply by reply."""
+    content, place = body["messages"][-1]["content"], len(body["messages"])
+    texts = [block["text"] for block in content if block["type"] == "text"]
+    gave = [block["content"] for block in content if block["type"] == "tool_result"]
+
+    def call(*calls: tuple[str, dict[str, Any]]) -> Says:
+        blocks = ({"type": "tool_use", "id": f"toolu_{place}_{number}", "name": name, "input": given}
+                  for number, (name, given) in enumerate(calls))  # fmt: skip
+        return Says(tuple(blocks), "tool_use")
+
+    if texts and texts[-1].startswith("You are "):
+        return call(("send", {"to": "chair", "body": f"{texts[-1]} I say yes."}))
+    if texts:
+        names = re.findall(r"(\w+) \(([^)]*)\)", texts[-1])
+        return call(*(("fork", {"name": name, "prompt": f"You are {who}."}) for name, who in names))
+    match body["messages"][-2]["content"][-1]["name"]:
+        case "fork":
+            return call(("wait", {"children": True}))
+        case "wait":
+            return call(("read_mail", {}))
+        case "read_mail":
+            return Says.text(f"They wrote: {gave[0]}")
+    return Says.text("Sent.")
+
+
+def has_sent(body: Mapping[str, Any]) -> bool:
+    """Whether an agent asks with the result of its ``send``."""
+    return any(block.get("name") == "send" for message in body["messages"][-2:-1] for block in message["content"])
+
+
+def test_with_a_key_a_model_does_it_over_the_api(new_sqlite: Callable[[], str]) -> None:
+    database = new_sqlite()
+    with MessagesServer() as server:
+        server.model = panel
+        printed = fan_out(database, ANTHROPIC_API_KEY="key", ANTHROPIC_BASE_URL=server.url)
+        # What a child asks when it has sent its mail may come too late: the program ends with the answer of the chair.
+        assert sum(not has_sent(body) for body in server.requests) == 4 + 3
+    assert printed.startswith("They wrote: mail 1 of ")
+    assert printed.count("I say yes.") == 3
+    assert all_was_read(database)
+
+
+def test_an_agent_that_stumbles_is_restarted_with_its_history_intact(tmp_path: Path) -> None:
+    lines = "Our shop sells tea.\n/fork --name buyer\nNow stumble.\n/agents\n"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "examples/supervised.py", str(tmp_path / "tea.db")],
+        input=lines, capture_output=True, text=True, timeout=PATIENCE, env=environment(), check=True, cwd=ROOT,
+    )  # fmt: skip
+    assert "(buyer crashes)\nPrompt 2; the first was “Our shop sells tea.”.\n" in done.stdout
+    assert "2 running, 0 dead" in done.stdout
+    assert done.stderr == ""
+
+
+def test_a_race_in_a_team_is_found_and_the_mended_team_has_none() -> None:
+    plugins = ("-p", "ikigai_actors.testing.pytest_plugin", "-p", "pytest_timeout")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-s", *plugins, "examples/test_my_team.py"],
+        capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=ROOT,
+        env={**environment(), "IKIGAI_PROFILE": "fast", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert "3 passed" in done.stdout
+    for page in (ROOT / "README.md", ROOT / "docs" / "testing.md"):
+        [shown] = re.findall(r"^```text\n(assert .*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+        lines = [re.escape(re.sub(r" {2,}← .*", "", line)) for line in shown.splitlines() if line != "…"]
+        assert re.search(r"\n(?s:.*?\n)??".join(lines), done.stdout), page.name
+
+
+def example(name: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run one to its end."""
+    return subprocess.run(
+        [sys.executable, "-W", "error", f"examples/{name}.py", *arguments],
+        capture_output=True, text=True, timeout=PATIENCE, env=environment(), check=False, cwd=ROOT,
+    )  # fmt: skip
+
+
+def test_a_worker_comes_back_until_it_crashes_too_often(tmp_path: Path) -> None:
+    first = example("worker", str(tmp_path / "words.db"), "tea and milk", "please crash")
+    assert (first.returncode, first.stdout, first.stderr) == (0, "text 1: 3 word(s)\ntext 2: 2 word(s)\n", "")
+    second = example("worker", str(tmp_path / "words.db"), "crash once more", "again", "crash three times")
+    assert (second.returncode, second.stdout) == (1, "text 3: 3 word(s)\ntext 4: 1 word(s)\n")
+    assert "is dead: gave up: ConnectionError: text 5 broke the counter" in second.stderr
+
+
+def test_tools_of_ones_own_sell_what_there_is_once(tmp_path: Path) -> None:
+    database = str(tmp_path / "stock.db")
+    sold = example("stock", database, '@sell {"tea": "Assam", "kilos": 2} @then @stock')
+    assert (sold.returncode, sold.stderr) == (0, "")
+    assert sold.stdout == 'stock gave: {"Assam": 8, "Nilgiri": 5}\n'
+    again = example("stock", database, '@sell {"tea": "Assam", "kilos": 9}')
+    assert again.stdout == "sell gave: There are 8 kilos of Assam, not 9.\n"
+
+
+@pytest.mark.parametrize("name", ["worker", "stock", "supervised"])
+def test_an_example_without_a_database_says_how_it_is_run(name: str) -> None:
+    done = example(name)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.fullmatch(rf"Usage: python examples/{name}\.py DATABASE[^\n]*\n", done.stderr)

@@ -1,0 +1,81 @@
+"""The architecture, held: which room may know which, and which library belongs to which room."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = "ikigai_actors"
+
+ROOMS = (
+    {"shell", "testing"},
+    {"system"},
+    {"agent"},
+    {"records"},
+    {"store", "tools", "providers"},
+    {"actors"},
+    {"errors", "arguments", "text", "frozen"},
+)
+"""Top first. A room knows the rooms below it; what lies at the bottom are modules, which may know each other."""
+
+LIBRARIES = {
+    "pykka": {"actors"},
+    "sqlite3 psycopg psycopg_pool filelock": {"store"},
+    "anthropic": {"providers", "tools"},
+    "aiohttp httpx2": {"providers", "shell"},
+    "mcp anyio": {"tools"},
+    "click rich textual textual_serve aiohttp_jinja2 jinja2": {"shell"},
+    "hypothesis pytest": {"testing"},
+    "platformdirs": {"store", "shell"},
+}
+"""Which rooms may import a library."""
+
+
+def module_of(path: Path) -> str:
+    names = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(names[:-1] if names[-1] == "__init__" else names)
+
+
+FILES = {module_of(path): path for path in sorted((ROOT / PACKAGE).rglob("*.py"))}
+RUNTIME = [module for module in FILES if module not in (PACKAGE, f"{PACKAGE}.__main__")]
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Every module that a file imports: within functions too, and what only the type checker sees."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from (name if name in FILES else node.module for name in names)
+
+
+def floor(room: str) -> int:
+    return next(place for place, rooms in enumerate(ROOMS) if room in rooms)
+
+
+def room(module: str) -> str:
+    return module.split(".")[1]
+
+
+@pytest.mark.parametrize("module", RUNTIME)
+def test_a_room_knows_only_rooms_below(module: str) -> None:
+    own = room(module)
+    for known in map(room, (name for name in imports(FILES[module]) if name.startswith(f"{PACKAGE}."))):
+        below = floor(known) > floor(own) or floor(own) == floor("errors")
+        assert known == own or below, f"{own} imports {known}, which is not below it"
+
+
+@pytest.mark.parametrize("module", RUNTIME)
+def test_each_library_has_its_room(module: str) -> None:
+    homes = {library: rooms for libraries, rooms in LIBRARIES.items() for library in libraries.split()}
+    for library in {name.split(".")[0] for name in imports(FILES[module])}:
+        assert room(module) in homes.get(library, {room(module)}), f"{module} imports {library}"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "supervisors").rglob("*.py")), ids=module_of)
+def test_supervisors_know_nothing_of_models_databases_or_threads(path: Path) -> None:
+    for module in imports(path):
+        assert module.split(".")[0] in {"collections", "dataclasses", "enum", "supervisors", "typing"}

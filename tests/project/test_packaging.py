@@ -1,0 +1,51 @@
+"""The wheel: complete, and running where there is no checkout."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel built from the checkout."""
+    out = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(ROOT)]
+    subprocess.run(command, check=True, capture_output=True)
+    [built] = out.glob("*.whl")
+    return built
+
+
+def test_the_wheel_carries_both_packages_their_types_the_schema_and_the_queries(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    for path in (
+        "schema.sql",
+        "store/queries.sql",
+        "py.typed",
+        "shell/cli/main.py",
+        "shell/web/templates/app_index.html",
+    ):
+        assert f"ikigai_actors/{path}" in names
+    assert "supervisors/py.typed" in names
+    assert not any(name.startswith(("tests", "benchmarks")) for name in names)
+
+
+def test_the_demo_runs_from_the_installed_wheel_in_an_empty_directory(wheel: Path, tmp_path: Path) -> None:
+    target, home = tmp_path / "site", tmp_path / "home"
+    home.mkdir()
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(target)]
+    subprocess.run([*install, str(wheel)], check=True, capture_output=True)
+    environment = {**os.environ, "PYTHONPATH": str(target), "HOME": str(home)}
+    environment.pop("IKIGAI_HOME", None)
+    where = [sys.executable, "-c", "import ikigai_actors; print(ikigai_actors.__file__)"]
+    found = subprocess.run(where, check=True, capture_output=True, text=True, cwd=home, env=environment)
+    assert found.stdout.startswith(str(target))
+    demo = [sys.executable, "-m", "ikigai_actors", "demo"]
+    run = subprocess.run(demo, capture_output=True, text=True, cwd=home, env=environment)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert list(home.iterdir()) == []

@@ -1,0 +1,114 @@
+"""The README and docs/ cannot rot: their code runs, their transcripts are played, their commands and links exist."""
+
+import doctest
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ikigai_actors.shell.cli.main import cli
+from tests.kit.databases import ROOT
+from tests.kit.program import run
+from tests.kit.transcripts import PAGES, Transcript, differs, play, transcripts
+
+README = ROOT / "README.md"
+DEFAULT, SERVER = "~/.local/share/ikigai/ikigai.db", "postgresql:///team"
+"""How the pages call the default database, and one of a server."""
+
+
+def name(page: Path) -> str:
+    return page.stem
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if ">>> " in page.read_text("utf-8")], ids=name)
+def test_the_code_of_a_page_runs_as_printed(page: Path) -> None:
+    failed, tried = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
+    assert tried > 0
+    assert failed == 0
+
+
+def test_all_python_of_the_pages_is_run() -> None:
+    for page in PAGES:
+        for block in re.findall(r"^```python\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S):
+            assert block.startswith(">>> "), f"{page.name}: {block}"
+
+
+@pytest.mark.parametrize("transcript", transcripts(), ids=str)
+def test_a_transcript_is_what_comes(transcript: Transcript, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    places = {DEFAULT: str(tmp_path / "home" / "ikigai.db")}
+    if any(SERVER in line for line in transcript.lines):
+        places[SERVER] = request.getfixturevalue("new_postgres")()
+    assert not differs(transcript.lines, play(transcript.lines, tmp_path, places))
+
+
+def test_a_transcript_that_is_not_what_comes_is_told() -> None:
+    shown = ["AbCd12> /agents", "* AbCd12  idle", "1 running, …"]
+    assert not differs(shown, "xyzxyz> /agents\n* xyzxyz  idle\n1 running, 0 dead\n")
+    assert differs(shown, "xyzxyz> /agents\n* abcabc  idle\n1 running, 0 dead\n").startswith("after 1 lines")
+    assert differs(shown, "xyzxyz> /agents\n* xyzxyz  idle\n").startswith("after 2 lines")
+    assert differs(shown[:2], "xyzxyz> /agents\n* xyzxyz  idle\nmore\n").startswith("after 2 lines")
+
+
+def test_the_pages_show_what_must_not_be_missing() -> None:
+    """A tree that is killed hard; a crash, a restart, a cascade and a kill from elsewhere; a question; mail."""
+    typed = {page: " ".join(" ".join(each.lines) for each in transcripts() if each.page == page) for page in PAGES}
+    assert all(word in typed[README] for word in ("Killed", "/resume", "crashes", "ikigai --database tea.db kill"))
+    assert "--cascade" in typed[README]
+    assert "/approve" in typed[ROOT / "docs" / "shell.md"]
+    assert "/read-mail" in typed[ROOT / "docs" / "mail.md"]
+
+
+SCRIPTS = [
+    (page, script)
+    for page in PAGES
+    for script in re.findall(r"^ikigai --provider offline <<'END'\n(.*?)^END$", page.read_text("utf-8"), re.M | re.S)
+]
+
+
+@pytest.mark.parametrize("then", ["@then ", ""], ids=["reply by reply", "in one reply"])
+def test_the_fan_out_that_a_reader_can_paste_works(then: str) -> None:
+    [script] = {script for _, script in SCRIPTS}
+    assert {page.stem for page, _ in SCRIPTS} == {"README", "mail"}
+    done = run("--provider", "offline", lines=script.replace("@then ", then))
+    assert done.returncode == 0
+    assert [len(re.findall(rf"^\[{name}: ", done.stdout, re.M)) for name in ("fork", "wait", "read_mail")] == [3, 1, 1]
+    answer = done.stdout[done.stdout.index("read_mail gave: ") :].splitlines()
+    assert {"of oak", "of pine", "of elm"} <= set(answer)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_the_commands_of_a_page_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    typed = [line for block in re.findall(r"^```sh\n(.*?)^```$", text, re.M | re.S) for line in block.splitlines()]
+    typed += re.findall(r"^\$ (.*)", text, re.M)
+    for line in typed:
+        if line.startswith("ikigai "):
+            words = shlex.split(re.split(r" {2,}← | [|<]", line)[0])[1:]
+            asked = CliRunner().invoke(cli, [*words, "--help"])
+            assert asked.exit_code == 0, f"{line}: {asked.output}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for place, anchor in re.findall(r"\]\(([^)#:]*)(?:#([\w-]+))?\)", text):
+        target = page if not place else (page.parent / place)
+        assert target.exists(), place
+        if anchor:
+            titles = re.findall(r"^#+ (.*)", target.read_text("utf-8"), re.M)
+            assert anchor in {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}
+
+
+def test_the_readme_leads_to_every_page_and_is_read_in_ten_minutes() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert {f"docs/{page.name}" for page in PAGES if page != README} <= set(re.findall(r"\]\(([^)#]*)", text))
+    assert len(text.split()) <= 2_300
+
+
+def test_continuous_integration_runs_the_readmes_test_command() -> None:
+    [command] = [
+        line for line in README.read_text(encoding="utf-8").splitlines() if "-m tests" in line and "venv" in line
+    ]
+    assert command in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()

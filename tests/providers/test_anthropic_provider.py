@@ -1,0 +1,441 @@
+"""The Anthropic provider over real HTTP, against a server that is stricter than the real one."""
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import traceback
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ikigai_actors import ActorSystem
+from ikigai_actors.agent.turn.request import assemble
+from ikigai_actors.errors import ProviderError
+from ikigai_actors.providers.address import suspects
+from ikigai_actors.providers.anthropic import DEFAULT_MODEL, AnthropicProvider
+from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, Spent, ToolCall, Usage
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.replies import reply_message_data
+from ikigai_actors.testing.machine.messages_api import redacted_thinking, sign
+from tests.kit.messages_server.cache import tokens
+from tests.kit.messages_server.server import OUTPUT_TOKENS, Ending, MessagesServer, Refuses, Says, Sends, Waits
+
+KEY = "sk-ant-secret-0123456789"
+HELLO: tuple[dict[str, Any], ...] = ({"role": "user", "content": [{"type": "text", "text": "Hello"}]},)
+TOO_LONG = "prompt is too long: 2837 tokens > 2048 maximum"
+MARKED = {"cache_control": {"type": "ephemeral"}}
+
+
+@pytest.fixture
+def server() -> Iterator[MessagesServer]:
+    with MessagesServer() as running:
+        yield running
+
+
+def request(messages: Any = HELLO, model: str = "", system: str = "", tools: Any = (), **settings: Any) -> Request:
+    return Request("uuid", "name", model, system, messages, tools, settings)
+
+
+def ask(server: MessagesServer, asked: Request | None = None, **options: Any) -> tuple[Reply, list[Delta]]:
+    """One request on a loop and with a provider of its own: the reply, and the pieces in which it came."""
+    deltas: list[Delta] = []
+    return ask_and_hear(server, deltas.append, asked, **options), [delta for delta in deltas if delta.spent is None]
+
+
+def ask_and_hear(server: MessagesServer, on_delta: OnDelta, asked: Request | None = None, **options: Any) -> Reply:
+    """The same, with all that is heard on the way."""
+
+    async def run() -> Reply:
+        provider = AnthropicProvider(**{"base_url": server.url, "api_key": KEY, "max_retries": 0, **options})
+        try:
+            return await provider.respond(asked or request(), on_delta)
+        finally:
+            await provider.close()
+
+    return asyncio.run(run())
+
+
+def test_a_reply_is_streamed_and_arrives_whole(server: MessagesServer) -> None:
+    server.script.append(Says.text("Hello to you"))
+    reply, deltas = ask(server)
+    assert deltas == [Delta("Hello"), Delta(" to"), Delta(" you")]
+    assert reply == Reply(
+        text="Hello to you",
+        stop_reason="end_turn",
+        usage=Usage(output_tokens=OUTPUT_TOKENS, cache_creation_input_tokens=tokens(HELLO[0]["content"][0])),
+        blocks=({"type": "text", "text": "Hello to you"},),
+        model=DEFAULT_MODEL,
+    )
+
+
+def test_the_request_says_what_the_agent_is_set_to(server: MessagesServer) -> None:
+    tool = {"name": "read", "description": "Read a file.", "input_schema": {"type": "object"}}
+    thinking = {"type": "adaptive"}
+    ask(server, request(model="m", system="Be brief.", tools=(tool,), max_tokens=99, thinking=thinking, colour="red"))
+    ask(server, request(), model="other", max_tokens=7, prompt_cache=False)
+    assert server.requests == [
+        {
+            "model": "m",
+            "max_tokens": 99,
+            "messages": [{"role": "user", "content": [{**HELLO[0]["content"][0], **MARKED}]}],
+            "system": [{"type": "text", "text": "Be brief.", **MARKED}],
+            "tools": [tool],
+            "thinking": thinking,
+            "stream": True,
+        },
+        {"model": "other", "max_tokens": 7, "messages": list(HELLO), "stream": True},
+    ]
+    assert server.keys == [KEY, KEY]
+
+
+def test_what_the_api_knows_of_sampling_is_passed_on_as_it_is(server: MessagesServer) -> None:
+    given: dict[str, Any] = {"temperature": 0.5, "top_p": 0.9, "stop_sequences": ["END"]}
+    ask(server, request(**given), prompt_cache=False)
+    [asked] = server.requests
+    assert {name: asked[name] for name in given} == given
+
+
+def test_a_blank_system_prompt_is_not_sent(server: MessagesServer) -> None:
+    ask(server, request(system=" \n"))
+    assert "system" not in server.requests[0]
+
+
+def test_calls_arrive_with_their_inputs_and_blocks_of_unknown_types_unaltered(server: MessagesServer) -> None:
+    use = {
+        "type": "tool_use",
+        "id": "toolu_1",
+        "name": "read",
+        "input": {"b": 1, "a": ["x"]},
+        "caller": {"type": "direct"},
+    }
+    unknown = {"type": "hologram", "depth": 3, "of": {"a": None}}
+    server.script.append(Says((unknown, {"type": "text", "text": "I read."}, use), stop_reason="tool_use"))
+    reply, _ = ask(server)
+    assert reply.blocks == (unknown, {"type": "text", "text": "I read."}, use)
+    assert reply.tool_calls == (ToolCall("read", {"b": 1, "a": ["x"]}, "toolu_1"),)
+    assert (reply.text, reply.stop_reason) == ("I read.", "tool_use")
+
+
+def test_thinking_is_kept_byte_for_byte_and_accepted_when_resent(server: MessagesServer) -> None:
+    thought = {"type": "thinking", "thinking": "Hm …  two  spaces\n"}
+    hidden = redacted_thinking(DEFAULT_MODEL, "what nobody reads")
+    call = {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {}}
+    server.script.append(Says((thought, hidden, {"type": "text", "text": "Reading."}, call), stop_reason="tool_use"))
+    reply, deltas = ask(server)
+    signed = {**thought, "signature": sign(DEFAULT_MODEL, thought["thinking"])}
+    assert reply.blocks[:2] == (signed, hidden)
+    assert deltas[0] == Delta("Hm …  two  spaces\n", "thinking")
+    history = [
+        Message("a", 1, Kind.USER, "Read it.", {}, 0),
+        Message("a", 2, Kind.ASSISTANT, reply.text, reply_message_data(reply, "anthropic"), 0),
+        Message("a", 3, Kind.TOOL_RESULT, "contents", {"tool_use_id": "toolu_1"}, 0),
+    ]
+    ask(server, assemble(history, {}, agent="a", name=None, model="anthropic"))
+    said = {"type": "text", "text": "Reading."}
+    assert server.requests[1]["messages"][1]["content"] == [signed, hidden, said, {**call, **MARKED}]
+
+
+@pytest.mark.parametrize(
+    ("status", "error_type", "remedy"),
+    [
+        (400, "invalid_request_error", "/undo"),
+        (401, "authentication_error", "check ANTHROPIC_API_KEY"),
+        (402, "billing_error", "billing"),
+        (403, "permission_error", "workspace"),
+        (404, "not_found_error", "agent's model"),
+        (413, "request_too_large", "too long"),
+        (418, "teapot_error", "The API refused"),
+        (429, "rate_limit_error", "wait, then /resume"),
+        (500, "api_error", "wait, then /resume"),
+        (529, "overloaded_error", "overloaded"),
+    ],
+)
+def test_a_refusal_says_what_to_do_and_what_the_api_said(
+    server: MessagesServer, status: int, error_type: str, remedy: str
+) -> None:
+    server.script.append(Refuses(status, error_type, f"You sent {KEY}."))
+    with pytest.raises(ProviderError) as raised:
+        ask(server)
+    for part in (remedy, "You sent [key].", str(status), error_type, "req_1"):
+        assert part in str(raised.value)
+    assert raised.value.partial == ""
+
+
+def test_what_is_worth_it_is_tried_again(server: MessagesServer) -> None:
+    server.script += [Refuses(429, "rate_limit_error"), Refuses(529, "overloaded_error"), Says.text("third time")]
+    reply, _ = ask(server, max_retries=2)
+    assert reply.text == "third time"
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("ending", "explanation", "broke_off"),
+    [
+        (Ending.CUT, "connection broke", True),
+        (Ending.SHORT, "connection broke", True),
+        (Ending.ERROR, "overloaded", True),
+        (Ending.BROKEN_JSON, "broken JSON", False),
+        (Ending.BROKEN_EVENT, "broken event", False),
+    ],
+)
+def test_a_stream_that_breaks_off_is_an_error_with_the_text_so_far(
+    server: MessagesServer, ending: Ending, explanation: str, broke_off: bool
+) -> None:
+    server.script.append(
+        Says(({"type": "thinking", "thinking": "Hm"}, {"type": "text", "text": "so far"}), ending=ending)
+    )
+    with pytest.raises(ProviderError, match=explanation) as raised:
+        ask(server, max_retries=2)
+    assert (raised.value.partial, raised.value.broke_off) == ("so far", broke_off)
+    assert raised.value.__cause__ is not None or ending is Ending.SHORT
+    assert not re.search("ReadError|TransferEncoding|payload", str(raised.value))
+    assert len(server.requests) == 1, "what has begun is not asked for again"
+
+
+def test_what_a_reply_costs_is_told_as_soon_as_the_service_tells_it(server: MessagesServer) -> None:
+    server.script.append(Says.text("so far", ending=Ending.CUT))
+    told: list[Delta] = []
+    with pytest.raises(ProviderError):
+        ask_and_hear(server, told.append)
+    written = tokens(HELLO[0]["content"][0])
+    assert told[0].spent == Spent(Usage(output_tokens=1, cache_creation_input_tokens=written), DEFAULT_MODEL)
+    reply = ask_and_hear(server, told.append)
+    assert told[-1].spent == Spent(reply.usage or Usage(), reply.model)
+
+
+def said(*texts: str) -> tuple[dict[str, Any], ...]:
+    """A conversation of these texts, the user's first and last."""
+    roles = ("user", "assistant")
+    return tuple(
+        {"role": roles[place % 2], "content": [{"type": "text", "text": text}]} for place, text in enumerate(texts)
+    )
+
+
+@pytest.mark.parametrize(
+    "refusal", [Refuses(400, "invalid_request_error", TOO_LONG), Refuses(413, "request_too_large")]
+)
+def test_a_prompt_that_is_too_long_is_named_and_how_to_take_it_back(server: MessagesServer, refusal: Refuses) -> None:
+    server.script.append(refusal)
+    with pytest.raises(ProviderError) as raised:
+        ask(server, request(said("We sell tea.", "Fine.", "word " * 500)))
+    assert "The prompt 'word word word word word word word word …' (2,500 of 2,517 characters) is too long" in str(
+        raised.value
+    )
+    assert "/undo" in str(raised.value)
+
+
+def test_a_history_that_is_too_long_is_told_from_its_latest_prompt(server: MessagesServer) -> None:
+    server.script.append(Refuses(400, "invalid_request_error", TOO_LONG))
+    with pytest.raises(ProviderError, match=r"The history is too long for the model: begin anew .*'And now\?'"):
+        ask(server, request(said("word " * 500, "Fine.", "And now?")))
+
+
+def test_silence_in_the_stream_is_given_up(server: MessagesServer) -> None:
+    server.script.append(Says.text("and then", ending=Ending.PAUSE))
+    with pytest.raises(ProviderError, match="fell silent") as raised:
+        ask(server, timeout=1.0)
+    assert raised.value.partial == "and then"
+
+
+def test_silence_before_the_stream_is_given_up(server: MessagesServer) -> None:
+    server.script.append(Waits())
+    with pytest.raises(ProviderError, match="did not answer in time"):
+        ask(server, timeout=1.0)
+
+
+def test_an_empty_stream_is_an_error(server: MessagesServer) -> None:
+    server.script.append(Says((), ending=Ending.SHORT))
+    with pytest.raises(ProviderError, match="connection broke"):
+        ask(server)
+
+
+def test_a_message_without_a_list_of_blocks_is_an_error(server: MessagesServer) -> None:
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    message = {"id": "1", "role": "assistant", "model": "m", "content": None, "stop_reason": "end_turn", "usage": usage}
+    begins = json.dumps({"type": "message_start", "message": message})
+    server.script.append(Sends(f"event: message_start\ndata: {begins}\n\n".encode()))
+    with pytest.raises(
+        ProviderError, match=r"The reply cannot be understood: a broken block .* /resume, or resume\(\), asks again\."
+    ):
+        ask(server)
+
+
+def test_a_call_that_the_length_limit_cut_never_gets_out(server: MessagesServer) -> None:
+    call = {"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {"command": "rm -rf /"}}
+    server.script.append(Says(({"type": "text", "text": "I clean up."}, call), stop_reason="max_tokens"))
+    with pytest.raises(ProviderError, match=r"call of 'bash': raise the setting max_tokens \(now 16000\)") as raised:
+        ask(server)
+    assert raised.value.partial == "I clean up."
+
+
+def test_no_server_is_an_error_that_names_the_address_setting() -> None:
+    with MessagesServer() as server:
+        pass
+    with pytest.raises(ProviderError, match=r"cannot be reached .*ANTHROPIC_BASE_URL"):
+        ask(server)
+
+
+NO_URLS = ["", "no address at all", "127.0.0.1:8766", "http://[", "http://h:x", "http://", "ftp://h"]
+
+
+@pytest.mark.parametrize("url", NO_URLS)
+def test_an_address_that_is_no_url_is_refused_before_anything_is_sent(
+    server: MessagesServer, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    with pytest.raises(ProviderError, match=r"The address in base_url is no URL: expected https://.*, got '"):
+        ask(server, base_url=url)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
+    with pytest.raises(ProviderError, match=r"The address in ANTHROPIC_BASE_URL is no URL: expected https://"):
+        ask(server, base_url=None)
+
+
+def test_a_wrong_address_disturbs_nobody_who_asks_another_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "")
+    with ActorSystem.open(":memory:", "offline") as system:
+        assert system.root.prompt("hello").get(timeout=60).text
+
+
+def test_an_address_that_ends_in_v1_gets_a_hint() -> None:
+    assert suspects("https://h/v1/", {}) == " The address ends in /v1, which is added to it: leave that out."
+    assert suspects("https://h/v10", {}) == suspects("", {"HTTPS_PROXY": ""}) == ""
+
+
+def test_no_server_behind_a_proxy_is_an_error_that_names_the_proxy_and_the_address(
+    server: MessagesServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with MessagesServer() as gone:
+        pass
+    monkeypatch.setenv("all_proxy", gone.url)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    hint = r"cannot be reached .* The address ends in /v1.* A proxy is set \(ALL_PROXY\): check it"
+    with pytest.raises(ProviderError, match=hint):
+        ask(server, base_url=f"{gone.url}/v1", max_retries=0)
+
+
+def test_no_key_is_an_error_that_says_what_to_do(
+    server: MessagesServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    for variable in [name for name in os.environ if name.startswith("ANTHROPIC_")]:
+        monkeypatch.delenv(variable)
+    monkeypatch.setenv("HOME", str(tmp_path))  # the client also looks for a login there
+    for key in (None, ""):
+        with pytest.raises(ProviderError, match=r"set ANTHROPIC_API_KEY, or use the model 'offline'"):
+            ask(server, api_key=key)
+    assert server.requests == []
+
+
+def test_a_login_that_is_not_there_is_an_error_that_names_the_key(
+    server: MessagesServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ANTHROPIC_PROFILE", "nobody")
+    with pytest.raises(ProviderError, match=r"The client of the API failed .*'nobody'.*check ANTHROPIC_API_KEY"):
+        ask(server, api_key=None)
+
+
+def test_key_and_address_come_from_the_environment(server: MessagesServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "from the environment")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+    reply, _ = ask(server, api_key=None, base_url=None)
+    assert reply.text == "ok"
+    assert server.keys == ["from the environment"]
+
+
+@pytest.mark.parametrize("key", ["an odd key\n", "an odd key\x00"])
+def test_a_key_that_cannot_be_sent_stands_in_no_message_or_traceback(server: MessagesServer, key: str) -> None:
+    with pytest.raises(ProviderError) as raised:
+        ask(server, api_key=key)
+    assert "an odd key" not in "".join(traceback.format_exception_only(raised.value))
+    cause: BaseException | None = raised.value.__cause__
+    while cause is not None:
+        assert "an odd key" not in str(cause)
+        cause = cause.__cause__ or cause.__context__
+
+
+@pytest.mark.parametrize("key", ["a", "sk", "an odd", "a\n"])
+def test_a_key_too_short_to_tell_of_turns_no_text_into_brackets(server: MessagesServer, key: str) -> None:
+    provider = AnthropicProvider(base_url=server.url, api_key=key)
+    provider._client = provider._new_client()
+    said = "An odd banana asks for more than a sketch."
+    assert provider._without_key(said) == said
+    assert provider._without_key("You sent sk-ant-api03-x.") == "You sent [key]."
+    asyncio.run(provider.close())
+
+
+def test_half_a_character_is_an_error_that_says_what_to_do(server: MessagesServer) -> None:
+    broken = ({"role": "user", "content": [{"type": "text", "text": "half \ud83d"}]},)
+    with pytest.raises(ProviderError, match="half of a character"):
+        ask(server, request(broken))
+
+
+def test_a_thinking_setting_that_is_no_object_is_an_error_that_shows_one(server: MessagesServer) -> None:
+    with pytest.raises(ProviderError, match="'type': 'adaptive'"):
+        ask(server, request(thinking="much"))
+
+
+def test_cancelling_a_stream_ends_it_at_once_and_harms_no_other(server: MessagesServer) -> None:
+    server.script += [Says.text("one", ending=Ending.PAUSE), Says.text("two", ending=Ending.PAUSE)]
+
+    def told(event: asyncio.Event) -> OnDelta:
+        return lambda _: event.set()
+
+    async def run() -> Reply:
+        provider = AnthropicProvider(base_url=server.url, api_key=KEY)
+        begun = [asyncio.Event(), asyncio.Event()]
+        tasks = [asyncio.create_task(provider.respond(request(), told(event))) for event in begun]
+        for event in begun:
+            await event.wait()
+        tasks[0].cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await tasks[0]  # the server is silent still: it is the cancel that ends this
+        server.release()
+        reply = await tasks[1]
+        await provider.close()
+        return reply
+
+    assert asyncio.run(run()).text in {"one", "two"}
+
+
+def test_more_streams_than_a_pool_holds_are_open_at_once(server: MessagesServer) -> None:
+    streams = 120  # aiohttp's own limit is 100
+    server.script += [Says.text("hello", ending=Ending.PAUSE)] * streams
+
+    async def run() -> list[Reply]:
+        provider = AnthropicProvider(base_url=server.url, api_key=KEY)
+        begun = 0
+
+        def count(_: Delta) -> None:
+            nonlocal begun
+            begun += 1
+            if begun == streams:
+                server.release()
+
+        replies = await asyncio.gather(*(provider.respond(request(), count) for _ in range(streams)))
+        await provider.close()
+        return replies
+
+    assert len(asyncio.run(run())) == streams
+
+
+def test_a_provider_serves_one_loop_after_another(server: MessagesServer) -> None:
+    provider = AnthropicProvider(base_url=server.url, api_key=KEY)
+
+    async def run() -> str:
+        reply = await provider.respond(request(), lambda _: None)
+        await provider.close()
+        await provider.close()
+        return reply.text
+
+    assert [asyncio.run(run()), asyncio.run(run())] == ["ok", "ok"]
+
+
+def test_importing_the_module_does_not_import_the_client() -> None:
+    code = "import sys, ikigai_actors.providers.anthropic; sys.exit('anthropic' in sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    assert subprocess.run([sys.executable, "-W", "error", "-c", code], env=environment, check=False).returncode == 0

@@ -1,0 +1,450 @@
+"""Mistakes in the code of whoever uses the library: each ends one turn, or crashes one agent, and hurts nobody else."""
+
+import asyncio
+import contextlib
+import threading
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ikigai_actors import (
+    ActorSystem,
+    AgentRef,
+    Exit,
+    FunctionProvider,
+    IkigaiError,
+    ProviderError,
+    Reply,
+    Request,
+    ScriptedProvider,
+    Signal,
+    ToolCall,
+    Usage,
+)
+from ikigai_actors.actors.futures import TimedOut
+from ikigai_actors.agent.executor import Crash, Outside
+from ikigai_actors.errors import AgentDead, BadInput
+from ikigai_actors.providers.base import Delta, OnDelta
+from ikigai_actors.records.fsck.check import check
+from ikigai_actors.tools.function import Result, tool
+from ikigai_actors.tools.policy import Facts, Policy
+from tests.kit.blocking_provider import DEADLINE
+from tests.kit.mistakes import ENDINGS, BareExit, OddTool, Remote, acts, raising
+from tests.kit.tool_scripts import calling
+
+WRONG_REPLIES: list[object] = [
+    Reply(text=7),  # type: ignore[arg-type]  # the mistake, here and below
+    Reply(text=None),  # type: ignore[arg-type]
+    Reply(text=b"bytes"),  # type: ignore[arg-type]
+    Reply(tool_calls=5),  # type: ignore[arg-type]
+    Reply(tool_calls=("agents",)),  # type: ignore[arg-type]
+    Reply(tool_calls=(ToolCall(5),)),  # type: ignore[arg-type]
+    Reply(tool_calls=(ToolCall("agents", "text"),)),  # type: ignore[arg-type]
+    Reply(tool_calls=(ToolCall("agents", {"a": object()}),)),
+    Reply(tool_calls=(ToolCall("agents", {}, 5),)),  # type: ignore[arg-type]
+    Reply(stop_reason=None),  # type: ignore[arg-type]
+    Reply(usage={"input_tokens": 1}),  # type: ignore[arg-type]
+    Reply(usage=Usage(input_tokens="many")),  # type: ignore[arg-type]
+    Reply(blocks=5),  # type: ignore[arg-type]
+    Reply(blocks=("text",)),  # type: ignore[arg-type]
+    Reply(blocks=({"type": "text", "text": 5},)),
+    Reply(blocks=({"type": "tool_use", "name": "agents", "input": {}, "id": 5},)),
+    Reply(blocks=({"type": "text", "text": "hello"},), tool_calls=(ToolCall("agents"),)),
+    Reply(text="hello", model=5),  # type: ignore[arg-type]
+]
+"""Replies that are none."""
+
+
+def wrong(system: ActorSystem) -> AgentRef:
+    """An agent that asks what is wrong."""
+    return system.root.fork(name="wrong", model="wrong")
+
+
+def outcome(agent: AgentRef, prompt: str = "go") -> str:
+    """How its turn ends, in time."""
+    try:
+        return agent.prompt(prompt).get(timeout=DEADLINE).text
+    except TimedOut:
+        raise
+    except IkigaiError as error:
+        return str(error)
+
+
+def opened(provider: Any) -> ActorSystem:
+    """A system in which agent 0 is served well, and others by this one."""
+    return ActorSystem.open(":memory:", FunctionProvider(lambda _: "well"), {"wrong": provider})
+
+
+def ended(agent: AgentRef) -> bool:
+    """Whether it has no turn any more."""
+    return agent.state in ("idle", "dead")
+
+
+@pytest.mark.parametrize("reply", WRONG_REPLIES)
+def test_a_remote_provider_whose_reply_is_none_ends_the_turn_with_an_error(reply: Any) -> None:
+    with opened(Remote(lambda _: reply)) as system:
+        agent = wrong(system)
+        assert "Expected" in outcome(agent)
+        assert agent.state == "idle"
+        assert outcome(system.root) == "well"
+
+
+@pytest.mark.parametrize("answer", [None, "text", 5, [], {}, b"", object(), Reply, Exit("not raised")])
+def test_a_remote_provider_that_answers_with_something_else_ends_the_turn_with_an_error(answer: Any) -> None:
+    with opened(Remote(lambda _: answer)) as system:
+        agent = wrong(system)
+        assert "Expected respond() to return a Reply, got" in outcome(agent)
+        assert agent.state == "idle"
+
+
+@pytest.mark.parametrize("reply", WRONG_REPLIES)
+def test_a_function_whose_reply_is_none_crashes_its_agent_alone(reply: Any) -> None:
+    with opened(FunctionProvider(lambda _: reply)) as system:
+        agent = wrong(system)
+        assert "crashed its agent 2 times" in outcome(agent)
+        assert agent.state == "idle"
+        assert outcome(system.root) == "well"
+
+
+@pytest.mark.parametrize("result", [{"rows": 3}, None, 5, b"", ["a"], object()])
+def test_an_exit_whose_result_is_no_text_crashes_the_agent_and_says_what_to_do(result: Any) -> None:
+    def worker(request: Request) -> str:
+        raise Exit(result)
+
+    with opened(FunctionProvider(worker)) as system:
+        agent = wrong(system)
+        assert "Expected the result of Exit as text" in outcome(agent)
+        assert ended(agent)
+
+
+def test_an_exit_of_ones_own_that_has_no_result_crashes_the_agent() -> None:
+    with opened(FunctionProvider(raising(BareExit))) as system:
+        assert "Expected the result of Exit as text" in outcome(wrong(system))
+
+
+def test_an_exit_whose_result_was_changed_crashes_the_agent() -> None:
+    def worker(request: Request) -> str:
+        end = Exit("text")
+        end.result = 5  # type: ignore[assignment]  # the mistake
+        raise end
+
+    with opened(FunctionProvider(worker)) as system:
+        assert "Expected the result of Exit as text" in outcome(wrong(system))
+
+
+@pytest.mark.parametrize("make", ENDINGS)
+def test_whatever_a_remote_provider_raises_ends_the_turn_and_is_logged(
+    make: Callable[[], BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
+    with opened(Remote(raising(make))) as system:
+        agent = wrong(system)
+        with pytest.raises(ProviderError):
+            agent.prompt("go").get(timeout=DEADLINE)
+        assert agent.state == "idle"
+        assert outcome(system.root) == "well"
+    assert any("act" in traces(record.exc_info[1]) for record in caplog.records if record.exc_info)
+
+
+def traces(error: BaseException | None) -> list[str]:
+    """The functions that its traceback goes through, and those of its cause."""
+    if error is None:
+        return []
+    return [frame.f_code.co_name for frame, _ in traceback.walk_tb(error.__traceback__)] + traces(error.__cause__)
+
+
+@pytest.mark.parametrize("make", ENDINGS)
+def test_whatever_a_scripted_function_raises_ends_the_turn_and_no_other_agent_notices(
+    make: Callable[[], BaseException],
+) -> None:
+    async def soon(request: Request) -> str:
+        raise make()
+
+    for script in (raising(make), soon):
+        with opened(ScriptedProvider(script)) as system:
+            agent = wrong(system)
+            outcome(agent)
+            assert agent.state == "idle"
+            assert outcome(system.root) == "well"
+
+
+@pytest.mark.parametrize("make", ENDINGS)
+def test_whatever_a_function_raises_crashes_its_agent_alone(make: Callable[[], BaseException]) -> None:
+    async def soon(request: Request) -> str:
+        raise make()
+
+    for act in (raising(make), soon):
+        with opened(FunctionProvider(act)) as system:
+            agent = wrong(system)
+            outcome(agent)
+            assert agent.state == "idle"
+            assert outcome(system.root) == "well"
+
+
+def test_a_provider_that_is_not_async_ends_the_turn_with_an_error_that_says_so() -> None:
+    class Plain(Remote):
+        def respond(self, request: Request, on_delta: OnDelta) -> Any:
+            return Reply("at once")
+
+    with opened(Plain(lambda _: None)) as system:
+        assert "async def" in outcome(wrong(system))
+
+    class Exits(Remote):
+        def respond(self, request: Request, on_delta: OnDelta) -> Any:
+            raise SystemExit("planted")
+
+    with opened(Exits(lambda _: None)) as system:
+        assert "planted" in outcome(wrong(system))
+        assert outcome(system.root) == "well"
+
+
+def test_a_provider_that_loses_its_name_ends_the_turn_with_an_error() -> None:
+    class Forgetful(Remote):
+        knows = True
+
+        @property
+        def name(self) -> str:  # type: ignore[override]  # the mistake
+            if not self.knows:
+                raise SystemExit("planted")
+            return "wrong"
+
+    with opened(provider := Forgetful(lambda _: Reply("hello"))) as system:
+        agent = wrong(system)
+        provider.knows = False
+        assert "planted" in outcome(agent)
+        assert agent.state == "idle"
+
+
+@pytest.mark.parametrize("delta", [None, "text", 5, Delta(5), Delta(None), Delta("a", 5)])  # type: ignore[arg-type]
+def test_a_delta_that_is_none_is_an_error_of_its_provider(delta: Any) -> None:
+    with opened(Remote(lambda on_delta: on_delta(delta))) as system:
+        agent = wrong(system)
+        assert "Expected a Delta" in outcome(agent)
+        assert agent.state == "idle"
+
+
+def test_a_wrong_delta_does_not_keep_an_interrupt_from_ending_the_turn() -> None:
+    sent = threading.Event()
+
+    class Stubborn(Remote):
+        async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
+            on_delta(Delta("half a "))
+            with contextlib.suppress(TypeError):
+                on_delta(Delta(5))  # type: ignore[arg-type]  # the mistake
+            sent.set()
+            await asyncio.Event().wait()
+            raise AssertionError("nobody sets this event")
+
+    with opened(Stubborn(lambda _: None)) as system:
+        agent = wrong(system)
+        agent.prompt("go")
+        assert sent.wait(DEADLINE)
+        assert agent.signal(Signal.INT, timeout=DEADLINE)
+        assert agent.history()[-1].content == "half a "
+
+
+def test_a_task_that_a_provider_leaves_behind_cannot_end_the_event_loop(caplog: pytest.LogCaptureFixture) -> None:
+    async def leave() -> None:
+        raise SystemExit("planted")
+
+    class Leaving(Remote):
+        async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
+            self.task = asyncio.create_task(leave())
+            return Reply("left")
+
+    with opened(provider := Leaving(lambda _: None)) as system:
+        agent = wrong(system)
+        for _ in range(3):
+            assert outcome(agent) == "left"
+            assert outcome(system.root) == "well"
+        with pytest.raises(SystemExit):
+            provider.task.result()
+    assert any(record.exc_info and isinstance(record.exc_info[1], SystemExit) for record in caplog.records)
+
+
+def test_what_takes_a_reply_is_told_that_it_failed_to() -> None:
+    """A defect of our own: the turn must end all the same."""
+    outside, told = Outside(), list[object]()
+    there = threading.Event()
+
+    def on_reply(answer: object) -> None:
+        told.append(answer)
+        if len(told) == 1:
+            raise LookupError("planted")
+        there.set()
+
+    outside.ask_model(Remote(lambda _: Reply("hello")), Request("a", None, "", "", ()), None, print, on_reply)
+    assert there.wait(DEADLINE)
+    outside.close([])
+    [reply, failure] = told
+    assert reply == Reply("hello")
+    assert isinstance(failure, ProviderError | Crash)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("make", ENDINGS)
+def test_a_tool_of_ones_own_that_raises_gives_an_error_result(
+    make: Callable[[], BaseException], is_async: bool
+) -> None:
+    script = ScriptedProvider([calling("odd"), "done"])
+    odd = OddTool(raising(make), is_async)
+    with ActorSystem.open(":memory:", script, {"well": FunctionProvider(lambda _: "well")}, tools=[odd]) as system:
+        assert system.root.prompt("go").get(timeout=DEADLINE).text == "done"
+        assert outcome(system.root.fork(model="well")) == "well"
+        [result] = [message for message in system.root.history() if message.kind == "tool_result"]
+        assert result.data["is_error"]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("given", [None, "text", 5, Result(5), Result("a", "b"), {}])  # type: ignore[arg-type]
+def test_a_tool_of_ones_own_that_gives_no_result_says_what_was_expected(given: Any, is_async: bool) -> None:
+    script = ScriptedProvider([calling("odd"), "done"])
+    with ActorSystem.open(":memory:", script, tools=[OddTool(lambda: given, is_async)]) as system:
+        assert system.root.prompt("go").get(timeout=DEADLINE).text == "done"
+        [result] = [message for message in system.root.history() if message.kind == "tool_result"]
+        assert "Expected a Result" in result.content
+
+
+@pytest.mark.parametrize("make", ENDINGS)
+def test_a_tool_that_raises_gives_an_error_result_whatever_it_is(make: Callable[[], BaseException]) -> None:
+    @tool
+    def plain() -> str:
+        raise make()
+
+    @tool
+    async def waits() -> str:
+        raise make()
+
+    script = ScriptedProvider([calling("plain", "waits"), "done"])
+    with ActorSystem.open(":memory:", script, tools=[plain, waits]) as system:
+        assert system.root.prompt("go").get(timeout=DEADLINE).text == "done"
+        results = [message for message in system.root.history() if message.kind == "tool_result"]
+        assert [result.data.get("is_error") for result in results] == [True, True]
+
+
+@pytest.mark.parametrize("make", ENDINGS)
+def test_an_approver_that_raises_denies(make: Callable[[], BaseException]) -> None:
+    @tool(policy="ask")
+    def plain() -> str:
+        return "ran"
+
+    script = ScriptedProvider([calling("plain"), "done"])
+    with ActorSystem.open(":memory:", script, tools=[plain], approvals=raising(make)) as system:
+        assert system.root.prompt("go").get(timeout=DEADLINE).text == "done"
+        [result] = [message for message in system.root.history() if message.kind == "tool_result"]
+        assert "the program that decides failed" in result.content
+
+
+async def _consents(call: object) -> bool:
+    return True
+
+
+@pytest.mark.parametrize("decide", [lambda call: None, lambda call: 1, lambda call: [True], _consents])
+def test_an_approver_that_decides_nothing_denies_and_says_so(decide: Any) -> None:
+    @tool(policy="ask")
+    def plain() -> str:
+        return "ran"
+
+    script = ScriptedProvider([calling("plain"), "done"])
+    with ActorSystem.open(":memory:", script, tools=[plain], approvals=decide) as system:
+        assert system.root.prompt("go").get(timeout=DEADLINE).text == "done"
+        [result] = [message for message in system.root.history() if message.kind == "tool_result"]
+        assert "expected True, False or a text" in result.content
+
+
+@pytest.mark.parametrize("make", ENDINGS)
+def test_a_subscriber_that_raises_hears_what_comes_later(
+    make: Callable[[], BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
+    heard: list[object] = []
+
+    def hear(event: object) -> None:
+        heard.append(event)
+        raise make()
+
+    with opened(FunctionProvider(lambda _: "well")) as system:
+        system.subscribe(hear)
+        assert outcome(system.root) == "well"
+    assert len(heard) >= 2
+    assert sum("subscriber failed" in record.message for record in caplog.records) == len(heard)
+
+
+def test_agents_that_did_nothing_wrong_outlive_one_whose_script_exits(durable: str) -> None:
+    def script(request: Request) -> str:
+        if "exit" in str(request.messages[-1]):
+            raise SystemExit("planted")
+        return "ok"
+
+    with ActorSystem.open(durable, provider=ScriptedProvider(script)) as system:
+        children = [system.root.fork(name=f"k{number}") for number in range(4)]
+        assert "planted" in outcome(system.root, "exit")
+        assert [outcome(child) for child in children for _ in range(3)] == ["ok"] * 12
+    with ActorSystem.open(durable, provider=ScriptedProvider(script)) as system:
+        assert {record.status for record in system.agents()} == {"running"}
+
+
+def test_bad_input_names_what_an_exit_takes() -> None:
+    with pytest.raises(BadInput, match=r"json\.dumps"):
+        Exit({"rows": 3})  # type: ignore[arg-type]  # the mistake
+
+
+BORDERS = ("function", "async function", "script", "async script", "list", "provider", "deltas", "tool", "async tool")
+"""Where the code of whoever uses the library answers."""
+
+
+def at(border: str, act: Callable[..., Any]) -> Any:
+    """A provider, or a tool, that runs this code at one of the borders."""
+
+    async def soon(*given: Any) -> Any:
+        return act(*given)
+
+    def saying(on_delta: OnDelta) -> Reply:
+        on_delta(act())
+        return Reply("said")
+
+    match border:
+        case "function" | "async function":
+            return FunctionProvider(soon if border.startswith("async") else act)
+        case "script" | "async script":
+            return ScriptedProvider(soon if border.startswith("async") else act)
+        case "list":
+            return ScriptedProvider(act() for _ in range(9))
+        case "provider":
+            return Remote(act)
+        case "deltas":
+            return Remote(saying)
+        case _:
+            return OddTool(act, border.startswith("async"))
+
+
+@given(
+    st.sampled_from(BORDERS),
+    acts(),
+    acts(),
+    acts(),
+    st.sampled_from(["transient", "permanent", "temporary"]),
+)
+@settings(max_examples=100)
+def test_whatever_the_code_of_others_does_every_turn_ends_and_nobody_else_is_hurt(
+    border: str, act: Callable[..., Any], approve: Callable[..., Any], hear: Callable[..., Any], restart: str
+) -> None:
+    odd, provider = OddTool(lambda: Result("fine"), True), at(border, act)
+    if isinstance(provider, OddTool):
+        odd, provider = provider, ScriptedProvider([calling("odd"), *["done"] * 50])
+    odd.facts = Facts(policy=Policy.ASK)
+    with ActorSystem.open(
+        ":memory:", FunctionProvider(lambda _: "well"), {"wrong": provider}, tools=[odd], approvals=approve
+    ) as system:
+        system.subscribe(hear)
+        agent, other = system.root.fork(name="wrong", model="wrong", restart=restart), system.root.fork()
+        for _ in range(2):
+            with contextlib.suppress(AgentDead):
+                outcome(agent)
+        assert ended(agent)
+        assert [outcome(each) for each in (system.root, other)] == ["well", "well"]
+        assert check(system.store) == []
+        assert {record.status for record in system.agents() if record.name != "wrong"} == {"running"}
+    system.close()

@@ -1,0 +1,347 @@
+"""Fsck: a sound database has no violation, and each violation is found, named, and told once."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ikigai_actors import ActorSystem, Reply, ScriptedProvider, ToolCall
+from ikigai_actors.agent.boot import survey
+from ikigai_actors.errors import HistoryError
+from ikigai_actors.records.fsck import check as fsck
+from ikigai_actors.records.fsck.check import check, climb, inspect
+from ikigai_actors.records.fsck.invariants import Invariant
+from ikigai_actors.records.log import Archive
+from ikigai_actors.store import Store, Transaction, open_store
+from ikigai_actors.tools.function import tool
+from tests.kit.blocking_provider import DEADLINE
+from tests.kit.damage import LOGS, MESSAGES, NOW, agent, damage, found_family, mail, message, more, without
+from tests.kit.databases import sql
+from tests.kit.program import Program, run
+from tests.kit.trees import plant
+
+SECOND_ROOT = (
+    "INSERT INTO agents (uuid, fork_message_id, status, created_at, owner, epoch)"
+    f" VALUES ('second', 0, 'running', 1, '{NOW}', 1)"
+)
+
+BURIED = "ended_at = 5, exit_reason = 'test', exit_cause = 'killed'"
+
+Case = tuple[Invariant, str | None, str | list[str]]
+"""What is to be found, at whom, and the damage."""
+
+CASES: list[Case] = [
+    (Invariant.AGENT_0, None, SECOND_ROOT),
+    (Invariant.AGENT_0, "root", agent("root", f"status = 'dead', turn = 0, {BURIED}")),
+    (Invariant.PARENT, "a", agent("a", "parent_uuid = 'nobody'")),
+    (Invariant.LINEAGE, "a", agent("a", "parent_uuid = 'g'")),
+    (Invariant.LINEAGE, "c", agent("c", "parent_uuid = 'c'")),
+    (Invariant.SUPERVISOR, "a", agent("a", "supervisor_uuid = 'nobody'")),
+    (Invariant.SUPERVISOR, "b", agent("b", "supervisor_uuid = 'nobody'")),
+    (Invariant.SUPERVISOR, "a", agent("a", "supervisor_uuid = NULL")),
+    (Invariant.SUPERVISOR, "root", agent("root", "supervisor_uuid = 'c'")),
+    (Invariant.SUPERVISORS, "a", agent("a", "supervisor_uuid = 'g'")),
+    (Invariant.LIVING_SUPERVISOR, "g", agent("g", "supervisor_uuid = 'b'")),
+    (Invariant.STATUS, "g", agent("g", "status = 'asleep'")),
+    (Invariant.STATUS, "g", agent("g", "restart = 'sometimes'")),
+    (Invariant.STATUS, "g", agent("g", "strategy = 'hope'")),
+    (Invariant.STATUS, "g", agent("g", "on_orphan = 'weep'")),
+    (Invariant.DEATH, "b", agent("b", "turn = 10")),
+    (Invariant.DEATH, "b", agent("b", "exit_reason = NULL")),
+    (Invariant.DEATH, "b", agent("b", "ended_at = NULL")),
+    (Invariant.DEATH, "a", agent("a", "ended_at = 5")),
+    (Invariant.DEATH, "a", agent("a", "exit_cause = 'killed'")),
+    (Invariant.DEATH, "b", agent("b", "exit_cause = NULL")),
+    (Invariant.DEATH, "b", agent("b", "exit_sender = 'nobody'")),
+    (Invariant.DEADLINE, "a", agent("a", "deadline = 5")),
+    (Invariant.DEADLINE, "b", agent("b", "deadline = 5")),
+    (Invariant.DEADLINE, "a", agent("a", "status = 'terminating'")),
+    (Invariant.SIGNAL, "nobody", "UPDATE signals SET agent_uuid = 'nobody'"),
+    (Invariant.SIGNAL, "a", "UPDATE signals SET sender = 'nobody' WHERE id = 1"),
+    (Invariant.SIGNAL, "a", "DELETE FROM signals WHERE id = 1"),
+    (Invariant.RESTART, "nobody", "UPDATE restarts SET agent_uuid = 'nobody'"),
+    (Invariant.RESTART, "a", "UPDATE restarts SET supervisor_uuid = 'nobody' WHERE id = 1"),
+    (Invariant.RESTART, "a", "UPDATE restarts SET id = 3 WHERE id = 2"),
+    (Invariant.NAME, "g", agent("g", "name = 'name of a'")),
+    (Invariant.EPOCH, "g", agent("g", "epoch = 0")),
+    (Invariant.EPOCH, None, "UPDATE hosts SET epoch = 9 WHERE id = 'old'"),
+    (Invariant.HOST, None, "UPDATE hosts SET ended_at = NULL"),
+    (Invariant.OWNER, "a", agent("a", "owner = 'nobody'")),
+    (Invariant.OWNER, "b", agent("b", "owner = 'nobody'")),
+    (Invariant.OWNER, "a", agent("a", "owner = 'old'")),
+    (Invariant.OWNER, "a", agent("a", "owner = NULL")),
+    (Invariant.ONE_ROW, None, "DELETE FROM tree"),
+    (Invariant.ONE_ROW, None, "INSERT INTO tree (one, version) VALUES (2, 1)"),
+    (Invariant.ONE_ROW, None, "DELETE FROM schema_version"),
+    (Invariant.LOG, "nobody", more("nobody", (1, "user", "{}"), (2, "rewind", "{}"))),
+    (Invariant.POSITION, "root", without("root", "= 1")),
+    (Invariant.POSITION, "root", without("root", "IN (4, 5)")),
+    (Invariant.POSITION, "root", without("root", "= 2")),  # the reply whose call is answered
+    (Invariant.POSITION, "root", without("root", "= 6")),  # the mark that is rewound to
+    (Invariant.POSITION, "root", without("root", "= 7")),  # the fork of "a"
+    (Invariant.POSITION, "root", without("root", "= 10")),  # the beginning of the open turn
+    (Invariant.POSITION, "a", without("a", "= 7")),
+    (Invariant.POSITION, "c", [without("c", "= 13"), message("c", 12, "id = 11"), agent("c", "turn = 0")]),
+    (Invariant.DATA, "root", message("root", 5, "data = 'no json'")),
+    (Invariant.DATA, "root", message("root", 5, "data = '[1]'")),
+    (Invariant.DATA, "root", message("root", 5, "data = '" + "[" * 100_000 + "'")),
+    (Invariant.DATA, "root", message("root", 2, """data = '{"blocks": 5}'""")),
+    (Invariant.DATA, "root", message("root", 6, "data = 'no json'")),
+    (Invariant.DATA, "root", message("root", 7, "data = 'no json'")),
+    (Invariant.DATA, "root", message("root", 11, "data = 'no json'")),  # in a log that "g" refers to
+    (Invariant.DATA, "root", message("root", 2, """data = '{"usage": 5}'""")),
+    (Invariant.DATA, "root", message("root", 3, """data = '{"tool_use_id": ["c1"]}'""")),
+    (Invariant.DATA, "root", message("root", 3, """data = '{"tool_use_id": "c1", "name": "wait", "deadline": "x"}'""")),
+    (Invariant.DATA, "a", more("a", (12, "configure", '{"model": 5}'))),
+    (Invariant.DATA, "a", more("a", (12, "configure", '{"policies": {"bash": "perhaps"}}'))),
+    (Invariant.DATA, "a", more("a", (12, "mail", '{"unread": "many"}'))),
+    (Invariant.TIME, "root", message("root", 5, "created_at = 0")),
+    (Invariant.TIME, "g", message("g", 11, "created_at = -1")),
+    (Invariant.FORK_POINT, "g", without("a", ">= 10")),
+    (Invariant.FORK_POINT, "g", [agent("g", "fork_message_id = 12"), without("g", "> 0")]),
+    (Invariant.FORK_MESSAGE, "root", message("root", 7, """data = '{"child": "nobody"}'""")),
+    (Invariant.FORK_MESSAGE, "root", message("root", 7, """data = '{"child": "b"}'""")),
+    (Invariant.FORK_MESSAGE, "root", message("root", 7, """data = '{"child": ["a"]}'""")),
+    (Invariant.FORK_MESSAGE, "root", message("root", 7, "data = NULL")),
+    (Invariant.FORK_MESSAGE, "root", message("root", 14, """kind = 'fork', data = '{"child": "a"}'""")),
+    (Invariant.FORK_MESSAGE, "a", message("a", 7, """data = '{"parent": "b"}'""")),
+    (Invariant.FORK_MESSAGE, "g", message("a", 11, "kind = 'mail'")),
+    (Invariant.FORK_MESSAGE, "g", without("a", ">= 11")),
+    (Invariant.FORK_MESSAGE, "g", without("g", "> 0")),
+    (Invariant.FORK_MESSAGE, "b", message("b", 9, "kind = 'user', data = NULL")),
+    (Invariant.TURN, "root", agent("root", "turn = 11")),
+    (Invariant.TURN, "root", agent("root", "turn = 99")),
+    (Invariant.TURN, "root", agent("root", "turn = -1")),
+    (Invariant.TURN, "a", agent("a", "turn = 1")),  # a prompt, of its parent
+    (Invariant.REWIND, "root", message("root", 8, """data = '{"mark": 5}'""")),
+    (Invariant.REWIND, "root", message("root", 8, """data = '{"mark": 14}'""")),  # a later one
+    (Invariant.REWIND, "root", message("root", 8, """data = '{"mark": "6"}'""")),
+    (Invariant.REWIND, "root", message("root", 8, """data = '{"mark": [6]}'""")),
+    (Invariant.REWIND, "root", message("root", 8, "data = NULL")),
+    (Invariant.REWIND, "a", message("a", 8, """data = '{"mark": 1}'""")),
+    (Invariant.REWIND, "c", more("c", (14, "mail", "{}"), (15, "rewind", '{"mark": 14}'))),  # 14 is a mark of "root"
+    (Invariant.CALL, "root", message("root", 3, """data = '{"tool_use_id": "c2"}'""")),
+    (Invariant.CALL, "root", message("root", 4, """data = '{"tool_use_id": "f1"}'""")),  # of a later reply
+    (Invariant.CALL, "root", message("root", 4, "data = NULL")),
+    (Invariant.CALL, "c", message("c", 13, """data = '{"tool_use_id": "c2"}'""")),
+    (Invariant.CALL, "a", more("a", (12, "tool_result", '{"tool_use_id": "f1"}'))),  # of "root", after the fork
+    (Invariant.MAIL, "nobody", mail("a", 1, "recipient = 'nobody'")),
+    (Invariant.MAIL, "a", mail("a", 1, "sender = 'nobody'")),
+    (Invariant.MAIL_ID, "a", agent("a", "mailed = 2")),
+    (Invariant.MAIL_ID, "a", mail("a", 1, "id = 0")),
+    (Invariant.UNREAD, "a", agent("a", "unread = 2")),  # the prompt is not counted
+    (Invariant.UNREAD, "b", mail("b", 1, "read_at = 5")),
+    (Invariant.UNREAD, "g", agent("g", "unread = 1")),
+    (Invariant.DOCUMENT, None, "UPDATE documents SET author = 'nobody' WHERE version = 1"),
+    (Invariant.VERSION, None, "DELETE FROM documents WHERE version = 1"),
+    (Invariant.VERSION, None, "UPDATE documents SET version = 3 WHERE version = 2"),
+]
+
+
+@pytest.fixture
+def family(durable: str) -> Iterator[Store]:
+    """The family, in a database that can be opened twice."""
+    opened = open_store(durable)
+    found_family(opened)
+    yield opened
+    opened.close()
+
+
+def test_a_sound_database_has_no_violation(store: Store) -> None:
+    found_family(store)
+    report = inspect(store)
+    assert (report.agents, report.messages, report.violations) == (len(LOGS), MESSAGES, [])
+
+
+@pytest.mark.parametrize(
+    ("invariant", "uuid", "statements"), CASES, ids=[f"{place}-{case[0]}" for place, case in enumerate(CASES)]
+)
+def test_each_violation_is_found_and_is_the_only_one_reported(
+    family: Store, durable: str, invariant: Invariant, uuid: str | None, statements: str | list[str]
+) -> None:
+    damage(durable, *([statements] if isinstance(statements, str) else statements))
+    found = check(family)
+    assert [(violation.invariant, violation.agent) for violation in found] == [(invariant, uuid)], found
+    assert inspect(family, batch=1).violations == found
+
+
+def test_every_invariant_is_tested_and_stands_in_the_manual() -> None:
+    assert {invariant for invariant, _, _ in CASES} == set(Invariant) - {Invariant.TYPE}  # that: test_bad_input.py
+    table = [line.split()[0] for line in (fsck.__doc__ or "").splitlines() if line.startswith("    ")]
+    assert table == list(Invariant)
+
+
+def test_several_violations_are_all_reported(family: Store, durable: str) -> None:
+    damage(durable, agent("g", "epoch = 0, turn = 99"), message("root", 8, """data = '{"mark": 5}'"""), SECOND_ROOT)
+    found = {(violation.invariant, violation.agent) for violation in check(family)}
+    assert found == {
+        (Invariant.AGENT_0, None),
+        (Invariant.EPOCH, "g"),
+        (Invariant.TURN, "g"),
+        (Invariant.REWIND, "root"),
+    }
+
+
+def test_an_agent_0_that_has_a_fork_point_is_a_violation(store: Store) -> None:
+    plant(store)
+    store.write(lambda tx: tx.run("end_host", id="host 1"))
+    assert check(store) == []
+    store.write(lambda tx: tx.run("register_host", id="host 2", hostname="here", pid=1, lease=0))
+    store.write(lambda tx: tx.run("claim", host="host 2"))
+    assert check(store) == []
+    store.write(lambda tx: change_fork_point(tx, 3))
+    assert [violation.invariant for violation in check(store)] == [Invariant.AGENT_0]
+
+
+def change_fork_point(tx: Transaction, position: int) -> None:
+    """Give agent 0 a fork point."""
+    sql(tx, f"UPDATE agents SET fork_message_id = {position}")
+
+
+def test_orphans_whom_a_dead_supervisor_left_are_sound(store: Store) -> None:
+    found_family(store)
+    store.write(lambda tx: tx.run("adopt", by="b", uuids=["g"]))
+    assert [violation.invariant for violation in check(store)] == [Invariant.LIVING_SUPERVISOR]
+    store.write(lambda tx: sql(tx, "UPDATE agents SET on_orphan = 'continue' WHERE uuid = 'b'"))
+    assert check(store) == []
+
+
+def test_a_database_whose_first_boot_was_cut_off_before_agent_0_was_made_is_sound(store: Store) -> None:
+    assert check(store) == []
+
+
+def test_agents_without_an_agent_0_are_a_violation(store: Store) -> None:
+    plant(store)
+    store.write(lambda tx: sql(tx, "UPDATE agents SET parent_uuid = 'root', supervisor_uuid = 'root'"))
+    assert (Invariant.AGENT_0, None) in [(violation.invariant, violation.agent) for violation in check(store)]
+
+
+def test_a_chain_of_a_hundred_thousand_and_a_circle_at_its_end_are_followed() -> None:
+    chain: dict[str, str | None] = {str(number): str(number + 1) for number in range(100_000)}
+    assert climb({**chain, "100000": None}) == ([], {str(number) for number in range(100_001)})
+    circles, rooted = climb({**chain, "100000": "99999"})
+    assert ([sorted(circle) for circle in circles], rooted) == ([["100000", "99999"]], set())
+    assert climb(chain) == ([], set())  # it leads to nobody
+
+
+def session(database: str) -> ActorSystem:
+    """A system whose agent 0 has forked, prompted, marked, rewound, cleared and called tools; its turns are over."""
+
+    @tool
+    def count_lines(path: str) -> int:
+        """Count the lines of a file."""
+        return len(path)
+
+    calls = Reply(tool_calls=(ToolCall("count_lines", {"path": "abc"}), ToolCall("no_such_tool", {})))
+    forks = Reply(tool_calls=(ToolCall("fork", {"prompt": "go"}), ToolCall("count_lines", {}), ToolCall("fork", {})))
+    provider = ScriptedProvider([calls, "three", "hello", forks, *["done"] * 3, calls, "three", "again"])
+    system = ActorSystem.open(database, provider, tools=[count_lines])
+    root = system.root
+    root.prompt("count").get(timeout=DEADLINE)
+    root.mark("before")
+    child = root.fork("hello?", name="kid")
+    child.reply(timeout=DEADLINE)
+    child.rewind("before")
+    root.prompt("split").get(timeout=DEADLINE)
+    for each in root.children():
+        each.reply(timeout=DEADLINE)
+    root.rewind("before")
+    root.configure(system="Be brief.")
+    child.prompt("count").get(timeout=DEADLINE)
+    child.clear()
+    child.fork("again", name="grandkid").reply(timeout=DEADLINE)
+    return system
+
+
+def test_a_database_after_a_session_has_no_violation_while_it_is_open(database: str) -> None:
+    with session(database) as system:
+        report = inspect(system.store)
+        assert report.violations == []
+        assert report.agents == len(system.agents()) == 5
+        assert report.messages > 30
+
+
+def test_a_database_after_a_session_has_no_violation_when_it_is_closed(durable: str) -> None:
+    session(durable).close()
+    with closing(open_store(durable)) as store:
+        assert check(store) == []
+
+
+def test_wrong_rows_of_agent_0_are_an_error_that_names_fsck(family: Store, durable: str) -> None:
+    damage(durable, without("root", "= 5"))
+    with pytest.raises(HistoryError, match="ikigai fsck"):
+        Archive(family).load("root")
+    damage_more = agent("root", "turn = 99")
+    family.write(lambda tx: sql(tx, damage_more))
+    with pytest.raises(HistoryError, match="ikigai fsck"):
+        survey(family)
+    family.write(lambda tx: sql(tx, agent("root", "status = 'dead', ended_at = 5")))
+    with pytest.raises(HistoryError, match="ikigai fsck"):
+        survey(family)
+
+
+def test_the_command_says_that_a_sound_database_has_no_violation(family: Store, durable: str) -> None:
+    done = run("--database", durable, "fsck")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "5 agents, 25 messages: no violation\n", "")
+    done = run("--database", durable, "fsck", "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout) == {"agents": 5, "messages": 25, "violations": []}
+
+
+def test_the_command_names_each_violation_and_fails(family: Store, durable: str) -> None:
+    damage(durable, agent("g", "epoch = 0"), "UPDATE hosts SET epoch = 9 WHERE id = 'old'")
+    done = run("--database", durable, "fsck")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.splitlines() == [
+        "epoch: g: expected its epoch to be 1 or more, got 0",
+        "epoch: database: expected host now, which has not ended, to have the highest epoch, 9; got 2",
+        "5 agents, 25 messages: 2 violations",
+    ]
+    done = run("--database", durable, "fsck", "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["violations"][0] == {
+        "invariant": "epoch",
+        "agent": "g",
+        "text": "expected its epoch to be 1 or more, got 0",
+    }
+
+
+def test_the_command_counts_right_when_a_content_is_no_text(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'agents.db'}"
+    with closing(open_store(url)) as store:
+        found_family(store)
+    damage(url, message("root", 5, "content = x'00'"))
+    done = run("--database", url, "fsck")
+    assert (done.returncode, done.stdout.splitlines()) == (
+        1,
+        [
+            "type: database: values of another type in column messages.content",
+            "5 agents, 25 messages: 1 violation",
+        ],
+    )
+
+
+def test_the_command_makes_no_database(tmp_path: Path) -> None:
+    before = sorted(tmp_path.iterdir())
+    done = run("--database", str(tmp_path / "none.db"), "fsck")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"ikigai: There is no database {tmp_path / 'none.db'}.")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_the_command_works_beside_a_running_shell_and_after_a_hard_kill(durable: str) -> None:
+    with Program.by_pipe("--database", durable) as shell:
+        shell.say("tea")
+        shell.expect("You said “tea”")
+        shell.say("/fork --name young")
+        shell.expect("inherits")
+        done = run("--database", durable, "fsck")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "2 agents, 4 messages: no violation\n", "")
+        shell.say("milk")
+        shell.expect("You said “milk”")
+        shell.kill()
+    done = run("--database", durable, "fsck")
+    assert re.fullmatch(r"2 agents, [56] messages: no violation\n", done.stdout)  # the last reply, or a turn cut off

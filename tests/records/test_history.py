@@ -1,0 +1,427 @@
+"""History: the walk and the fold, against an oracle that copies the whole history at each fork."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ikigai_actors.errors import HistoryError
+from ikigai_actors.records.history import EMPTY, Ancestor, ReplayRange, merge, play_all, walk
+from ikigai_actors.records.log import Archive, Log, read_whole
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.store import Store, open_store
+from ikigai_actors.store.migrations import ensure_schema
+from tests.kit.trees import add
+
+NO_STORE = cast("Store", None)  # nothing is read here
+
+
+def replay(*ranges: tuple[str, int, int]) -> tuple[ReplayRange, ...]:
+    return tuple(ReplayRange(*one) for one in ranges)
+
+
+def message(uuid: str, position: int, kind: str, content: str = "", **data: Any) -> Message:
+    return Message(uuid, position, kind, content, data, 0)
+
+
+class Tree:
+    """Agents with logs, as the runtime keeps them: a child refers to its parent's log, and a clear begins a new one."""
+
+    def __init__(self) -> None:
+        self.logs: dict[str, Log] = {"root": Log("root", 0, None)}
+        self.parents: dict[str, str | None] = {"root": None}
+        self.written: dict[str, list[Message]] = {"root": []}
+        self._archive = Archive(NO_STORE)
+
+    def add(self, uuid: str, kind: str, content: str = "", **data: Any) -> Message:
+        log = self.logs[uuid]
+        new = message(uuid, log.head + 1, kind, content, **data)
+        self.logs[uuid] = self._archive.grow(log, [new])
+        self.written[uuid].append(new)
+        return new
+
+    def fork(self, parent: str, child: str) -> None:
+        log = self.logs[parent]
+        self.logs[child] = Log(child, log.head, log)
+        self.parents[child], self.written[child] = parent, []
+
+    def ranges(self, uuid: str) -> tuple[ReplayRange, ...]:
+        def ancestor(name: str) -> Ancestor:
+            return Ancestor(name, self.parents[name], self.logs[name].fork)
+
+        def last_clear(name: str, bound: int) -> int:
+            ids = [m.id for m in self.written[name] if m.kind == "clear" and (bound == 0 or m.id <= bound)]
+            return max(ids, default=0)
+
+        return walk(uuid, ancestor, last_clear)
+
+    def stored(self, ranges: tuple[ReplayRange, ...]) -> Iterator[Message]:
+        """What the ranges select, as the store's query would."""
+        for one in ranges:
+            for m in self.written[one.agent_uuid]:
+                if one.start_id < m.id and (one.end_id == 0 or m.id <= one.end_id):
+                    yield m
+
+    def contents(self, uuid: str) -> list[str]:
+        return [m.content for m in self.logs[uuid].visible()]
+
+
+@dataclass
+class Oracle:
+    """One agent's history by the plainest means: lists, copied at each fork."""
+
+    everything: list[Message] = field(default_factory=list)
+    visible: list[Message] = field(default_factory=list)
+    marks: list[tuple[str, int, list[Message]]] = field(default_factory=list)
+    settings: dict[str, Any] = field(default_factory=dict)
+    before: dict[int, tuple[list[Message], list[tuple[str, int, list[Message]]]]] = field(default_factory=dict)
+    """What was visible before each message, and the marks that were in force."""
+
+    def fork(self) -> "Oracle":
+        copies = list(self.everything), list(self.visible), list(self.marks), dict(self.settings), dict(self.before)
+        return Oracle(*copies)
+
+    def add(self, m: Message) -> None:
+        self.everything.append(m)
+        if m.kind == "rewind" and any(seen.id == m.data.get("before") for seen in self.visible):
+            visible, marks = self.before[m.data["before"]]
+            self.visible, self.marks = list(visible), list(marks)
+        self.before[m.id] = list(self.visible), list(self.marks)
+        if m.kind == "clear":
+            self.visible, self.marks, self.settings = [], [], {}
+            return
+        if m.kind == "rewind" and "mark" in m.data:
+            for place in reversed(range(len(self.marks))):
+                if self.marks[place][1] == m.data.get("mark"):
+                    self.visible = list(self.marks[place][2])
+                    del self.marks[place + 1 :]
+                    break
+        self.visible.append(m)
+        if m.kind == "configure":
+            self.settings = {k: v for k, v in {**self.settings, **m.data}.items() if v is not None}
+        if m.kind == "mark":
+            self.marks.append((m.content, m.id, list(self.visible)))
+
+
+def agree(tree: Tree, oracles: dict[str, Oracle]) -> None:
+    """Every agent's history equals the oracle's: folded in memory, and played from the stored ranges."""
+    for uuid, oracle in oracles.items():
+        log = tree.logs[uuid]
+        view = log.view(log.head)
+        assert log.head == len(oracle.everything)
+        assert list(log.visible()) == oracle.visible
+        assert [(mark.label, mark.id) for mark in view.all_marks()] == [(label, at) for label, at, _ in oracle.marks]
+        assert view.settings == oracle.settings
+        stored = list(tree.stored(tree.ranges(uuid)))
+        replayed = play_all(EMPTY, stored)
+        assert replayed.settings == oracle.settings
+        assert [mark.id for mark in replayed.all_marks()] == [at for _, at, _ in oracle.marks]
+        shown = [m for start, end in replayed.visible(log.head) for m in stored if start < m.id <= end]
+        assert shown == oracle.visible
+
+
+ACTIONS = ("user", "assistant", "clear", "mark", "rewind", "undo", "configure", "fork", "made-in-the-future")
+
+
+@st.composite
+def scripts(draw: st.DrawFn) -> list[tuple[str, int, int]]:
+    """Actions, each with an agent to act (by place) and a choice that the action needs."""
+    action = st.tuples(st.sampled_from(ACTIONS), st.integers(0, 30), st.integers(0, 5))
+    return draw(st.lists(action, max_size=60))
+
+
+@settings(max_examples=300)
+@given(scripts())
+def test_every_history_equals_the_oracle_that_copies(script: list[tuple[str, int, int]]) -> None:
+    tree, oracles, names = Tree(), {"root": Oracle()}, ["root"]
+    for action, who, choice in script:
+        uuid = names[who % len(names)]
+        if action == "fork":
+            child = f"agent{len(names)}"
+            tree.fork(uuid, child)
+            oracles[child] = oracles[uuid].fork()
+            names.append(child)
+            continue
+        data: dict[str, Any] = {}
+        if action == "configure":
+            data = {f"setting{choice % 3}": None if choice == 5 else choice}
+        if action == "rewind":
+            marks = oracles[uuid].marks
+            data = {"mark": marks[choice % len(marks)][1] if marks and choice < 5 else choice}
+        if action == "undo":
+            latest = tree.logs[uuid].latest_prompt()
+            prompts = [m for m in oracles[uuid].visible if m.kind == "user"]
+            assert latest == (prompts[-1] if prompts else None)
+            # Mostly the latest prompt, as an agent does it; now and then any that is seen, and one that nobody sees.
+            prompt = latest if choice < 4 or not prompts else prompts[who % len(prompts)]
+            action, data = "rewind", {"before": prompt.id if prompt is not None and choice < 5 else 1_000}
+        oracles[uuid].add(tree.add(uuid, action, f"label{choice % 2}", **data))
+    agree(tree, oracles)
+
+
+class Stored:
+    """Agents in a store. Their owners hold their logs, drop them and read them again; some write without a log."""
+
+    def __init__(self, store: Store) -> None:
+        self.store, self.archive = store, Archive(store)
+        self.held: dict[str, Log] = {}
+        self.oracles = {"root": Oracle()}
+        self._births = 0
+        self._register("root", None, 0)
+
+    def _register(self, uuid: str, parent: str | None, fork: int) -> None:
+        self._births += 1
+        self.store.write(lambda tx: add(tx, uuid, parent, fork=fork, now=self._births))
+
+    def write(self, uuid: str, kind: str, content: str = "", **data: Any) -> None:
+        """The agent writes; without a log when its owner holds none, and then no control message."""
+        new = message(uuid, len(self.oracles[uuid].everything) + 1, kind, content, **data)
+        self.oracles[uuid].add(new)
+        self.store.write(lambda tx: tx.append([new.row()]))
+        if uuid in self.held:
+            self.held[uuid] = self.archive.grow(self.held[uuid], [new])
+        else:
+            self.archive.forget(uuid)
+
+    def load(self, uuid: str) -> None:
+        """Its owner reads its log."""
+        self.held[uuid] = self.archive.load(uuid)
+
+    def drop(self, uuid: str) -> None:
+        """Its owner forgets its log."""
+        self.held.pop(uuid, None)
+        self.archive.forget(uuid)
+
+    def fork(self, uuid: str) -> None:
+        """A child; its log is made at once when its parent's is held."""
+        child = f"agent{len(self.oracles)}"
+        head = len(self.oracles[uuid].everything)
+        self._register(child, uuid, head)
+        self.oracles[child] = self.oracles[uuid].fork()
+        if uuid in self.held:
+            self.held[child] = self.archive.keep(Log(child, head, self.held[uuid]))
+        self.write(child, "fork")
+        self.write(uuid, "fork")
+
+    def agree(self) -> None:
+        """Every history equals the oracle's: as it is held, as the archive gives it, read anew, and whole."""
+        fresh = Archive(self.store)
+        for uuid, oracle in self.oracles.items():
+            held = [self.held[uuid]] if uuid in self.held else []
+            for log in (*held, self.archive.load(uuid), fresh.load(uuid)):
+                view = log.view(log.head)
+                assert list(log.visible()) == oracle.visible
+                assert [(mark.label, mark.id) for mark in view.all_marks()] == [mark[:2] for mark in oracle.marks]
+                assert view.settings == oracle.settings
+            assert self.store.read(lambda tx, uuid=uuid: read_whole(tx, uuid)) == oracle.everything  # type: ignore[misc]
+        together = Archive(self.store).load_many(list(self.oracles))
+        assert [list(log.visible()) for log in together if isinstance(log, Log)] == [
+            oracle.visible for oracle in self.oracles.values()
+        ]
+
+
+STEPS = (*ACTIONS, "fork", "clear", "load", "drop", "look")
+
+
+@settings(max_examples=150)
+@given(st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 30), st.integers(0, 5)), max_size=50))
+def test_stored_histories_equal_the_oracles_whoever_holds_drops_and_clears_his_log(
+    script: list[tuple[str, int, int]],
+) -> None:
+    with closing(open_store(":memory:")) as store:
+        ensure_schema(store)
+        agents = Stored(store)
+        for action, who, choice in script:
+            uuid = list(agents.oracles)[who % len(agents.oracles)]
+            match action:
+                case "fork" | "load" | "drop":
+                    getattr(agents, action)(uuid)
+                case "look":
+                    assert list(agents.archive.load(uuid).visible()) == agents.oracles[uuid].visible
+                case "configure":
+                    change: dict[str, Any] = {f"setting{choice % 3}": None if choice == 5 else choice}
+                    agents.write(uuid, action, **change)
+                case "rewind":
+                    marks = agents.oracles[uuid].marks
+                    agents.write(uuid, action, mark=marks[choice % len(marks)][1] if marks and choice < 5 else choice)
+                case _:
+                    agents.write(uuid, action, f"label{choice % 2}")
+        agents.agree()
+        agents.held.clear()
+        assert agents.archive.in_memory() == 0
+
+
+def test_the_root_alone_is_one_range_without_a_limit() -> None:
+    tree = Tree()
+    tree.add("root", Kind.USER, "a")
+    assert tree.ranges("root") == replay(("root", 0, 0))
+
+
+def test_a_childs_parent_range_ends_at_the_fork_and_its_own_begins_there() -> None:
+    tree = Tree()
+    tree.add("root", Kind.USER, "a")
+    tree.fork("root", "child")
+    tree.add("root", Kind.USER, "later")
+    tree.add("child", Kind.USER, "b")
+    assert tree.ranges("child") == replay(("root", 0, 1), ("child", 1, 0))
+    assert tree.contents("child") == ["a", "b"]
+
+
+def test_a_grandchild_sees_three_ranges_root_first() -> None:
+    tree = Tree()
+    for uuid, child in (("root", "child"), ("child", "grandchild")):
+        tree.add(uuid, Kind.USER, uuid)
+        tree.fork(uuid, child)
+    tree.add("grandchild", Kind.USER, "leaf")
+    assert tree.ranges("grandchild") == replay(("root", 0, 1), ("child", 1, 2), ("grandchild", 2, 0))
+    assert tree.contents("grandchild") == ["root", "child", "leaf"]
+
+
+@pytest.mark.parametrize("parent_speaks_later", [False, True])
+def test_a_child_of_a_parent_that_had_said_nothing_never_sees_its_future(parent_speaks_later: bool) -> None:
+    tree = Tree()
+    tree.fork("root", "child")
+    if parent_speaks_later:
+        tree.add("root", Kind.USER, "future")
+    tree.add("child", Kind.USER, "own")
+    assert tree.ranges("child") == replay(("child", 0, 0))
+    assert tree.contents("child") == ["own"]
+
+
+def test_an_ancestor_that_had_said_nothing_is_left_out_of_the_ranges() -> None:
+    tree = Tree()
+    tree.add("root", Kind.USER, "a")
+    tree.fork("root", "silent")
+    tree.fork("silent", "leaf")
+    tree.add("silent", Kind.USER, "future")
+    assert tree.ranges("leaf") == replay(("root", 0, 1), ("leaf", 1, 0))
+
+
+def test_a_clear_in_the_leaf_ends_the_walk_there() -> None:
+    tree = Tree()
+    tree.add("root", Kind.USER, "a")
+    tree.fork("root", "child")
+    tree.add("child", Kind.CLEAR)
+    tree.add("child", Kind.USER, "b")
+    assert tree.ranges("child") == replay(("child", 2, 0))
+    assert tree.contents("child") == ["b"]
+
+
+def test_a_clear_in_the_parent_before_the_fork_ends_the_walk_at_the_parent() -> None:
+    tree = Tree()
+    for kind, text in ((Kind.USER, "a"), (Kind.CLEAR, ""), (Kind.USER, "b")):
+        tree.add("root", kind, text)
+    tree.fork("root", "child")
+    assert tree.ranges("child") == replay(("root", 2, 3), ("child", 3, 0))
+    assert tree.contents("child") == ["b"]
+
+
+def test_a_clear_at_the_fork_point_leaves_the_parent_out() -> None:
+    tree = Tree()
+    tree.add("root", Kind.USER, "a")
+    tree.add("root", Kind.CLEAR)
+    tree.fork("root", "child")
+    assert tree.ranges("child") == replay(("child", 2, 0))
+    assert tree.contents("child") == []
+
+
+def test_a_clear_in_the_parent_after_the_fork_does_not_touch_the_child() -> None:
+    tree = Tree()
+    tree.add("root", Kind.USER, "a")
+    tree.fork("root", "child")
+    tree.add("root", Kind.CLEAR)
+    assert tree.contents("child") == ["a"]
+    assert tree.contents("root") == []
+
+
+def test_a_fork_after_a_rewind_does_not_inherit_what_was_rewound() -> None:
+    tree = Tree()
+    tree.add("root", Kind.USER, "kept")
+    mark = tree.add("root", Kind.MARK, "m")
+    tree.add("root", Kind.USER, "gone")
+    tree.add("root", Kind.REWIND, "back", mark=mark.id)
+    tree.fork("root", "child")
+    assert tree.contents("child") == ["kept", "m", "back"]
+
+
+def test_a_child_rewinds_to_an_inherited_mark() -> None:
+    tree = Tree()
+    mark = tree.add("root", Kind.MARK, "m")
+    tree.add("root", Kind.USER, "inherited")
+    tree.fork("root", "child")
+    tree.add("child", Kind.USER, "own")
+    tree.add("child", Kind.REWIND, "back", mark=mark.id)
+    assert tree.contents("child") == ["m", "back"]
+    assert tree.contents("root") == ["m", "inherited"]
+
+
+def test_of_two_marks_with_one_label_the_latest_is_found() -> None:
+    tree = Tree()
+    tree.add("root", Kind.MARK, "m")
+    latest = tree.add("root", Kind.MARK, "m")
+    view = tree.logs["root"].view(2)
+    assert view.find_mark("m") is not None
+    assert view.find_mark("m") == view.find_mark(None)
+    assert view.find_mark("m")._replace(closed=None, earlier=None) == ("m", latest.id, 0, None, None)  # type: ignore[union-attr]  # asserted above
+    assert view.find_mark("n") is None
+
+
+def test_a_rewind_to_no_mark_changes_nothing() -> None:
+    tree = Tree()
+    tree.add("root", Kind.USER, "a")
+    tree.add("root", Kind.REWIND, "lost", mark=7)
+    assert tree.contents("root") == ["a", "lost"]
+
+
+def test_settings_are_inherited_and_overridden_and_never_rewound() -> None:
+    tree = Tree()
+    tree.add("root", Kind.CONFIGURE, model="offline", system="be brief")
+    mark = tree.add("root", Kind.MARK)
+    tree.add("root", Kind.CONFIGURE, model="offline:slow")
+    tree.add("root", Kind.REWIND, mark=mark.id)
+    tree.fork("root", "child")
+    tree.add("child", Kind.CONFIGURE, system=None)
+    assert tree.logs["root"].view(4).settings == {"model": "offline:slow", "system": "be brief"}
+    assert tree.logs["child"].view(5).settings == {"model": "offline:slow"}
+
+
+def test_a_setting_given_as_none_is_removed() -> None:
+    assert merge({"a": 1, "b": 2}, {"a": None, "c": 3}) == {"b": 2, "c": 3}
+
+
+def test_an_agent_without_messages_has_an_empty_history() -> None:
+    tree = Tree()
+    assert tree.contents("root") == []
+    assert tree.ranges("root") == replay(("root", 0, 0))
+
+
+def test_five_thousand_levels_are_walked_and_folded_without_recursion() -> None:
+    tree, parent = Tree(), "root"
+    for level in range(5_000):
+        tree.add(parent, Kind.USER, str(level))
+        tree.fork(parent, f"agent{level}")
+        parent = f"agent{level}"
+    assert len(tree.ranges(parent)) == 5_001
+    assert tree.contents(parent) == [str(level) for level in range(5_000)]
+
+
+def test_a_lineage_that_runs_in_a_circle_is_an_error() -> None:
+    with pytest.raises(HistoryError, match="descends from itself"):
+        walk("a", lambda uuid: Ancestor(uuid, "b" if uuid == "a" else "a", 3), lambda uuid, bound: 0)
+
+
+def test_a_hole_in_a_log_is_an_error() -> None:
+    with pytest.raises(HistoryError, match="hole"):
+        Log("root", 0, None, [message("root", 2, Kind.USER)])
+
+
+def test_a_fork_shares_its_parents_messages_instead_of_copying_them() -> None:
+    tree = Tree()
+    tree.add("root", Kind.USER, "a")
+    tree.fork("root", "child")
+    assert tree.logs["child"].messages == []
+    assert next(tree.logs["child"].visible()) is tree.logs["root"].messages[0]

@@ -1,0 +1,148 @@
+"""What becomes of a line, or of a key, that cannot be done: it is told, and everything else goes on."""
+
+import threading
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from ikigai_actors import SystemClosed
+from ikigai_actors.errors import IkigaiError
+from ikigai_actors.shell.app.application import Application
+from ikigai_actors.shell.app.command_context import AppDesk, Clerk
+from ikigai_actors.shell.app.output import Toast
+from tests.kit.app_pilot import Stage, on_stage, open_memory
+from tests.kit.blocking_provider import DEADLINE, Gate
+
+
+def test_nothing_to_resume_is_said() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.say("/resume")
+        await stage.expect("Nothing to resume: the latest turn of .* was neither cut off")
+
+    with open_memory() as system:
+        on_stage(system, play)
+
+
+def test_a_prompt_that_waits_when_its_agent_dies_is_shown_no_longer_and_the_error_is() -> None:
+    gate = Gate()
+
+    async def play(stage: Stage) -> None:
+        await stage.say("one")
+        await stage.expect("› one")
+        await stage.say("two")
+        await stage.expect("… two")
+        kid.kill(reason="enough")
+        await stage.expect(r"is dead \(enough\)")
+        await stage.say(f"/switch {kid.uuid}")
+        await stage.expect(r"─ .*\[kid\]")
+        await stage.expect("✗ .*dead")
+        await stage.expect_gone("… two")
+        gate.open()
+
+    with open_memory(gate.provider) as system:
+        kid = system.root.fork(name="kid")
+        system.touch(kid)
+        on_stage(system, play)
+
+
+def test_a_key_for_an_agent_that_is_dead_is_logged_and_the_next_ones_work(caplog: pytest.LogCaptureFixture) -> None:
+    async def play(stage: Stage) -> None:
+        await stage.say(f"/switch {kid.uuid}")
+        await stage.expect(r"─ .*\[kid\].*dead")
+        await stage.press("escape")
+        await stage.until(lambda: "dead" in caplog.text)
+        await stage.say("hello")
+        await stage.expect("✗ .*dead")
+        await stage.press("ctrl+up")
+        await stage.until(lambda: stage.current == stage.system.root.uuid)
+
+    with open_memory() as system:
+        kid = system.root.fork(name="kid")
+        kid.kill()
+        on_stage(system, play)
+
+
+def test_a_line_that_fails_as_no_line_should_is_told_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def play(stage: Stage) -> None:
+        await stage.say("/doc write plan.md")  # this screen cannot be given to an editor
+        await stage.expect("✗ SuspendNotSupported")
+        await stage.say("hello")
+        await stage.expect("You said “hello”")
+
+    with open_memory() as system:
+        on_stage(system, play)
+    assert "A line could not be done" in caplog.text
+
+
+def test_the_clerk_goes_on_after_work_that_fails(caplog: pytest.LogCaptureFixture) -> None:
+    done = threading.Event()
+    clerk = Clerk(lambda error: None)
+    clerk.do([].pop)
+    clerk.do(done.set)
+    assert done.wait(DEADLINE)
+    clerk.close()
+    assert "pop from empty list" in caplog.text
+
+
+@pytest.mark.parametrize("line", ["hello", "/mark here"])
+def test_a_line_for_a_closed_system_ends_the_clerk_and_is_not_told_twice(line: str) -> None:
+    told: list[str] = []
+    ended: list[IkigaiError] = []
+    closed = threading.Event()
+
+    def end(error: IkigaiError) -> None:
+        ended.append(error)
+        closed.set()
+
+    with open_memory() as system:
+        application = Application(system)  # which never runs: it is only asked what a window is asked
+        desk = AppDesk(application, system.root, Toast(told.append))
+    clerk = Clerk(end)
+    clerk.do(partial(desk.do, line))
+    clerk.do(partial(told.append, "more"))
+    assert closed.wait(DEADLINE)
+    assert [type(error) for error in ended] == [SystemClosed]
+    assert not told
+    application.feed.close()
+    application._clerk.close()
+
+
+def test_work_that_is_left_at_the_end_is_dropped_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
+    go = threading.Event()
+    done: list[str] = []
+
+    async def play(stage: Stage) -> None:
+        application = stage.application
+        for _ in range(2):  # as many as there are threads
+            application.later(partial(go.wait, DEADLINE), lambda _: done.append("shown"))
+        application.later(partial(done.append, "done"), lambda _: done.append("shown"))
+
+    with open_memory() as system:
+        application = on_stage(system, play)
+        go.set()
+        application._threads.shutdown(wait=True)
+    assert not done
+    assert not caplog.records
+    assert application.feed.notices() == []
+
+
+def test_the_application_runs_beside_the_main_thread() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.say("hello")
+        await stage.expect("You said “hello”")
+
+    failed: list[BaseException] = []
+
+    def attempt(work: Callable[[], object]) -> None:
+        try:
+            work()
+        except BaseException as error:  # is told on the main thread
+            failed.append(error)
+
+    with open_memory() as system:
+        thread = threading.Thread(target=attempt, args=(lambda: on_stage(system, play),))
+        thread.start()
+        thread.join(DEADLINE * 3)
+    assert not failed
+    assert not thread.is_alive()

@@ -1,0 +1,166 @@
+"""Going from agent to agent: forks, keys, deaths, and what is kept meanwhile."""
+
+from pathlib import Path
+
+import pytest
+
+from ikigai_actors import ActorSystem, ScriptedProvider
+from ikigai_actors.records.deaths import Bury
+from tests.kit.app_pilot import Stage, on_stage, open_memory, short
+from tests.kit.blocking_provider import Hanging
+from tests.kit.trees import says
+
+
+def test_a_fork_goes_to_the_child_which_shows_what_it_inherited() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.say("first")
+        await stage.expect("You said “first”")
+        await stage.say("/fork --name buyer")
+        await stage.expect(r"\[buyer\]")
+        await stage.expect(rf"inherited: 2 messages from {short(stage.system.root)}")
+        assert "› first" in stage.text
+        assert f"↑{short(stage.system.root)}" in stage.text
+        await stage.press("ctrl+up")
+        await stage.expect(rf"\[{short(stage.system.root)}\].*↓1")
+        await stage.expect(f"forked {short(stage.system.agent('buyer'))}")
+
+    with open_memory() as system:
+        on_stage(system, play)
+
+
+def test_an_agent_that_has_inherited_much_is_opened_without_reading_it(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        await stage.press("ctrl+down")
+        await stage.expect(r"inherited: 10,000 messages[\s\S]*\[kid\]")
+        assert 20 < stage.transcript.count("hello") < 50
+        assert stage.system.statistics().read_logs == 0
+
+    database = str(tmp_path / "a.db")
+    with open_memory(database=database) as system:
+        log = says(system.root.uuid, *range(1, 10_001))
+        system.store.write(lambda tx: tx.append([message.row() for message in log]))
+    with open_memory(database=database) as system:
+        system.root.fork(name="kid")
+    with open_memory(database=database) as system:
+        system.touch(system.root)
+        on_stage(system, play)
+
+
+@pytest.mark.parametrize(("follow", "option"), [(False, ""), (True, " --no-follow")])
+def test_without_following_a_fork_stays_with_the_parent(follow: bool, option: str) -> None:
+    async def play(stage: Stage) -> None:
+        await stage.say(f"/fork --name buyer{option}")
+        await stage.expect("↓1")
+        assert stage.current == stage.system.root.uuid
+
+    with open_memory() as system:
+        on_stage(system, play, follow=follow)
+
+
+def test_a_fork_by_the_model_never_moves_the_screen() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.say('@fork {"name": "kid", "prompt": "go"}')
+        await stage.expect("↓1")
+        await stage.expect("fork gave")
+        assert stage.current == stage.system.root.uuid
+
+    with open_memory() as system:
+        on_stage(system, play)
+
+
+def test_the_arrows_with_ctrl_or_alt_go_around_the_family() -> None:
+    async def play(stage: Stage) -> None:
+        for key, name in [
+            ("ctrl+down", "third"), ("ctrl+right", "first"), ("alt+right", "second"), ("ctrl+left", "first"),
+            ("alt+left", "third"), ("ctrl+up", short(root)), ("alt+down", "third"), ("alt+up", short(root)),
+        ]:  # fmt: skip
+            await stage.press(key)
+            await stage.expect(rf"─ .*\[{name}\]")
+        assert "←" in stage.text
+        await stage.press("ctrl+up")
+        await stage.expect("This is agent 0")
+        await stage.press("ctrl+left")
+        await stage.expect("no living sibling")
+
+    with open_memory() as system:
+        root = system.root
+        for name in ("first", "second", "third"):
+            root.fork(name=name)
+        on_stage(system, play)
+
+
+def test_text_cursor_and_scroll_position_are_kept_for_each_agent() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.expect("line 59")
+        await stage.type("half a thou")
+        await stage.press("left", "pageup", "pageup")
+        transcript = stage.application.main.page.transcript
+        await stage.until(lambda: not transcript.following)
+        place = transcript.scroll_offset
+        await stage.press("ctrl+down")
+        await stage.expect(r"\[kid\]")
+        await stage.type("another")
+        await stage.press("ctrl+up")
+        await stage.expect(rf"\[{short(stage.system.root)}\]")
+        prompt = stage.application.main.page.prompt
+        assert prompt.text == "half a thou"
+        assert prompt.cursor_location == (0, len("half a tho"))
+        assert stage.application.main.page.transcript.scroll_offset == place
+        await stage.press("ctrl+down")
+        await stage.expect("another")
+
+    script = ScriptedProvider(["\n".join(f"- line {number}" for number in range(60))])
+    with open_memory(script) as system:
+        system.root.prompt("many lines").get(timeout=20)
+        system.root.fork(name="kid")
+        system.touch(system.root)
+        on_stage(system, play)
+
+
+def test_a_switch_in_the_middle_of_an_answer_loses_no_piece() -> None:
+    text = "So it began, and it went on"
+
+    async def play(stage: Stage) -> None:
+        await stage.press("ctrl+down")
+        await stage.expect(r"\[kid\]")
+        await stage.expect(text)
+        await stage.press("ctrl+up")
+        await stage.expect(rf"\[{short(stage.system.root)}\]")
+        await stage.press("ctrl+down")
+        await stage.expect(text)
+        assert stage.text.count(text) == 1
+
+    hanging = Hanging(text)
+    with open_memory(hanging) as system:
+        kid = system.root.fork(name="kid")
+        system.touch(system.root)
+
+        async def begin(stage: Stage) -> None:
+            kid.prompt("go")
+            hanging.wait_until_asked()
+            await play(stage)
+
+        on_stage(system, begin)
+
+
+def test_the_death_of_the_current_agent_goes_to_the_nearest_living_ancestor() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.expect(r"─ .*\[kid\]")
+        bury(system, "parent")
+        bury(system, "kid")
+        await stage.expect(rf"\[{short(stage.system.root)}\]")
+        await stage.expect(r"kid \([\w-]+.*\) is dead \(of old age\)")
+        await stage.say(f"/switch {kid.uuid}")
+        await stage.expect(r"─ .*\[kid\].* dead")  # by intent: there one stays
+
+    with open_memory() as system:
+        kid = system.root.fork(name="parent").fork(name="kid")
+        system.touch(kid)
+        on_stage(system, play)
+
+
+def bury(system: ActorSystem, name: str) -> None:
+    """End an agent as the registry sees it, whatever the cause."""
+    agent = system.agent(name)
+    unit = Bury(agent.uuid, system._runtime.host.id, "of old age", 1)
+    system._runtime.journal.perform(unit)

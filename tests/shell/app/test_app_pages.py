@@ -1,0 +1,220 @@
+"""Pages of agents: what comes while nobody looks, what the store does not give, more pages than are kept."""
+
+import re
+
+import pytest
+
+from ikigai_actors import AgentRef, Signal
+from ikigai_actors.errors import StoreUnavailable
+from ikigai_actors.shell.app.screens.main import PAGES
+from ikigai_actors.store import open_store
+from tests.kit.app_pilot import Stage, on_stage, open_memory
+from tests.kit.blocking_provider import Gate
+from tests.kit.faults import FaultyStore
+from tests.kit.open_on import open_on
+
+
+async def go(stage: Stage, agent: AgentRef) -> None:
+    """Go to an agent, by a way that reads nothing."""
+    stage.application.visit(agent.uuid)
+    await stage.until(lambda: stage.current == agent.uuid)
+
+
+def mark(agent: AgentRef, *numbers: int) -> None:
+    for future in [agent.ask.mark(f"m{number}") for number in numbers]:
+        future.get(timeout=20)
+
+
+def marks(stage: Stage) -> list[int]:
+    """The marks that are shown."""
+    return [int(number) for number in re.findall(r"mark 'm(\d+)'", stage.transcript)]
+
+
+@pytest.mark.parametrize("scrolled_up", [False, True])
+@pytest.mark.parametrize("many", [560, 800])
+def test_what_comes_while_nobody_looks_is_read_however_much_it_is(many: int, scrolled_up: bool) -> None:
+    async def play(stage: Stage) -> None:
+        await go(stage, kid)
+        await stage.expect("m39")
+        transcript = stage.application.main.page.transcript
+        if scrolled_up:
+            transcript.scroll_to(y=5, animate=False, immediate=True)
+            await stage.until(lambda: marks(stage)[0] == 0)
+        place = transcript.scroll_y
+        await go(stage, stage.system.root)
+        mark(kid, *range(40, many))
+        await go(stage, kid)
+        await stage.until(lambda: transcript.head == kid.history()[-1].id and marks(stage)[-1:] == [many - 1])
+        assert marks(stage) == list(range(marks(stage)[0], many))
+        assert transcript.following is not scrolled_up
+        if scrolled_up:
+            assert (marks(stage)[0], transcript.scroll_y) == (0, place)
+
+    with open_memory() as system:
+        kid = system.root.fork(name="kid")
+        mark(kid, *range(40))
+        system.touch(system.root)
+        on_stage(system, play)
+
+
+@pytest.mark.parametrize("by", ["coming back", "what it says"])
+def test_what_the_store_does_not_give_is_read_when_it_is_back(by: str) -> None:
+    async def play(stage: Stage) -> None:
+        store.unreadable = StoreUnavailable("down, as planned")
+        await go(stage, kid)
+        await stage.expect("error: down, as planned")
+        assert "m2" not in stage.text
+        store.unreadable = None
+        if by == "coming back":
+            await go(stage, stage.system.root)
+            await go(stage, kid)
+        else:
+            mark(kid, 3)
+            await stage.expect("m3")
+        await stage.expect("m1[^0-9][\\s\\S]*m2[^0-9]")
+        assert marks(stage) == list(range(1, 3 + (by != "coming back")))
+
+    store = FaultyStore(open_store("sqlite:///:memory:"))
+    with open_on(store, lambda _: "done") as system:
+        kid = system.root.fork(name="kid")
+        mark(kid, 1, 2)
+        system.touch(system.root)
+        on_stage(system, play)
+
+
+@pytest.mark.parametrize("by", ["coming back", "what it says"])
+def test_a_hole_that_the_store_does_not_fill_is_filled_when_it_is_back(by: str) -> None:
+    async def play(stage: Stage) -> None:
+        await go(stage, kid)
+        await stage.expect("m0")
+        await go(stage, stage.system.root)
+        mark(kid, *range(1, 520))
+        store.unreadable = StoreUnavailable("down, as planned")
+        await go(stage, kid)
+        await stage.expect("error: down, as planned")
+        store.unreadable = None
+        if by == "coming back":
+            await go(stage, stage.system.root)
+            await go(stage, kid)
+        else:
+            mark(kid, 520)
+        await stage.until(lambda: marks(stage)[-1:] == [519 + (by != "coming back")])
+        assert marks(stage) == list(range(marks(stage)[0], marks(stage)[-1] + 1))
+
+    store = FaultyStore(open_store("sqlite:///:memory:"))
+    with open_on(store, lambda _: "done") as system:
+        kid = system.root.fork(name="kid")
+        mark(kid, 0)
+        system.touch(system.root)
+        on_stage(system, play)
+
+
+def test_earlier_messages_that_the_store_does_not_give_are_asked_for_again() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.expect("m99")
+        transcript = stage.application.main.page.transcript
+        store.unreadable = StoreUnavailable("down, as planned")
+        transcript.scroll_home(animate=False, immediate=True)
+        await stage.until(lambda: "error: down, as planned" in stage.transcript)
+        beats = stage.application._beats
+        await stage.until(lambda: stage.application._beats > beats + 10)
+        assert stage.transcript.count("error: down, as planned") == 1  # and not once for each beat
+        store.unreadable = None
+        transcript.scroll_down(animate=False, immediate=True)
+        await stage.until(lambda: marks(stage) == list(range(100)))
+        store.unreadable = StoreUnavailable("down, as planned")
+        await stage.press("f5")
+        await stage.until(lambda: stage.transcript.count("error: down, as planned") == 2)
+        store.unreadable = None
+        await stage.press("r")
+        await stage.expect("0, 0 unread")
+
+    store = FaultyStore(open_store("sqlite:///:memory:"))
+    with open_on(store, lambda _: "done") as system:
+        system.root.fork(name="kid")
+        mark(system.root, *range(100))
+        on_stage(system, play)
+
+
+def test_pages_beyond_those_that_are_kept_are_made_anew() -> None:
+    gate = Gate()
+
+    async def play(stage: Stage) -> None:
+        root, main = stage.system.root, stage.application.main
+        await stage.say("one")
+        await stage.expect("› one")
+        await stage.say("/wait 60")
+        await stage.until(lambda: stage.application._clerk.doing)
+        for kid in kids:
+            main.visit(kid.uuid)
+        await stage.expect(rf"─ .*\[kid-{PAGES}\]")
+        assert root.uuid not in main._pages
+        root.signal(Signal.INT)
+        stage.system.send(root, "enough")
+        await stage.until(lambda: not root.record.turn and stage.application._clerk.doing is None)
+        stage.application.give_up(root.uuid, "one", refused=False)  # of an agent without a page nothing is told
+        await stage.pilot.pause(0)
+        for agent in (kids[0], root, kids[1], kids[0]):  # each is made anew while it is still taken away
+            main.visit(agent.uuid)
+        await stage.expect(r"─ .*\[kid-0\]")
+        await go(stage, root)
+        await stage.expect(r"› one[\s\S]*\[interrupted\]")
+        await stage.say("two")
+        await stage.expect("› two")
+        gate.open()
+        await stage.expect("done")
+
+    with open_memory(gate.provider) as system:
+        kids = [system.root.fork(name=f"kid-{number}") for number in range(PAGES + 1)]
+        system.touch(system.root)
+        on_stage(system, play)
+
+
+def test_a_fork_that_had_to_wait_moves_nobody_who_has_gone_elsewhere() -> None:
+    gate = Gate()
+
+    async def play(stage: Stage) -> None:
+        await stage.say("go")
+        await stage.expect("› go")
+        await stage.say("/fork --name late")
+        await stage.expect("the fork waits for the next step boundary")
+        await stage.press("ctrl+down")
+        await stage.expect(r"─ .*\[kid\]")
+        gate.open()
+        await stage.until(lambda: len(stage.system.agents()) == 3)
+        await stage.press("f3")
+        await stage.expect("─ late")
+        assert stage.current == stage.system.agent("kid").uuid
+
+    with open_memory(gate.provider) as system:
+        system.root.fork(name="kid")
+        system.touch(system.root)
+        on_stage(system, play)
+
+
+def test_a_fork_that_is_answered_while_the_application_ends_goes_nowhere() -> None:
+    async def play(stage: Stage) -> None:
+        main = stage.application.main
+        main.query_one("#transcripts").remove()  # as at the end: nothing is mounted there any more
+        main.visit(kid.uuid)
+        assert stage.current == stage.system.root.uuid
+
+    with open_memory() as system:
+        kid = system.root.fork(name="kid")
+        system.touch(system.root)
+        on_stage(system, play)
+
+
+def test_what_the_person_should_know_stands_below_a_history_that_is_read_first() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.expect(r"mark 'm99'[\s\S]*Mind the gap\.")
+        kid.kill(reason="of old age")
+        await stage.expect(r"mark 'm49'[\s\S]*kid \([\w-]+\) is dead \(of old age\)")
+
+    with open_memory() as system:
+        heir = system.root.fork(name="heir")
+        kid = heir.fork(name="kid")
+        mark(heir, *range(50))
+        mark(kid, *range(50, 100))
+        system.touch(kid)
+        on_stage(system, play, notices=["Mind the gap."])

@@ -1,0 +1,215 @@
+"""What a person types: completion, recall, several lines, large pastes, the way out."""
+
+from pathlib import Path
+
+from ikigai_actors import ScriptedProvider
+from tests.kit.app_pilot import Stage, on_stage, open_memory
+from tests.kit.blocking_provider import Hanging
+
+
+def test_tab_completes_commands_agents_marks_and_documents() -> None:
+    async def play(stage: Stage) -> None:
+        prompt = stage.application.main.page.prompt
+        for typed, whole in [
+            ("/sw", "/switch "), ("/switch buy", "/switch buyer"), ("/rewind befo", "/rewind before"),
+            ("/doc show pl", "/doc show plan/mast.md"), ("/do", "/doc "),
+        ]:  # fmt: skip
+            await stage.type(typed)
+            await stage.press("tab")
+            await stage.until(lambda whole=whole: prompt.text == whole, whole)  # type: ignore[misc]
+            prompt.clear()
+        for typed in ("/switch buyer", "/no-such", "no command"):  # what cannot be completed stays as it is
+            await stage.type(typed)
+            await stage.press("tab")
+            assert prompt.text == typed
+            prompt.clear()
+        await stage.type("/re")
+        await stage.press("tab")
+        await stage.expect("/read-mail  /resume  /rewind")
+
+    with open_memory() as system:
+        system.root.fork(name="buyer")
+        system.root.mark("before")
+        system.documents.write("plan/mast.md", "# Mast")
+        system.touch(system.root)
+        on_stage(system, play)
+
+
+def test_several_lines_are_one_prompt_and_what_was_submitted_can_be_recalled(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        prompt = stage.application.main.page.prompt
+        await stage.say("one\ntwo")
+        await stage.expect("You said “one two”")
+        await stage.say("three")
+        await stage.expect("You said “three”")
+        await stage.type("unsent")
+        await stage.press("up")
+        assert prompt.text == "three"
+        await stage.press("up", "up")
+        assert prompt.text == "one\ntwo"
+        prompt.clear()
+        await stage.press("ctrl+r")
+        await stage.expect("search what was submitted")
+        await stage.type("TW")
+        await stage.expect("one two")
+        await stage.press("enter")
+        await stage.until(lambda: prompt.text == "one\ntwo")
+
+    with open_memory() as system:
+        on_stage(system, play, history=tmp_path / "history")
+        assert system.root.history()[0].content == "one\ntwo"
+    assert (tmp_path / "history").read_text() == "one\u2028two\nthree\n"
+
+
+def test_a_command_that_takes_long_is_said_to_be_in_progress() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.say("/wait 60")
+        await stage.expect(r"[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] /wait 60 \d+ s")
+        stage.system.send(stage.system.root, "enough")
+        await stage.expect_gone(r"/wait 60 \d+ s")
+
+    with open_memory() as system:
+        on_stage(system, play)
+
+
+def test_what_was_deleted_can_be_brought_back() -> None:
+    async def play(stage: Stage) -> None:
+        prompt = stage.application.main.page.prompt
+        await stage.type("keep this")
+        await stage.press("ctrl+w")
+        assert prompt.text == "keep "
+        await stage.press("ctrl+underscore")
+        assert prompt.text == "keep this"
+
+    with open_memory() as system:
+        on_stage(system, play)
+
+
+def test_the_arrows_move_within_a_prompt_and_beyond_its_ends_through_what_was_submitted(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        prompt = stage.application.main.page.prompt
+        await stage.press("enter", "up", "down")  # nothing was submitted, and nothing is
+        assert prompt.text == ""
+        await stage.say("/model")
+        await stage.expect("model: not set")
+        await stage.type("un\nsent")
+        await stage.press("up")
+        assert (prompt.text, prompt.cursor_location) == ("un\nsent", (0, 2))
+        await stage.press("up")
+        assert prompt.text == "/model"
+        await stage.press("down")
+        assert prompt.text == "un\nsent"
+        await stage.press("up", "down")
+        assert (prompt.text, prompt.cursor_location[0]) == ("un\nsent", 1)
+
+    with open_memory() as system:
+        on_stage(system, play, history=tmp_path / "history")
+        assert not system.root.history()
+
+
+def test_the_search_among_what_was_submitted_has_a_cursor(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        prompt = stage.application.main.page.prompt
+        await stage.press("ctrl+r")
+        await stage.expect("three")
+        await stage.press("down", "down", "up", "enter")
+        await stage.until(lambda: prompt.text == "two")
+        await stage.press("ctrl+r")
+        await stage.expect("search what was submitted")
+        await stage.press("escape")
+        await stage.expect_gone("search what was submitted")
+        assert prompt.text == "two"
+
+    (tmp_path / "history").write_text("one\ntwo\nthree\n")
+    with open_memory() as system:
+        on_stage(system, play, history=tmp_path / "history")
+
+
+def test_two_pastes_of_one_size_are_two_tokens() -> None:
+    async def play(stage: Stage) -> None:
+        from textual.events import Paste
+
+        prompt = stage.application.main.page.prompt
+        for letter in "abc":
+            prompt.post_message(Paste(letter * 20_000))
+        await stage.until(lambda: prompt.text == "[pasted 20 KB][pasted 20 KB, 2][pasted 20 KB, 3]")
+        await stage.press("enter")
+        await stage.expect("seen")
+
+    with open_memory(ScriptedProvider(["seen"])) as system:
+        on_stage(system, play)
+        assert system.root.history()[0].content == "".join(letter * 20_000 for letter in "abc")
+
+
+def test_ctrl_c_copies_what_is_selected_and_interrupts_a_turn() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.type("keep this")
+        await stage.press(*["shift+left"] * 4, "ctrl+c")
+        await stage.until(lambda: stage.application.clipboard == "this")
+        assert stage.application.main.page.prompt.text == "keep this"
+        await stage.press("end", "enter")
+        await stage.expect("waiting for the model")
+        await stage.press("ctrl+c")
+        await stage.expect("Ctrl-C again leaves")  # for a while
+        await stage.expect(r"\[interrupted\]")
+
+    with open_memory(Hanging("So it begins")) as system:
+        on_stage(system, play)
+
+
+def test_a_large_paste_is_one_token_and_is_sent_whole() -> None:
+    pasted = "word " * 200_000
+
+    async def play(stage: Stage) -> None:
+        from textual.events import Paste
+
+        prompt = stage.application.main.page.prompt
+        await stage.type("look: ")
+        prompt.post_message(Paste(pasted))
+        await stage.expect(r"look: \[pasted 1\.0 MB\]")
+        await stage.press("enter")
+        await stage.expect("characters in all")
+        await stage.expect("seen")
+
+    with open_memory(ScriptedProvider(["seen"])) as system:
+        on_stage(system, play)
+        assert system.root.history()[0].content == f"look: {pasted}"
+
+
+def test_ctrl_c_comes_behind_what_was_typed_before_it() -> None:
+    async def play(stage: Stage) -> None:
+        from textual.events import Key
+
+        for sign in "half a line":
+            stage.application.post_message(Key(sign, sign))
+        stage.application.post_message(Key("ctrl+c", None))
+        await stage.expect("Ctrl-C again leaves")
+        assert stage.application.main.page.prompt.text == ""
+
+    with open_memory() as system:
+        on_stage(system, play)
+
+
+def test_ctrl_c_twice_leaves_and_ctrl_d_only_from_an_empty_prompt() -> None:
+    async def twice(stage: Stage) -> None:
+        await stage.type("something")
+        await stage.press("ctrl+c")
+        await stage.until(lambda: stage.application.main.page.prompt.text == "")
+        await stage.press("ctrl+c")
+        await stage.until(lambda: not stage.application.is_running)
+
+    async def once(stage: Stage) -> None:
+        await stage.type("ab")
+        await stage.press("left", "ctrl+d")
+        assert stage.application.main.page.prompt.text == "a"
+        await stage.press("backspace", "ctrl+d")
+        await stage.until(lambda: not stage.application.is_running)
+
+    async def by_command(stage: Stage) -> None:
+        await stage.say("/exit")
+        await stage.until(lambda: not stage.application.is_running)
+
+    with open_memory() as system:
+        assert on_stage(system, twice).return_value == 130
+        assert on_stage(system, once).return_value == 0
+        assert on_stage(system, by_command).return_value == 0

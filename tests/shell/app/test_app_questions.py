@@ -1,0 +1,85 @@
+"""Calls that wait for a person, answered on the screen."""
+
+import pytest
+
+from ikigai_actors import Reply, ScriptedProvider, ToolCall, tool
+from ikigai_actors.shell.app.widgets.approval_bar import QuestionBar
+from tests.kit.app_pilot import Stage, on_stage, open_memory
+from tests.kit.blocking_provider import DEADLINE
+
+
+@tool(policy="ask")
+def erase(path: str) -> str:
+    """Erase something."""
+    return f"{path} is gone"
+
+
+CALL = Reply(tool_calls=(ToolCall("erase", {"path": "a.txt"}),), stop_reason="tool_use")
+
+
+@pytest.mark.parametrize(
+    ("key", "result"), [("y", "a.txt is gone"), ("n", "denied"), ("a", "a.txt is gone")], ids=["yes", "no", "always"]
+)
+def test_a_question_is_answered_by_a_key(key: str, result: str) -> None:
+    async def play(stage: Stage) -> None:
+        await stage.say("erase it")
+        await stage.expect(r"\[1\] erase .*a\.txt.*y run  n deny")
+        await stage.expect("1 to approve")
+        await stage.type(key)  # to the prompt: no question is answered by chance
+        await stage.press("backspace", "f2", key)
+        await stage.expect(f"└ .*{result}")
+        await stage.expect_gone("y run")
+        await stage.expect("well")
+        await stage.type("x")
+        assert stage.application.main.page.prompt.text == "x"
+
+    with open_memory(ScriptedProvider([CALL, "well"]), tools=[erase], approvals="ask") as system:
+        on_stage(system, play)
+
+
+def test_a_question_of_another_agent_is_shown_with_its_name_and_answered_by_command() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.expect(r"\[1\] kid: erase")
+        await stage.say("/deny 1 not today")
+        await stage.expect(r"1: kid \([\w-]+.*\) does not run erase")
+        await stage.expect_gone("y run")
+
+    with open_memory(ScriptedProvider([CALL, "well"]), tools=[erase], approvals="ask") as system:
+        system.root.fork("erase it", name="kid")
+        system.touch(system.root)
+        on_stage(system, play)
+
+
+def test_a_key_answers_a_question_of_another_agent_once_and_says_so() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.expect(r"\[1\] kid: erase")
+        await stage.press("f2")
+        bar = stage.application.main.query_one(QuestionBar)
+        bar.action_answer("y")
+        bar.action_answer("n")  # it is answered
+        await stage.expect(r"1: kid \([\w-]+.*\) runs erase")
+        await stage.expect_gone("y run")
+
+    with open_memory(ScriptedProvider([CALL, "well"]), tools=[erase], approvals="ask") as system:
+        kid = system.root.fork("erase it", name="kid")
+        system.touch(system.root)
+        on_stage(system, play)
+        assert kid.reply(timeout=DEADLINE).text == "well"
+        assert "a.txt is gone" in [message.content for message in kid.history()]
+
+
+def test_a_question_that_was_answered_elsewhere_gives_the_keyboard_back() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.expect(r"\[1\] kid: erase")
+        await stage.press("f2")
+        [call] = stage.system.approvals.pending()
+        assert stage.system.approvals.deny(call)
+        await stage.expect_gone("y run")
+        await stage.until(lambda: stage.application.main.page.prompt.has_focus)
+        await stage.say("/approve 1")
+        await stage.expect("No call waits for approval")
+
+    with open_memory(ScriptedProvider([CALL, "well"]), tools=[erase], approvals="ask") as system:
+        system.root.fork("erase it", name="kid")
+        system.touch(system.root)
+        on_stage(system, play)

@@ -1,0 +1,223 @@
+"""Lists of rows, by themselves and on the screens: the cursor, the window, clicks, and rows as they look."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from time import time
+
+import pytest
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.pilot import Pilot
+from textual.widgets import TextArea
+
+from ikigai_actors import ActorSystem, Message, OfflineProvider, Signal
+from ikigai_actors.agent.statistics import AgentStatistics
+from ikigai_actors.errors import AgentDead, IkigaiError, StoreUnavailable
+from ikigai_actors.shell.app.expenses import Expenses
+from ikigai_actors.shell.app.screens.processes import ProcessScreen
+from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
+from ikigai_actors.shell.app.widgets.rows import Rows
+from ikigai_actors.shell.commands.approval_queue import Questions
+from ikigai_actors.shell.text.prices import Prices
+from ikigai_actors.store import open_store
+from tests.kit.app_pilot import Stage, on_stage, open_memory
+from tests.kit.databases import eventually
+from tests.kit.faults import FaultyStore
+from tests.kit.open_on import open_on
+
+
+class Listed(App[None]):
+    """A list and nothing else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = Rows(str, lambda number: Text(f"row {number}"))
+        self.chosen: list[str] = []
+
+    def compose(self) -> ComposeResult:
+        """All there is."""
+        yield self.rows
+
+    def on_rows_chosen(self, event: Rows.Chosen) -> None:
+        """Keep what was chosen."""
+        self.chosen.append(event.key)
+
+    def window(self) -> list[str]:
+        """What is in sight."""
+        return [self.rows.render_line(y).text.strip() for y in range(self.rows.size.height)]
+
+
+def listed(play: Callable[[Listed, "Pilot[None]"], Awaitable[None]]) -> None:
+    async def run() -> None:
+        app = Listed()
+        async with app.run_test(size=(30, 10)) as pilot:
+            app.rows.focus()
+            await pilot.pause()
+            await play(app, pilot)
+
+    asyncio.run(run())
+
+
+def test_the_cursor_is_kept_in_sight_and_within_the_list() -> None:
+    async def play(app: Listed, pilot: "Pilot[None]") -> None:
+        app.rows.show(range(50))
+        for key, row, first in [
+            ("up", "0", 0), ("pagedown", "9", 0), ("pagedown", "18", 9), ("end", "49", 40), ("down", "49", 40),
+            ("pageup", "40", 40), ("up", "39", 39), ("home", "0", 0),
+        ]:  # fmt: skip
+            await pilot.press(key)
+            assert (app.rows.key, app.window()[0]) == (row, f"row {first}"), key
+        app.rows.show(range(50), "25")
+        await pilot.pause()
+        assert app.window()[-1] == "row 25"
+        app.rows.show(range(20, 50))
+        assert app.rows.key == "25"
+        app.rows.show(range(3))
+        assert app.rows.key == "2"
+
+    listed(play)
+
+
+def test_the_cursor_is_in_sight_as_soon_as_a_list_is_shown() -> None:
+    async def play(app: Listed, pilot: "Pilot[None]") -> None:
+        app.rows.show(range(50), "42")
+        await pilot.pause()
+        assert app.window()[-1] == "row 42"
+
+    listed(play)
+
+
+def test_a_click_chooses_the_row_in_that_place_and_below_the_last_one_nothing() -> None:
+    async def play(app: Listed, pilot: "Pilot[None]") -> None:
+        app.rows.show(range(50))
+        await pilot.press("end")
+        await pilot.click(Rows, offset=(3, 2))
+        assert (app.chosen, app.rows.key) == (["42"], "42")
+        app.rows.show(range(3))
+        await pilot.pause()
+        await pilot.click(Rows, offset=(3, 5))
+        app.rows.show([])
+        await pilot.press("enter")
+        assert app.chosen == ["42"]
+
+    listed(play)
+
+
+def test_the_tree_shows_who_is_stopped_ends_or_is_dead_and_a_click_goes_there() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.press("f3")
+        await stage.expect("■ ├─ paused")
+        await stage.expect(r"✝ └─ late")
+        await stage.expect(r"·    └─ orphan")
+        lines = stage.text.split("\n")
+        row = next(number for number, line in enumerate(lines) if "paused" in line)
+        await stage.pilot.click("#tree", offset=(8, row))
+        await stage.expect(r"─ .*\[paused\].*stopped")
+        assert isinstance(stage.application.focused, TextArea)
+
+    with open_memory() as system:
+        system.root.fork(name="paused").signal(Signal.STOP)
+        late = system.root.fork(name="late", on_orphan="continue")
+        late.fork(name="orphan")
+        late.kill()
+        system.touch(system.root)
+        on_stage(system, play)
+
+
+def test_an_empty_mailbox_has_nothing_to_delete() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.press("f5")
+        await stage.expect("0, 0 unread")
+        await stage.press("d")
+        stage.system.send(stage.system.root, "The fair is on Monday.")
+        await stage.press("r")
+        await stage.expect("1, 1 unread")
+
+    with open_memory() as system:
+        on_stage(system, play)
+
+
+def watching(
+    system: ActorSystem, deliver: Callable[[Snapshot], None] = print, fail: Callable[[IkigaiError], None] = print
+) -> Snapshots:
+    return Snapshots(system, Questions(system.approvals), system.root.uuid, deliver, fail, Prices({}), Expenses())
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "told"), [(119_000, "119 s"), (121_000, "2 min"), (7_300_000, "2 h"), (-5_000, "0 s")]
+)
+def test_the_processes_show_for_how_long_each_has_done_what_it_does(milliseconds: int, told: str) -> None:
+    class Processes(App[None]):
+        def on_mount(self) -> None:
+            self.push_screen(ProcessScreen())
+
+    async def run(moment: Snapshot, own: AgentStatistics) -> None:
+        app = Processes()
+        async with app.run_test(size=(90, 10)) as pilot:
+            await pilot.pause()
+            screen = app.screen
+            assert isinstance(screen, ProcessScreen)
+            since = int(time() * 1_000) - milliseconds  # here: an application may take a second to begin
+            statistics = {moment.current.uuid: replace(own, since=since)}
+            screen.update_from(replace(moment, statistics=statistics))
+            assert screen.query_one(Rows).render_line(0).text.strip().endswith(f" {told}")
+
+    with open_memory() as system:
+        moment = watching(system)._take(system.root.uuid, everybody=True)
+        asyncio.run(run(moment, moment.statistics[system.root.uuid]))
+
+
+def test_snapshots_go_on_when_the_store_is_back() -> None:
+    taken: list[Snapshot] = []
+    failed: list[IkigaiError] = []
+    store = FaultyStore(open_store("sqlite:///:memory:"))
+    with open_on(store, lambda _: "done") as system:
+        snapshots = watching(system, taken.append, failed.append)
+        store.unreadable, store.unreadable_by = StoreUnavailable("down, as planned"), "ikigai-snapshots"
+        snapshots.start()
+        eventually(lambda: store.refused, "a reading that fails")
+        assert not taken
+        store.unreadable = None
+        snapshots.poke()
+        eventually(lambda: taken, "a snapshot")
+        snapshots.close()
+    assert not failed
+
+
+def test_snapshots_go_on_after_an_agent_that_is_not_there() -> None:
+    taken: list[Snapshot] = []
+    failed: list[IkigaiError] = []
+    with open_memory() as system:
+        snapshots = Snapshots(
+            system, Questions(system.approvals), "nobody", taken.append, failed.append, Prices({}), Expenses()
+        )
+        snapshots.start()
+        kid = system.root.fork()
+        snapshots.look(kid.uuid, True)
+        eventually(lambda: taken, "a snapshot")
+        snapshots.close()
+    assert taken[0].current.uuid == kid.uuid
+    assert not failed
+
+
+def test_of_who_dies_while_a_snapshot_is_taken_there_are_no_figures() -> None:
+    with open_memory() as system:
+        kid = system.root.fork()
+        living = [system.root.record, kid.record]
+        kid.kill()
+        with pytest.raises(AgentDead):
+            kid.statistics()
+        assert list(watching(system)._statistics(living)) == [system.root.uuid]
+
+
+def test_an_agent_whose_rows_are_wrong_is_shown_without_its_model(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.db")
+    with ActorSystem.open(path, OfflineProvider()) as system:
+        kid = system.root.fork(name="kid")
+        *row, _, created = Message(kid.uuid, kid.history(all=True)[-1].id + 1, "configure", "", {}, 1).row()
+        system.store.write(lambda tx: tx.append([(*row, "no JSON", created)]))
+    with ActorSystem.open(path, OfflineProvider()) as system:
+        snapshot = watching(system)._take(kid.uuid, everybody=False)
+        assert (snapshot.current.name, snapshot.model) == ("kid", "")

@@ -1,0 +1,299 @@
+"""The screens beside the transcript: tree, processes, mail, documents, keys, palette; and how they look."""
+
+import asyncio
+import random
+import re
+from pathlib import Path
+
+from textual.containers import VerticalScroll
+
+from ikigai_actors import ActorSystem, FunctionProvider, OfflineProvider, Reply, Request, ScriptedProvider, Usage
+from tests.kit.app_pilot import Stage, on_stage
+from tests.kit.blocking_provider import Gate
+
+
+def crew(provider: object = None) -> ActorSystem:
+    system = ActorSystem.open("sqlite:///:memory:", provider or OfflineProvider())  # type: ignore[arg-type]
+    for name in ("buyer", "seller"):
+        system.root.fork(name=name)
+    system.agent("seller").fork(name="clerk")
+    system.touch(system.root)
+    return system
+
+
+def test_the_tree_shows_everybody_live_and_choosing_one_goes_there() -> None:
+    gate = Gate()
+
+    async def play(stage: Stage) -> None:
+        await stage.press("f3")
+        await stage.expect(r"· ├─ buyer *│")
+        await stage.expect(r"·    └─ clerk|· +└─ clerk")
+        stage.system.agent("buyer").prompt("work")
+        await stage.expect(r"[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] ├─ buyer")
+        stage.system.send("buyer", "hello")
+        await stage.expect(r"buyer ✉1")
+        gate.open()
+        await stage.expect(r"· ├─ buyer")
+        stage.system.agent("buyer").fork(name="new-one")
+        await stage.expect("new-one")
+        await stage.press("down", "enter")
+        await stage.expect(r"─ .*\[buyer\].*1 unread")
+        await stage.press("f3")
+        await stage.expect_gone(r"├─")
+
+    with crew(gate.provider) as system:
+        on_stage(system, play)
+
+
+def test_what_is_typed_at_the_tree_goes_to_the_prompt() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.press("f3")
+        await stage.expect("buyer")
+        await stage.type("/switch seller")
+        await stage.press("enter")
+        await stage.expect(r"─ .*\[seller\]")
+
+    with crew() as system:
+        on_stage(system, play)
+
+
+def test_what_is_pasted_at_the_tree_goes_to_the_prompt() -> None:
+    async def play(stage: Stage) -> None:
+        from textual.events import Paste
+
+        await stage.press("f3")
+        await stage.expect("buyer")
+        stage.application.post_message(Paste("word " * 200_000))
+        await stage.expect(r"\[pasted 1\.0 MB\]")
+        await stage.type("!")
+        await stage.until(lambda: stage.application.main.page.prompt.text == "[pasted 1.0 MB]!")
+
+    with crew() as system:
+        on_stage(system, play)
+
+
+def test_the_processes_are_sorted_and_choosing_one_goes_there() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.press("f4")
+        await stage.expect("SINCE▾")
+        await stage.expect(r"seller +idle")
+        await stage.press("m")
+        await stage.expect("MAIL▾")
+        await stage.until(lambda: stage.text.split("\n")[1].startswith("clerk"))
+        await stage.press("n")
+        await stage.until(lambda: "buyer" in stage.text.split("\n")[1] or "NAME▾" in stage.text)
+        await stage.press("m")
+        await stage.until(lambda: stage.text.split("\n")[1].startswith("clerk"))
+        await stage.press("home", "enter")
+        await stage.expect(r"─ .*\[clerk\]")
+
+    with crew() as system:
+        system.send("clerk", "hello")
+        on_stage(system, play)
+
+
+def test_processes_show_what_was_restarted_and_what_it_cost(tmp_path: Path) -> None:
+    def work(request: Request) -> Reply:
+        if request.name == "clerk" and failures:
+            raise LookupError(failures.pop())
+        return Reply("done", usage=Usage(2_000_000 if request.name == "buyer" else 1_000, 10), model="tea-1")
+
+    async def play(stage: Stage) -> None:
+        await stage.press("f4", "r")
+        await stage.expect("REST▾")
+        await stage.until(lambda: re.match(r"clerk .* 1 +\d+ s$", stage.text.split("\n")[1]))
+        await stage.press("c")
+        await stage.expect("COST▾")
+        await stage.until(lambda: re.match(r"buyer .* \$2\.00 ", stage.text.split("\n")[1]))
+        await stage.press("escape")
+        await stage.expect(r"tokens 0\+0, all 2\.0M\+20 \$2\.00")
+
+    failures = ["stumbles"]
+    (tmp_path / "prices.toml").write_text("[tea]\ninput = 1\noutput = 1\n")
+    with crew(FunctionProvider(work, "code")) as system:
+        for name in ("buyer", "clerk"):
+            system.agent(name).prompt("go").get(timeout=20)
+        on_stage(system, play, history=tmp_path / "history")
+
+
+def test_mail_is_listed_opened_and_deleted() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.expect("2 unread")
+        await stage.press("f5")
+        await stage.expect("2, 2 unread")
+        await stage.expect(r"\* +2  nobody +The fair is on Monday")
+        await stage.press("enter")
+        await stage.expect("mail 2 of nobody")
+        await stage.expect("2, 1 unread")
+        await stage.press("d")
+        await stage.expect("1, 1 unread")
+        await stage.press("escape")
+        await stage.expect(r"─ .*1 unread")
+
+    with crew() as system:
+        system.agent("buyer").send(system.root, "Assam is dear.")
+        system.send(system.root, "The fair is on Monday.")
+        on_stage(system, play)
+        assert [(mail.body, mail.read_at) for mail in system.root.mails()] == [("Assam is dear.", None)]
+
+
+def test_documents_are_listed_and_opened_with_their_versions() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.press("f6")
+        await stage.expect(r"plan/mast\.md  version 2")
+        await stage.press("enter")
+        await stage.expect("Taller")
+        await stage.expect("version 1, written by buyer")
+        await stage.press("tab")
+        assert isinstance(stage.application.focused, VerticalScroll)
+        await stage.press("escape")
+        await stage.expect(r"─ .*\[")
+
+    with crew() as system:
+        system.documents.write("plan/mast.md", "# Mast", author=system.agent("buyer"))
+        system.documents.write("plan/mast.md", "# Mast\n\n*Taller*", author=system.root)
+        on_stage(system, play)
+
+
+def test_the_keys_are_listed_and_the_palette_prepares_commands() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.press("f1")
+        await stage.expect("Ctrl\\+Up, Alt\\+Up +Parent")
+        await stage.press("escape")
+        await stage.press("ctrl+p")
+        await stage.expect("Search for commands")
+        await stage.type("check-mail")
+        await stage.expect("Show how much mail")
+        await stage.press("enter")
+        await stage.until(lambda: stage.application.main.page.prompt.text == "/check-mail ")
+
+    with crew() as system:
+        on_stage(system, play)
+
+
+def test_a_small_screen_shows_all_that_matters() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.press("ctrl+down")
+        await stage.expect(r"\[seller\]")
+        await stage.pilot.resize_terminal(40, 10)
+        await stage.until(lambda: max(map(len, stage.text.split("\n"))) <= 40)
+        await stage.expect(r"─ ↑.*\[seller\]")
+        await stage.say("hi")
+        await stage.expect("› hi")
+
+    with crew() as system:
+        on_stage(system, play)
+
+
+ANSWER = """# Plan
+
+A *mast* of oak, 茶.
+
+| part | length |
+|------|-------:|
+| mast |     12 |
+
+```python
+def mast() -> int:
+    return 12
+```"""
+
+LOOKS_LIKE = """\
+ › What is the plan?
+
+                                     Plan
+
+ A mast of oak, 茶.
+
+  part  length
+  ────────────
+  mast      12
+
+  def mast() -> int:
+      return 12"""
+
+
+async def ask(stage: Stage) -> None:
+    """Have the question answered. The answer is in the log by then: while it arrives, its end looks otherwise."""
+    await stage.say("What is the plan?")
+    await stage.expect("return 12")
+    await stage.until(lambda: not stage.application.main.page.transcript.answering, "the whole answer")
+
+
+def test_an_answer_looks_like_this() -> None:
+    async def play(stage: Stage) -> None:
+        await ask(stage)
+        await stage.expect("idle")
+        shown = "\n".join(line.rstrip() for line in stage.text.split("\n"))
+        assert shown.strip("\n").startswith(LOOKS_LIKE), shown
+
+    with ActorSystem.open("sqlite:///:memory:", ScriptedProvider([ANSWER])) as system:
+        on_stage(system, play)
+
+
+def test_light_and_dark_lay_the_transcript_out_anew() -> None:
+    async def play(stage: Stage) -> None:
+        await ask(stage)
+        before = stage.transcript
+        stage.application.theme = "textual-light"
+        await asyncio.sleep(0)
+        await stage.until(lambda: not stage.application.main.page.transcript._frame.dark)
+        await stage.until(lambda: stage.transcript == before)
+
+    with ActorSystem.open("sqlite:///:memory:", ScriptedProvider([ANSWER])) as system:
+        on_stage(system, play)
+
+
+def test_a_long_history_is_read_in_parts_as_one_scrolls_up() -> None:
+    async def play(stage: Stage) -> None:
+        transcript = stage.application.main.page.transcript
+        await stage.expect("answer 119")
+        assert transcript._first > 150
+        await stage.press("pageup", "pageup", "pageup", "pageup")
+        while (first := transcript._first) > 1:
+            transcript.scroll_home(animate=False, immediate=True)
+            await stage.until(lambda first=first: transcript._first < first)  # type: ignore[misc]
+        transcript.scroll_home(animate=False, immediate=True)
+        await stage.expect("› prompt 0\n")
+        whole = [line for line in stage.transcript.split("\n") if "prompt" in line]
+        assert whole == [f"› prompt {number}" for number in range(120)]
+
+    answers = (f"answer {number}" for number in range(120))
+    with ActorSystem.open("sqlite:///:memory:", ScriptedProvider(answers)) as system:
+        for number in range(120):
+            system.root.prompt(f"prompt {number}").get(timeout=20)
+        on_stage(system, play)
+
+
+def lines(stage: Stage) -> list[str]:
+    """The transcript, without its scroll bar."""
+    return [re.sub("[▁-█ ]+$", "", line) for line in stage.text.split("\n")[:-3]]
+
+
+def test_what_is_drawn_in_parts_looks_as_if_it_were_drawn_whole() -> None:
+    async def play(stage: Stage) -> None:
+        await ask(stage)
+        transcript, chance = stage.application.main.page.transcript, random.Random(1)
+        words = [f"{word} " for word in ANSWER.replace("\n", " \n").split(" ")]
+        moves = [
+            *([lambda: transcript.stream([("text", words[chance.randrange(len(words))])])] * 8),
+            lambda: transcript.stream([("thinking", "so ")]),
+            lambda: transcript.forget_answer(),
+            lambda: transcript.wait_with("later"),
+            lambda: transcript.dismiss("later"),
+            lambda: transcript.tell("told"),
+            lambda: transcript.fold(thinking=True),
+            lambda: transcript.scroll_relative(y=-3, animate=False, immediate=True),
+            stage.application.main.action_scroll_to_end,
+        ]
+        for _ in range(40):
+            chance.choice(moves)()
+            await stage.until(lambda: len(transcript._starts) > len(transcript._blocks), "the layout")
+            await stage.pilot.pause(0)
+            parts = lines(stage)
+            transcript.refresh()
+            await stage.pilot.pause(0)
+            assert parts == lines(stage)
+
+    with ActorSystem.open("sqlite:///:memory:", ScriptedProvider([ANSWER])) as system:
+        on_stage(system, play)

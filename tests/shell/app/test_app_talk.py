@@ -1,0 +1,124 @@
+"""The talk with one agent: what is said, and how it looks."""
+
+import re
+
+from ikigai_actors import ScriptedProvider
+from tests.kit.app_pilot import Stage, on_stage, open_memory
+from tests.kit.blocking_provider import Gate, Hanging
+
+
+def test_a_prompt_is_answered_and_both_stand_in_the_transcript() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.say("Our shop sells tea.")
+        await stage.expect(r"› Our shop sells tea\.")
+        await stage.expect("You said “Our shop sells tea.”")
+        await stage.expect(r"\[\w[\w-]+\].*idle")
+
+    with open_memory() as system:
+        on_stage(system, play)
+        assert [message.kind for message in system.root.history()] == ["user", "assistant"]
+
+
+def test_escape_interrupts_the_turn() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.say("go on for ever")
+        await stage.expect("So it begins")
+        await stage.expect("waiting for the model")
+        await stage.press("escape")
+        await stage.expect(r"\[interrupted\]")
+        await stage.expect("So it begins")
+        await stage.expect("─ idle")
+
+    with open_memory(Hanging("So it begins")) as system:
+        on_stage(system, play)
+
+
+def test_a_prompt_to_a_busy_agent_waits_in_sight() -> None:
+    gate = Gate()
+
+    async def play(stage: Stage) -> None:
+        await stage.say("one")
+        await stage.expect("› one")
+        await stage.say("two")
+        await stage.expect("… two")
+        await stage.say("/mark later")
+        await stage.expect("the mark waits for the end of the turn")
+        gate.open()
+        await stage.expect("── mark 'later'")
+        await stage.expect("› two")
+        await stage.expect_gone("… two")
+        await stage.until(lambda: stage.text.count("done") == 2)
+
+    with open_memory(gate.provider) as system:
+        on_stage(system, play)
+
+
+def test_calls_are_folded_with_their_results_and_unfold() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.say('@agents\n@no_such_tool {"a": 1}')
+        await stage.expect("▸ agents")
+        await stage.expect(r"▸ no_such_tool .*\n +└ ")
+        await stage.press("f8")
+        await stage.expect("▾ agents")
+        await stage.press("f8")
+        await stage.expect("▸ agents")
+
+    with open_memory() as system:
+        on_stage(system, play)
+
+
+def test_clear_mark_and_rewind_are_rules_and_errors_are_marked() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.say("/mark here")
+        await stage.expect("── mark 'here' ─")
+        await stage.say("/rewind here")
+        await stage.expect("── rewound to mark 'here' ─")
+        await stage.say("/clear")
+        await stage.expect("── cleared: it begins anew ─")
+        await stage.say("/rewind nowhere")
+        await stage.expect("✗ the rewind: ")
+        await stage.say("/no-such-thing")
+        await stage.expect("✗ There is no command '/no-such-thing'")
+        await stage.say("/model")
+        await stage.expect("model: not set")
+
+    with open_memory() as system:
+        on_stage(system, play)
+
+
+def test_control_characters_of_a_model_do_no_harm() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.say("go")
+        await stage.expect(re.escape("red\\x1b[31m"))
+
+    with open_memory(ScriptedProvider(["red\x1b[31m"])) as system:
+        on_stage(system, play)
+
+
+def test_a_closed_system_ends_the_application_with_its_error() -> None:
+    async def play(stage: Stage) -> None:
+        stage.system.close()
+        await stage.until(lambda: not stage.application.is_running)
+
+    with open_memory() as system:
+        application = on_stage(system, play)
+    assert "closed" in str(application.failure)
+
+
+def test_a_prompt_and_a_resume_at_a_stopped_agent_say_what_they_wait_for() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.say("/fork --name kid")
+        await stage.expect(r"\[kid\]")
+        await stage.say("/signal STOP")
+        await stage.expect("STOP sent to kid")
+        await stage.say("hello")
+        await stage.expect(r"kid is stopped: the prompt waits for CONT \(/signal CONT kid\)")
+        await stage.say("/mark here")
+        await stage.expect("── mark 'here'")
+        await stage.say("/resume")
+        await stage.expect("Nothing to resume")
+        await stage.say("/signal CONT")
+        await stage.expect("You said “hello”.")
+
+    with open_memory() as system:
+        on_stage(system, play)

@@ -1,0 +1,345 @@
+"""A transcript by itself, in an application that shows nothing else: what other threads lay out, clicks, folds."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor, Future
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from textual.app import App, ComposeResult
+from textual.pilot import Pilot
+
+from ikigai_actors.records.messages import Message
+from ikigai_actors.shell.app.transcript.block import Block
+from ikigai_actors.shell.app.transcript.layout import HEAVY, Frame
+from ikigai_actors.shell.app.transcript.pieces import Look, Piece
+from ikigai_actors.shell.app.transcript.widget import BUDGET, Transcript
+from tests.kit.app_pilot import DEADLINE
+from tests.kit.trees import says
+
+HEAVY_TEXT = "**bold** " * (HEAVY // 8)
+
+
+class Held(Executor):
+    """Does its work when the test says so."""
+
+    def __init__(self) -> None:
+        self.work: list[tuple[Future[Any], Callable[[], Any]]] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """See `Executor.submit`."""
+        self.work.append((Future(), lambda: fn(*args, **kwargs)))
+        return self.work[-1][0]
+
+    def go_on(self) -> None:
+        """Do the oldest piece of work."""
+        future, work = self.work.pop(0)
+        future.set_result(work())
+
+
+class Shown(App[None]):
+    """A transcript and nothing else."""
+
+    def __init__(self, budget: float) -> None:
+        super().__init__()
+        self.threads = Held()
+        self.transcript = Transcript(self.threads, budget)
+        self.wanted: list[int] = []
+
+    def compose(self) -> ComposeResult:
+        """All there is."""
+        yield self.transcript
+
+    def on_mount(self) -> None:
+        """Lay out what is left to do, as the shell does."""
+        self.ticks = self.set_interval(0.01, self.transcript.tick)
+
+    @property
+    def arranged(self) -> bool:
+        """Whether all is laid out."""
+        return len(self.transcript._starts) > len(self.transcript._blocks)
+
+    async def lay_out(self) -> None:
+        """Do what is to be done elsewhere, the oldest first, and take it."""
+        await until(lambda: self.arranged and self.threads.work)
+        self.threads.go_on()
+        await asyncio.sleep(0)
+        await until(lambda: self.arranged)
+
+    def on_transcript_wanted(self, event: Transcript.Wanted) -> None:
+        """Keep what it asked for."""
+        self.wanted.append(event.position)
+
+
+def shown(
+    play: Callable[[Shown, "Pilot[None]"], Awaitable[None]], size: tuple[int, int] = (60, 20), budget: float = BUDGET
+) -> Shown:
+    """Run a transcript for the length of a play; returns it, ended."""
+
+    async def run() -> Shown:
+        app = Shown(budget)
+        async with app.run_test(size=size) as pilot:
+            await play(app, pilot)
+        return app
+
+    return asyncio.run(run())
+
+
+def log(*ids: int, content: str = "hello", kind: str = "user", **data: Any) -> list[Message]:
+    return [replace(message, data=data) for message in says("a", *ids, content=content, kind=kind)]
+
+
+def heavy(position: int) -> list[Message]:
+    return log(position, content=HEAVY_TEXT, kind="assistant", stop_reason="end_turn")
+
+
+SLOW = pytest.mark.parametrize("budget", [BUDGET, 0.0], ids=["in time", "one block a tick"])
+"""On a machine that is busy too."""
+
+
+def top(transcript: Transcript) -> str:
+    """The first two lines in sight: a blank one, and one that tells which."""
+    return (transcript.render_line(0).text + transcript.render_line(1).text).strip()
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Let the application go on until something is the case."""
+    deadline = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.001)  # to other tasks, the application's
+
+
+def test_what_is_heavy_is_plain_until_another_thread_has_laid_it_out_and_then_stays_in_its_place() -> None:
+    async def play(app: Shown, pilot: "Pilot[None]") -> None:
+        transcript = app.transcript
+        transcript.add([*heavy(1), *log(2, 3)])
+        assert "**bold**" in transcript.text
+        await app.lay_out()
+        assert transcript.text.count("bold") == HEAVY // 8
+        assert "**" not in transcript.text
+        assert transcript.text.rstrip().endswith("› hello\n\n› hello")
+
+    shown(play)
+
+
+@SLOW
+def test_what_is_laid_out_above_moves_nothing_that_is_in_sight(budget: float) -> None:
+    async def play(app: Shown, pilot: "Pilot[None]") -> None:
+        transcript = app.transcript
+        transcript.add(heavy(1))
+        for at in range(2, 32):
+            transcript.add(log(at, content=f"prompt {at}"))
+        await until(lambda: app.arranged)
+        transcript.scroll_relative(y=-10, animate=False, immediate=True)
+        before, below = top(transcript), transcript.max_scroll_y - transcript.scroll_y
+        await app.lay_out()
+        assert "**" not in transcript.text
+        assert (top(transcript), transcript.max_scroll_y - transcript.scroll_y) == (before, below)
+        assert not transcript.following
+
+    shown(play, budget=budget)
+
+
+def test_lines_that_were_laid_out_for_another_width_are_not_taken() -> None:
+    async def play(app: Shown, pilot: "Pilot[None]") -> None:
+        transcript = app.transcript
+        transcript.add(heavy(1))
+        await pilot.resize_terminal(40, 20)
+        await until(lambda: len(app.threads.work) == 2)  # once for each width
+        await app.lay_out()
+        assert "**bold**" in transcript.text
+        await app.lay_out()
+        assert "**" not in transcript.text
+        assert max(map(len, transcript.text.split("\n"))) <= 40
+        assert not app.threads.work  # nothing is asked for twice
+
+    shown(play)
+
+
+def test_what_is_heavy_is_plain_again_when_the_width_changes() -> None:
+    block = Block(Piece(Look.MARKDOWN, HEAVY_TEXT))
+    narrow, wide = Frame(40), Frame(80)
+    block.lines(narrow)
+    assert block.settle([], narrow)
+    assert "**bold**" in block.lines(wide)[1].text
+    assert block.plain
+    assert not block.settle([], narrow)
+
+
+def test_what_waits_to_be_laid_out_is_not_asked_for_twice() -> None:
+    async def play(app: Shown, pilot: "Pilot[None]") -> None:
+        app.transcript.add([*heavy(1), *heavy(2)])
+        await app.lay_out()
+        assert len(app.threads.work) == 1
+        assert app.transcript.text.count("**bold**") > 100
+
+    shown(play)
+
+
+def test_lines_for_what_is_shown_no_more_are_not_taken() -> None:
+    async def play(app: Shown, pilot: "Pilot[None]") -> None:
+        app.transcript.stream([("text", HEAVY_TEXT + "\n\nmore\n")])
+        app.transcript.forget_answer()
+        await app.lay_out()
+        assert app.transcript.text == ""
+
+    shown(play)
+
+
+def test_earlier_messages_that_are_heavy_are_laid_out_elsewhere_too() -> None:
+    async def play(app: Shown, pilot: "Pilot[None]") -> None:
+        app.transcript.add(log(2))
+        await pilot.pause()
+        assert app.wanted == [2]
+        app.transcript.prepend(heavy(1))
+        assert "**bold**" in app.transcript.text
+        await app.lay_out()
+        assert "**" not in app.transcript.text
+        assert app.transcript._first == 1
+
+    shown(play)
+
+
+def test_what_is_laid_out_after_the_end_is_dropped_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
+    async def play(app: Shown, pilot: "Pilot[None]") -> None:
+        app.transcript.add([*heavy(1), *heavy(2)])
+        await until(lambda: len(app.threads.work) == 2)
+
+    app = shown(play)
+    left, _ = app.threads.work.pop()
+    with caplog.at_level(logging.WARNING):
+        app.threads.go_on()
+        assert left.cancel()
+    assert not caplog.records
+
+
+def test_earlier_messages_that_no_longer_fit_are_asked_for_again() -> None:
+    async def play(app: Shown, pilot: "Pilot[None]") -> None:
+        transcript = app.transcript
+        transcript.add(log(90))
+        await pilot.pause()
+        transcript.restart(log(190))
+        transcript.prepend(log(88, 89, content="of old"))
+        assert "of old" not in transcript.text
+        transcript.tell("told")
+        await pilot.pause()
+        assert app.wanted == [90, 190]
+
+    shown(play)
+
+
+def test_a_click_unfolds_what_is_folded_and_folds_it_again() -> None:
+    async def play(app: Shown, pilot: "Pilot[None]") -> None:
+        app.transcript.add(log(1, content="\n".join(f"line {number}" for number in range(30))))
+        app.transcript.add(log(2, content="a reply", kind="assistant", stop_reason="end_turn"))
+        await pilot.pause()
+        folded = app.transcript.text
+        assert "line 29" not in folded
+        for expected in (True, False):
+            app.transcript.scroll_to(y=0, animate=False, immediate=True)
+            await pilot.click(Transcript, offset=(3, 2))
+            assert ("line 29" in app.transcript.text) is expected
+        await pilot.click(Transcript, offset=(3, app.transcript.text.split("\n").index("a reply")))
+        await pilot.click(Transcript, offset=(3, 19))
+        assert app.transcript.text == folded  # an answer does not fold, nor what is below it
+
+    shown(play)
+
+
+def test_a_result_whose_call_is_not_shown_stands_alone() -> None:
+    async def play(app: Shown, pilot: "Pilot[None]") -> None:
+        app.transcript.add(log(7, content="done", kind="tool_result", tool_use_id="x", name="erase"))
+        assert app.transcript.text == "▸ erase\n  └ done"
+
+    shown(play)
+
+
+@SLOW
+def test_folding_keeps_what_is_in_sight_there_and_reads_what_is_above_again(budget: float) -> None:
+    def thought(at: int) -> list[Message]:
+        blocks = [{"type": "thinking", "thinking": "hm\nwell"}]
+        return log(at, content=f"answer {at}", kind="assistant", stop_reason="end_turn", blocks=blocks)
+
+    async def play(app: Shown, pilot: "Pilot[None]") -> None:
+        transcript = app.transcript
+        for at in range(1, 31):
+            transcript.add(thought(at))
+        await until(lambda: app.arranged)
+        transcript.scroll_to(y=4 * 10, animate=False, immediate=True)
+        transcript.fold(thinking=True)
+        await until(lambda: app.wanted)
+        assert transcript.text.split("\n")[:4] == ["▾ hm", "  well", "", "answer 11"]
+        assert (transcript.scroll_y, transcript.following) == (0, False)
+        assert app.wanted == [11]
+        assert transcript.text.endswith("answer 30")
+
+    shown(play, budget=budget)
+
+
+@SLOW
+def test_a_result_above_moves_nobody_to_the_end(budget: float) -> None:
+    async def play(app: Shown, pilot: "Pilot[None]") -> None:
+        transcript = app.transcript
+        uses = [{"type": "tool_use", "id": "x", "name": "erase", "input": {}}]
+        transcript.add(log(1, kind="assistant", stop_reason="tool_use", blocks=uses))
+        for at in range(2, 32):
+            transcript.add(log(at, content=f"prompt {at}"))
+        await until(lambda: app.arranged)
+        transcript.scroll_relative(y=-10, animate=False, immediate=True)
+        before = transcript.scroll_y
+        transcript.add(log(32, content="done", kind="tool_result", tool_use_id="x", name="erase"))
+        await until(lambda: app.arranged)
+        assert "└ done" in transcript.text
+        assert (transcript.scroll_y, transcript.following) == (before, False)
+
+    shown(play, budget=budget)
+
+
+def test_nobody_who_has_scrolled_up_is_taken_to_an_end_that_is_not_known_yet() -> None:
+    """Also when the screen is arranged anew while most is not laid out."""
+
+    async def play(app: Shown, pilot: "Pilot[None]") -> None:
+        transcript = app.transcript
+        for at in range(1, 61):
+            transcript.add(log(at, content=f"prompt {at}"))
+        await until(lambda: app.arranged)
+        transcript.scroll_to(y=60, animate=False, immediate=True)
+        seen = top(transcript)
+        app.ticks.pause()
+        transcript.fold(results=True)  # all is to be laid out anew, of which one block is
+        assert not app.arranged
+        assert transcript.following is False
+        app.screen.refresh(layout=True)
+        await pilot.pause(0)
+        assert (top(transcript), transcript.following) == (seen, False)
+        app.ticks.resume()
+        await until(lambda: app.arranged)
+        assert (top(transcript), transcript.following) == (seen, False)
+
+    shown(play, budget=0.0)
+
+
+def test_who_reads_an_answer_that_arrives_stays_there_while_its_message_is_laid_out() -> None:
+    async def play(app: Shown, pilot: "Pilot[None]") -> None:
+        transcript = app.transcript
+        transcript.add(log(1, content="tell me"))
+        transcript.stream([("text", "".join(f"part {at}\n\n" for at in range(40)))])
+        await until(lambda: app.arranged)
+        transcript.scroll_relative(y=-10, animate=False, immediate=True)
+        place = transcript.scroll_y
+        app.ticks.pause()
+        said = "".join(f"told {at}\n\n" for at in range(40))
+        transcript.add(log(2, content=said, kind="assistant", stop_reason="end_turn"))
+        assert not app.arranged
+        app.screen.refresh(layout=True)
+        await pilot.pause(0)
+        assert (transcript.scroll_y, transcript.following) == (place, False)
+        app.ticks.resume()
+        await until(lambda: app.arranged)
+        assert (transcript.scroll_y, transcript.following) == (place, False)
+
+    shown(play, budget=0.0)

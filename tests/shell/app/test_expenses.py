@@ -1,0 +1,85 @@
+"""What the last line says was spent: summed up over restarts, and kept up to date."""
+
+from pathlib import Path
+
+import pytest
+
+from ikigai_actors import ActorSystem, Delta, ProviderError, Reply, ScriptedProvider, Stream, Usage
+from ikigai_actors.providers.base import Spent
+from ikigai_actors.records.messages import Kind
+from ikigai_actors.shell.app.expenses import Expenses, in_all
+from ikigai_actors.system.attached.system import AttachedSystem
+from tests.kit.app_pilot import Stage, on_stage
+from tests.kit.blocking_provider import DEADLINE
+
+
+def provider(*tokens: int) -> ScriptedProvider:
+    return ScriptedProvider([Reply("seen", usage=Usage(each, 1), model="tea-1") for each in tokens])
+
+
+def test_the_last_line_tells_what_was_spent_before_this_start_too(durable: str, tmp_path: Path) -> None:
+    (tmp_path / "prices.toml").write_text("[tea]\ninput = 1000.0\noutput = 0.0\n")
+    with ActorSystem.open(durable, provider(400, 50)) as system:
+        root = system.root
+        root.prompt("one").get(timeout=DEADLINE)
+        root.fork("two", name="buyer").reply(timeout=DEADLINE)
+        system.touch(root)
+
+    async def play(stage: Stage) -> None:
+        await stage.expect(r"tokens 400\+1 \$0\.40, all 450\+2 \$0\.45")
+        await stage.say("three")
+        await stage.expect(r"tokens 407\+2 \$0\.41, all 457\+3 \$0\.46")
+
+    with ActorSystem.open(durable, provider(7)) as system:
+        on_stage(system, play, size=(120, 24), history=tmp_path / "history")
+
+
+def test_an_attached_shell_tells_the_same_as_the_host(durable: str) -> None:
+    with ActorSystem.open(durable, provider(400, 50)) as host, AttachedSystem.open(durable) as attached:
+        host.root.prompt("one").get(timeout=DEADLINE)
+
+        async def play(stage: Stage) -> None:
+            await stage.expect(r"tokens 400\+1, all 400\+1")
+            host.root.fork("two", name="buyer").reply(timeout=DEADLINE)
+            await stage.expect(r"tokens 400\+1, all 450\+2")
+
+        on_stage(attached, play)
+
+
+@pytest.mark.parametrize("heard", ["before", "between", "after"])
+def test_a_message_counts_once_however_it_is_learnt(database: str, heard: str) -> None:
+    with ActorSystem.open(database, provider(400, 50, 7)) as system:
+        system.root.prompt("one").get(timeout=DEADLINE)
+        child = system.root.fork("two")
+        child.reply(timeout=DEADLINE)
+        spent, told = Expenses(), [*system.root.history(), *child.history()]
+        assert spent.sums(child.uuid) is None
+        for time in ("before", "between", "after"):
+            for message in told if time == heard else ():
+                spent.hear(message)
+            if time != "after":
+                spent.read(system.store)
+        sums = spent.sums(child.uuid)
+        assert sums is not None
+        assert (in_all(sums.own), in_all(sums.everybody)) == (Usage(50, 1), Usage(450, 2))
+        child.prompt("three").get(timeout=DEADLINE)
+        for message in child.history():
+            spent.hear(message)
+        sums = spent.sums(child.uuid)
+        assert sums is not None
+        assert (in_all(sums.own), in_all(sums.everybody)) == (Usage(57, 2), Usage(457, 3))
+        assert {message.kind for message in told} >= {Kind.USER, Kind.ASSISTANT}
+
+
+def test_what_a_reply_that_broke_off_has_cost_is_counted_with_the_one_that_followed(database: str) -> None:
+    broken = ProviderError("The connection broke.", broke_off=True)
+    cut = Stream((Delta(spent=Spent(Usage(300, 1), "tea-1")), "Hel"), then=broken)
+    whole = Reply("Hello", usage=Usage(300, 4))
+    with ActorSystem.open(database, ScriptedProvider([cut, whole])) as system:
+        system.root.prompt("one").get(timeout=DEADLINE)
+        spent = Expenses()
+        spent.read(system.store)
+        sums = spent.sums(system.root.uuid)
+        assert sums is not None
+        assert in_all(sums.own) == Usage(600, 5)
+        assert sums.own["tea-1"] == Usage(300, 1)

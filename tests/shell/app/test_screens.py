@@ -1,0 +1,47 @@
+"""The main screens look as they are kept in ``screens`` beside this file.
+
+``pytest tests/shell/app/test_screens.py --new-screens`` keeps them as they look now. The pictures in the README are
+made of the same scenes by ``python -m tests.kit.screenshots``.
+"""
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.kit.scenes import SCENES, Shown, play
+from tests.kit.screenshots import PICTURES
+
+KEPT = Path(__file__).parent / "screens"
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, Shown]:
+    """All scenes."""
+    new = request.config.getoption("--new-screens")
+    kept = {} if new else {path.stem: path.read_text(encoding="utf-8") for path in KEPT.glob("*.txt")}
+    screens = play(tmp_path_factory.mktemp("scenes"), kept)
+    if new:
+        for name, screen in screens.items():
+            (KEPT / f"{name}.txt").write_text(screen.text, encoding="utf-8")
+    return screens
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_screen_looks_as_it_is_kept(name: str, shown: dict[str, Shown]) -> None:
+    assert shown[name].text == (KEPT / f"{name}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_picture_loads_nothing_from_elsewhere(name: str, shown: dict[str, Shown]) -> None:
+    for svg in (shown[name].svg, (PICTURES / f"{name}.svg").read_text(encoding="utf-8")):
+        assert set(re.findall(r"\w+://[^\s\"')]*", svg)) == {"http://www.w3.org/2000/svg"}
+        assert not re.search(r"@import|@font-face|href|<script|url\((?!#)", svg)
+        ElementTree.fromstring(svg)
+
+
+def test_the_readme_shows_each_picture() -> None:
+    readme = (PICTURES.parent.parent / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"docs/screens/(\w+)\.svg", readme)) == set(SCENES)
+    assert {path.stem for path in PICTURES.glob("*.svg")} == set(SCENES)

@@ -1,0 +1,253 @@
+"""The whole of it, as a newcomer meets it: the real program, at a terminal and by a pipe, killed hard and started
+again.
+
+The model ``offline:slow`` takes about a second for an answer: long enough to be interrupted in the middle.
+"""
+
+import re
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors.providers.offline import recall
+from tests.conftest import NewDatabase
+from tests.kit.program import Program, run
+
+SLOW = ("--model", "offline:slow")
+
+LONG = "a b c d e f g h i j k l m n o p q r s t"
+"""A prompt whose slow answer goes on for more than a second behind its first words: until a busy machine has killed."""
+
+PROMPT = r"\n[\w-]{6}> $"
+"""What agent 0's prompt looks like: nobody has named it."""
+
+
+def histories(database: str) -> dict[str, list[str]]:
+    """What each agent was told and answered, by name; read after the program has ended."""
+    with ActorSystem.open(database, OfflineProvider()) as system:
+        return {
+            record.name or "root": [
+                f"{message.kind}: {message.content}"
+                for message in system.handle(record.uuid).history()
+                if message.kind in ("user", "assistant", "interrupted")
+            ]
+            for record in system.agents()
+        }
+
+
+def answers(*prompts: str) -> list[str]:
+    """The history of an agent that was told this, as the offline stand-in writes it."""
+    said = []
+    for place, prompt in enumerate(prompts, start=1):
+        said += [f"user: {prompt}", f"assistant: {recall(list(prompts[:place]))}"]
+    return said
+
+
+def agents_in(tree: str) -> list[tuple[str, str, str, int]]:
+    """The lines of a tree: star, name, state, own messages."""
+    line = re.compile(r"([* ]) [│├└─ ]*\S+(?: ([a-z]+))?  +(\S[a-z ]*?)  +\d+ inherited \+ +(\d+) own")
+    found = [line.fullmatch(each) for each in tree.splitlines()]
+    return [(each[1].strip(), each[2] or "", each[3], int(each[4])) for each in found if each is not None]
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> str:
+    return str(tmp_path / "notes.db")
+
+
+def test_at_a_terminal_agents_fork_diverge_and_survive_a_hard_kill(database: str) -> None:
+    with Program.at_terminal("--database", database, *SLOW) as shell:
+        shell.expect(PROMPT)
+        shell.say("tea")
+        shell.expect("to talk to a model\\." + PROMPT)
+        shell.say('/fork "farms" --name buyer')
+        shell.expect(r"buyer \([\w-]{6}\): forked from [\w-]{6}; inherits 2 messages\n")
+        shell.expect(r"You said “farms”\. I remember 2 prompts; before it came “tea”\.\nbuyer> $")
+        shell.say("/parent")
+        shell.expect(PROMPT)
+        shell.say("/fork --name seller")
+        shell.expect("seller> $")
+        shell.say(LONG)
+        shell.expect("You said “a b")  # the first words of a streamed answer
+        shell.kill()
+
+    with Program.at_terminal("--database", database) as shell:
+        shell.expect(r"seller: its last turn was interrupted; /resume sends the prompt again\nseller> $")
+        shell.say("/agents")
+        tree = shell.expect(r"(?s)/agents\n(.*)3 running, 0 dead\nseller> $")[1]
+        assert agents_in(tree) == [
+            ("", "", "idle", 4),
+            ("", "buyer", "idle", 3),
+            ("*", "seller", "interrupted", 2),
+        ]
+        assert re.search(r"├─ \S+ buyer", tree)
+        assert re.search(r"└─ \S+ seller", tree)
+        shell.say("/switch buyer")
+        shell.expect("buyer> $")
+        shell.say("/switch seller")
+        shell.expect("its last turn was interrupted")
+        shell.say("/resume")
+        shell.expect(rf"You said “{LONG}”\. I remember 2 prompts; before it came “tea”\.\nseller> $")
+        shell.send("\x04")
+        assert shell.ends() == 0
+
+    assert histories(database) == {
+        "root": answers("tea"),
+        "buyer": answers("tea", "farms"),
+        "seller": answers("tea", LONG),
+    }
+
+
+def test_by_a_pipe_agents_fork_diverge_and_survive_a_hard_kill(database: str) -> None:
+    with Program.by_pipe("--database", database, *SLOW) as shell:
+        shell.say(f'tea\n/fork "farms" --name buyer\n/parent\n/fork --name seller\n{LONG}')
+        shell.expect("You said “a b")
+        shell.kill()
+    listed = run("--database", database, "agents").stdout
+    assert agents_in(listed)[1:] == [("", "buyer", "idle", 3), ("", "seller", "interrupted", 2)]
+
+    done = run("--database", database, lines="/agents\n/resume\n/switch buyer\nfields\n")
+    printed = done.stdout.splitlines()
+    assert printed[2].startswith("* └─ ")
+    assert printed[3:] == [
+        "3 running, 0 dead",
+        f"You said “{LONG}”. I remember 2 prompts; before it came “tea”.",
+        printed[5],
+        "You said “fields”. I remember 3 prompts; before it came “tea”, “farms”.",
+    ]
+    assert "seller: its last turn was interrupted; /resume sends the prompt again" in done.stderr
+    assert histories(database) == {
+        "root": answers("tea"),
+        "buyer": answers("tea", "farms", "fields"),
+        "seller": answers("tea", LONG),
+    }
+
+
+def test_a_prompt_instead_of_a_resume_closes_the_turn_that_was_cut_off(database: str) -> None:
+    with Program.by_pipe("--database", database, *SLOW) as shell:
+        shell.say(LONG)
+        shell.expect("You said")
+        shell.kill()
+    done = run("--database", database, lines="coffee\n")
+    assert done.stdout == f"You said “coffee”. I remember 2 prompts; before it came “{LONG}”.\n"
+    assert histories(database)["root"][:2] == [f"user: {LONG}", "interrupted: "]
+
+
+def test_ctrl_c_interrupts_the_answer_and_twice_leaves(database: str) -> None:
+    with Program.at_terminal("--database", database, *SLOW) as shell:
+        shell.expect(PROMPT)
+        shell.say(LONG)
+        shell.expect("You said “a b")
+        shell.interrupt(r"\n\[interrupted\]" + PROMPT)
+        shell.say("coffee")
+        shell.expect("You said “coffee”")
+        assert shell.interrupt_until_it_ends() == 130
+    kept = histories(database)["root"]
+    assert kept[0] == f"user: {LONG}"
+    assert re.fullmatch("assistant: You said “a b.*", kept[1])
+    assert not kept[1].endswith("talk to a model.")
+
+
+def test_ctrl_c_at_a_prompt_drops_the_line_then_asks_and_then_leaves(database: str) -> None:
+    with Program.at_terminal("--database", database) as shell:
+        shell.expect(PROMPT)
+        shell.send("half a line")
+        shell.expect("half a line")
+        shell.interrupt(PROMPT)
+        assert shell.interrupt_until_it_ends() == 130
+    assert histories(database) == {"root": []}
+
+
+def test_ctrl_d_leaves_also_during_an_answer_which_can_be_resumed(database: str) -> None:
+    with Program.at_terminal("--database", database, *SLOW) as shell:
+        shell.expect(PROMPT)
+        shell.say(LONG)
+        shell.expect("You said")
+        shell.send("\x04")
+        shell.expect("Leaving a turn that is in progress")
+        assert shell.ends() == 0
+    assert run("--database", database, lines="/resume\n").stdout.endswith("to talk to a model.\n")
+    assert histories(database) == {"root": answers(LONG)}
+
+
+def test_enter_leaves_an_answer_in_the_background_and_nothing_blocks(database: str) -> None:
+    with Program.at_terminal("--database", database, *SLOW) as shell:
+        shell.expect(PROMPT)
+        shell.say(LONG)
+        shell.expect("You said")
+        shell.say("/fork --name late")
+        shell.expect(r"goes on in the background; Enter shows the rest\]\n[\w-]{6}> /fork --name late\n")
+        shell.expect(
+            "the fork waits for the next step boundary in the turn of [\\w-]{6}; you are told when it is done" + PROMPT
+        )
+        shell.say("/agents")
+        shell.expect("waiting for the model")
+        shell.expect("1 running, 0 dead" + PROMPT)
+        shell.say("")
+        shell.expect(r"to talk to a model\.\n")
+        shell.expect(r"late \([\w-]{6}\): forked from [\w-]{6}; /switch late goes there" + PROMPT)
+        assert shell.said.count("You said") == 1
+        shell.send("\x04")
+        assert shell.ends() == 0
+
+
+def test_what_was_typed_comes_back_with_the_arrow_up_in_the_next_session(database: str, tmp_path: Path) -> None:
+    with Program.at_terminal("--database", database) as shell:
+        shell.expect(PROMPT)
+        shell.say("tea")
+        shell.expect(r"model\." + PROMPT)
+        shell.kill()
+    assert ((tmp_path / "home" / "history").stat().st_mode & 0o777) == 0o600
+    with Program.at_terminal("--database", database) as shell:
+        shell.expect(PROMPT)
+        shell.send("\x1b[A\n")
+        shell.expect("You said “tea”. I remember 2 prompts")
+
+
+def test_without_a_place_for_a_history_the_session_goes_on(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("IKIGAI_HOME", str(tmp_path / "file" / "home"))
+    with Program.at_terminal("--database", database) as shell:
+        shell.expect(PROMPT)
+        shell.say("tea")
+        shell.expect(r"model\." + PROMPT)
+        shell.send("\x1b[A\n")
+        shell.expect("You said “tea”. I remember 2 prompts")
+    assert (tmp_path / "file").read_bytes() == b""
+
+
+def test_the_tab_key_completes_commands_and_names(database: str) -> None:
+    with Program.at_terminal("--database", database) as shell:
+        shell.expect(PROMPT)
+        shell.say("/fork --name solicitor")
+        shell.expect("solicitor> $")
+        shell.send("/par\t")
+        shell.expect("/parent $")
+        shell.say("")
+        shell.expect(PROMPT)
+        shell.send("/switch so\t")
+        shell.expect("/switch solicitor")
+        shell.say("")
+        shell.expect("solicitor> $")
+
+
+def test_on_postgresql_a_killed_program_owns_the_database_until_its_lease_ends(new_postgres: NewDatabase) -> None:
+    database = new_postgres()
+    with Program.by_pipe("--database", database, *SLOW) as shell:
+        shell.say(f"tea\n/fork --name dba\n{LONG}")
+        shell.expect("You said “a b")
+        shell.kill()
+        with psycopg.connect(database, autocommit=True) as connection:  # however long the rest takes
+            connection.execute("UPDATE hosts SET lease_until = lease_until + 3600000")
+        refused = run("--database", database, lines="/agents\n")
+    assert refused.returncode == 1
+    owner = rf"host \S+, pid {shell.process.pid}, since [^;\n]*"
+    remedy = r"if that process is gone, try again in \d+ s"
+    assert re.fullmatch(rf"ikigai: [^\n]*in use by {owner}; {remedy}[^\n]*\n", refused.stderr)
+    listed = run("--database", database, "agents")
+    assert listed.returncode == 0
+    assert [line[1:3] for line in agents_in(listed.stdout)] == [("", "idle"), ("dba", "in a turn")]

@@ -1,0 +1,72 @@
+"""The real program attached to another one: on a whole screen, in lines, and when the other one goes away."""
+
+from pathlib import Path
+
+from ikigai_actors.shell.cli import registry
+from tests.conftest import NewDatabase
+from tests.kit.databases import eventually
+from tests.kit.fullscreen import DOWN, FullScreen
+from tests.kit.program import Program, run
+
+
+def test_a_whole_screen_shows_the_agents_of_another_shell_which_is_killed_and_taken_over(tmp_path: Path) -> None:
+    database = ("--database", str(tmp_path / "team.db"), "--model", "offline")
+    with Program.by_pipe(*database) as shell:
+        shell.say("Our shop sells tea.")
+        shell.expect("You said")
+        with FullScreen(*database, size=(100, 30)) as screen:
+            screen.expect(rf"Attached: these agents are run by host \S+, pid\s+{shell.process.pid}")
+            screen.expect(rf"attached to pid {shell.process.pid}")
+            screen.expect("You said “Our shop")
+            screen.say("Which tea?")
+            screen.expect("You said “Which tea\\?”. I remember 2")
+            shell.say("/fork --name buyer")
+            shell.expect("inherits")
+            screen.expect("↓1")
+            screen.type(DOWN)
+            screen.expect(r"─ ↑.*\[buyer\]")
+            shell.say("Assam, please.")
+            screen.expect("You said “Assam, please.”")
+            screen.say("/mark here")
+            screen.expect(r"This can be done only in the process that\s+runs")
+            shell.kill()
+            screen.expect("The process that ran these agents is gone")
+            screen.expect("attached, no host")
+            screen.type("\x04")
+            assert screen.ends() == 0
+            assert screen.is_clean()
+    done = run(*database, lines="/switch buyer\nAnd milk.\n")
+    assert "I remember 4 prompts" in done.stdout
+    assert "Attached" not in done.stderr
+
+
+GONE = "The process that ran these agents is gone"
+
+
+def waited(attached: Program) -> str:
+    """What a shell tells when it has waited for a second."""
+    attached.say("/wait 1")
+    return attached.expect(r"(?s)^.*kid> $")[0]
+
+
+def test_lines_at_a_terminal_see_interrupt_and_leave_the_turn_of_another_shell(new_postgres: NewDatabase) -> None:
+    url = new_postgres()
+    database = ("--database", url, "--model", "offline:slow")
+    with Program.by_pipe(*database) as shell:
+        shell.say("/fork --name kid")
+        shell.expect("inherits")
+        with Program.at_terminal(*database) as attached:
+            attached.expect("Attached: these agents are run by")
+            attached.expect("kid> ")
+            attached.say("Speak slowly about many things. " * 20)
+            eventually(lambda: any(agent.turn for agent in registry.read(url).records), "the turn")
+            attached.interrupt(r"\[interrupted\]")
+            attached.expect("kid> ")
+            attached.say("/signal STOP")
+            attached.expect("STOP sent to kid .*: stopped")
+            shell.say("/agents")
+            shell.expect("kid +stopped")
+            shell.end()
+            eventually(lambda: GONE in waited(attached), "the news")
+            attached.say("/exit")
+            assert attached.ends() == 0

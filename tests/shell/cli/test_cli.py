@@ -1,0 +1,332 @@
+"""The command line, as real processes: what it loads, what it refuses and how, and who may use a database at once."""
+
+import json
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors.shell.cli.main import cli
+from ikigai_actors.shell.commands import commands
+from tests.kit.program import PATIENCE, Program, environment, run, unmeasured
+
+HEAVY = {
+    "aiohttp", "anthropic", "asyncio", "filelock", "httpx2", "hypothesis", "platformdirs", "prompt_toolkit", "psycopg",
+    "psycopg_pool", "pydantic", "pykka", "readline", "ssl",
+}  # fmt: skip
+"""Modules that take their time to load."""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A database with a tree: agent 0, and dba below it."""
+    path = tmp_path / "notes.db"
+    with ActorSystem.open(path, OfflineProvider()) as system:
+        system.root.prompt("tea").get(timeout=PATIENCE)
+        system.root.fork("coffee", name="dba").reply(timeout=PATIENCE)
+    return path
+
+
+def loaded_by(*arguments: str) -> set[str]:
+    """The modules that are loaded after a command."""
+    script = (
+        "import sys; from ikigai_actors.shell.cli.main import cli\n"
+        f"try: cli.main({list(arguments)!r}, standalone_mode=False)\n"
+        "finally: print('LOADED', *sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script],
+        capture_output=True,
+        text=True,
+        env=unmeasured(),
+        timeout=PATIENCE,
+        check=True,
+    )
+    return set(done.stdout.partition("LOADED")[2].split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], *([name, "--help"] for name in ("agents", "fsck", "send", "log", "tail", "prompt", "stats", "demo"))],
+)
+def test_help_loads_only_click(arguments: list[str]) -> None:
+    loaded = loaded_by(*arguments)
+    assert not loaded & (HEAVY | {"sqlite3", "ikigai_actors.system.system", "ikigai_actors.store"})
+    assert "click" in loaded
+
+
+def test_listing_agents_loads_the_registry_and_nothing_that_runs_agents(file: Path) -> None:
+    loaded = loaded_by("--database", str(file), "agents")
+    assert not loaded & (
+        HEAVY | {"ikigai_actors.system.system", "ikigai_actors.agent.actor", "ikigai_actors.providers"}
+    )
+    assert "ikigai_actors.records.registry" in loaded
+
+
+def test_checking_a_database_loads_nothing_that_runs_agents(file: Path) -> None:
+    loaded = loaded_by("--database", str(file), "fsck")
+    assert not loaded & (HEAVY | {"ikigai_actors.system.system", "ikigai_actors.agent.actor"})
+    assert "ikigai_actors.records.fsck.check" in loaded
+
+
+def test_sending_a_mail_loads_nothing_that_runs_agents(file: Path) -> None:
+    loaded = loaded_by("--database", str(file), "send", "dba", "text")
+    assert not loaded & (
+        HEAVY | {"ikigai_actors.system.system", "ikigai_actors.agent.actor", "ikigai_actors.store.journal"}
+    )
+    assert "ikigai_actors.records.mail" in loaded
+
+
+@pytest.mark.parametrize(
+    ("arguments", "needed"),
+    [
+        (("log", "dba"), "ikigai_actors.system.attached.follower"),
+        (("prompt", "dba", "text"), "ikigai_actors.records.mail"),
+        (("prompt", "dba", "text", "--wait", "--timeout", "0"), "ikigai_actors.system.attached.turn"),
+        (("stats", "--tokens"), "ikigai_actors.records.registry"),
+        (("doc", "list"), "ikigai_actors.records.documents"),
+    ],
+)
+def test_process_tools_load_nothing_that_runs_agents(file: Path, arguments: tuple[str, ...], needed: str) -> None:
+    loaded = loaded_by("--database", str(file), *arguments)
+    assert not loaded & (
+        HEAVY | {"ikigai_actors.system.system", "ikigai_actors.agent.actor", "ikigai_actors.store.journal"}
+    )
+    assert needed in loaded
+
+
+def every(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+    """A command and all below it, by how they are called."""
+    yield path, command
+    for name, below in command.commands.items() if isinstance(command, click.Group) else ():
+        yield from every(below, f"{path} {name}")
+
+
+@pytest.mark.parametrize("group", [cli, commands], ids=["ikigai", "the shell"])
+def test_every_command_and_option_has_help(group: click.Group) -> None:
+    known = dict(every(group, ""))
+    assert {" doc write", " /doc write"} & set(known)
+    for path, command in known.items():
+        assert command.help, path
+        for option in command.params:
+            assert not isinstance(option, click.Option) or option.help, f"{path} {option.name}"
+
+
+def test_the_version_is_told() -> None:
+    assert re.fullmatch(r"ikigai \d+\.\d+\.\d+\n", run("--version").stdout)
+
+
+def test_agents_are_listed_as_a_tree(file: Path) -> None:
+    done = run("--database", str(file), "agents")
+    assert done.stdout.splitlines()[1].split()[2:] == ["dba", "idle", "2", "inherited", "+", "3", "own"]
+    assert done.stdout.splitlines()[-1] == "2 running, 0 dead"
+    assert (done.stderr, done.returncode) == ("", 0)
+
+
+def test_agents_are_listed_as_json(file: Path) -> None:
+    rows = json.loads(run("--database", str(file), "agents", "--json").stdout)
+    assert [row["name"] for row in rows] == [None, "dba"]
+    assert rows[1]["parent_uuid"] == rows[0]["uuid"]
+    assert (rows[1]["messages"], rows[1]["fork_message_id"], rows[1]["state"]) == (3, 2, "idle")
+
+
+def test_listing_agents_makes_no_database(tmp_path: Path) -> None:
+    before = sorted(tmp_path.iterdir())
+    done = run("--database", str(tmp_path / "none.db"), "agents")
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"ikigai: There is no database {tmp_path / 'none.db'}.")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_listing_agents_works_beside_a_running_shell_which_goes_on(file: Path) -> None:
+    with Program.by_pipe("--database", str(file)) as shell:
+        shell.say("/fork --name young")
+        shell.expect("inherits")
+        assert " young " in run("--database", str(file), "agents").stdout
+        shell.say("milk")
+        shell.expect("You said “milk”")
+        shell.end_input()
+        assert shell.ends() == 0
+
+
+def test_a_second_shell_opens_attached_and_tells_who_runs_the_agents(file: Path) -> None:
+    with Program.by_pipe("--database", str(file)) as shell:
+        shell.say("/agents")
+        shell.expect("running")
+        done = run("--database", str(file), "--model", "offline:slow", lines="/switch dba\nmilk\n/fork\n")
+        assert done.returncode == 0
+        assert "You said “milk”. I remember 3 prompts" in done.stdout
+        assert "error: This can be done only in the process that runs the agents: host " in done.stdout
+        owner = rf"host \S+, pid {shell.process.pid}, since 20\d\d-\S+ \S+ UTC"
+        assert re.match(rf"Attached: these agents are run by {owner}\. ", done.stderr)
+        assert done.stderr.splitlines()[1] == "Without effect here, since that process decides: --model."
+        assert "Traceback" not in done.stderr
+
+
+def test_a_shell_that_was_killed_is_taken_over_at_once(file: Path) -> None:
+    with Program.by_pipe("--database", str(file)) as shell:
+        shell.say("/agents")
+        shell.expect("running")
+        shell.kill()
+    assert run("--database", str(file), lines="/agents\n").returncode == 0
+
+
+@pytest.mark.parametrize("command", [[], ["agents"], ["fsck"]])
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("mysql://me:secret@host/name", "there is no 'mysql'"),
+        ("host=x password=secret", "write postgresql://user@host/name"),
+        ("postgresql://me:secret@127.0.0.1:1/name", "127.0.0.1"),
+        ("postgresql://me@127.0.0.1:1/name?password=secret", "127.0.0.1"),
+        ("postgresql://me:sec@ret@127.0.0.1:1/name", "write @ as %40"),
+    ],
+)
+def test_a_place_that_cannot_be_used_is_one_line_without_its_password(
+    command: list[str], place: str, told: str
+) -> None:
+    done = run("--database", place, *command)
+    assert done.returncode == 1
+    assert re.fullmatch(r"ikigai: [^\n]*\n", done.stderr)
+    assert told in done.stderr
+    assert "secret" not in done.stderr
+    assert "ret@" not in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("command", [[], ["agents"], ["fsck"]])
+def test_a_file_that_is_no_database_is_refused_on_one_line_and_kept(command: list[str], tmp_path: Path) -> None:
+    text = tmp_path / "letter.txt"
+    text.write_text("Dear Sir or Madam, this is no database. " * 200)
+    before = text.read_bytes()
+    done = run("--database", str(text), *command)
+    assert done.returncode == 1
+    assert re.fullmatch(r"ikigai: [^\n]*no SQLite database[^\n]*\n", done.stderr)
+    assert text.read_bytes() == before
+
+
+@pytest.mark.parametrize("command", [[], ["agents"], ["fsck"]])
+def test_a_database_of_somebody_else_is_refused_on_one_line(command: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE songs (title TEXT)")
+    connection.close()
+    done = run("--database", str(path), *command)
+    assert done.returncode == 1
+    assert re.fullmatch(r"ikigai: [^\n]*not ikigai's[^\n]*\n", done.stderr)
+
+
+def test_a_provider_that_does_not_exist_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    done = run("--database", str(tmp_path / "new.db"), "--model", "nobody:x")
+    assert done.returncode == 1
+    assert re.fullmatch(r"ikigai: [^\n]*'nobody'[^\n]*\n", done.stderr)
+    assert not (tmp_path / "new.db").exists()
+
+
+def test_a_provider_and_a_model_may_be_given_apart_but_must_agree(tmp_path: Path) -> None:
+    database = ("--database", str(tmp_path / "new.db"))
+    assert "disagree" in run(*database, "--provider", "anthropic", "--model", "offline:slow").stderr
+    assert "You said" in run(*database, "--provider", "offline", "--model", "quick", lines="tea\n").stdout
+
+
+def test_wrong_usage_has_exit_status_two() -> None:
+    done = run("--nonsense")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_the_offline_stand_in_is_announced_once_and_not_on_standard_output(tmp_path: Path) -> None:
+    done = run("--database", str(tmp_path / "new.db"), lines="tea\ncoffee\n")
+    assert done.stderr.count("ANTHROPIC_API_KEY") == 1
+    assert len(done.stdout.splitlines()) == 2
+
+
+def test_transcripts_by_pipe_are_the_same_each_time(tmp_path: Path) -> None:
+    lines = 'tea\n/fork "coffee" --name dba\nmilk\n/switch nobody\n/mark\ncake\n/rewind\nwater\n'
+    first, second = (run("--database", str(tmp_path / name), lines=lines).stdout for name in ("1.db", "2.db"))
+    unnamed = re.compile(r"(?<=\()[\w-]{6}(?=\))|(?<=from )[\w-]{6}(?=;)")
+    assert unnamed.sub("…", first) == unnamed.sub("…", second)
+    assert len(first.splitlines()) == 9
+
+
+def test_a_reader_that_goes_away_ends_the_session_quietly(tmp_path: Path) -> None:
+    with Program.by_pipe("--database", str(tmp_path / "new.db")) as shell:
+        shell.say("tea")
+        shell.expect("You said")
+        shell.close_output()
+        shell.say("coffee\nmilk")  # at once: nobody may be left to take a second line
+        assert shell.process.wait(PATIENCE) == 1
+    assert run("--database", str(tmp_path / "new.db"), "agents").returncode == 0
+
+
+def test_output_that_cannot_be_written_is_one_line(file: Path) -> None:
+    for command in ([], ["agents"], ["fsck"]):
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run(
+                [sys.executable, "-m", "ikigai_actors", "--database", str(file), "--provider", "offline", *command],
+                input=b"tea\n",
+                stdout=full,
+                stderr=subprocess.PIPE,
+                env=environment(),
+                timeout=PATIENCE,
+                check=False,
+            )
+        assert done.returncode == 1
+        assert done.stderr == b"ikigai: the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_request_to_end_closes_the_database(file: Path, number: signal.Signals) -> None:
+    with Program.by_pipe("--database", str(file)) as shell:
+        shell.say("/agents")
+        shell.expect("running")
+        assert shell.end(number) == 128 + number
+    connection = sqlite3.connect(file)
+    assert connection.execute("SELECT COUNT(*) FROM hosts WHERE ended_at IS NULL").fetchone() == (0,)
+    connection.close()
+
+
+def test_the_demo_plays_itself_and_finds_everything_again(tmp_path: Path) -> None:
+    done = run("demo")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "The same 4 agents, with the same histories" in done.stdout
+    before, after = re.findall(r"((?:.* own\n)+4 running, 0 dead)", done.stdout)
+    assert before == after
+    assert re.search(r"Done in \d+\.\d\d s\.\n$", done.stdout)
+
+
+def test_what_the_shell_writes_only_its_user_may_read(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    run(lines="tea\n")
+    assert (home.stat().st_mode & 0o777) == 0o700
+    assert {path.name: oct(path.stat().st_mode & 0o777) for path in home.iterdir()} == {
+        "ikigai.db": "0o600",
+        "ikigai.db.lock": "0o600",
+    }
+
+
+def test_what_serve_needs_is_named_when_it_is_missing(file: Path) -> None:
+    script = (
+        "import sys; sys.modules['textual_serve'] = None  # as if it were not installed\n"
+        "from ikigai_actors.shell.cli.main import main; sys.exit(main())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script, "--database", str(file), "serve"],
+        capture_output=True, text=True, env=environment(), timeout=PATIENCE, check=False,
+    )  # fmt: skip
+    assert (done.stdout, done.returncode) == ("", 1)
+    assert done.stderr == "ikigai: ikigai serve needs textual-serve: pip install 'ikigai-actors[serve]'.\n"
+
+
+def test_a_line_without_end_does_not_fill_the_memory(file: Path) -> None:
+    long = b"x" * (16 * 1024 * 1024 + 10) + b"\n/agents\n"
+    done = run("--database", str(file), lines=long)
+    assert done.stdout.splitlines()[0].startswith("error: Line 1 is longer than")
+    assert done.stdout.splitlines()[-1] == "2 running, 0 dead"

@@ -1,0 +1,80 @@
+"""Approvals as a person sees them: the real program with a workspace, at a terminal and by a pipe."""
+
+import signal
+from pathlib import Path
+
+from tests.kit.databases import eventually
+from tests.kit.program import PATIENCE, Program, run
+
+WRITE = '@write {{"file_path": "{name}", "content": "hello\\n"}}'
+
+
+def arguments(directory: Path) -> tuple[str, ...]:
+    return ("--database", str(directory / "notes.db"), "--provider", "offline", "--workspace", str(directory))
+
+
+def write(name: str) -> str:
+    return WRITE.format(name=name)
+
+
+def test_a_person_is_asked_and_approves_denies_and_approves_for_good(tmp_path: Path) -> None:
+    with Program.at_terminal(*arguments(tmp_path)) as program:
+        program.expect("> ")
+        program.say(write("a.txt"))
+        program.expect(r"\[1\] [\w-]+ asks to run write \{.*a\.txt.*/approve 1 or /deny 1")
+        program.expect(r"\(1 to approve\)> ")
+        assert not (tmp_path / "a.txt").exists()
+        program.say("/agents")
+        program.expect("waiting for approval")
+        program.say("/approve")
+        program.expect(r"\[write: ")
+        program.expect(r"[\w-]> ")
+        assert (tmp_path / "a.txt").read_text() == "hello\n"
+        program.say(write("b.txt"))
+        program.expect(r"\[2\] ")
+        program.say("/deny not in this directory")
+        program.expect("This call was denied: not in this directory")
+        assert not (tmp_path / "b.txt").exists()
+        program.say(write("c.txt"))
+        program.expect(r"\[3\] ")
+        program.say("/approve 3 --always")
+        program.expect(r"\[write: ")
+        program.say(write("d.txt"))
+        program.expect(r"\[write: ")
+        assert (tmp_path / "d.txt").exists()
+        program.say("/approve")
+        program.expect("No call waits for approval")
+
+
+def test_a_background_agent_that_asks_is_told_and_its_question_survives_kill_9(tmp_path: Path) -> None:
+    with Program.at_terminal(*arguments(tmp_path)) as program:
+        program.expect("> ")
+        program.say("/fork --name helper")
+        program.expect("helper> ")
+        program.say(write("a.txt"))
+        program.expect(r"\[1\] helper \([\w-]+\) asks to run write")
+        program.expect(r"\(1 to approve\)> ")
+        program.say("/parent")
+        program.expect("now with")
+        program.expect(r"\(1 to approve\)> ")
+        program.process.send_signal(signal.SIGKILL)
+        program.process.wait(PATIENCE)
+    with Program.at_terminal(*arguments(tmp_path)) as program:
+        program.expect(r"\[1\] helper \([\w-]+\) asks to run write")
+        program.expect(r"\(1 to approve\)> ")
+        program.say("/approvals")
+        program.expect(r"1  helper \([\w-]+\): write \{.*a\.txt")
+        program.say("/approve 7")
+        program.expect("No call waits under number 7")
+        program.say("/approve 1")
+        program.expect(r"helper \([\w-]+\) runs write")
+        eventually((tmp_path / "a.txt").exists, "the file")
+
+
+def test_from_a_pipe_nobody_can_be_asked_and_the_model_is_told_how_it_could_be_allowed(tmp_path: Path) -> None:
+    done = run(*arguments(tmp_path), lines=write("a.txt"))
+    assert "needs somebody's approval" in done.stdout
+    assert not (tmp_path / "a.txt").exists()
+    done = run(*arguments(tmp_path), "--yes", lines=write("a.txt"))
+    assert done.returncode == 0
+    assert (tmp_path / "a.txt").exists()

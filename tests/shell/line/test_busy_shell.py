@@ -1,0 +1,143 @@
+"""The shell and agents that are busy: nothing blocks, and everything is told."""
+
+import threading
+
+import pytest
+
+from ikigai_actors import AgentRef, Message, NoTurn, ProviderError, Reply, TurnInterrupted
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.subscriptions import Event, StoreTrouble, Streamed, ToolTrouble
+from ikigai_actors.errors import IkigaiError, SystemClosed
+from ikigai_actors.shell.line.event_buffer import Feed
+from ikigai_actors.shell.line.output import Screen
+from ikigai_actors.shell.line.turn import Turn
+from ikigai_actors.shell.line.wakeup import Wake
+from ikigai_actors.shell.text.wording import explained
+from tests.kit.blocking_provider import Gate
+from tests.kit.echo import open_echo
+from tests.kit.sessions import OpenSession, Session
+
+
+def short(agent: AgentRef) -> str:
+    return agent.uuid[:6]
+
+
+def test_the_fork_of_a_busy_agent_waits_without_blocking_and_is_told(open_session: OpenSession) -> None:
+    gate = Gate()
+    session = open_session(gate.provider)
+    root = session.system.root
+    root.prompt("work")
+    gate.wait_until_asked()
+    printed = session("/fork --name late", "/mark", "/agents", gate.open)
+    late = session.system.agent("late")
+    assert printed == [
+        f"the fork waits for the next step boundary in the turn of {short(root)}; you are told when it is done",
+        f"the mark waits for the end of the turn of {short(root)}; you are told when it is done",
+        f"* {short(root)}  waiting for the model  0 inherited + 1 own",
+        "1 running, 0 dead",
+        "done",
+        f"late ({short(late)}): forked from {short(root)}; /switch late goes there",
+        "marked",
+    ]  # fmt: skip
+    assert late.parent == root
+
+
+def test_one_can_go_to_a_busy_agent_and_away_and_hears_when_it_has_answered(open_session: OpenSession) -> None:
+    gate = Gate()
+    session = open_session(gate.provider)
+    root = session.system.root
+    other = root.fork(name="other")
+    other.prompt("work")
+    gate.wait_until_asked()
+    printed = session("/switch other", "/parent", gate.open)
+    assert printed == [
+        f"now with other ({short(other)}), waiting for the model",
+        "it is in the middle of a turn: Enter shows its answer, Ctrl-C interrupts it",
+        f"now with {short(root)}, idle",
+        f"other ({short(other)}) has answered: /switch other and /history show it",
+    ]
+
+
+def test_a_text_to_a_busy_agent_is_answered_after_its_turn(open_session: OpenSession) -> None:
+    gate = Gate()
+    session = open_session(gate.provider)
+    session.system.root.prompt("first")
+    gate.wait_until_asked()
+    opener = threading.Timer(0, gate.open)
+    assert session(opener.start, "second") == ["done", "done"]
+    opener.join()
+    assert [message.content for message in session.system.root.history()] == ["first", "done", "second", "done"]
+
+
+def test_a_defect_in_a_command_does_not_end_the_session(session: Session, caplog: pytest.LogCaptureFixture) -> None:
+    def close_store() -> None:
+        session.system.store.close()
+
+    printed = session("tea", close_store, "/history", "/agents", "/help exit")
+    assert printed[-2:] == ["Options:", "  --help  Show this message and exit."]
+    assert any(line.startswith("error: Database") for line in printed)
+
+
+def test_what_the_database_tells_is_told_until_the_session_ends_with_words_of_its_own() -> None:
+    with open_echo("sqlite:///:memory:") as system:
+        wake = Wake()
+        feed = Feed(system, wake)
+        for trouble in (StoreTrouble("no answer"), StoreTrouble(None), StoreTrouble("gone for good", final=True)):
+            feed.hear(trouble)
+        assert [explained(trouble) for trouble in feed.troubles()] == [
+            "Trouble with the database; nothing is lost, agents wait. no answer",
+            "The database answers again.",
+        ]
+        feed.close()
+        wake.close()
+
+
+@pytest.mark.parametrize(
+    ("end", "shown"),
+    [
+        (Reply("an answer"), "an answer\n"),
+        (Reply("half", stop_reason="interrupted"), "half\n[interrupted]\n"),
+        (TurnInterrupted("interrupted"), "[interrupted]\n"),
+        (ProviderError("overloaded"), "[error: overloaded]\n"),
+        (NoTurn("no turn is open"), ""),
+        (SystemClosed("closed"), ""),
+    ],
+)
+def test_the_end_of_a_turn_is_shown_also_when_nothing_of_it_was_heard(
+    capsys: pytest.CaptureFixture[str], end: Reply | IkigaiError, shown: str
+) -> None:
+    with open_echo("sqlite:///:memory:") as system:
+        wake = Wake()
+        feed = Feed(system, wake)
+        outcome: Future[Reply] = Future()
+        turn = Turn(system.root, feed).expect(outcome)
+        outcome.settle(end)
+        while not turn.over:
+            wake.wait()
+            turn.show(Screen())
+        feed.close()
+        wake.close()
+    assert capsys.readouterr().out == shown
+
+
+def test_what_a_toolset_tells_does_not_stand_in_the_middle_of_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    with open_echo("sqlite:///:memory:") as system:
+        wake, screen = Wake(), Screen()
+        feed = Feed(system, wake)
+        turn = Turn(system.root, feed)
+
+        def happens(*events: Event) -> list[str]:
+            for event in events:
+                feed.hear(event)
+            turn.show(screen)
+            return [explained(trouble) for trouble in feed.troubles(patient=turn.answering)]
+
+        uuid, trouble = system.root.uuid, ToolTrouble("files", "its server is gone")
+        assert happens(Streamed(uuid, "half of ", "text"), trouble) == []
+        assert happens(StoreTrouble("no answer")) == [explained(StoreTrouble("no answer"))]  # why nothing more comes
+        finished = Message(uuid, 1, "assistant", "half of an answer", {"stop_reason": "end_turn"}, 0)
+        assert happens(Streamed(uuid, "an answer", "text"), finished) == ["files: its server is gone"]
+        assert happens() == []
+        feed.close()
+        wake.close()
+    assert capsys.readouterr().out == "half of an answer\n"

@@ -1,0 +1,318 @@
+"""The commands, through a real session over a real system on SQLite; the lines come from a pipe."""
+
+import pytest
+
+from ikigai_actors import (
+    ActorSystem,
+    AgentRef,
+    ProviderError,
+    Reply,
+    ScriptedProvider,
+    Stream,
+)
+from ikigai_actors.shell.commands import commands
+from tests.kit.databases import bury
+from tests.kit.sessions import OpenSession, Session
+from tests.kit.tool_scripts import OWN
+
+PATIENCE = 30.0
+
+
+def short(agent: AgentRef) -> str:
+    return agent.uuid[:6]
+
+
+def test_text_is_answered_and_nothing_else_is_printed(open_session: OpenSession) -> None:
+    session = open_session(ScriptedProvider(["Hello.", "Good bye."]))
+    assert session("hi", "", "  ", "bye") == ["Hello.", "Good bye."]
+    assert session.notices == ""
+
+
+def test_a_text_that_begins_with_a_slash_is_sent_when_a_blank_stands_before_it(open_session: OpenSession) -> None:
+    provider = ScriptedProvider(["ok"])
+    assert open_session(provider)(" /etc/hosts") == ["ok"]
+    assert provider.requests[0].messages[-1]["content"][0]["text"] == " /etc/hosts"
+
+
+def test_a_streamed_answer_is_printed_once(open_session: OpenSession) -> None:
+    session = open_session(ScriptedProvider([Stream(("Hel", "lo", "\n", "there"))]))
+    assert session("hi") == ["Hello", "there"]
+
+
+def test_what_was_not_streamed_of_an_answer_is_printed_at_its_end(open_session: OpenSession) -> None:
+    session = open_session(ScriptedProvider([Stream(("Hel",), then="Hello."), Stream((), then="All at once.")]))
+    assert session("one", "two") == ["Hello.", "All at once."]
+
+
+def test_an_answer_that_differs_from_what_was_streamed_is_printed_whole(open_session: OpenSession) -> None:
+    session = open_session(ScriptedProvider([Stream(("Wrong",), then="Right.")]))
+    assert session("hi") == ["Wrong", "Right."]
+
+
+def test_an_empty_answer_and_one_that_was_cut_are_marked(open_session: OpenSession) -> None:
+    session = open_session(ScriptedProvider([Reply(""), Reply("Half", stop_reason="max_tokens")]))
+    assert session("one", "two") == ["[an empty answer]", "Half", "[the answer ends here: max_tokens]"]
+
+
+def test_an_error_of_the_provider_is_marked_on_its_own_line_and_the_session_goes_on(open_session: OpenSession) -> None:
+    session = open_session(ScriptedProvider([Stream(("Hel",), then=ProviderError("overloaded")), "back"]))
+    assert session("one", "two") == ["Hel", "[error: overloaded]", "back"]
+
+
+def test_control_characters_are_spelled_out(open_session: OpenSession) -> None:
+    evil = "a\x1b[2Jb\x07\x9b5n\rroot> \u202ex\r\n\ttab"
+    session = open_session(ScriptedProvider([evil]))
+    printed = session("hi")
+    assert printed == ["a\\x1b[2Jb\\x07\\x9b5n\\x0droot> \\u202ex", "\ttab"]
+    assert session("/history")[1] == "    2  assistant    " + printed[0]
+
+
+def test_bytes_that_are_no_text_are_an_error_of_that_line_alone(open_session: OpenSession) -> None:
+    session = open_session(ScriptedProvider(["fine"]))
+    assert session(b"\xff\xfe", "hi", b"NUL \0") == [
+        "error: Line 1 is no UTF-8 (byte 0xff at 1); it was skipped.",
+        "fine",
+        "error: The prompt holds a NUL character at 4, which cannot be stored; remove it.",
+    ]
+
+
+def test_a_fork_goes_to_the_child_which_remembers(session: Session) -> None:
+    printed = session("tea", "/fork --name dba", "coffee", "/parent", "milk")
+    dba = session.system.agent("dba")
+    assert printed[1] == f"dba ({short(dba)}): forked from {short(session.system.root)}; inherits 2 messages"
+    assert "“tea”" in printed[2]
+    assert "coffee" not in printed[4]
+    assert dba.record.fork_message_id == 2
+
+
+def test_a_fork_with_a_prompt_prints_the_answer_of_the_child(session: Session) -> None:
+    printed = session("tea", '/fork "two words" --name dba')
+    assert printed[2].startswith("You said “two words”. I remember 2 prompts")
+
+
+def test_a_fork_after_a_clear_inherits_what_is_still_there(session: Session) -> None:
+    assert session("tea", "/clear", "/fork")[-1].endswith("inherits 0 messages")
+    assert session("milk", "/fork")[-1].endswith("inherits 3 messages")
+
+
+def test_a_fork_can_have_a_model_of_its_own(session: Session) -> None:
+    session("/fork --name dba --model offline:other")
+    assert session.system.agent("dba").context().settings == {"model": "offline:other"}
+
+
+def test_a_name_that_is_taken_is_refused_and_nothing_is_forked(session: Session) -> None:
+    printed = session("/fork --name dba", "/fork --name dba")
+    assert printed[-1] == "error: A living agent is named 'dba'; choose another name."
+    assert len(session.system.agents()) == 2
+
+
+def test_the_tree_has_a_star_at_the_current_agent(session: Session) -> None:
+    root = session.system.root
+    printed = session("tea", "/fork --name dba", "/agents")
+    dba = session.system.agent("dba")
+    assert printed[2:] == [
+        f"  {short(root)}         idle  0 inherited + 3 own",
+        f"* └─ {short(dba)} dba  idle  2 inherited + 1 own",
+        "2 running, 0 dead",
+    ]
+
+
+def test_the_dead_are_shown_on_request(session: Session) -> None:
+    gone = session.system.root.fork(name="gone")
+    bury(session.system.store, gone.uuid)
+    assert session("/agents")[-1] == "1 running, 1 dead"
+    assert any("gone" in line and " dead " in line for line in session("/agents --all"))
+    assert session(f"/switch {gone.uuid}")[1] == "it is dead (for the test): its history can be read"
+
+
+def test_one_can_go_everywhere_in_the_tree(session: Session) -> None:
+    for name in ("one", "two", "three"):
+        session.system.root.fork(name=name)
+    root = short(session.system.root)
+    places = [line.split()[2].rstrip(",") for line in session(
+        "/switch one", "/next", "/next", "/next", "/prev", "/parent", "/child", "/parent", f"/switch {root}"
+    )]  # fmt: skip
+    assert places == ["one", "two", "three", "one", "three", root, "three", root, root]
+
+
+def test_where_there_is_nobody_one_stays(session: Session) -> None:
+    assert session("/parent", "/child", "/next", "/prev", "/switch nobody") == [
+        "error: This is agent 0: nobody is above it.",
+        "error: This agent has no living child. /fork makes one.",
+        "error: This agent has no living sibling.",
+        "error: This agent has no living sibling.",
+        "error: No agent is named 'nobody', and no uuid begins with it. See the list of agents.",
+    ]
+
+
+def test_the_next_session_begins_where_the_last_one_ended(session: Session) -> None:
+    session("/fork --name one", "/parent", "/fork --name two", "/prev")
+    assert session("/agents")[1].startswith("* ├─")
+    assert session("/parent", "/agents")[1].startswith("* ")
+
+
+def test_clear_begins_anew_and_keeps_the_settings(session: Session) -> None:
+    printed = session("tea", "/system Be brief.", "/clear", "coffee", "/system")
+    assert "tea" not in printed[3]
+    assert printed[4] == "system: Be brief."
+
+
+def test_rewind_goes_back_to_a_mark(session: Session) -> None:
+    printed = session("tea", "/mark before milk", "milk", "/rewind before milk", "coffee", "/rewind", "cake")
+    assert "milk" not in printed[4]
+    assert "coffee" not in printed[6]
+    assert session("/rewind nowhere")[0].startswith("error: Expected a mark 'nowhere' to rewind to")
+
+
+def test_undo_takes_back_the_latest_prompt_and_again_the_one_before(session: Session) -> None:
+    printed = session("tea", "milk", "/undo", "cake", "/undo", "/undo", "coffee")
+    assert printed[2] == "took back the latest prompt"
+    assert "milk" not in printed[3]
+    assert "tea" in printed[3]
+    assert "tea" not in printed[-1]
+    assert session("/clear", "/undo")[-1].startswith("error: There is no prompt in the history of agent")
+
+
+@pytest.mark.parametrize("again", ["/resume", "hi"])
+def test_a_turn_that_failed_goes_on_by_resume_or_the_same_prompt(
+    capsys: pytest.CaptureFixture[str], again: str
+) -> None:
+    provider = ScriptedProvider([ProviderError("overloaded"), "Hello."])
+    with ActorSystem.open(":memory:", provider=provider) as system:
+        assert Session(system, capsys)("hi", again) == ["[error: overloaded]", "Hello."]
+    assert [len(request.messages[0]["content"]) for request in provider.requests] == [1, 1]
+
+
+def test_a_reply_that_breaks_off_is_told_and_asked_for_again(capsys: pytest.CaptureFixture[str]) -> None:
+    broken = Stream(("Hel",), then=ProviderError("the connection broke", broke_off=True))
+    with ActorSystem.open(":memory:", provider=ScriptedProvider([broken, "Hello."])) as system:
+        session = Session(system, capsys)
+        assert session("hi", "/history") == [
+            "Hel",
+            "[the reply broke off, and is asked for again]",
+            "Hello.",
+            "    1  user         hi",
+            "    2  retry        [the reply broke off, and is asked for again]",
+            "    3  assistant    Hello.",
+        ]
+
+
+def test_a_child_can_rewind_to_a_mark_of_its_parent(session: Session) -> None:
+    assert "milk" not in session("tea", "/mark", "milk", "/fork", "/rewind", "coffee")[-1]
+
+
+def test_the_context_tells_counts_tokens_settings_marks_and_ranges(session: Session) -> None:
+    printed = session("tea", "/mark here", "/fork --name dba", "/model offline", "/system Be brief.", "/context")
+    rows = dict(line.split(maxsplit=1) for line in printed[-8:])
+    dba, root = session.system.agent("dba"), session.system.root
+    assert rows == {
+        "agent": f"{dba.uuid} (dba)",
+        "state": "idle",
+        "model": "offline",
+        "system": "Be brief.",
+        "messages": "3 inherited + 3 own in its context",
+        "tokens": "1 input, 20 output, as last reported",
+        "marks": "here at 3",
+        "ranges": f"{short(root)} 1 to 3, {short(dba)} 4 to the end",
+    }
+
+
+def test_the_history_shows_the_latest_messages_and_which_are_inherited(session: Session) -> None:
+    printed = session("tea", "/fork --name dba", "coffee", "/history 3")[3:]
+    assert printed[0] == "(2 earlier; /history 5 shows all)"
+    assert printed[1] == f"    3  fork         forked from {session.system.root.uuid}"
+    assert printed[2] == "    4  user         coffee"
+    assert session("/history")[0] == "<   1  user         tea"
+    assert session("/parent", "/clear", "/history")[-1] == "Nothing was said yet."
+
+
+def test_a_prompt_that_calls_tools_shows_their_results_and_so_does_the_history(session: Session) -> None:
+    printed = session('@fork {"name": "kid"}', "/history 4")
+    kid = session.system.agent("kid").uuid
+    told = f"Forked: the child is {kid}."
+    assert printed == [
+        f"[fork: {told}]",
+        f"fork gave: {told}",
+        "(1 earlier; /history 5 shows all)",
+        '    2  assistant    fork {"name": "kid"}',
+        f"    3  fork         forked {kid}",
+        f"    4  tool_result  fork: {told}",
+        f"    5  assistant    fork gave: {told}",
+    ]
+
+
+def test_tools_are_listed_and_explained(session: Session) -> None:
+    printed = session("/tools", "/tools agents", "/tools nope")
+    assert [line.split()[0] for line in printed[: len(OWN)]] == OWN
+    explained = printed[len(OWN) :]
+    assert explained[0].startswith("Tell who you are")
+    assert '"type": "object",' in explained[2]
+    assert printed[-1] == "error: There is no tool 'nope'. /tools lists them."
+
+
+def test_settings_are_shown_set_and_removed(session: Session) -> None:
+    printed = session("/model", "/model offline:slow", "/model", '/model ""', "/model", '/system "a b"  c', "/system")
+    assert printed == [
+        "model: not set",
+        "model set to offline:slow",
+        "model: offline:slow",
+        "model removed",
+        "model: not set",
+        "system set to a b c",
+        "system: a b c",
+    ]
+
+
+def test_resume_without_a_turn_to_go_on_with_says_so(session: Session) -> None:
+    root = short(session.system.root)
+    told = f"Nothing to resume: the latest turn of {root} was neither cut off nor ended by an error."
+    assert session("/resume") == [told]
+
+
+def test_exit_leaves_at_once(session: Session) -> None:
+    assert session("/exit", "never said") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("/", "error: There is no command '/'. /help lists the commands."),
+        ("/swich x", "error: There is no command '/swich'. Did you mean /switch?"),
+        ("/fork two words", "error: Got unexpected extra argument (words). Try /fork --help."),
+        ("/switch", "error: Missing argument 'ID'. Try /switch --help."),
+        ('/fork "half', "error: No closing quotation. Put text with quotes in it between quotes of the other kind."),
+        ("/fork ''", "error: Expected a prompt for the child, got blank text. Leave it out to fork without one."),
+        ("/fork --name 'no way'", "error: A name is 1 to 64 letters, digits or . _ + @ - and begins"),
+        ("/switch abc", "error: Expected a uuid, its first 4 or more characters, or a name; nobody is called 'abc'."),
+    ],
+)
+def test_a_wrong_line_is_told_and_the_session_goes_on(session: Session, line: str, told: str) -> None:
+    printed = session(line, "/agents")
+    assert printed[0].startswith(told)
+    assert printed[-1] == "1 running, 0 dead"
+
+
+@pytest.mark.parametrize("line", ["/history 0", "/history x", "/history 1 2", "/fork --nam x", "/agents x"])
+def test_an_error_of_click_is_told_on_one_line(session: Session, line: str) -> None:
+    printed = session(line, "/agents")
+    assert printed[0].startswith("error: ")
+    assert printed[0].endswith(f"Try {line.split()[0]} --help.")
+    assert printed[-1] == "1 running, 0 dead"
+
+
+def test_a_question_in_an_error_ends_with_its_own_mark(session: Session) -> None:
+    assert session("/swich x") == ["error: There is no command '/swich'. Did you mean /switch?"]
+
+
+def test_help_lists_every_command_on_a_line(session: Session) -> None:
+    printed = session("/help")
+    for name in commands.commands:
+        assert sum(line.startswith(f"{name} ") for line in printed) == 1, name
+
+
+@pytest.mark.parametrize("name", sorted(commands.commands))
+def test_every_command_has_help_that_reads_the_same_in_both_ways(session: Session, name: str) -> None:
+    by_option = session(f"{name} --help")
+    assert by_option == session(f"/help {name}") == session(f"/help {name[1:]}")
+    assert by_option[0].startswith(f"Usage: {name}")
+    assert len(by_option) > 4

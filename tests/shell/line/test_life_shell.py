@@ -1,0 +1,146 @@
+"""Signals as a person sends them: in the shell, and from a second terminal beside it."""
+
+from pathlib import Path
+
+from ikigai_actors import ActorSystem, Signal
+from ikigai_actors.shell.cli import client
+from tests.kit.blocking_provider import DEADLINE, Gate
+from tests.kit.databases import eventually
+from tests.kit.program import Program, run
+from tests.kit.sessions import Session
+
+
+def test_the_commands_of_the_shell_stop_continue_kill_and_finish(session: Session) -> None:
+    printed = session(
+        "/fork --name a",
+        "/fork --name b",
+        "/signal stop a",
+        "/signal stop a",
+        "/signal cont a",
+        "/kill a --cascade --reason 'not needed'",
+        "/agents",
+        "/kill",
+        "/signal fly",
+        "/kill nobody",
+    )
+    root = session.system.root.uuid[:6]
+    a, _ = (record.uuid[:6] for record in session.system.agents("dead"))
+    assert printed[2:9] == [
+        f"STOP sent to a ({a}): stopped",
+        f"STOP changes nothing for a ({a}): stopped",
+        f"CONT sent to a ({a}): idle",
+        f"a ({a}) is dead, and 1 below it",
+        f"b is dead (not needed): now with {root}",
+        f"* {root}  idle  0 inherited + 1 own, 2 unread",
+        "1 running, 2 dead",
+    ]
+    protected, flying, nobody = printed[9:]
+    assert "agent 0" in protected
+    assert "'fly' is not one of" in flying
+    assert "No agent is named 'nobody'" in nobody
+
+
+def test_kill_and_signal_alone_mean_the_current_agent(session: Session) -> None:
+    printed = session("/fork --name a", "/fork --name b", "/signal stop", "/signal cont", "/kill", "/signal stop")
+    _, a, b = (record.uuid[:6] for record in session.system.agents())
+    assert printed[2:7] == [
+        f"STOP sent to b ({b}): stopped",
+        f"CONT sent to b ({b}): idle",
+        f"b ({b}) is dead",
+        "b is dead (KILL by a person): now with a",
+        f"STOP sent to a ({a}): stopped",
+    ]
+
+
+def test_who_dies_while_a_person_is_with_it_is_left_for_the_nearest_living_one_above(session: Session) -> None:
+    def kill_both() -> None:
+        system = session.system
+        client.signal(system.store.location, "a", Signal.KILL, cascade=True, reason="from outside", grace=0)
+        eventually(lambda: system.statistics().agents == 1, "the end of both")
+
+    printed = session("/fork --name a", "/fork --name b", kill_both, "who is there?", "/agents")
+    root = session.system.root.uuid[:6]
+    assert printed[2:4] == [
+        "error: Agent b is dead: from outside.",  # what was typed for one agent is not given to another
+        f"b is dead (from outside): now with {root}",
+    ]
+    assert printed[-2:] == [f"* {root}  idle  0 inherited + 1 own, 2 unread", "1 running, 2 dead"]
+
+
+def test_an_orphan_is_marked_until_somebody_adopts_it(session: Session) -> None:
+    root = session.system.root.uuid
+    dying = ["/fork --name a", "/orphans continue", "/fork --name kid", "/kill a"]
+    printed = session(*dying, "/agents", f"/switch {root}", "/adopt kid", "/agents")
+    shown = [line for line in printed if " kid " in line and "own" in line]
+    assert [line.endswith(", orphan") for line in shown] == [True, False]
+
+
+def test_supervise_alone_shows_the_settings(session: Session) -> None:
+    printed = session("/supervise", "/supervise --intensity 9", "/supervise")
+    assert [line.split(": ")[1] for line in printed] == [
+        "one_for_one, 3 restarts in 600 s", *["one_for_one, 9 restarts in 600 s"] * 2,
+    ]  # fmt: skip
+
+
+def test_finish_adopt_orphans_and_supervise(session: Session) -> None:
+    printed = session(
+        "/fork --name a",
+        "/orphans",
+        "/orphans stop",
+        "/supervise --strategy one_for_all --intensity 5 --period 60",
+        "/fork --name kid",
+        "/parent",
+        "/finish all done",
+        "/agents",
+        "/adopt kid",
+        "/agents",
+        "/read-mail",
+    )
+    root = session.system.root.uuid[:6]
+    kid, a = session.system.agent("kid").uuid[:6], session.system.agents("dead")[0].uuid[:6]
+    assert f"when a ({a}) dies, its children: stop" in printed
+    assert f"a ({a}): one_for_all, 5 restarts in 60 s" in printed
+    assert f"a ({a}) has ended" in printed
+    assert f"{root} looks after kid ({kid}) from now on" in printed
+    assert any(line.startswith(f"  └─ {kid} kid") and "stopped" in line for line in printed)
+    assert "  all done" in printed
+
+
+def test_a_second_process_kills_and_signals_beside_a_running_shell(durable: str, tmp_path: Path) -> None:
+    with Program.by_pipe("--database", durable, "--provider", "offline") as program:
+        program.say("/fork --name victim")
+        program.expect("forked from")
+        program.say("/parent")
+        program.expect("now with")
+        done = run("--database", durable, "signal", "stop", "victim")
+        assert (done.returncode, done.stdout.strip()) == (0, "STOP sent to victim")
+        program.say("/agents")
+        program.expect("victim  stopped")
+        assert run("--database", durable, "signal", "cont", "victim").returncode == 0
+        done = run("--database", durable, "kill", "victim", "--reason", "from outside")
+        assert (done.returncode, done.stdout.strip()) == (0, "victim is dead")
+        program.say("/agents --all")
+        program.expect(r"1 running, 1 dead\n")
+        done = run("--database", durable, "kill", "victim")
+        assert done.returncode == 1
+        assert "it is dead already" in done.stderr
+
+
+def test_the_host_stops_the_actor_that_another_process_killed(durable: str) -> None:
+    gate = Gate()
+    with ActorSystem.open(durable, provider=gate.provider) as system:
+        child = system.root.fork("work", name="child")
+        gate.wait_until_asked()
+        waiting = child.ask.reply()
+        assert run("--database", durable, "kill", "child", "--reason", "from outside").returncode == 0
+        eventually(lambda: waiting.done, "the end of the turn")
+        assert system.statistics().agents == 1
+        other = system.root.fork("work", name="other")
+        gate.wait_until_asked()
+        turn = other.ask.reply()
+        assert run("--database", durable, "signal", "INT", "other").returncode == 0
+        eventually(lambda: turn.done, "the end of the turn")
+        assert other.record.status == "running"
+        eventually(lambda: not system.store.read(lambda tx: tx.run("new_signals")), "the note that all is carried out")
+        gate.open()
+        assert other.prompt("again").get(timeout=DEADLINE).text == "done"

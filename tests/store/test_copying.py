@@ -1,0 +1,263 @@
+"""The copy of a database: all of it or nothing, the same rows, and to an empty place alone."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import TypeVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors.errors import StoreError, StoreUnavailable, StoreUnusable
+from ikigai_actors.records.fsck.check import check
+from ikigai_actors.store import Row, Store, Transaction, open_store
+from ikigai_actors.store.copy import BulkTransaction, Tally, copy_database
+from ikigai_actors.store.migrations import SchemaTransaction, require_schema
+from ikigai_actors.store.transaction import SCANNED, BaseTransaction
+from supervisors.signals import Signal
+from tests.conftest import NewDatabase
+from tests.kit.databases import sql, tables
+from tests.kit.program import PATIENCE, Program, run
+
+T = TypeVar("T")
+
+
+def furnish(database: str) -> None:
+    """A tree with something in every table."""
+    with ActorSystem.open(database, OfflineProvider()) as system:
+        system.root.prompt('We sell tea — 茶\n\ttwo lines, a \\ and a "quote".').get(timeout=PATIENCE)
+        buyer = system.root.fork("You buy.", name="buyer")
+        buyer.reply(timeout=PATIENCE)
+        seller = buyer.fork(name="seller")
+        seller.fork(name="clerk").kill(reason="sold out")
+        system.root.send(seller, "Sell 12 kg.")
+        system.documents.write("plans/tea.md", "# Tea\n", author=buyer.uuid)
+        seller.signal(Signal.STOP)
+
+
+def contents(store: Store, but: Iterable[str] = ()) -> dict[str, list[Row]]:
+    """Every row of every table."""
+
+    def work(tx: Transaction) -> dict[str, list[Row]]:
+        assert isinstance(tx, BulkTransaction)
+        return {
+            table: sorted((row for some in tx.scan(table, tx.columns(table)) for row in some), key=repr)
+            for table in tx.tables() - set(but)
+        }
+
+    return store.read(work)
+
+
+@pytest.fixture
+def source(durable: str) -> Iterator[Store]:
+    """A database that was in use, and is no more."""
+    furnish(durable)
+    store = open_store(durable)
+    yield store
+    store.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def empty(request: pytest.FixtureRequest) -> str:
+    """The URL of another database, without a table."""
+    factory: NewDatabase = request.getfixturevalue(f"new_{request.param}")
+    return factory()
+
+
+@pytest.fixture
+def target(empty: str) -> Iterator[Store]:
+    """That database, open."""
+    store = open_store(empty)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def blank(durable_url: NewDatabase) -> Iterator[Store]:
+    """A database without a table, of the same kind as the source."""
+    store = open_store(durable_url())
+    yield store
+    store.close()
+
+
+def test_a_copy_has_the_same_rows_and_is_sound(source: Store, target: Store) -> None:
+    before = contents(source)
+    counts = copy_database(source, target)
+    assert contents(target) == contents(source) == before
+    assert counts == {table: len(rows) for table, rows in before.items()}
+    assert all(before[table] for table in ("agents", "documents", "hosts", "mail", "messages", "signals"))
+    assert check(target) == []
+
+
+def test_agents_go_on_in_the_copy_with_what_they_remember(source: Store, target: Store, empty: str) -> None:
+    copy_database(source, target)
+    with ActorSystem.open(empty, OfflineProvider()) as system:
+        assert "I remember 3 prompts" in system.agent("buyer").prompt("And now?").get(timeout=PATIENCE).text
+        assert system.agent("seller").check_mail()
+        assert system.documents.read("plans/tea.md").body == "# Tea\n"
+
+
+def test_the_copy_of_a_database_in_use_belongs_to_nobody(durable: str, empty: str) -> None:
+    copy = open_store(empty)
+    with ActorSystem.open(durable, OfflineProvider()) as system:
+        system.root.prompt("tea").get(timeout=PATIENCE)
+        copy_database(system.store, copy)
+        with ActorSystem.open(empty, OfflineProvider()) as second:
+            assert len(second.root.history()) == len(system.root.history())
+        assert "remember" in system.root.prompt("milk").get(timeout=PATIENCE).text
+    copy.close()
+
+
+def test_more_rows_than_are_read_at_a_time_are_all_copied(new_sqlite: NewDatabase, target: Store) -> None:
+    database = new_sqlite()
+    furnish(database)
+    store = open_store(database)
+    [(author,)] = store.read(lambda tx: sql(tx, "SELECT uuid FROM agents WHERE name = 'buyer'"))
+    made = [(f"many/{number}", author) for number in range(2 * SCANNED + 1)]
+
+    def work(tx: Transaction) -> None:
+        assert isinstance(tx, BulkTransaction)
+        rows = [(path, 1, author, "", 1) for path, author in made]
+        tx.load("documents", ["path", "version", "author", "body", "created_at"], [rows])
+
+    store.write(work)
+    assert copy_database(store, target)["documents"] == len(made) + 1
+    assert contents(target) == contents(store)
+    store.close()
+
+
+def test_a_target_that_is_not_empty_is_refused_and_left_alone(source: Store, blank: Store) -> None:
+    copy_database(source, blank)
+    before = contents(blank)
+    with pytest.raises(StoreUnusable, match="is not empty: nothing was copied"):
+        copy_database(source, blank)
+    with pytest.raises(StoreUnusable, match="is not empty: nothing was copied"):
+        copy_database(source, source)
+    assert contents(blank) == before
+
+
+def test_a_target_with_tables_of_somebody_else_is_refused(source: Store, blank: Store) -> None:
+    blank.write(lambda tx: sql(tx, "CREATE TABLE recipes (name TEXT)"))
+    with pytest.raises(StoreUnusable, match="not ikigai's"):
+        copy_database(source, blank)
+    assert tables(blank) == {"recipes"}
+
+
+@pytest.mark.parametrize(
+    ("addition", "told"),
+    [
+        ("CREATE TABLE recipes (name TEXT)", "a table 'recipes' that is not ikigai's"),
+        ("ALTER TABLE agents ADD COLUMN mood TEXT", "Table 'agents' of the source has other columns"),
+    ],
+)
+def test_what_somebody_added_to_the_source_is_refused_not_lost(
+    source: Store, blank: Store, addition: str, told: str
+) -> None:
+    source.write(lambda tx: sql(tx, addition))
+    with pytest.raises(StoreUnusable, match=told):
+        copy_database(source, blank)
+    assert tables(blank) == set()
+
+
+def test_an_empty_source_is_refused(blank: Store, new_sqlite: NewDatabase) -> None:
+    nothing = open_store(new_sqlite())
+    with pytest.raises(StoreUnusable, match="empty: no ikigai has run on it yet"):
+        copy_database(nothing, blank)
+    nothing.close()
+
+
+class Bent:
+    """A transaction that may be bent: what is read of a table, or given to it, passes through a function."""
+
+    def __init__(self, inner: Transaction, table: str, bend: Callable[[Sequence[Row]], Sequence[Row]]) -> None:
+        assert isinstance(inner, BulkTransaction)
+        assert isinstance(inner, SchemaTransaction)
+        self._inner, self._table, self._bend = inner, table, bend
+        self.run = inner.run
+        self.tables, self.columns, self.execute = inner.tables, inner.columns, inner.execute
+        self.misfits = inner.misfits
+        self.TUNING = BaseTransaction.TUNING
+
+    def scan(self, table: str, columns: Sequence[str]) -> Iterator[list[Row]]:
+        """What is there."""
+        return self._inner.scan(table, columns)
+
+    def load(self, table: str, columns: Sequence[str], batches: Iterable[Sequence[Row]]) -> None:
+        """Not always what was given."""
+        self._inner.load(table, columns, map(self._bend, batches) if table == self._table else batches)
+
+
+class BentStore:
+    """A store whose writing transactions are bent."""
+
+    def __init__(self, inner: Store, table: str, bend: Callable[[Sequence[Row]], Sequence[Row]]) -> None:
+        self._inner, self._table, self._bend = inner, table, bend
+        self.location, self.read = inner.location, inner.read
+        self.separate, self.watch, self.close = inner.separate, inner.watch, inner.close
+        self.checkpoint, self.abandon = inner.checkpoint, inner.abandon
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """See `Store.write`."""
+        return self._inner.write(lambda tx: work(Bent(tx, self._table, self._bend)))  # type: ignore[arg-type]
+
+
+def test_a_copy_that_breaks_off_leaves_the_target_empty(source: Store, blank: Store) -> None:
+    def breaks(rows: Sequence[Row]) -> Sequence[Row]:
+        raise StoreUnavailable("The other end is gone.")
+
+    with pytest.raises(StoreUnavailable, match="The other end is gone"):
+        copy_database(source, BentStore(blank, "messages", breaks))
+    assert tables(blank) == set()
+    copy_database(source, blank)
+
+
+@pytest.mark.parametrize("bend", [lambda rows: rows[:-1], lambda rows: [*rows[:-1], (*rows[-1][:-1], 7)]])
+def test_a_target_that_gives_back_other_rows_gets_nothing(
+    source: Store, blank: Store, bend: Callable[[Sequence[Row]], Sequence[Row]]
+) -> None:
+    with pytest.raises(StoreError, match="gave back other rows of table documents"):
+        copy_database(source, BentStore(blank, "documents", bend))
+    assert tables(blank) == set()
+
+
+@given(st.lists(st.tuples(st.text(), st.none() | st.integers())), st.randoms(use_true_random=False))
+def test_tallies_are_equal_for_the_same_rows_alone(some: list[Row], random: Random) -> None:
+    def tally(rows: list[Row]) -> Tally:
+        counted = Tally()
+        assert [row for batch in counted.counting([rows[:2], rows[2:]]) for row in batch] == rows
+        return counted
+
+    mixed = random.sample(some, len(some))
+    assert tally(some) == tally(mixed)
+    assert tally(some) != tally([*some, ("", None)])
+    if some:
+        assert tally(some) != tally([*some[1:], (*some[0][:1], "other")])
+
+
+def test_the_command_copies_beside_a_running_shell_and_says_so(durable: str, empty: str) -> None:
+    with Program.by_pipe("--database", durable) as shell:
+        shell.say("tea")
+        shell.expect("You said “tea”")
+        shell.say("/agents")
+        shell.expect(r"idle +0 inherited \+ 2 own")  # the answer is committed, which may come after it is shown
+        done = run("copy", durable, empty)
+    assert (done.returncode, done.stderr) == (0, "")
+    copied, used, checked = done.stdout.splitlines()
+    assert copied.startswith("Copied 1 agents, 2 messages, 0 mails, 0 versions of documents from ")
+    assert copied.endswith(": every row is the same.")
+    assert used == "The original is in use: what is committed there from now on is not in the copy."
+    assert checked == "1 agent, 2 messages: no violation"
+    assert run("--database", empty, "agents").stdout
+    store = open_store(empty)
+    require_schema(store)
+    store.close()
+
+
+def test_the_command_refuses_in_one_line(tmp_path: Path) -> None:
+    nothing = run("copy", str(tmp_path / "no.db"), str(tmp_path / "new.db"))
+    assert (nothing.returncode, nothing.stdout) == (1, "")
+    assert nothing.stderr.startswith("ikigai: There is no database ")
+    assert not (tmp_path / "new.db").exists()
+    assert run("copy", "one").returncode == 2

@@ -1,0 +1,244 @@
+"""One host at a time: a second one is refused, a dead one is taken over, a late one is fenced."""
+
+import os
+import re
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from ikigai_actors.agent.boot import ensure_root
+from ikigai_actors.errors import StoreInUse, StoreUnusable
+from ikigai_actors.store import Store, Transaction, open_store
+from ikigai_actors.store.migrations import ensure_schema
+from ikigai_actors.testing import ManualClock
+from tests.conftest import NewDatabase
+from tests.kit.databases import DEADLINE, printed, python, sql
+from tests.kit.hosts import Hosts, owners, plant
+from tests.kit.trees import add_host, record
+
+OWN = """
+    import os, sys
+    from ikigai_actors.agent.boot import ensure_root
+    from ikigai_actors.actors.clock import SystemClock
+    from ikigai_actors.errors import StoreInUse
+    from ikigai_actors.store.host import take_database
+    from ikigai_actors.store import open_store
+    from ikigai_actors.store.migrations import ensure_schema
+    store = open_store(sys.argv[1])
+    ensure_schema(store)
+"""
+
+
+LONG = 600.0
+"""Seconds of a lease that nobody renews, and that does not run out before another process has begun."""
+
+
+@pytest.fixture
+def take() -> Iterator[Hosts]:
+    """Takes databases for the test, and gives them back in the end."""
+    hosts = Hosts()
+    yield hosts
+    hosts.close()
+
+
+@pytest.fixture
+def beside(durable: str) -> Iterator[Store]:
+    """The same database for the test's own look-ups."""
+    store = open_store(durable)
+    ensure_schema(store)
+    yield store
+    store.close()
+
+
+def path_of(url: str) -> Path:
+    return Path(url.removeprefix("sqlite:///"))
+
+
+def test_a_second_host_is_refused_and_told_who_the_first_is(durable: str, take: Hosts) -> None:
+    take(durable)
+    with pytest.raises(StoreInUse) as refused:
+        take(durable)
+    message = str(refused.value)
+    assert f"host {socket.gethostname()}, pid {os.getpid()}, since " in message
+    assert re.search(r"since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", message)
+    assert "--database or $IKIGAI_DATABASE_URL" in message
+
+
+def test_a_second_host_in_another_process_is_refused(durable: str, take: Hosts) -> None:
+    take(durable, lease=LONG)
+    second = python(
+        f"""{OWN}
+    try:
+        take_database(store, "second", SystemClock())
+    except StoreInUse as error:
+        print(error)
+    store.close()
+    """,
+        durable,
+    )
+    assert f"host {socket.gethostname()}, pid {os.getpid()}, since " in printed(second)
+
+
+def test_the_refused_host_changes_nothing(durable: str, take: Hosts, beside: Store) -> None:
+    first = take(durable)
+    plant(beside, first.id)
+    with pytest.raises(StoreInUse):
+        take(durable)
+    assert owners(beside) == [(first.id, 1, True)]
+    assert (record(beside, "a").owner, record(beside, "a").epoch) == (first.id, 1)
+
+
+def test_a_database_in_memory_is_taken_too(take: Hosts) -> None:
+    take("sqlite:///:memory:")
+    take("sqlite:///:memory:")
+
+
+def test_after_a_release_the_next_host_gets_in_at_once(durable: str, take: Hosts, beside: Store) -> None:
+    first = take(durable)
+    first.release()
+    first.release()
+    second = take(durable)
+    assert owners(beside) == [(first.id, 1, False), (second.id, 2, True)]
+
+
+def test_a_new_host_owns_every_living_agent_in_a_new_epoch(durable: str, take: Hosts, beside: Store) -> None:
+    first = take(durable)
+    plant(beside, first.id)
+    first.release()
+    second = take(durable)
+    for agent in ("root", "a"):
+        assert (record(beside, agent).owner, record(beside, agent).epoch) == (second.id, 2)
+    assert (record(beside, "dead").owner, record(beside, "dead").epoch) == (first.id, 2)
+
+
+def test_a_killed_owner_of_a_file_is_taken_over_at_once(new_sqlite: NewDatabase, take: Hosts) -> None:
+    url = new_sqlite()
+    owner = python(
+        f"""{OWN}
+    host = take_database(store, "first", SystemClock())
+    print("mine", flush=True)
+    sys.stdin.readline()
+    """,
+        url,
+    )
+    assert owner.stdout is not None
+    assert owner.stdout.readline() == "mine\n"
+    with pytest.raises(StoreInUse, match=f"pid {owner.pid}"):
+        take(url)
+    owner.kill()
+    owner.communicate(timeout=DEADLINE)
+    take(url)
+    store = open_store(url)
+    assert [(epoch, owns) for _, epoch, owns in owners(store)] == [(1, False), (2, True)]
+    store.close()
+
+
+def test_a_file_is_locked_under_all_its_names(new_sqlite: NewDatabase, take: Hosts) -> None:
+    file = path_of(new_sqlite())
+    take(file)
+    other_name = file.with_name("other.db")
+    other_name.symlink_to(file)
+    with pytest.raises(StoreInUse):
+        take(other_name)
+
+
+def test_a_lock_file_that_cannot_be_made_is_an_error_with_its_name(new_sqlite: NewDatabase, take: Hosts) -> None:
+    file = path_of(new_sqlite())
+    file.with_name(file.name + ".lock").mkdir()
+    with pytest.raises(StoreUnusable, match=r"\.lock"):
+        take(file)
+
+
+def test_a_file_that_cannot_be_taken_after_all_is_not_locked(new_sqlite: NewDatabase, take: Hosts) -> None:
+    url = new_sqlite()
+    with closing(open_store(url)) as store:
+        ensure_schema(store)
+        row = {"id": "believed", "hostname": "elsewhere", "pid": 1, "lease": 60_000}
+        store.write(lambda tx: tx.run("register_host", **row))  # as of a database that was copied from a server
+        with pytest.raises(StoreInUse, match=r"elsewhere, pid 1, .*try again in") as refused:
+            take(url)
+        store.write(lambda tx: tx.run("end_host", id="believed"))
+        take(url)
+        assert refused.tb is not None  # it keeps the first attempt alive: nobody else gives the lock back
+
+
+def test_a_file_whose_new_owner_is_not_registered_yet_is_in_use_too(new_sqlite: NewDatabase, take: Hosts) -> None:
+    file = path_of(new_sqlite())
+    with FileLock(file.with_name(file.name + ".lock")), pytest.raises(StoreInUse, match="in use by another process"):
+        take(file)
+
+
+def test_a_host_without_a_lease_may_always_act(new_sqlite: NewDatabase, take: Hosts) -> None:
+    clock = ManualClock()
+    host = take(new_sqlite(), clock)
+    clock.advance(1_000_000)
+    assert host.may_act(lambda: pytest.fail("nothing was postponed"))
+
+
+@pytest.mark.parametrize(
+    ("taking", "said"),
+    [
+        (f"host = take_database(store, name, SystemClock(), {LONG})", ["in use", "mine"]),
+        ("store.write(lambda tx: (tx.run('tree_change'), tx.run('register_host', **row)))", ["mine", "mine"]),
+    ],
+    ids=["as hosts", "without a lease or lock"],
+)
+def test_two_processes_that_open_an_empty_database_at_once_make_one_agent_0(
+    durable: str, taking: str, said: list[str]
+) -> None:
+    script = f"""
+    import sys
+    sys.stdin.readline()
+    {OWN}
+    name = sys.argv[2]
+    row = dict(id=name, hostname="", pid=1, lease=0)
+    try:
+        {taking}
+        ensure_root(store, name, os.urandom, 1)
+        print("mine", flush=True)
+    except StoreInUse:
+        print("in use", flush=True)
+    sys.stdin.readline()
+    if "host" in globals():
+        host.release()
+    store.close()
+    """
+    both = [python(script, durable, name) for name in ("one", "other")]
+    for process in both:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    assert sorted(process.stdout.readline().strip() for process in both if process.stdout is not None) == said
+    assert [printed(process) for process in both] == ["", ""]
+    store = open_store(durable)
+    assert store.read(lambda tx: sql(tx, "SELECT COUNT(*) FROM agents")) == [(1,)]
+    store.close()
+
+
+def test_agent_0_is_made_once_whoever_comes_first(durable: str, beside: Store) -> None:
+    stores = [open_store(durable) for _ in range(4)]
+    together = threading.Barrier(4)
+
+    def make(number: int) -> None:
+        stores[number].write(lambda tx: take_row(tx, f"host {number}"))
+        together.wait(DEADLINE)
+        ensure_root(stores[number], f"host {number}", os.urandom, 1)
+
+    with ThreadPoolExecutor(4) as threads:
+        for done in [threads.submit(make, number) for number in range(4)]:
+            done.result(DEADLINE)
+    assert beside.read(lambda tx: sql(tx, "SELECT COUNT(*) FROM agents")) == [(1,)]
+    for store in stores:
+        store.close()
+
+
+def take_row(tx: Transaction, host: str) -> None:
+    """A host's row; hosts are counted, so they follow one another."""
+    tx.run("tree_change")
+    add_host(tx, host)

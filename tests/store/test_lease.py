@@ -1,0 +1,251 @@
+"""The lease by which a host owns a PostgreSQL database: kept, late, lost."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import psycopg
+import pytest
+
+from ikigai_actors.actors.clock import SystemClock
+from ikigai_actors.errors import Fenced, IkigaiError, StoreInUse, StoreUnavailable, SystemClosed
+from ikigai_actors.records.documents import Change
+from ikigai_actors.records.mail import Send
+from ikigai_actors.store import Row, Transaction, open_store
+from ikigai_actors.store.host import Host
+from ikigai_actors.store.journal import Journal
+from ikigai_actors.store.postgres.errors import PostgresErrors
+from ikigai_actors.store.postgres.transaction import PostgresTransaction
+from ikigai_actors.store.verdicts import Committed
+from ikigai_actors.testing import ManualClock
+from tests.conftest import NewDatabase
+from tests.kit.databases import DEADLINE, Admin, eventually, sql
+from tests.kit.faults import FaultyStore
+from tests.kit.hosts import Hosts, owners, plant
+from tests.kit.journals import Answers
+from tests.kit.races import somebody_waits
+from tests.kit.trees import append, ids
+
+SHORT = 0.5
+"""Seconds of a lease that a test waits out."""
+
+
+@pytest.fixture
+def take() -> Iterator[Hosts]:
+    """Takes databases for the test, and gives them back in the end."""
+    hosts = Hosts()
+    yield hosts
+    hosts.close()
+
+
+def test_a_lease_that_has_not_run_out_says_when_to_try_again(new_postgres: NewDatabase, take: Hosts) -> None:
+    url = new_postgres()
+    take(url, lease=60)
+    with pytest.raises(StoreInUse, match=r"try again in (60|5\d) s"):
+        take(url)
+
+
+def test_a_host_is_taken_over_when_its_lease_ends_and_then_it_is_fenced(new_postgres: NewDatabase, take: Hosts) -> None:
+    url = new_postgres()
+    late = take(url, lease=SHORT)
+    store = open_store(url)
+    plant(store, late.id)
+    journal, answers = Journal(store, late.id, SystemClock()), Answers()
+    journal.submit(append("a", 1, host=late.id), answers.to("in time"))
+    journal.commit_pending()
+    second = wait_for(take, url)
+    journal.submit(append("a", 2, host=late.id), answers.to("late"))
+    journal.submit(append("a", 2, host=late.id, epoch=2), answers.to("late, in a stolen epoch"))
+    journal.commit_pending()
+    new_owners = Journal(store, second.id, SystemClock())
+    new_owners.submit(append("a", 2, host=second.id, epoch=2), answers.to("the new owner's"))
+    new_owners.commit_pending()
+    assert isinstance(answers.error("late"), SystemClosed)
+    assert isinstance(answers.error("late, in a stolen epoch"), SystemClosed)
+    assert answers["in time"] == answers["the new owner's"] == Committed()
+    assert ids(store, "a") == [1, 2]
+    with pytest.raises(Fenced):
+        late.renew()
+    second.renew()
+    heard: list[IkigaiError] = []
+    fenced = threading.Event()
+
+    def on_fenced(error: IkigaiError) -> None:
+        heard.append(error)
+        fenced.set()
+
+    late.keep(on_fenced)
+    assert fenced.wait(DEADLINE)
+    late.release()
+    assert [type(error) for error in heard] == [Fenced]
+    assert owners(store)[-1] == (second.id, 2, True)
+    store.close()
+
+
+def wait_for(take: Hosts, url: str) -> Host:
+    """Take the database as soon as it can be had."""
+    taken: list[Host] = []
+
+    def tried() -> bool:
+        try:
+            taken.append(take(url))
+        except StoreInUse:
+            return False
+        return True
+
+    eventually(tried, "the end of the lease")
+    return taken[0]
+
+
+class Stalling(list[Row]):
+    """Rows of which the last comes late."""
+
+    def __init__(self, *rows: Row) -> None:
+        super().__init__(rows)
+        self.reached, self.release = threading.Event(), threading.Event()
+
+    def __iter__(self) -> Iterator[Row]:
+        yield from self[:-1]
+        self.reached.set()
+        assert self.release.wait(DEADLINE)
+        yield self[-1]
+
+
+def test_a_host_that_stands_still_within_a_commit_is_taken_over(new_postgres: NewDatabase, take: Hosts) -> None:
+    """As a process that is stopped within a COPY: to the server such a transaction is not idle, and never times out."""
+    url = new_postgres()
+    stopped = take(url, lease=4 * SHORT)  # what follows begins while it lasts
+    with closing(open_store(url)) as store:
+        plant(store, stopped.id)
+    rows = Stalling(("a", 1, "user", "text", None, 1), ("a", 2, "user", "text", None, 1))
+
+    def stand_still() -> None:
+        with psycopg.connect(url) as connection:
+            transaction = PostgresTransaction(connection, PostgresErrors(url))
+            transaction.run("tree_change")
+            transaction.run("lock_living")
+            transaction._append("messages", rows)
+
+    with ThreadPoolExecutor() as threads:
+        writing = threads.submit(stand_still)
+        assert rows.reached.wait(DEADLINE)
+        try:
+            assert threads.submit(wait_for, take, url).result(DEADLINE / 3).id != stopped.id
+        finally:
+            rows.release.set()
+        with pytest.raises(psycopg.OperationalError):
+            writing.result(DEADLINE)
+
+
+def test_a_lease_that_is_kept_is_renewed_again_and_again(new_postgres: NewDatabase, take: Hosts) -> None:
+    url = new_postgres()
+    host = take(url, lease=SHORT)
+    store = open_store(url)
+
+    def until() -> int:
+        [(lease_until,)] = store.read(lambda tx: sql(tx, "SELECT lease_until FROM hosts"))
+        assert isinstance(lease_until, int)
+        return lease_until
+
+    first = until()
+    host.keep(lambda error: None)
+    eventually(lambda: until() > first + SHORT * 1000, "renewals for longer than the lease")
+    host.release()
+    store.close()
+
+
+def test_a_lease_that_ran_out_may_be_renewed_while_nobody_has_taken_over(
+    new_postgres: NewDatabase, take: Hosts
+) -> None:
+    url = new_postgres()
+    host = take(url)
+    store = open_store(url)
+    store.write(lambda tx: sql(tx, "UPDATE hosts SET lease_until = 1"))
+    host.renew()
+    with pytest.raises(StoreInUse):
+        take(url)
+    store.close()
+
+
+def test_effects_wait_when_half_the_lease_is_over_and_start_at_the_next_renewal(
+    new_postgres: NewDatabase, take: Hosts
+) -> None:
+    clock, woken = ManualClock(), list[str]()
+    host = take(new_postgres(), clock, lease=10)
+    clock.advance(4.9)
+    assert host.may_act(lambda: woken.append("too early"))
+    clock.advance(0.1)
+    assert not host.may_act(lambda: woken.append("one"))
+    assert not host.may_act(lambda: woken.append("two"))
+    assert woken == []
+    host.renew()
+    assert woken == ["one", "two"]
+    assert host.may_act(lambda: woken.append("at once"))
+    host.renew()
+    assert woken == ["one", "two"]
+
+
+def test_a_host_that_renews_at_the_last_moment_keeps_its_database(
+    new_postgres: NewDatabase, take: Hosts, postgres_admin: Admin
+) -> None:
+    """The lease has run out and is being renewed while another host takes over: who is first in the database, wins."""
+    url = new_postgres()
+    first = take(url)
+    store = open_store(url)
+    store.write(lambda tx: sql(tx, "UPDATE hosts SET lease_until = 1"))
+    renewed, leave = threading.Event(), threading.Event()
+
+    def slowly(tx: Transaction) -> None:
+        tx.run("renew_lease", id=first.id, lease=10_000)
+        renewed.set()
+        assert leave.wait(DEADLINE)
+
+    with ThreadPoolExecutor(2) as threads:
+        renewing = threads.submit(store.write, slowly)
+        assert renewed.wait(DEADLINE)
+        second = threads.submit(take, url)
+        eventually(lambda: second.done() or somebody_waits(postgres_admin), "the second host's wait")
+        leave.set()
+        renewing.result(DEADLINE)
+        with pytest.raises(StoreInUse):
+            second.result(DEADLINE)
+    first.renew()
+    assert owners(store) == [(first.id, 1, True)]
+    store.close()
+
+
+def test_a_renewal_that_fails_is_tried_again(
+    new_postgres: NewDatabase, take: Hosts, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = new_postgres()
+    host_id = take(url, lease=SHORT).id
+    store = FaultyStore(open_store(url))
+    store.fails(StoreUnavailable("The server is down, as planned."))
+    clock, woken = ManualClock(), threading.Event()
+    host = Host(store, host_id, clock, SHORT)
+    clock.advance(SHORT)
+    assert not host.may_act(woken.set)
+    host.keep(lambda error: pytest.fail("nobody took over"))
+    assert woken.wait(DEADLINE)
+    assert "could not be renewed: The server is down, as planned." in caplog.text
+    host.release()
+    store.close()
+
+
+def test_a_host_that_was_taken_over_writes_nothing_at_all(new_postgres: NewDatabase, take: Hosts) -> None:
+    url = new_postgres()
+    late = take(url, lease=SHORT)
+    store = open_store(url)
+    plant(store, late.id)
+    failures: list[IkigaiError] = []
+    journal, answers = Journal(store, late.id, SystemClock(), on_failure=failures.append), Answers()
+    wait_for(take, url)
+    journal.submit(Send("a", "root", "late", 2), answers.to("mail"))
+    journal.submit(Change("late.md", "late", None, None, 2), answers.to("document"))
+    journal.commit_pending()
+    assert isinstance(answers.error("mail"), SystemClosed)
+    assert isinstance(answers.error("document"), SystemClosed)
+    assert [type(failure) for failure in failures] == [Fenced]
+    assert store.read(lambda tx: (sql(tx, "SELECT body FROM mail"), sql(tx, "SELECT path FROM documents"))) == ([], [])
+    store.close()

@@ -1,0 +1,143 @@
+"""SQL is written once: what becomes of it for each database."""
+
+import re
+import sqlite3
+from collections.abc import Callable
+
+import psycopg
+import pytest
+
+from ikigai_actors.store import Store, open_store, queries
+from ikigai_actors.store.migrations import ensure_schema, schema_script
+from ikigai_actors.store.queries import parse, split, to_postgres, to_sqlite
+from tests.conftest import NewDatabase
+from tests.kit.databases import sql
+
+
+def test_parameters_are_written_as_each_driver_wants_them() -> None:
+    assert to_sqlite("SELECT :a, :b_2").sql == "SELECT :a, :b_2"
+    assert to_postgres("SELECT :a, :b_2").sql == "SELECT %(a)s, %(b_2)s"
+
+
+def test_casts_literals_and_quoted_names_are_left_alone() -> None:
+    text = """SELECT x::text, ':no', 'it''s :no', ":no", '-- no', '%'"""
+    assert to_sqlite(text).sql == text
+    assert to_postgres(text).sql == text.replace("%", "%%")
+
+
+def test_per_cent_signs_are_doubled_for_psycopg_alone() -> None:
+    assert to_sqlite("SELECT 7 % 3 WHERE x LIKE 'a%'").sql == "SELECT 7 % 3 WHERE x LIKE 'a%'"
+    assert to_postgres("SELECT 7 % 3 WHERE x LIKE 'a%'").sql == "SELECT 7 %% 3 WHERE x LIKE 'a%%'"
+
+
+def test_lists_are_arrays_for_postgresql_and_json_for_sqlite() -> None:
+    text = "SELECT 1 WHERE x = ANY(:xs) AND y = any ( :ys ) AND z = :z"
+    lite, post = to_sqlite(text), to_postgres(text)
+    assert lite.sql == (
+        "SELECT 1 WHERE x IN (SELECT value FROM json_each(:xs)) AND y IN (SELECT value FROM json_each(:ys)) AND z = :z"
+    )
+    assert post.sql == "SELECT 1 WHERE x = ANY(%(xs)s) AND y = ANY(%(ys)s) AND z = %(z)s"
+    assert lite.lists == post.lists == {"xs", "ys"}
+
+
+def test_the_lock_is_dropped_for_sqlite_alone() -> None:
+    text = "SELECT 1 FROM a ORDER BY uuid\n   FOR NO KEY UPDATE OF a"
+    assert to_sqlite(text).sql == "SELECT 1 FROM a ORDER BY uuid"
+    assert to_postgres(text).sql == text
+
+
+def test_comments_are_left_out() -> None:
+    assert to_postgres("SELECT 1 -- it's 5 % :x\n, 2 /* :y */").sql == "SELECT 1 \n, 2"
+
+
+def test_a_script_is_cut_at_its_semicolons_alone() -> None:
+    assert split("-- a; b\nSELECT ';'; /* ; */ SELECT 2 -- it's; c\n;;") == ["SELECT ';'", "SELECT 2"]
+    assert all(re.match("CREATE|INSERT", statement) for statement in split(schema_script()))
+
+
+def test_names_are_read_with_their_statements() -> None:
+    assert parse("-- head\n\n-- name: a\n-- why\nSELECT 1\n\n-- name: b\nSELECT\n 2\n") == {
+        "a": "SELECT 1",
+        "b": "SELECT\n 2",
+    }
+
+
+@pytest.mark.parametrize("text", ["-- name: a\nSELECT 1\n-- name: a\nSELECT 2", "-- name: a\n-- name: b\nSELECT 1"])
+def test_a_name_twice_or_without_a_statement_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="'a'"):
+        parse(text)
+
+
+def test_an_unknown_name_is_named() -> None:
+    for look in (queries.query, queries.for_sqlite, queries.for_postgres):
+        with pytest.raises(KeyError, match="no_such_query"):
+            look("no_such_query")
+
+
+def test_each_statement_is_translated_once() -> None:
+    assert queries.for_sqlite("lock_agents") is queries.for_sqlite("lock_agents")
+    assert queries.for_postgres("lock_agents") is queries.for_postgres("lock_agents")
+
+
+def made(url: str) -> str:
+    """The URL, of a database that has the schema."""
+    store: Store = open_store(url)
+    ensure_schema(store)
+    store.close()
+    return url
+
+
+def nothing(statement: str, pattern: str) -> dict[str, None]:
+    """Each parameter of a statement, as NULL."""
+    return dict.fromkeys(re.findall(pattern, statement))
+
+
+def complaints(explain: Callable[[str], object], error: type[Exception]) -> dict[str, str]:
+    """What a database says about the statements that it does not understand."""
+    found = {}
+    for name in queries.queries():
+        try:
+            explain(name)
+        except error as complaint:
+            found[name] = str(complaint)
+    return found
+
+
+def test_sqlite_understands_every_statement(new_sqlite: NewDatabase) -> None:
+    connection = sqlite3.connect(made(new_sqlite()).removeprefix("sqlite:///"))
+    connection.create_function("now_ms", 0, lambda: 0)
+
+    def explain(name: str) -> object:
+        statement = queries.for_sqlite(name).sql
+        return connection.execute(f"EXPLAIN {statement}", nothing(statement, r":(\w+)")).fetchall()
+
+    assert complaints(explain, sqlite3.Error) == {}
+    connection.close()
+
+
+def test_postgresql_understands_every_statement(new_postgres: NewDatabase) -> None:
+    with psycopg.connect(made(new_postgres()), autocommit=True) as connection:
+
+        def explain(name: str) -> object:
+            statement = queries.for_postgres(name).sql
+            return connection.execute(f"EXPLAIN {statement}".encode(), nothing(statement, r"%\((\w+)\)s")).fetchall()
+
+        assert complaints(explain, psycopg.Error) == {}
+
+
+FOUND_AT_ONCE = ("new_signals", "standings", "deadlines", "new_prompts")
+"""What is looked for whenever another process has committed something: however many agents there are."""
+
+
+@pytest.mark.parametrize("name", FOUND_AT_ONCE)
+def test_what_other_processes_did_is_found_by_indexes(durable: str, name: str) -> None:
+    store: Store = open_store(made(durable))
+    statement = queries.query(name).replace(":since", "5")
+    if store.location.startswith("postgres"):
+        # Of empty tables the planner likes to read all; if an index did not apply it would do so even now.
+        plan = store.read(lambda tx: (sql(tx, "SET LOCAL enable_seqscan = off"), sql(tx, f"EXPLAIN {statement}"))[1])
+        assert [line for (line,) in plan if "Seq Scan" in line] == []
+    else:
+        steps = [row[3] for row in store.read(lambda tx: sql(tx, f"EXPLAIN QUERY PLAN {statement}"))]
+        assert [step for step in steps if step.startswith("SCAN") and "USING INDEX" not in step] == []
+    store.close()

@@ -1,0 +1,330 @@
+"""Attached systems and shells: a second look at agents that another process runs, through the database alone."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+import pytest
+
+from ikigai_actors import (
+    ActorSystem,
+    BadInput,
+    Message,
+    NoTurn,
+    OfflineProvider,
+    ProviderError,
+    RootProtected,
+    ScriptedProvider,
+    Signal,
+    TurnInterrupted,
+    tool,
+)
+from ikigai_actors.agent.subscriptions import Died, Event, HostChanged, StoreTrouble
+from ikigai_actors.errors import AgentDead, HostElsewhere, NoHost, StoreUnusable, SystemClosed
+from ikigai_actors.store import open_store
+from ikigai_actors.store.migrations import ensure_schema
+from ikigai_actors.system.attached.system import AttachedSystem
+from ikigai_actors.system.ref import AgentRef
+from supervisors.signals import Status
+from tests.kit.app_pilot import Stage, on_stage
+from tests.kit.blocking_provider import DEADLINE, Gate
+from tests.kit.databases import eventually, sql
+from tests.kit.echo import echo
+from tests.kit.sessions import Session
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    made = Gate()
+    yield made
+    made.open()
+
+
+def spoken(agent: AgentRef) -> list[str]:
+    return [message.content for message in agent.history() if message.kind in ("user", "assistant")]
+
+
+def is_gone(host: ActorSystem, agent: AgentRef) -> bool:
+    """Whether the host runs the agent no more."""
+    try:
+        host.actor(agent.uuid)
+    except AgentDead:
+        return True
+    return False
+
+
+def test_a_prompt_goes_to_the_host_and_its_reply_comes_back(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as host, AttachedSystem.open(durable) as system:
+        kid = host.root.fork(name="kid")
+        assert system.agent("kid").prompt("tea").get(timeout=DEADLINE).text == "tea / 1"
+        assert system.agent("kid").prompt("milk").get(timeout=DEADLINE).text == "milk / 3"
+        assert system.agent("kid").reply(timeout=DEADLINE).text == "milk / 3"
+        assert spoken(system.agent("kid")) == spoken(kid) == ["tea", "tea / 1", "milk", "milk / 3"]
+        with pytest.raises(NoTurn):
+            system.root.reply(timeout=DEADLINE)
+
+
+def test_a_turn_in_progress_is_seen_interrupted_and_its_end_told(durable: str, gate: Gate) -> None:
+    with ActorSystem.open(durable, gate.provider) as host, AttachedSystem.open(durable) as system:
+        host.root.prompt("tea")
+        gate.wait_until_asked()
+        root = system.root
+        assert root.state == "in a turn"
+        outcome = root.ask.reply()
+        assert root.signal(Signal.INT)
+        with pytest.raises(TurnInterrupted):
+            outcome.get(timeout=DEADLINE)
+        assert root.state == "idle"
+
+
+def test_a_turn_that_fails_says_why(durable: str) -> None:
+    with (
+        ActorSystem.open(durable, ScriptedProvider([RuntimeError("no tea")])),
+        AttachedSystem.open(durable) as system,
+        pytest.raises(ProviderError, match="no tea"),
+    ):
+        system.root.prompt("tea").get(timeout=DEADLINE)
+
+
+def test_mail_signals_documents_and_waits_work_by_rows(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as host, AttachedSystem.open(durable) as system:
+        kid = host.root.fork(name="kid")
+        mine = system.agent("kid")
+        assert system.root.send(mine, "hello") == 1
+        assert system.root.wait([mine], timeout=DEADLINE) == {mine: "idle"}
+        assert [mail.body for mail in kid.read_mail()] == ["hello"]
+        kid.send(host.root, "hello too")
+        assert set(system.root.wait(timeout=DEADLINE)) == {mine}
+        assert [mail.body for mail in system.root.read_mail()] == ["hello too"]
+        assert mine.signal(Signal.STOP)
+        eventually(lambda: kid.state == "stopped", "the stop")
+        assert mine.signal(Signal.CONT)
+        eventually(lambda: host.actor(kid.uuid).state.status == "running", "the host hears of it")
+        assert kid.prompt("tea").get(timeout=DEADLINE).text
+        assert system.documents.write("plan", "# Plan", author=mine) == 1
+        assert host.documents.read("plan").author == kid.uuid
+        mine.supervise(strategy="one_for_all")
+        assert kid.record.strategy == "one_for_all"
+        with pytest.raises(RootProtected):
+            system.root.kill()
+        with pytest.raises(BadInput, match="blank"):
+            mine.prompt(" ")
+        assert system.send(mine, "from a person") == 2
+        assert mine.signal(Signal.STOP)
+        eventually(lambda: host.actor(kid.uuid).state.status is Status.STOPPED, "the stop")
+        waiting = mine.prompt("never")
+        assert mine.kill(reason="enough") == [mine]
+        with pytest.raises(AgentDead, match="enough"):
+            waiting.get(timeout=DEADLINE)
+        eventually(lambda: is_gone(host, kid), "the end of its actor")
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda agent: agent.fork(),
+        lambda agent: agent.mark("here"),
+        lambda agent: agent.rewind(),
+        lambda agent: agent.clear(),
+        lambda agent: agent.configure(model="offline"),
+        lambda agent: agent.resume(),
+        lambda agent: agent.exit("done"),
+        lambda agent: agent.adopt(agent),
+        lambda agent: agent.tools(),
+    ],
+)
+def test_what_an_agent_does_itself_is_refused_and_says_who_can(
+    new_sqlite: Callable[[], str], refused: Callable[[AgentRef], object]
+) -> None:
+    database = new_sqlite()
+    with ActorSystem.open(database, ScriptedProvider(echo)) as host, AttachedSystem.open(database) as system:
+        before = len(host.root.history(all=True))
+        with pytest.raises(HostElsewhere):
+            refused(system.root)
+        assert len(host.root.history(all=True)) == before
+
+
+def test_events_are_those_that_the_host_commits(durable: str) -> None:
+    heard: list[Event] = []
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as host, AttachedSystem.open(durable) as system:
+        system.subscribe(heard.append)
+        kid = host.root.fork("tea", name="kid")
+        kid.reply(timeout=DEADLINE)
+        kid.kill(reason="enough")
+        eventually(lambda: any(isinstance(event, Died) for event in heard), "the death")
+    messages = [event for event in heard if isinstance(event, Message)]
+    assert [each.content for each in messages if each.agent_uuid == kid.uuid][-2:] == ["tea", "tea / 1"]
+
+
+def test_figures_are_those_seen_since_it_was_attached(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as host:
+        host.root.prompt("before").get(timeout=DEADLINE)
+        with AttachedSystem.open(durable) as system:
+            system.root.prompt("after").get(timeout=DEADLINE)
+            told = system.root.statistics()
+            assert (told.state, told.turns, told.steps) == ("idle", 1, 1)
+            assert (system.statistics().turns, system.statistics().working) == (1, 0)
+
+
+def test_when_the_host_goes_away_that_is_told_and_nobody_waits_for_ever(durable: str, gate: Gate) -> None:
+    heard: list[Event] = []
+    host = ActorSystem.open(durable, gate.provider)
+    with AttachedSystem.open(durable) as system:
+        system.subscribe(heard.append)
+        assert "attached to pid" in system.attached
+        waiting = system.root.prompt("tea")
+        gate.wait_until_asked()
+        host.close()
+        with pytest.raises((NoHost, TurnInterrupted)):
+            waiting.get(timeout=DEADLINE)
+        eventually(lambda: HostChanged(None) in heard, "the news")
+        assert system.attached == "attached, no host"
+        assert system.root.state == "interrupted"
+        with pytest.raises(NoHost):
+            system.root.prompt("milk").get(timeout=DEADLINE)
+        with pytest.raises(NoHost):
+            system.root.fork()
+        gate.open()
+        with ActorSystem.open(durable, ScriptedProvider(echo)) as other:
+            eventually(lambda: heard[-1] == HostChanged(str(system.host)), "the next host")
+            other.root.resume()
+            eventually(lambda: "milk" in spoken(system.root), "the prompt that had waited")
+
+
+def test_what_keeps_it_from_looking_is_told_and_that_it_looks_again(durable: str) -> None:
+    heard: list[Event] = []
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as host, AttachedSystem.open(durable) as system:
+        system.subscribe(heard.append)
+        host.store.write(lambda tx: sql(tx, "ALTER TABLE hosts RENAME TO elsewhere"))
+        eventually(lambda: heard, "the trouble")
+        host.store.write(lambda tx: sql(tx, "ALTER TABLE elsewhere RENAME TO hosts"))
+        eventually(lambda: len(heard) > 1, "its end")
+    trouble = [event.reason for event in heard if isinstance(event, StoreTrouble)]
+    assert [reason is None for reason in trouble] == [False, True]
+    assert "hosts" in str(trouble[0])
+
+
+def test_a_database_without_agents_says_so_and_one_that_is_none_is_refused(durable: str) -> None:
+    with pytest.raises(StoreUnusable):
+        AttachedSystem.open(durable)
+    with closing(open_store(durable)) as store:
+        ensure_schema(store)
+    with AttachedSystem.open(durable) as system, pytest.raises(NoHost, match="There are no agents yet"):
+        assert system.root
+
+
+def test_closing_ends_waits_and_leaves_the_agents_alone(durable: str, gate: Gate) -> None:
+    with ActorSystem.open(durable, gate.provider) as host:
+        system = AttachedSystem.open(durable)
+        waiting = system.root.prompt("tea")
+        gate.wait_until_asked()
+        system.close()
+        system.close()
+        with pytest.raises(SystemClosed):
+            waiting.get(timeout=DEADLINE)
+        with pytest.raises(SystemClosed):
+            system.actor(host.root.uuid)
+        gate.open()
+        eventually(lambda: spoken(host.root) == ["tea", "done"], "the answer")
+
+
+@pytest.fixture
+def pair(durable: str, capsys: pytest.CaptureFixture[str]) -> Iterator[tuple[ActorSystem, Session]]:
+    """A system that echoes, and a session that is attached to it."""
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as host, AttachedSystem.open(durable) as system:
+        host.root.fork(name="kid")
+        yield host, Session(system, capsys)
+
+
+def test_lines_prompt_and_go_around_as_in_any_shell(pair: tuple[ActorSystem, Session]) -> None:
+    host, session = pair
+    said = session("/switch kid", "tea", "milk", "/history 4", "/agents", "/send kid hello", "/check-mail")
+    assert said[0].startswith("now with kid")
+    assert said[1:3] == ["tea / 1", "milk / 3"]
+    assert [line.split()[-1] for line in said if " assistant " in line] == ["1", "3"]
+    assert next(line for line in said if line.startswith("* └─")).split()[3:5] == ["kid", "idle"]
+    assert spoken(host.agent("kid")) == ["tea", "tea / 1", "milk", "milk / 3"]
+
+
+def test_lines_that_cannot_be_done_say_where_they_can(pair: tuple[ActorSystem, Session]) -> None:
+    host, session = pair
+    lines = ["/fork", "/mark x", "/rewind", "/clear", "/model offline", "/resume", "/finish", "/adopt kid", "/tools"]
+    said = session(*lines)
+    assert len(said) == len(lines)
+    told = re.compile(r"error: .*(only in the process that runs the agents: host|in the shell that runs)")
+    assert all(map(told.match, said))
+    assert len(host.agents()) == 2
+
+
+def test_the_end_of_the_host_is_told_to_a_session_by_pipe(durable: str, capsys: pytest.CaptureFixture[str]) -> None:
+    gate = Gate()
+    host = ActorSystem.open(durable, gate.provider)
+    with AttachedSystem.open(durable) as system:
+        session = Session(system, capsys)
+        said = session(lambda: host.root.prompt("tea"), gate.wait_until_asked, lambda: host.close(), "milk")
+        assert any("No process runs the agents" in line for line in said)
+        assert "is gone" in session.notices
+    gate.open()
+
+
+def test_the_application_shows_the_agents_of_the_host_live(durable: str) -> None:
+    async def play(stage: Stage) -> None:
+        await stage.expect(r"attached to pid \d+")
+        await stage.say("tea")
+        await stage.expect(r"tea / 1")
+        kid = host.root.fork("milk", name="kid")
+        await stage.expect("↓1")
+        await stage.press("ctrl+down")
+        await stage.expect(r"\[kid\]")
+        await stage.expect("milk / 3")
+        kid.prompt("sugar")
+        await stage.expect("sugar / 5")
+        await stage.press("f3")
+        await stage.expect("└─ kid")
+        await stage.press("escape")
+        await stage.say("/mark here")
+        await stage.expect("This can be done only in")
+        kid.kill(reason="enough")
+        await stage.expect(r"kid \([\w-]+\) is dead \(enough\)")
+
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as host, AttachedSystem.open(durable) as system:
+        on_stage(system, play)
+        assert spoken(host.root) == ["tea", "tea / 1"]
+
+
+def test_the_application_interrupts_a_turn_of_the_host_and_says_when_that_is_gone(durable: str, gate: Gate) -> None:
+    async def play(stage: Stage) -> None:
+        await stage.say("tea")
+        await stage.expect("in a turn")
+        gate.wait_until_asked()
+        await stage.press("escape")
+        await stage.expect(r"\[interrupted\]")
+        host.close()
+        await stage.expect("The process that ran these agents is gone")
+        await stage.expect("attached, no host")
+
+    host = ActorSystem.open(durable, gate.provider)
+    with AttachedSystem.open(durable) as system:
+        on_stage(system, play)
+
+
+def test_calls_that_wait_for_approval_are_listed_and_decided_on_elsewhere(
+    durable: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @tool(policy="ask")
+    def launch() -> str:
+        """Launch."""
+        return "launched"
+
+    with (
+        ActorSystem.open(durable, OfflineProvider(), tools=[launch], approvals="ask") as host,
+        AttachedSystem.open(durable) as system,
+    ):
+        host.root.prompt("@launch")
+        eventually(host.approvals.pending, "the question")
+        said = Session(system, capsys)("/approvals", "/approve")
+        assert said[0].endswith("launch {}")
+        assert said[1] == "They are decided on in the shell that runs the agents."
+        assert said[2].startswith("error: Calls are approved and denied in the shell that runs")
+        assert host.approvals.approve(host.approvals.pending()[0])
+        eventually(lambda: system.root.state == "idle", "the end of the turn")

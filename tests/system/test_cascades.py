@@ -1,0 +1,295 @@
+"""Cascades: all or nothing, and nobody escapes, whoever forks meanwhile, and wherever the cascade comes from."""
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, suppress
+
+import pytest
+
+from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Reply, Request, Signal, StoreError, StoreInUse
+from ikigai_actors.errors import Fenced
+from ikigai_actors.records.fsck import check as fsck
+from ikigai_actors.records.registry import every, living
+from ikigai_actors.records.signals import SendSignal
+from ikigai_actors.shell.cli import client
+from ikigai_actors.store import Store, Transaction, open_store
+from ikigai_actors.store.migrations import ensure_schema
+from ikigai_actors.store.unit import lock, write_alone
+from ikigai_actors.store.verdicts import Committed, Verdict
+from tests.conftest import NewDatabase
+from tests.kit.blocking_provider import DEADLINE
+from tests.kit.databases import Admin, backend, eventually, printed, python, sql
+from tests.kit.faults import FaultyStore
+from tests.kit.open_on import open_on
+from tests.kit.races import Writer, meet
+from tests.kit.tool_scripts import calling
+from tests.kit.trees import HOST, fork, plant, record
+from tests.records.test_races import OTHER, ROUNDS, Arena, arena  # noqa: F401  # a fixture
+
+STORMS = int(os.environ.get("IKIGAI_TEST_STORMS", "3"))
+"""Cascades into a tree that grows."""
+
+KILL_ELSEWHERE = """
+    import sys
+    from ikigai_actors import Signal
+    from ikigai_actors.shell import client
+    for top in sys.stdin:
+        print(client.signal(sys.argv[1], top.strip(), Signal.KILL, cascade=True, reason="", grace=1), flush=True)
+"""
+
+
+def multiply(request: Request) -> Reply:
+    """Every agent forks two children at each step, which do the same."""
+    return calling(*[("fork", {"prompt": "go"})] * 2)
+
+
+Kill = Callable[[AgentRef], object]
+"""Kills an agent and all below it."""
+
+
+@contextmanager
+def by_handle(database: str) -> Iterator[Kill]:
+    """As a program does it."""
+    yield lambda top: top.kill(cascade=True)
+
+
+@contextmanager
+def by_another_connection(database: str) -> Iterator[Kill]:
+    """As another process does it."""
+    yield lambda top: client.signal(database, top.uuid, Signal.KILL, cascade=True, reason="", grace=1)
+
+
+@contextmanager
+def by_another_process(database: str) -> Iterator[Kill]:
+    """Truly: it is started before there is anybody to kill."""
+    process = python(KILL_ELSEWHERE, database)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    source, answers = process.stdin, process.stdout
+
+    def kill(top: AgentRef) -> None:
+        source.write(f"{top.uuid}\n")
+        source.flush()
+        assert "dead" in answers.readline()
+
+    yield kill
+    assert printed(process) == ""
+
+
+@pytest.mark.parametrize("kill", [by_handle, by_another_connection, by_another_process])
+def test_no_descendant_escapes_a_cascade_while_all_of_them_fork(
+    durable: str, kill: Callable[[str], AbstractContextManager[Kill]]
+) -> None:
+    with (
+        ActorSystem.open(durable, provider=FunctionProvider(multiply, "brood")) as system,
+        kill(durable) as kill_all,
+    ):
+        for number in range(STORMS):
+            top = system.root.fork("go")
+            eventually(lambda most=20 + 10 * number: len(system.agents("running")) > most, "the brood")  # type: ignore[misc]
+            kill_all(top)
+            left = system.store.read(lambda tx: (every(tx), tx.run("counts")))
+            assert [agent.uuid for agent in left[0] if agent.living] == [system.root.uuid]
+            eventually(lambda: (one := system.statistics()).agents == 1 and one.working == 0, "the end of all actors")
+            assert system.store.read(lambda tx: (every(tx), tx.run("counts"))) == left
+        dead = {agent.uuid for agent in system.agents("dead")}
+        reported = Counter(mail.sender for mail in system.root.read_mail())
+        assert reported == Counter(dead)
+        assert system.root.fork(name="later").record.living  # nobody holds a lock
+        assert fsck.check(system.store) == []
+
+
+def test_no_descendant_escapes_a_cascade_of_a_host_that_took_over_while_the_one_before_still_forks(
+    new_postgres: NewDatabase,
+) -> None:
+    """On SQLite a file lock keeps a second host out, whatever the first one does."""
+    url, provider = new_postgres(), FunctionProvider(multiply, "brood")
+    with ActorSystem.open(url, provider=provider) as first:
+        top = first.root.fork("go")
+        eventually(lambda: len(first.agents("running")) > 20, "the brood")
+        second = open_over(url, first, provider)
+        with second:
+            size = len(second.agents())
+            eventually(lambda: len(second.agents("running")) > size + 20, "the brood of the second host")
+            second.handle(top.uuid).kill(cascade=True)
+            left = second.store.read(lambda tx: (every(tx), tx.run("counts")))
+            assert [agent.uuid for agent in left[0] if agent.living] == [second.root.uuid]
+            eventually(lambda: (one := second.statistics()).agents == 1 and one.working == 0, "the end of all actors")
+            assert second.store.read(lambda tx: (every(tx), tx.run("counts"))) == left
+            assert fsck.check(second.store) == []
+
+
+def open_over(url: str, first: ActorSystem, provider: FunctionProvider) -> ActorSystem:
+    """Open a database as the next host, as if the lease of the first one had run out without its notice."""
+    while True:
+        first.store.write(lambda tx: sql(tx, "UPDATE hosts SET lease_until = 1"))
+        with suppress(StoreInUse):  # it was renewed in between
+            return ActorSystem.open(url, provider=provider, resume=True)
+
+
+def breed(writer: Writer, host: str, ancestors: list[str]) -> int:
+    """Let agents of a host fork, and their children too, until none of them can any more; returns the births."""
+    heads = dict.fromkeys(ancestors, 0)
+    births = 0
+    while heads:
+        asked: list[tuple[str, str, Callable[[], Verdict]]] = []
+        for parent in list(heads)[-8:]:
+            child = f"{parent}.{births + len(asked)}"
+            asked.append((parent, child, writer.submit(fork(parent, child, heads[parent] + 1, host=host))))
+        for parent, child, answer in asked:
+            verdict = answer()
+            if isinstance(verdict, Committed):
+                births += 1
+                heads[parent] += 1
+                heads[child] = heads[parent]
+            else:
+                assert isinstance(verdict.error, Fenced)
+                assert verdict.error.dead
+                del heads[parent]
+    return births
+
+
+def test_no_descendant_escapes_a_cascade_while_those_of_two_hosts_fork(arena: Arena) -> None:  # noqa: F811
+    """Two hosts own parts of one tree; the cascade comes from either of them, or from a third process."""
+    tops = [f"top {number}" for number in range(STORMS)]
+    for top in tops:
+        arena.add((top, "root"), (f"{top} a", top), (f"{top} b", f"{top} a"))
+        arena.add((f"{top} c", top), (f"{top} d", f"{top} b"), host=OTHER)
+    arena.start()
+    for number, top in enumerate(tops):
+        with ThreadPoolExecutor(2) as threads:
+            breeding = [
+                threads.submit(breed, arena.one, HOST, [f"{top} a", f"{top} b"]),
+                threads.submit(breed, arena.other, OTHER, [f"{top} c", f"{top} d"]),
+            ]
+            eventually(lambda most=20 + 20 * number: len(arena.store.read(living)) > most, "the broods")  # type: ignore[misc]
+            kill = SendSignal(top, Signal.KILL, 9, spread=True)
+            if number % 3 == 2:
+                dead = write_alone(arena.store, kill).dead
+            else:
+                verdict = (arena.one, arena.other)[number % 3].submit(kill)()
+                assert isinstance(verdict, Committed)
+                dead = verdict.value.dead
+            births = sum(one.result(DEADLINE) for one in breeding)
+        family = [one for one in arena.store.read(every) if one.uuid.startswith(top)]
+        assert {one.uuid for one in family if not one.living} == set(dead) == {one.uuid for one in family}
+        assert len(family) == 5 + births
+    for writer in (arena.one, arena.other):
+        assert writer.store.runs == writer.journal.statistics().batches  # nothing had to run again: no deadlock
+
+
+def test_no_child_escapes_a_cascade_from_another_writer(arena: Arena) -> None:  # noqa: F811
+    trees = [(f"top {number}", f"middle {number}", f"leaf {number}") for number in range(ROUNDS)]
+    for top, middle, _ in trees:
+        arena.add((top, "root"), (middle, top))
+    arena.start()
+    outcomes = set()
+    for number, (top, middle, leaf) in enumerate(trees):
+        birth, kill = fork(middle, leaf), SendSignal(top, Signal.KILL, 9, spread=True)
+        if number % 3 == 0:
+            born, killed = meet(arena.one, birth, arena.other, kill, arena.waits)
+        elif number % 3 == 1:
+            killed, born = meet(arena.other, kill, arena.one, birth, arena.waits)
+        else:
+            answers = (arena.one.submit(birth), arena.other.submit(kill))
+            born, killed = (answer() for answer in answers)
+        assert isinstance(killed, Committed)
+        outcomes.add(isinstance(born, Committed))
+        family = {middle, top, leaf} if isinstance(born, Committed) else {middle, top}
+        assert set(killed.value.dead) == family
+        assert {one.uuid for one in arena.store.read(every) if one.uuid.endswith(f" {number}")} == family
+        assert all(record(arena.store, uuid).status == "dead" for uuid in family)
+    assert outcomes == {True, False}
+    assert arena.one.store.runs == arena.one.journal.statistics().batches  # nothing had to run again: no deadlock
+    assert arena.other.store.runs == arena.other.journal.statistics().batches
+
+
+DESCENDANTS = int(os.environ.get("IKIGAI_TEST_DESCENDANTS", "1000"))
+"""How many agents die, or do not, in a cascade that something breaks midway."""
+
+
+def grow(store: Store) -> None:
+    """A top below agent 0, and below it as many agents, three to a supervisor."""
+    ensure_schema(store)
+    plant(store, top="root")
+    rows = ((f"a{number}", f"a{number // 3}" if number > 2 else "top", number) for number in range(DESCENDANTS))
+    values = ", ".join(f"('{uuid}', '{above}', '{above}', 0, 'running', {now})" for uuid, above, now in rows)
+    columns = "uuid, parent_uuid, supervisor_uuid, fork_message_id, status, created_at"
+    store.write(lambda tx: sql(tx, f"INSERT INTO agents ({columns}) VALUES {values}"))
+
+
+def check_all_or_nothing(store: Store) -> bool:
+    """Whether everybody has died; nothing in between may be."""
+    dead = len(store.read(lambda tx: every(tx, "dead")))
+    counts = "SELECT (SELECT COUNT(*) FROM mail), (SELECT COUNT(*) FROM signals)"
+    [(mails, signals)] = store.read(lambda tx: sql(tx, counts))
+    mailed = record(store, "root").mailed
+    assert (dead, mails, signals, mailed) in ((0, 0, 0, 0), (DESCENDANTS + 1, DESCENDANTS + 1, 1, DESCENDANTS + 1))
+    return bool(dead)
+
+
+DIES_MIDWAY = """
+    import os, signal, sys
+    from ikigai_actors import Signal
+    from ikigai_actors.records.signals import SendSignal
+    from ikigai_actors.store import open_store
+    from ikigai_actors.store.unit import lock
+
+    kill = SendSignal("top", Signal.KILL, 9, spread=True)
+
+    def work(tx):
+        locked = lock(tx, (kill,))
+        kill.write(tx, locked)
+        if sys.argv[2] == "late":
+            locked.settle(tx)
+            tx.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    open_store(sys.argv[1]).write(work)
+"""
+
+
+@pytest.mark.parametrize("moment", ["early", "late"])
+def test_a_process_that_dies_midway_through_a_cascade_has_killed_nobody(durable: str, moment: str) -> None:
+    """Early: the rows are written, the mails are not. Late: all is written, and not committed."""
+    store = open_store(durable)
+    grow(store)
+    process = python(DIES_MIDWAY, durable, moment)
+    process.communicate(timeout=DEADLINE + DESCENDANTS / 100)
+    assert process.returncode == -signal.SIGKILL
+    assert not check_all_or_nothing(store)
+    assert len(write_alone(store, SendSignal("top", Signal.KILL, 9, spread=True)).dead) == DESCENDANTS + 1
+    assert check_all_or_nothing(store)
+    store.close()
+
+
+def test_a_connection_that_breaks_midway_through_a_cascade_has_killed_nobody(
+    new_postgres: NewDatabase, postgres_admin: Admin
+) -> None:
+    store = open_store(new_postgres())
+    grow(store)
+    kill = SendSignal("top", Signal.KILL, 9, spread=True)
+
+    def work(tx: Transaction) -> None:
+        kill.write(tx, lock(tx, (kill,)))
+        postgres_admin.execute(f"SELECT pg_terminate_backend({backend(tx)})".encode())
+
+    with pytest.raises(StoreError):
+        store.write(work)
+    assert not check_all_or_nothing(store)
+    store.close()
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_cascade_whose_commit_was_not_answered_happens_once(durable: str, committed: bool) -> None:
+    store = FaultyStore(open_store(durable))
+    with open_on(store, lambda request: "done") as system:
+        top = system.root.fork()
+        kids = [top.fork() for _ in range(5)]
+        store.breaks_during_commit(committed=committed)
+        assert set(top.kill(cascade=True)) == {top, *kids}
+        assert len(system.root.read_mail()) == 6
+        assert fsck.check(system.store) == []

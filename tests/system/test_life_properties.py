@@ -1,0 +1,193 @@
+"""Random trees, policies and deaths in a real store: whoever lives on is looked after, and nobody's history changes."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ikigai_actors.errors import AgentDead, AgentStopped, BadInput, RootProtected
+from ikigai_actors.records import registry
+from ikigai_actors.records.append import Append, Birth, Fence, LogUnit
+from ikigai_actors.records.deaths import Aftermath, Bury, Cause
+from ikigai_actors.records.fsck import check as fsck
+from ikigai_actors.records.log import Archive
+from ikigai_actors.records.mail import EXIT, latest
+from ikigai_actors.records.messages import Message
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.signals import SendSignal
+from ikigai_actors.records.supervision import AdoptChild, GiveUp, Revive
+from ikigai_actors.store import Store, open_store
+from ikigai_actors.store.migrations import ensure_schema
+from ikigai_actors.store.unit import Unit, write_alone
+from supervisors.orphans import OrphanPolicy
+from supervisors.signals import Signal, Status
+from tests.kit.trees import HOST, add_host, says
+
+MOST = 25
+"""Agents of a tree, agent 0 not counted."""
+
+NOW = 1_000
+
+
+@dataclass(frozen=True)
+class Birthday:
+    """An agent that is born: below whom, and what becomes of its children."""
+
+    parent: int
+    policy: OrphanPolicy
+    words: int
+    """Messages that its parent says before."""
+
+
+@dataclass(frozen=True)
+class Blow:
+    """Something that happens to an agent: a signal, an adoption, a death without a signal, a giving up."""
+
+    what: Signal | str
+    whom: int
+    spread: bool = False
+    other: int = 0
+
+
+BIRTHS = st.lists(
+    st.builds(Birthday, st.integers(0, MOST), st.sampled_from(OrphanPolicy), st.integers(0, 2)), max_size=MOST
+)
+WHATS = st.sampled_from([Signal.KILL, Signal.KILL, Signal.KILL, *Signal, "adopt", "bury", "give up", "revive"])
+BLOWS = st.lists(st.builds(Blow, WHATS, st.integers(0, MOST), st.booleans(), st.integers(0, MOST)), max_size=12)
+
+
+@contextmanager
+def planted(births: list[Birthday]) -> Iterator[tuple[Store, list[str]]]:
+    """A store with this tree, and its agents in order of birth; each child inherits what its parent had said."""
+    store = open_store(":memory:")
+    try:
+        ensure_schema(store)
+        store.write(add_host)
+        store.write(lambda tx: tx.run("register_root", uuid="0", owner=HOST, now=1))
+        heads, fence = {"0": 0}, Fence(HOST, 1)
+        for number, birth in enumerate(births, 1):
+            parent, child = str(birth.parent % number), str(number)
+            said = says(parent, *range(heads[parent] + 1, heads[parent] + birth.words + 1), content=f"of {parent}")
+            at = heads[parent] + birth.words + 1
+            row = Birth(
+                child, None, parent, at - 1, 0, "transient", number,
+                (Message(child, at, "fork", "", {"parent": parent}, 1),), on_orphan=birth.policy.value,
+            )  # fmt: skip
+            told = Message(parent, at, "fork", "", {"child": child}, 1)
+            write_alone(store, Append(LogUnit(parent, (*said, told), birth=row), fence))
+            heads[parent] = heads[child] = at
+        yield store, list(heads)
+    finally:
+        store.close()
+
+
+def unit_of(blow: Blow, agents: list[str]) -> Unit:
+    """What a blow writes."""
+    whom, other = agents[blow.whom % len(agents)], agents[blow.other % len(agents)]
+    match blow.what:
+        case Signal():
+            return SendSignal(whom, blow.what, NOW, spread=blow.spread, sender=other)
+        case "adopt":
+            return AdoptChild(whom, other)
+        case "give up":
+            return GiveUp(whom)
+        case "revive":
+            return Revive(whom)
+        case _:
+            return Bury(whom, HOST, "crashed", NOW, Cause.CRASHED)
+
+
+def everybody(store: Store) -> dict[str, AgentRecord]:
+    return {record.uuid: record for record in store.read(registry.every)}
+
+
+def histories(store: Store, agents: list[str]) -> dict[str, list[tuple[str, int, str]]]:
+    """What each agent remembers, read anew."""
+    archive = Archive(store)
+    found = {}
+    for uuid in agents:
+        log = archive.load(uuid)
+        found[uuid] = [(one.agent_uuid, one.id, one.content) for one in log.conversation(log.head)]
+    return found
+
+
+def mails(store: Store, agents: list[str]) -> dict[str, list[str]]:
+    """For each agent who died, as its mailbox tells it, oldest first."""
+    boxes = {uuid: store.read(lambda tx, uuid=uuid: latest(tx, uuid)) for uuid in agents}  # type: ignore[misc]
+    return {uuid: [str(one.sender) for one in box if one.kind == EXIT] for uuid, box in boxes.items()}
+
+
+def above(records: dict[str, AgentRecord], uuid: str) -> list[str]:
+    """Its supervisor, that one's supervisor, and so on to agent 0."""
+    chain: list[str] = []
+    supervisor = records[uuid].supervisor_uuid
+    while supervisor is not None:
+        assert supervisor not in chain, "the supervisors run in a circle"
+        chain.append(supervisor)
+        supervisor = records[supervisor].supervisor_uuid
+    assert not chain or chain[-1] == "0"
+    return chain
+
+
+def check_whole(records: dict[str, AgentRecord]) -> None:
+    """Everybody who lives has a living supervisor, unless that one left it as an orphan."""
+    for record in records.values():
+        above(records, record.uuid)
+        supervisor = records.get(record.supervisor_uuid or "")
+        if record.living and supervisor is not None:
+            assert supervisor.living or supervisor.on_orphan == OrphanPolicy.CONTINUE
+
+
+def check_mail(
+    before: dict[str, AgentRecord], after: dict[str, AgentRecord], dead: list[str], came: dict[str, list[str]]
+) -> None:
+    """One mail for each death, to the nearest survivor that was above it, leaves first."""
+    assert {uuid for uuid in before if before[uuid].living and not after[uuid].living} == set(dead)
+    assert sorted(sender for box in came.values() for sender in box) == sorted(dead)
+    for recipient, box in came.items():
+        assert box == [uuid for uuid in dead if uuid in box]
+        for sender in box:
+            assert next(one for one in above(before, sender) if after[one].living) == recipient
+    for place, uuid in enumerate(dead):
+        assert not set(dead[:place]) & set(above(before, uuid)), f"{uuid} is reported after one above it"
+
+
+@settings(max_examples=150, deadline=None)
+@given(BIRTHS, BLOWS)
+def test_after_any_deaths_all_who_live_are_looked_after_and_remember_what_they_did(
+    births: list[Birthday], blows: list[Blow]
+) -> None:
+    with planted(births) as (store, agents):
+        remembered, told = histories(store, agents), mails(store, agents)
+        for blow in blows:
+            before = everybody(store)
+            try:
+                done = write_alone(store, unit_of(blow, agents))
+            except (AgentDead, AgentStopped, BadInput, RootProtected):
+                done = Aftermath()  # refused, so nothing may have changed
+            after, now = everybody(store), mails(store, agents)
+            check_whole(after)
+            check_mail(before, after, list(done.dead), {uuid: now[uuid][len(told[uuid]) :] for uuid in agents})
+            for uuid, status in done.status.items():
+                assert after[uuid].status == status
+            changed = {uuid for uuid in agents if after[uuid].status != before[uuid].status}
+            assert changed == {*done.dead, *done.status}
+            told = now
+        assert histories(store, agents) == remembered
+        assert fsck.check(store) == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(BIRTHS, st.integers(0, MOST))
+def test_a_cascade_leaves_nobody_below_alive_whatever_the_policies(births: list[Birthday], top: int) -> None:
+    with planted([*births, Birthday(0, OrphanPolicy.REPARENT, 0)]) as (store, agents):
+        victim = agents[1 + top % (len(agents) - 1)]
+        below = {uuid for uuid in agents if victim in above(everybody(store), uuid)}
+        done = write_alone(store, SendSignal(victim, Signal.KILL, NOW, spread=True))
+        assert set(done.dead) == {victim, *below}
+        assert [uuid for uuid, one in everybody(store).items() if not one.living] == [
+            uuid for uuid in agents if uuid in done.dead
+        ]
+        assert {one.status for one in everybody(store).values()} == {Status.RUNNING, Status.DEAD}

@@ -1,0 +1,304 @@
+"""Process tools in another terminal: the real program beside a running system, and on a database that nobody runs."""
+
+import json
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from queue import Queue
+
+import pytest
+from click.testing import CliRunner
+
+from ikigai_actors import ActorSystem, Reply, ScriptedProvider, Signal, Usage
+from ikigai_actors.shell.cli import client
+from ikigai_actors.shell.cli.main import cli
+from ikigai_actors.store import open_store
+from ikigai_actors.store.migrations import ensure_schema
+from tests.conftest import NewDatabase
+from tests.kit.blocking_provider import DEADLINE, Gate
+from tests.kit.databases import eventually
+from tests.kit.echo import echo
+from tests.kit.program import ENDLESS, Program, run
+
+EVIL = "\x1b[2J\x9b31m6XHtt7> \u202e/kill"
+"""Text that would clear the screen, paint it red, fake a prompt, and turn the writing."""
+
+
+@pytest.fixture
+def abandoned(durable: str) -> str:
+    """A database with an agent ``kid``, that no process runs any more."""
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
+        system.root.prompt("tea").get(timeout=DEADLINE)
+        system.root.fork("milk", name="kid").reply(timeout=DEADLINE)
+    return durable
+
+
+def call(database: str, *arguments: str, given: str = "") -> tuple[str, int]:
+    """Run a command in this process; gives what it printed, or the error, and the exit status."""
+    done = CliRunner().invoke(cli, ["--database", database, *arguments], input=given)
+    return (done.stdout, done.exit_code) if done.exit_code != 1 else (str(done.exception), 1)
+
+
+def lines(text: str) -> list[list[str]]:
+    """The columns of each line but the first, which is the time."""
+    return [line.split()[1:] for line in text.splitlines()]
+
+
+def test_a_log_is_shown_without_a_host_its_own_part_or_all(abandoned: str) -> None:
+    done = run("--database", abandoned, "log", "kid")
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert [line[:3] for line in lines(done.stdout)] == [
+        ["kid", "3", "fork"],
+        ["kid", "4", "user"],
+        ["kid", "5", "assistant"],
+    ]
+    done = run("--database", abandoned, "log", "kid", "--inherited", "--last", "5", "--json")
+    messages = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(one["id"], one["kind"], one["name"]) for one in messages] == [
+        (1, "user", None),
+        (2, "assistant", None),
+        (3, "fork", "kid"),
+        (4, "user", "kid"),
+        (5, "assistant", "kid"),
+    ]
+    assert messages[-1].keys() == {"event", "name", "agent_uuid", "id", "kind", "content", "data", "created_at"}
+    assert messages[-1]["content"] == "milk / 3"
+
+
+def test_a_log_of_nobody_is_refused_on_one_line(abandoned: str) -> None:
+    done = run("--database", abandoned, "log", "nobody")
+    assert (done.stdout, done.returncode) == ("", 1)
+    assert done.stderr.startswith("ikigai: No agent is named 'nobody'")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_log_is_followed_until_its_agent_is_dead(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
+        kid, other = system.root.fork(name="kid"), system.root.fork(name="other")
+        with Program.by_pipe("--database", durable, "log", "kid", "--follow", notices=True) as program:
+            program.expect(r"kid +\d+ +fork")
+            program.expect("These agents are run by host")
+            other.prompt("not this").get(timeout=DEADLINE)
+            kid.prompt("milk\n12:00:00  root  9  user  sugar").get(timeout=DEADLINE)
+            program.expect(r"user +milk\n {10}12:00:00  root")
+            program.expect(r"assistant +milk")
+            kid.kill(reason="enough")
+            program.expect("kid is dead: enough")
+            assert program.ends() == 0
+            assert "not this" not in program.said
+
+
+def test_everybody_is_watched_live_and_ctrl_c_ends_it(durable: str) -> None:
+    with (
+        ActorSystem.open(durable, ScriptedProvider(echo)) as system,
+        Program.by_pipe("--database", durable, "tail", notices=True) as program,
+    ):
+        program.expect("These agents are run by host")
+        system.root.fork("milk", name="kid").reply(timeout=DEADLINE)
+        program.expect(r"kid +\d+ +user +milk")
+        system.root.prompt("tea").get(timeout=DEADLINE)
+        program.expect(r"assistant +tea")
+        program.process.send_signal(signal.SIGINT)
+        assert program.ends() == 130
+        assert "Traceback" not in program.said
+        assert "Aborted" not in program.said
+
+
+def test_a_tail_of_some_as_json_ends_when_they_are_all_dead(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
+        kid, other = system.root.fork(name="kid"), system.root.fork(name="other")
+        with Program.by_pipe("--database", durable, "tail", "kid", "--json", notices=True) as program:
+            program.expect("These agents are run by host.*\n")
+            other.prompt("not this").get(timeout=DEADLINE)
+            kid.prompt(EVIL).get(timeout=DEADLINE)
+            kid.kill(reason=EVIL)
+            assert program.ends() == 0
+    told = [line for line in program.said.splitlines() if not line.startswith("ikigai:")]
+    events = [json.loads(line) for line in told]
+    assert [(one["event"], one.get("kind")) for one in events] == [
+        ("message", "user"),
+        ("message", "assistant"),
+        ("died", None),
+    ]
+    assert events[0]["content"] == EVIL
+    assert events[2].items() >= {"name": "kid", "cause": "killed", "reason": EVIL}.items()
+    assert not set(program.said) & set("\x1b\x9b\u202e")
+
+
+def test_a_tail_says_when_nobody_runs_the_agents_and_when_somebody_does(abandoned: str) -> None:
+    with Program.by_pipe("--database", abandoned, "tail", notices=True) as program:
+        program.expect("No process runs these agents: nothing comes until one does")
+        with ActorSystem.open(abandoned, ScriptedProvider(echo)) as system:
+            system.root.prompt("tea").get(timeout=DEADLINE)
+            program.expect("These agents are run by host")
+            program.expect("user +tea")
+        program.expect("No process runs these agents")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("log", "kid"), ("prompt", "kid", "x", "--wait"), ("stats",), ("agents", "--all"), ("doc", "show", "plan")],
+)
+def test_text_of_the_database_does_a_terminal_no_harm(new_sqlite: NewDatabase, command: tuple[str, ...]) -> None:
+    database = new_sqlite()
+    with ActorSystem.open(database, ScriptedProvider(lambda request: EVIL)) as system:
+        system.root.fork(EVIL, name="kid").reply(timeout=DEADLINE)
+        system.root.fork(name="late").kill(reason=EVIL)
+        system.documents.write("plan", EVIL)
+        with Program.at_terminal("--database", database, *command) as program:
+            assert program.ends() == 0
+            assert not set(program.said) & set("\x1b\x9b\u202e")
+
+
+def test_a_prompt_is_waited_for_and_its_answer_printed(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
+        system.root.fork(name="kid")
+        done = run("--database", durable, "prompt", "kid", "how", "are you?", "--wait")
+        assert (done.stdout, done.stderr, done.returncode) == ("how are you? / 1\n", "", 0)
+        done = run("--database", durable, "prompt", "kid", "and now?", "--wait", "--json", "--timeout", "60")
+        told = json.loads(done.stdout)
+        assert told.pop("agent_uuid") == system.agent("kid").uuid
+        assert told == {"name": "kid", "mail": 2, "text": "and now? / 3", "stop_reason": "end_turn"}
+
+
+def test_a_wait_that_is_over_too_early_has_a_status_of_its_own_and_the_prompt_stays(durable: str) -> None:
+    gate = Gate()
+    with ActorSystem.open(durable, gate.provider) as system:
+        kid = system.root.fork(name="kid")
+        done = run("--database", durable, "prompt", "kid", "tea", "--wait", "--timeout", "0.2")
+        assert (done.stdout, done.returncode) == ("", 3)
+        assert done.stderr == "ikigai: No answer within 0.2 s. Prompt 1 of kid stays.\n"
+        gate.open()
+        eventually(lambda: [one.content for one in kid.history()][-2:] == ["tea", "done"], "the answer")
+    assert run("--database", durable, "prompt", "kid", "x", "--timeout", "1").returncode == 2
+
+
+def test_a_turn_that_fails_gives_status_one_and_the_reason(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider([RuntimeError("no tea"), "late"])) as system:
+        system.root.fork(name="kid")
+        done = run("--database", durable, "prompt", "kid", "tea", "--wait")
+        assert (done.stdout, done.returncode) == ("", 1)
+        assert "no tea" in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+def test_a_prompt_without_a_host_says_so_and_is_answered_when_there_is_one(abandoned: str) -> None:
+    done = run("--database", abandoned, "prompt", "kid", "sugar")
+    assert (done.stdout, done.returncode) == ("prompt 1 to kid\n", 0)
+    assert done.stderr.startswith("ikigai: No process runs these agents now: the prompt waits until one does")
+    with Program.by_pipe("--database", abandoned, "prompt", "kid", "cream", "--wait", notices=True) as program:
+        program.expect("No process runs these agents now")
+        with ActorSystem.open(abandoned, ScriptedProvider(echo)):
+            program.expect("cream / 7\n")
+            assert program.ends() == 0
+
+
+def test_a_prompt_to_a_stopped_agent_says_so_and_is_waited_for_across_hosts(durable: str) -> None:
+    told: Queue[str] = Queue()
+
+    def prompt() -> str:
+        prompted = client.prompt_and_wait(durable, "kid", "tea", DEADLINE, told.put)
+        return prompted.reply.text if prompted.reply is not None else "nothing"
+
+    with ThreadPoolExecutor(1) as threads:
+        with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
+            system.root.fork(name="kid").signal(Signal.STOP)
+            waiting = threads.submit(prompt)
+            assert told.get(timeout=DEADLINE).startswith("kid is stopped: the prompt waits until it goes on")
+        assert told.get(timeout=DEADLINE).startswith("No process runs these agents now: the prompt waits until one")
+        with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
+            assert not waiting.done()
+            system.agent("kid").signal(Signal.CONT)
+            assert waiting.result(timeout=DEADLINE) == "tea / 1"
+
+
+def test_a_turn_whose_host_is_killed_is_waited_for_no_more(tmp_path: Path) -> None:
+    database = ("--database", str(tmp_path / "tea.db"))
+    with Program.by_pipe(*database, "--model", "offline") as shell:
+        shell.say("/fork --name kid")
+        shell.expect("inherits")
+        with Program.by_pipe(*database, "prompt", "kid", ENDLESS, "--wait", notices=True) as program:
+            eventually(lambda: " in a turn " in call(database[1], "agents")[0], "the turn")
+            shell.kill()
+            assert program.ends() == 1
+            assert "the turn was cut off" in program.said
+
+
+def test_documents_are_listed_shown_written_and_deleted(abandoned: str) -> None:
+    def doc(*arguments: str, given: str = "") -> tuple[str, int]:
+        return call(abandoned, "doc", *arguments, given=given)
+
+    assert doc("write", "plan/mast.md", "#", "Mast", "--as", "kid") == ("plan/mast.md: version 1\n", 0)
+    body = f"# Mast\n{EVIL}\ttaller"
+    told = ("plan/mast.md: version 2\n", 0)
+    assert doc("write", "plan/mast.md", "--file", "-", "--expect", "1", given=body) == told
+    assert doc("show", "plan/mast.md") == (body, 0)
+    assert doc("show", "plan/mast.md", "--version", "1") == ("# Mast", 0)
+    assert json.loads(doc("show", "plan/mast.md", "--json")[0])["body"] == body
+    refused = doc("write", "plan/mast.md", "no", "--expect", "1")
+    assert refused[1] == 1
+    assert "there is version 2" in refused[0]
+    assert doc("list")[0].startswith("plan/mast.md  version 2, written by a person outside at ")
+    assert doc("delete", "plan/mast.md") == ("plan/mast.md: deleted in version 3\n", 0)
+    assert doc("list", "--json") == ("[]\n", 0)
+    assert [version["deleted"] for version in json.loads(doc("log", "plan/mast.md", "--json")[0])] == [0, 0, 1]
+    assert [line.split()[1] for line in doc("log", "plan/mast.md")[0].splitlines()] == ["1,", "2,", "3,"]
+    assert doc("show", "plan/mast.md")[1] == 1
+    assert doc("write", "x")[1] == 2
+    assert doc("write", "x", "text", "--file", "-")[1] == 2
+    if Path("/proc/self/mem").exists():
+        refused = doc("write", "x", "--file", "/proc/self/mem")
+        assert refused == ("/proc/self/mem cannot be read: Input/output error.", 1)
+
+
+def test_the_program_keeps_documents_byte_for_byte(tmp_path: Path) -> None:
+    database = ("--database", str(tmp_path / "tea.db"))
+    with ActorSystem.open(tmp_path / "tea.db", ScriptedProvider(echo)):
+        body = f"# Mast\r\n{EVIL}".encode()
+        assert run(*database, "doc", "write", "mast", "--file", "-", lines=body).stdout == "mast: version 1\n"
+        assert run(*database, "doc", "show", "mast").stdout.encode() == body
+
+
+def test_figures_are_counted(abandoned: str) -> None:
+    call(abandoned, "send", "kid", "hello")
+    call(abandoned, "prompt", "kid", "hello")
+    told = json.loads(call(abandoned, "stats", "--json", "--tokens")[0])
+    assert told["agents"] == {"running": 2, "stopped": 0, "terminating": 0, "dead": 0}
+    assert (told["messages"], told["mails"], told["unread"], told["prompts"]) == (6, 1, 1, 1)
+    assert (told["host"], told["hosts"], told["turns"]) == (None, 1, 0)
+    assert told["tokens"] == {}
+    text = call(abandoned, "stats")[0]
+    assert "host       none: no process runs these agents\n" in text
+    assert "agents     2 running, 0 stopped, 0 terminating, 0 dead\n" in text
+    with ActorSystem.open(abandoned, ScriptedProvider([Reply("x", usage=Usage(2, 3, 4, 5))] * 2)) as system:
+        assert json.loads(call(abandoned, "stats", "--json")[0])["host"].startswith("host ")
+        system.root.prompt("tea").get(timeout=DEADLINE)
+        used = {"input": 11, "output": 3}
+        kid = system.agent("kid")
+        kid.reply(timeout=DEADLINE)
+        eventually(lambda: system.root.wait([kid], timeout=0) == {kid: "idle"}, "the end of the kid's turn")
+        assert json.loads(call(abandoned, "stats", "--json", "--tokens")[0])["tokens"] == {
+            system.root.uuid: used,
+            kid.uuid: used,
+        }
+        assert "tokens     22 in, 6 out\n" in call(abandoned, "stats", "--tokens")[0]
+
+
+def test_agents_as_json_in_the_order_of_the_tree_have_depths(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
+        one, two = system.root.fork(name="one"), system.root.fork(name="two")
+        one.fork(name="below")
+        two.kill(reason=EVIL)
+        rows = json.loads(call(durable, "agents", "--json", "--tree")[0])
+        assert [(row["name"], row["depth"]) for row in rows] == [(None, 0), ("one", 1), ("below", 2), ("two", 1)]
+        plain = call(durable, "agents", "--json")[0]
+        assert [row["name"] for row in json.loads(plain)] == [None, "one", "two", "below"]
+        assert json.loads(plain)[2]["exit_reason"] == EVIL
+        assert not set(plain) & set("\x1b\x9b\u202e")
+
+
+def test_an_empty_schema_has_no_agents_to_watch(durable: str) -> None:
+    with closing(open_store(durable)) as store:
+        ensure_schema(store)
+    assert "0 running" in call(durable, "stats")[0]

@@ -1,0 +1,154 @@
+"""Prompts from other processes: durable before they are told of, taken up once, when the agent is idle."""
+
+import pytest
+
+from ikigai_actors import ActorSystem, Request, ScriptedProvider, Signal, StoreError
+from ikigai_actors.errors import StoreUnavailable
+from ikigai_actors.records.mail import PROMPT, Send
+from ikigai_actors.store import open_store
+from ikigai_actors.store.unit import write_alone
+from tests.kit.blocking_provider import DEADLINE, Gate
+from tests.kit.databases import eventually
+from tests.kit.echo import echo
+from tests.kit.faults import FaultyStore
+from tests.kit.open_on import open_on
+from tests.kit.program import run
+from tests.store.test_outage import damage
+
+
+def leave(url: str, agent: str, *texts: str) -> None:
+    """Prompt an agent as another process does."""
+    store = open_store(url)
+    for text in texts:
+        write_alone(store, Send(agent, None, text, 5, PROMPT))
+    store.close()
+
+
+def prompted(request: Request) -> str:
+    """Answers with the last prompt."""
+    return f"heard {request.messages[-1]['content'][-1]['text']}"
+
+
+def test_an_idle_agent_takes_up_prompts_in_order_and_each_once(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
+        kid = system.root.fork(name="kid")
+        leave(durable, kid.uuid, "one", "two")
+        eventually(lambda: [one.content for one in kid.history()][-1:] == ["heard two"], "the second answer")
+        leave(durable, kid.uuid, "three")
+        eventually(lambda: [one.content for one in kid.history()][-1:] == ["heard three"], "the third answer")
+        spoken = [(one.kind, one.content, one.data.get("mail")) for one in kid.history() if one.kind == "user"]
+        assert spoken == [("user", "one", 1), ("user", "two", 2), ("user", "three", 3)]
+        assert kid.mails() == []
+        assert (kid.check_mail().unread, kid.record.unread, kid.record.mailed) == (0, 0, 3)
+
+
+def test_a_prompt_waits_for_the_end_of_the_turn_and_its_agent_is_not_idle_meanwhile(durable: str) -> None:
+    gate = Gate()
+    with ActorSystem.open(durable, gate.provider) as system:
+        kid = system.root.fork()
+        kid.prompt("go")
+        gate.wait_until_asked()
+        leave(durable, kid.uuid, "next")
+        gate.open()
+        assert system.root.wait([kid], timeout=DEADLINE) == {kid: "idle"}
+        assert [one.content for one in kid.history() if one.kind == "user"] == ["go", "next"]
+        assert [one.content for one in kid.history() if one.kind == "assistant"] == ["done", "done"]
+
+
+def test_a_prompt_without_a_host_is_taken_up_at_the_next_open(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
+        kid = system.root.fork(name="kid").uuid
+    leave(durable, kid, "one")
+    with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
+        eventually(lambda: [one.content for one in system.handle(kid).history()][-1:] == ["heard one"], "the answer")
+    with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
+        assert len(system.handle(kid).history()) == 3
+
+
+def test_a_turn_that_was_cut_off_is_resumed_before_a_prompt_is_taken_up(durable: str) -> None:
+    gate = Gate()
+    with ActorSystem.open(durable, gate.provider) as system:
+        kid = system.root.fork(name="kid").uuid
+        system.handle(kid).prompt("go")
+        gate.wait_until_asked()
+    gate.open()
+    leave(durable, kid, "next")
+    with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
+        agent = system.handle(kid)
+        assert agent.state == "interrupted"
+        assert agent.resume(timeout=DEADLINE)
+        eventually(lambda: [one.content for one in agent.history()][-1:] == ["heard next"], "the answer")
+        assert [one.content for one in agent.history() if one.kind == "assistant"] == ["heard go", "heard next"]
+
+
+def test_a_stopped_agent_takes_it_up_when_it_goes_on(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
+        stopped = system.root.fork()
+        stopped.signal(Signal.STOP)
+        leave(durable, stopped.uuid, "one")
+        leave(durable, system.root.uuid, "one")
+        eventually(lambda: [one.content for one in system.root.history()][-1:] == ["heard one"], "the answer")
+        assert [one for one in stopped.history() if one.kind == "user"] == []
+        stopped.signal(Signal.CONT)
+        eventually(lambda: [one.content for one in stopped.history()][-1:] == ["heard one"], "the answer")
+
+
+def test_the_program_leaves_a_prompt_and_tells_what_is_wrong_with_one(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
+        kid = system.root.fork(name="kid")
+        done = run("--database", durable, "prompt", "kid", "how", "are", "you?")
+        assert (done.stdout, done.stderr, done.returncode) == ("prompt 1 to kid\n", "", 0)
+        eventually(lambda: [one.content for one in kid.history()][-1:] == ["how are you? / 1"], "the answer")
+        for arguments, problem in ((("nobody", "x"), "nobody is called"), (("kid", " "), "Expected a prompt")):
+            done = run("--database", durable, "prompt", *arguments)
+            assert (done.stdout, done.returncode) == ("", 1)
+            assert problem in done.stderr or "No agent is named" in done.stderr
+
+
+def test_prompts_whose_unit_failed_are_taken_up_in_order_when_the_store_takes_them(durable: str) -> None:
+    store = FaultyStore(open_store(durable))
+    with open_on(store, ScriptedProvider(prompted)) as system:
+        kid = system.root.fork()
+        store.fails(StoreError("failed, as planned"))
+        leave(durable, kid.uuid, "one", "two")
+        eventually(lambda: [one.content for one in kid.history()][-1:] == ["heard two"], "the second answer")
+        assert [one.content for one in kid.history() if one.kind == "user"] == ["one", "two"]
+
+
+def test_a_prompt_whose_agent_could_not_be_read_is_taken_up_when_the_store_is_back(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
+        kid = system.root.fork(name="kid").uuid
+    store = FaultyStore(open_store(durable))
+    store.unreadable, store.unreadable_by = StoreUnavailable("down, as planned"), "ikigai-reader"
+    with open_on(store, ScriptedProvider(prompted)) as system:
+        leave(durable, kid, "one")
+        eventually(lambda: store.refused, "an attempt to read the log")
+        store.unreadable = None
+        eventually(lambda: [one.content for one in system.handle(kid).history()][-1:] == ["heard one"], "the answer")
+        assert store.refused < 10  # it does not try again and again at once
+
+
+def test_a_prompt_for_an_agent_0_with_wrong_rows_is_tried_once(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
+        system.root.prompt("x").get(timeout=DEADLINE)
+        damage(system, system.root.uuid)
+    with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
+        leave(durable, system.root.uuid, "one")
+        eventually(lambda: system.statistics().read_logs, "the attempt")
+        for _ in range(200):
+            system.agents()
+        assert system.statistics().read_logs < 5
+
+
+def test_a_defect_of_the_keeper_is_logged_and_it_goes_on(durable: str, caplog: pytest.LogCaptureFixture) -> None:
+    store = FaultyStore(open_store(durable))
+    with open_on(store, ScriptedProvider(prompted)) as system:
+        kid = system.root.fork()
+        store.unreadable, store.unreadable_by = LookupError("planted"), "ikigai-keeper"
+        leave(durable, kid.uuid, "one")
+        eventually(lambda: store.refused, "the defect")
+        store.unreadable = None
+        leave(durable, kid.uuid, "two")
+        eventually(lambda: [one.content for one in kid.history()][-1:] == ["heard two"], "the second answer")
+        assert [one.content for one in kid.history() if one.kind == "user"] == ["one", "two"]
+    assert "The keeper failed" in caplog.messages

@@ -1,0 +1,56 @@
+"""Why an agent is stopped is told, whoever stopped it, and by whoever lists agents."""
+
+from ikigai_actors import ActorSystem, AgentRef, ScriptedProvider, Signal
+from ikigai_actors.providers.base import Request
+from ikigai_actors.shell.cli import client, registry
+from ikigai_actors.store import open_store
+from tests.kit.databases import eventually
+from tests.kit.echo import echo
+from tests.kit.open_on import open_on
+
+
+def why(agent: AgentRef) -> str:
+    return agent.record.why_stopped
+
+
+def test_who_stopped_an_agent_stands_in_the_registry_until_it_goes_on(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
+        kid = system.root.fork(name="kid")
+        kid.signal(Signal.STOP)
+        assert why(kid) == "STOP by a person"
+        kid.signal(Signal.CONT)
+        assert (why(kid), kid.record.exit_reason) == ("", None)
+        client.signal(durable, "kid", Signal.STOP, cascade=False, reason="gave up", grace=1)
+        assert why(kid) == "STOP by a person: gave up"
+        lines = [line.text for line in registry.as_tree(registry.read(durable), dead_too=False)]
+        assert lines[1].endswith("own, stopped: STOP by a person: gave up")
+        assert "stopped: " not in lines[0]
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
+        assert system.agent("kid").state == "stopped"
+
+
+def test_the_children_of_a_supervisor_that_gave_up_and_was_buried_say_why_they_stand_still(database: str) -> None:
+    def code(request: Request) -> str:
+        raise LookupError("as planned")
+
+    with open_on(open_store(database), code) as system:
+        system.root.supervise(intensity=0)
+        boss = system.root.fork(name="boss")
+        boss.supervise(intensity=0)
+        calm, wild = boss.fork(name="calm"), boss.fork(name="wild")
+        wild.prompt("go")
+        eventually(lambda: boss.record.status == "dead", "the end of the supervisor")
+        told = f"its supervisor {boss.uuid[:6]} gave up, and died"
+        assert (calm.state, why(calm), calm.supervisor) == ("stopped", told, system.root)
+        [mail] = system.root.mails(sender=boss)
+        assert mail.body == f"gave up: {wild.uuid} failed too often: LookupError: as planned"
+        system.root.adopt(calm)
+        assert (calm.state, why(calm)) == ("idle", "")
+
+
+def test_an_orphan_that_a_policy_pauses_says_whose(database: str) -> None:
+    with ActorSystem.open(database, ScriptedProvider(echo)) as system:
+        boss = system.root.fork(name="boss", on_orphan="stop")
+        kid = boss.fork(name="kid")
+        boss.kill()
+        assert (kid.state, why(kid)) == ("stopped", f"its supervisor {boss.uuid[:6]} died, whose policy is stop")

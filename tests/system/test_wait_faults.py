@@ -1,0 +1,172 @@
+"""Waits while something goes wrong: the store, the time, whoever is to be told, or the end of it all."""
+
+import queue
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from ikigai_actors import ActorSystem, AgentNotFound, ScriptedProvider, Signal, StoreError, SystemClosed
+from ikigai_actors.actors.clock import SystemClock
+from ikigai_actors.actors.threads import SYSTEM_THREADS
+from ikigai_actors.agent.waits import Answers, Found, Wait, Waits
+from ikigai_actors.errors import StoreUnavailable
+from ikigai_actors.store import Store
+from ikigai_actors.system.agentmail import AgentMail
+from tests.kit.blocking_provider import DEADLINE
+from tests.kit.databases import eventually
+from tests.kit.faults import FaultyStore
+from tests.kit.trees import plant
+from tests.system.test_waits import Waiting
+
+NEVER = 2**60
+"""A deadline that does not come."""
+
+
+class Told:
+    """What waits were answered with, in order."""
+
+    def __init__(self) -> None:
+        self._answers: queue.Queue[Answers | Exception] = queue.Queue()
+
+    def __call__(self, answer: Answers | Exception) -> None:
+        self._answers.put(answer)
+
+    @property
+    def next(self) -> Any:
+        """The next answer, waited for."""
+        return self._answers.get(timeout=DEADLINE)
+
+    @property
+    def nothing(self) -> bool:
+        """Whether there is none."""
+        return self._answers.empty()
+
+
+@contextmanager
+def waiting(store: Store, rests: Callable[[str], bool] = lambda uuid: True) -> Iterator[Waits]:
+    """Waits of a host whose agents are the ones in the store."""
+    waits = Waits(store, SystemClock(), rests, SYSTEM_THREADS)
+    waits.start()
+    yield waits
+    waits.close()
+
+
+@pytest.fixture
+def family(store: Store) -> FaultyStore:
+    """Agents "a" and "b" below agent 0."""
+    plant(store, a="root", b="root")
+    return FaultyStore(store)
+
+
+def test_agents_that_are_not_there_are_told_as_such(family: FaultyStore) -> None:
+    told = Told()
+    with waiting(family) as waits:
+        waits.begin(Wait("a", ("nobody", "b"), None), told)
+        assert told.next == {"nobody": Found.UNKNOWN, "b": Found.IDLE}
+        waits.begin(Wait("nobody", None, None), told)
+        assert isinstance(told.next, AgentNotFound)
+
+
+def test_a_store_that_fails_ends_the_waits_that_were_looked_at(family: FaultyStore) -> None:
+    told = Told()
+    with waiting(family) as waits:
+        family.unreadable = StoreError("damaged, as planned")
+        waits.begin(Wait("a", ("b",), None), told)
+        assert str(told.next) == "damaged, as planned"
+        family.unreadable = None
+        waits.begin(Wait("a", ("b",), None), told)
+        assert told.next == {"b": Found.IDLE}
+
+
+def test_a_look_that_the_store_did_not_answer_is_repeated_for_those_who_still_wait(family: FaultyStore) -> None:
+    told, cancelled = Told(), Told()
+    with waiting(family) as waits:
+        family.unreadable = StoreUnavailable("down, as planned")
+        tickets = [waits.begin(Wait("a", ("b",), NEVER), cancelled), waits.begin(Wait("b", None, 1), told)]
+        eventually(lambda: family.refused, "the look")
+        tickets[0].cancel()
+        assert (told.nothing, len(waits)) == (True, 1)
+        family.unreadable = None
+        assert told.next == {}  # its time is over
+        assert cancelled.nothing
+
+
+def test_a_defect_of_whoever_is_told_and_one_of_a_look_keep_nobody_else_waiting(
+    family: FaultyStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    told, defects = Told(), ["b"]
+
+    def rests(uuid: str) -> bool:
+        if defects:
+            raise LookupError(f"planted in the look at {defects.pop()}")
+        return True
+
+    def stumble(answer: object) -> None:
+        raise LookupError("planted in the answer")
+
+    with waiting(family, rests) as waits:
+        waits.begin(Wait("a", ("b",), None), stumble)
+        eventually(lambda: not defects, "the look")
+        waits.begin(Wait("b", ("a",), None), told)
+        assert told.next == {"a": Found.IDLE}
+        waits.look_again()  # something has happened
+        eventually(lambda: not len(waits), "the other answer")
+    planted = [str(record.exc_info[1]) for record in caplog.records if record.exc_info]
+    assert planted == ["planted in the look at b", "planted in the answer"]
+
+
+def test_who_waits_at_the_end_or_behind_it_is_told_so(family: FaultyStore) -> None:
+    waits, told = Waits(family, SystemClock(), lambda uuid: False, SYSTEM_THREADS), Told()
+    waits.begin(Wait("a", ("b",), None), told)
+    waits.close()  # before it was started, as when a system cannot be opened
+    assert isinstance(told.next, SystemClosed)
+    waits.begin(Wait("a", ("b",), None), told)
+    assert isinstance(told.next, SystemClosed)
+
+
+def test_who_waits_longer_than_any_clock_can_tell_keeps_nobody_else_waiting() -> None:
+    with ActorSystem.open(":memory:", ScriptedProvider([])) as system:
+        root, kid = system.root, system.root.fork()
+        kid.signal(Signal.STOP)
+        patient = Waiting(lambda: root.wait(timeout=1e15))
+        eventually(lambda: system.statistics().waits, "the wait")
+        for _ in range(20):  # in one of the pauses it has fallen asleep
+            quick = Waiting(lambda: root.wait([kid], timeout=DEADLINE))
+            assert quick.answer == {kid: "stopped"}
+        root.send(root, "it is over")
+        assert patient.answer == {root: "mail"}
+
+
+def interrupted(line: int, work: Callable[[], object]) -> bool:
+    """Do something, with a Ctrl-C before that line of the wait; whether there are as many lines."""
+    left, before = line, sys.gettrace()
+
+    def trace(frame: FrameType, event: str, _: object) -> "Callable[..., Any] | None":
+        nonlocal left
+        if frame.f_code is not AgentMail.wait.__code__:
+            return None
+        left -= event == "line"
+        if left == 0:
+            raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        work()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def test_a_wait_that_ctrl_c_ends_before_any_of_its_lines_leaves_nothing() -> None:
+    with ActorSystem.open(":memory:", ScriptedProvider([])) as system:
+        line = 0
+        while interrupted(line := line + 1, lambda: system.root.wait(timeout=0)):
+            assert system.statistics().waits == 0, line
+        assert line > 4

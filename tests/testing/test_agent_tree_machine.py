@@ -1,0 +1,225 @@
+"""The machine of the kit over our own runtime: programs that Hypothesis makes up, and the invariants it must keep."""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from ikigai_actors import Signal, SystemClosed
+from ikigai_actors.agent.waits import Found
+from ikigai_actors.errors import StoreUnavailable
+from ikigai_actors.testing import AgentTreeMachine, Broken
+from ikigai_actors.testing.machine.fixtures import SLOW
+from ikigai_actors.testing.machine.history_oracle import CopyingOracle
+from ikigai_actors.testing.machine.model import check_wait
+from ikigai_actors.testing.simulation.faults import NONE, Faults
+from ikigai_actors.testing.simulation.schedule import PLAIN, Schedule
+from ikigai_actors.testing.simulation.store import Ran, Written
+from tests.kit.planted import begun
+
+FAST = settings(
+    max_examples=40,
+    stateful_step_count=20,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)
+"""The same programs each time: the suite is no place to meet a new one."""
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Faults are planned here: nobody wants to read of each."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def test_made_up_programs_keep_every_invariant() -> None:
+    run_state_machine_as_test(AgentTreeMachine, settings=FAST)
+
+
+@pytest.fixture
+def machine() -> Iterator[AgentTreeMachine]:
+    """One that has begun, to take rules by hand."""
+    made = AgentTreeMachine()
+    made.begin(schedule=PLAIN, misfortunes=NONE)
+    yield made
+    made.teardown()
+
+
+def test_the_crash_of_an_agent_leads_to_a_restart_and_the_prompt_is_answered(machine: AgentTreeMachine) -> None:
+    machine.fork(who=0, prompt=None, reply="ok")
+    machine.crash_agent(who=1, times=1)
+    [answer] = machine.ledger.open
+    machine.comes_to_rest()
+    assert answer.get().text == "ok"
+    assert [line.text for line in machine.world.trace.lines if "add_restart" in line.text]
+
+
+def test_a_host_that_has_ended_asks_no_model_when_its_threads_are_unwound() -> None:
+    """As a long run has found it."""
+    machine = AgentTreeMachine()
+    drawn = Schedule.parse("0:1 25:11 29:10 37:12 38:3 40:1 47:4 59:6")
+    machine.begin(schedule=drawn, misfortunes=Faults(back=1))
+    machine.write_document(author=0, careful=True, path="plan.md")
+    machine.fail_beside(who=0)
+    machine.restart()
+    machine.restart()
+    machine.prompt_slow_model(signal=None, who=0)
+    machine.restart()
+    machine.take_over(resume=True)
+    machine.mark(label="here", who=0)
+    machine.restart()
+    machine.restart()
+    machine.teardown()
+
+
+def test_turns_that_wait_for_minutes_one_after_the_other_come_to_rest(machine: AgentTreeMachine) -> None:
+    for _ in range(30):
+        machine.prompt_to_wait(who=0, signal=None)
+    machine.comes_to_rest()
+    assert not machine.ledger.open
+
+
+def test_an_agent_that_crashes_again_and_again_leaves_a_tree_that_keeps_every_invariant(
+    machine: AgentTreeMachine,
+) -> None:
+    machine.fork(who=0, prompt=None, reply="ok")
+    machine.fork(who=1, prompt=None, reply="ok")
+    for _ in range(3):
+        machine.crash_agent(who=2, times=4)
+        machine.comes_to_rest()
+        machine.what_was_acknowledged_is_there()
+    assert sum("add_restart" in line.text for line in machine.world.trace.lines) > 3
+
+
+def test_a_child_of_agent_0_that_crashes_too_often_is_buried_and_every_invariant_holds(
+    machine: AgentTreeMachine,
+) -> None:
+    machine.fork(who=0, prompt=None, reply="ok")
+    for _ in range(3):
+        machine.crash_agent(who=1, times=2)
+        machine.comes_to_rest()
+    assert machine.agent(1).record.exit_cause == "gave up"
+    machine.what_was_acknowledged_is_there()
+
+
+@pytest.mark.parametrize("pause", [False, True])
+def test_a_second_crash_is_one_too_many_at_once_and_exactly_at_the_end_of_the_period(
+    machine: AgentTreeMachine, pause: bool
+) -> None:
+    machine.fork(who=0, prompt=None, reply="ok")
+    machine.crash_twice(who=1, pause=pause)
+    [first, *_] = [line.text for line in machine.world.trace.lines if "add_restart" in line.text]
+    assert machine.agent(1).uuid in first
+    assert machine.agent(1).record.exit_cause == "gave up"
+
+
+def test_no_more_agents_are_made_than_a_run_may_have(machine: AgentTreeMachine) -> None:
+    for _ in range(machine.LIMIT + 1):
+        machine.fork(who=0, prompt=None, reply="ok")
+    assert len(machine.living()) == machine.LIMIT
+
+
+def test_who_waits_in_vain_while_nobody_is_stopped_is_found(machine: AgentTreeMachine) -> None:
+    machine.script(machine.agent(0), SLOW, SLOW)
+    with pytest.raises(Broken, match="quiescence: nobody is stopped, and "):
+        machine.attempt(lambda: machine.agent(0).prompt("go").get(timeout=SLOW.delay / 2))
+    machine.fork(who=0, prompt=None, reply="ok")
+    machine.signal(who=1, signal=Signal.STOP, spread=False)
+    machine.attempt(lambda: machine.agent(0).prompt("go").get(timeout=SLOW.delay / 2))
+
+
+def test_an_outage_of_the_store_that_nobody_has_planned_fails_the_run(
+    machine: AgentTreeMachine,
+) -> None:
+    machine.world.process.unreadable_until = machine.world.clock.monotonic() + 1
+    with pytest.raises(StoreUnavailable):
+        machine.attempt(lambda: machine.agent(0).prompt("go").get())
+    machine.world.sleep(1)
+
+
+def test_a_system_that_is_closed_in_the_midst_of_a_run_fails_it() -> None:
+    with begun() as machine:
+        machine.system.close()
+        with pytest.raises(SystemClosed):
+            machine.attempt(lambda: machine.agent(0).mark("here"))
+
+
+def test_a_wait_ends_with_what_has_happened(machine: AgentTreeMachine) -> None:
+    machine.fork(who=0, prompt="go", reply="ok")
+    machine.send(sender=1, recipient=0, body="done")
+    machine.kill(who=1)
+    began = machine.world.clock.monotonic()
+    machine.wait(who=0, others=[1], seconds=600)
+    machine.wait(who=0, others=None, seconds=5)
+    assert machine.world.clock.monotonic() == began
+
+
+@pytest.mark.parametrize("found", [Found.MAIL, Found.DEAD, Found.UNKNOWN, Found.TIMEOUT])
+def test_a_false_end_of_a_wait_is_found(machine: AgentTreeMachine, found: Found) -> None:
+    machine.fork(who=0, prompt=None, reply="ok")
+    machine.comes_to_rest()
+    machine.world.sleep(60)
+    root, child = machine.agent(0), machine.agent(1)
+    with pytest.raises(Broken, match="wait: "):
+        check_wait(machine.system, root, [child], {child: found}, machine.world.clock.now_ms())
+
+
+def test_a_wait_that_only_its_deadline_has_ended_is_found_and_one_that_ended_before_is_none(
+    machine: AgentTreeMachine,
+) -> None:
+    machine.fork(who=0, prompt=None, reply="ok")
+    machine.comes_to_rest()
+    machine.world.sleep(60)
+    root, child, now = machine.agent(0), machine.agent(1), machine.world.clock.now_ms()
+    check_wait(machine.system, root, [child], {child: Found.IDLE}, now, now - 1)
+    with pytest.raises(Broken, match=r"wait: .* in vain"):
+        check_wait(machine.system, root, [child], {child: Found.IDLE}, now, now)
+
+
+def message(agent: str, position: int, kind: str = "user", data: str = "{}") -> Written:
+    return Written("messages", (agent, position, kind, "x", data, 1))
+
+
+def test_the_copying_oracle_copies_at_a_fork_and_applies_clears_and_rewinds_as_they_come() -> None:
+    oracle = CopyingOracle()
+    oracle.committed([message("a", 1), message("a", 2, "mark"), message("a", 3)])
+    oracle.committed([Ran("register", {"uuid": "b", "parent": "a"}), message("b", 4, "fork"), message("a", 4, "fork")])
+    oracle.committed([message("b", 5, "rewind", '{"mark": 2}'), message("a", 5, "clear"), message("a", 6)])
+    assert oracle.histories["a"].visible == [6]
+    assert oracle.histories["b"].visible == [1, 2, 5]
+
+
+def test_an_invariant_that_does_not_hold_is_named(machine: AgentTreeMachine) -> None:
+    machine.work.runs["7"] = 2
+    with pytest.raises(Broken, match="once: work ran again for call 7"):
+        machine.look_at_work()
+
+
+def test_a_prompt_to_a_stopped_agent_survives_a_crash_and_is_answered_once(machine: AgentTreeMachine) -> None:
+    machine.fork(who=0, prompt=None, reply="ok")
+    machine.stop_and_prompt(who=1)
+    machine.crash()
+    machine.signal(who=1, signal=Signal.CONT, spread=False)
+    machine.world.settle()
+    machine.crash()
+    machine.world.settle()
+    assert [message.content for message in machine.agent(1).history() if message.kind == "user"] == ["go"]
+    machine.ledger.check_rest(machine.world)
+
+
+def test_who_was_cut_off_amid_its_calls_may_fork_before_its_turn_is_resumed(machine: AgentTreeMachine) -> None:
+    machine.prompt_to_work(who=0)
+    standing = machine.commits.agents[machine.agent(0).uuid]
+    while not standing.calls:
+        machine.goes_on(steps=1)
+    machine.take_over(resume=False)
+    machine.fork(who=0, prompt=None, reply="ok")
+    machine.comes_to_rest()
+    assert standing.calls
+    assert standing.cut_off

@@ -1,0 +1,259 @@
+"""The invariants that the machine of the kit looks at after every commit: each is broken here by a commit made up."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ikigai_actors import AgentRecord, AgentRef
+from ikigai_actors.testing import AgentTreeMachine, Broken
+from ikigai_actors.testing.simulation.remote import LATE
+from ikigai_actors.testing.simulation.scheduler import Entry
+from ikigai_actors.testing.simulation.store import Change, Ran, Written
+from tests.kit.planted import begun
+
+
+@pytest.fixture
+def machine() -> Iterator[AgentTreeMachine]:
+    """One that takes up what is made up for it."""
+    with begun() as made:
+        yield made
+
+
+class Said:
+    """Makes up what an agent of the machine might commit."""
+
+    def __init__(self, machine: AgentTreeMachine, who: int = 1) -> None:
+        self.machine, self.uuid = machine, machine.agent(who).uuid
+        self.standing = machine.commits.agents[self.uuid]
+
+    def message(self, kind: str, content: str = "x", after: int = 1, **data: Any) -> Written:
+        return Written("messages", (self.uuid, self.standing.head + after, kind, content, json.dumps(data), 1))
+
+    def mail(self, number: int, sender: str | None = None, kind: str = "mail") -> Written:
+        return Written("mail", (self.uuid, number, sender, kind, "x", 1, None))
+
+    def shown(self, number: int) -> Written:
+        return self.message("tool_result", f"mail {number} of you:\nx", name="read_mail")
+
+    def turn(self, opened: int) -> Ran:
+        return Ran("set_turn", {"uuid": self.uuid, "turn": opened})
+
+    def birth(self) -> Ran:
+        given = {"uuid": "new", "parent": self.uuid, "supervisor": self.uuid, "fork": self.standing.head}
+        return Ran("register", {**given, "turn": 0, "restart": "transient"})
+
+    def death(self, cause: str) -> Ran:
+        return Ran("bury", {"uuids": [self.uuid], "cause": cause})
+
+    def status(self, status: str, reason: str | None = None) -> Ran:
+        return Ran("set_status", {"uuids": [self.uuid], "status": status, "reason": reason})
+
+
+def commit(machine: AgentTreeMachine, changes: Sequence[Change]) -> None:
+    """Show a commit to the invariants; raises what they say to it."""
+    machine.commits.committed(changes)
+    machine.world.agenda.add(Entry("the next step", lambda: None))
+    machine.world.settle()
+
+
+def test_a_hole_in_a_log_is_found(machine: AgentTreeMachine) -> None:
+    with pytest.raises(Broken, match="owner: expected position"):
+        commit(machine, [Said(machine).message("mark", after=2)])
+
+
+def test_a_reply_outside_of_a_turn_is_found(machine: AgentTreeMachine) -> None:
+    said = Said(machine)
+    commit(machine, [said.turn(2), said.message("user")])
+    commit(machine, [said.turn(0), said.message("assistant")])
+    with pytest.raises(Broken, match=r"owner: .* no turn is open"):
+        commit(machine, [said.message("assistant")])
+
+
+def test_a_prompt_that_is_taken_up_and_stays_is_found(machine: AgentTreeMachine) -> None:
+    said = Said(machine)
+    commit(machine, [said.mail(1, kind="prompt")])
+    with pytest.raises(Broken, match=rf"prompt: agent {said.uuid} takes up its mail 1 once more, or leaves it"):
+        commit(machine, [said.turn(2), said.message("user", mail=1)])
+
+
+def test_a_prompt_that_is_taken_up_twice_is_found(machine: AgentTreeMachine) -> None:
+    said = Said(machine)
+    taken = Ran("take_prompt", {"recipient": said.uuid, "id": 1})
+    commit(machine, [said.mail(1, kind="prompt")])
+    commit(machine, [said.turn(2), said.message("user", mail=1), taken])
+    commit(machine, [said.turn(0), said.message("interrupted")])
+    with pytest.raises(Broken, match=rf"prompt: agent {said.uuid} takes up its mail 1 once more"):
+        commit(machine, [said.turn(4), said.message("user", mail=1), taken])
+
+
+@pytest.mark.parametrize("kind", ["assistant", "error", "interrupted"])
+def test_a_turn_that_ends_in_the_log_alone_is_found(machine: AgentTreeMachine, kind: str) -> None:
+    said = Said(machine)
+    commit(machine, [said.turn(2), said.message("user")])
+    with pytest.raises(Broken, match=rf"turn: {kind} 'x' ends the turn of agent {said.uuid}, and it is open"):
+        commit(machine, [said.message(kind)])
+
+
+def test_what_the_dead_do_is_found(machine: AgentTreeMachine) -> None:
+    dead, living = Said(machine, 1), Said(machine, 2)
+    dead.standing.status = "dead"
+    with pytest.raises(Broken, match=r"fenced: .* writes"):
+        commit(machine, [dead.message("mark")])
+    with pytest.raises(Broken, match=r"fenced: .* sends"):
+        commit(machine, [living.mail(1, dead.uuid)])
+    with pytest.raises(Broken, match=r"fenced: .* gets mail 1"):
+        commit(machine, [dead.mail(1)])
+    with pytest.raises(Broken, match=r"fenced: .* forks new"):
+        commit(machine, [dead.birth()])
+    with pytest.raises(Broken, match=r"fenced: .* dies a second time"):
+        commit(machine, [dead.death("killed")])
+    with pytest.raises(Broken, match=r"fenced: .* becomes running"):
+        commit(machine, [dead.status("running")])
+
+
+def test_a_change_of_the_tree_that_does_not_take_its_row_is_found(machine: AgentTreeMachine) -> None:
+    with pytest.raises(Broken, match="tree: "):
+        commit(machine, [Ran("adopt", {"uuids": [Said(machine, 2).uuid], "by": Said(machine, 1).uuid})])
+
+
+def test_a_fork_in_the_midst_of_calls_is_found(machine: AgentTreeMachine) -> None:
+    said = Said(machine)
+    commit(machine, [said.turn(2), said.message("user")])
+    commit(machine, [said.message("assistant", tool_calls=[{"id": "1", "name": "work", "input": {}}])])
+    with pytest.raises(Broken, match="barrier: "):
+        commit(machine, [said.birth()])
+
+
+def test_mails_out_of_number_are_found(machine: AgentTreeMachine) -> None:
+    with pytest.raises(Broken, match="mail: expected mail 1"):
+        commit(machine, [Said(machine).mail(2)])
+
+
+def test_a_mail_that_a_model_is_shown_twice_or_that_stays_unread_is_found(machine: AgentTreeMachine) -> None:
+    said = Said(machine)
+    read = Ran("mark_read", {"recipient": said.uuid, "sender": None, "last": 1})
+    commit(machine, [said.turn(2), said.message("user"), said.mail(1)])
+    with pytest.raises(Broken, match=r"mail: .* stay unread"):
+        commit(machine, [said.shown(1)])
+    commit(machine, [read, said.shown(1)])
+    with pytest.raises(Broken, match=r"mail: .* read before"):
+        commit(machine, [said.shown(1)])
+
+
+@pytest.mark.parametrize("query", ["mark_one_read", "delete_mail"])
+def test_a_mail_that_was_opened_or_deleted_and_is_shown_to_a_model_is_found(
+    machine: AgentTreeMachine, query: str
+) -> None:
+    said = Said(machine)
+    commit(machine, [said.turn(2), said.message("user"), said.mail(1), said.mail(2)])
+    commit(machine, [Ran(query, {"recipient": said.uuid, "id": 1})])
+    with pytest.raises(Broken, match=r"mail: .* is shown mails \[1\], which were read before"):
+        commit(machine, [said.shown(1)])
+
+
+def test_a_prompt_of_a_person_that_a_model_is_shown_as_mail_is_found(machine: AgentTreeMachine) -> None:
+    said = Said(machine)
+    commit(machine, [said.turn(2), said.message("user"), said.mail(1, kind="prompt")])
+    with pytest.raises(Broken, match=r"mail: .* is shown mails \[1\]"):
+        commit(machine, [said.shown(1)])
+
+
+def test_a_reply_that_came_too_late_is_found(machine: AgentTreeMachine) -> None:
+    said = Said(machine)
+    commit(machine, [said.turn(2), said.message("user")])
+    with pytest.raises(Broken, match="late: "):
+        commit(machine, [said.turn(0), said.message("assistant", LATE)])
+
+
+def test_a_turn_of_a_stopped_agent_is_found_and_one_after_cont_is_none(machine: AgentTreeMachine) -> None:
+    said = Said(machine)
+    commit(machine, [said.status("stopped")])
+    machine.ledger.stopped(machine.system, machine.commits)
+    with pytest.raises(Broken, match=r"signals: .* is stopped"):
+        commit(machine, [said.turn(2), said.message("user")])
+    commit(machine, [said.status("running"), said.turn(3), said.message("user")])
+
+
+def restart(agent: Said, above: Said, now: int) -> Ran:
+    return Ran("add_restart", {"agent": agent.uuid, "supervisor": above.uuid, "now": now})
+
+
+def rules(agent: Said, intensity: int) -> Ran:
+    return Ran("set_supervision", {"uuid": agent.uuid, "intensity": intensity, "period": 1_000})
+
+
+def test_a_restart_more_than_a_supervisor_may_is_found_and_one_after_the_period_is_none(
+    machine: AgentTreeMachine,
+) -> None:
+    above, child = Said(machine, 0), Said(machine, 1)
+    commit(machine, [rules(above, 1), restart(child, above, 5_000)])
+    commit(machine, [restart(child, above, 6_001)])
+    with pytest.raises(Broken, match=r"intensity: .* may do so 1 times"):
+        commit(machine, [restart(child, above, 7_001)])
+
+
+def test_giving_up_too_early_is_found(machine: AgentTreeMachine) -> None:
+    with pytest.raises(Broken, match=r"intensity: .* gives up"):
+        commit(machine, [Said(machine).status("stopped", "gave up")])
+    with pytest.raises(Broken, match=r"intensity: .* gives up"):
+        commit(machine, [Said(machine).death("gave up")])
+
+
+@pytest.mark.parametrize(("restart", "cause"), [("transient", "crashed"), ("permanent", "exited")])
+def test_who_is_buried_instead_of_restarted_is_found(machine: AgentTreeMachine, restart: str, cause: str) -> None:
+    said = Said(machine)
+    said.standing.restart = restart
+    with pytest.raises(Broken, match=rf"otp: agent .* is {restart}, has {cause}, and is buried"):
+        commit(machine, [said.death(cause)])
+
+
+def test_a_temporary_agent_that_is_restarted_is_found(machine: AgentTreeMachine) -> None:
+    said = Said(machine)
+    said.standing.restart = "temporary"
+    root = machine.system.root.uuid
+    with pytest.raises(Broken, match=r"otp: agent .* is temporary, and is restarted"):
+        commit(machine, [Ran("add_restart", {"agent": said.uuid, "supervisor": root, "now": 1})])
+
+
+def test_a_shared_beginning_that_differs_between_siblings_is_found(machine: AgentTreeMachine) -> None:
+    machine.prompt(who=0, text="go", answers=[])
+    machine.world.settle()
+    machine.fork(who=0, prompt="go", reply="ok")
+    machine.fork(who=0, prompt="go", reply="ok")
+    machine.comes_to_rest()
+    machine.siblings_share_what_they_were_sent()
+    request = machine.world.requests[-1]
+    assert request.shared
+    request.messages[0]["content"][0]["text"] = "something else"
+    machine.world.requests.append(request)
+    with pytest.raises(Broken, match="siblings: "):
+        machine.siblings_share_what_they_were_sent()
+
+
+def test_an_earlier_owner_is_refused(machine: AgentTreeMachine) -> None:
+    machine.write_of_earlier_owner(who=1, ours=True)
+    machine.write_of_earlier_owner(who=1, ours=False)
+    assert sum("belongs to another host" in line.text for line in machine.world.trace.lines) == 2
+
+
+class Ahead(AgentRef):
+    """A handle by whose word the agent had one more owner than it has."""
+
+    @property
+    def record(self) -> AgentRecord:
+        return replace(super().record, epoch=super().record.epoch + 1)
+
+
+class Misled(AgentTreeMachine):
+    """Takes the owner of an agent for an earlier one."""
+
+    def agent(self, number: int) -> AgentRef:
+        return Ahead(self.system, super().agent(number).uuid)
+
+
+def test_an_earlier_owner_that_is_not_refused_is_found() -> None:
+    with begun(Misled) as machine, pytest.raises(Broken, match=r"fenced: .* writes for agent"):
+        machine.write_of_earlier_owner(who=1, ours=True)

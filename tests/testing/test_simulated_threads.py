@@ -1,0 +1,113 @@
+"""Threads of a simulation: those of a test, those of the runtime, and how they end with their process."""
+
+import asyncio
+
+import pytest
+
+from ikigai_actors import IkigaiError, Reply, ScriptedProvider, Stream, TimedOut, ToolCall, current_agent, tool
+from ikigai_actors.actors.threads import here
+from ikigai_actors.testing import Stuck, simulated
+from ikigai_actors.testing.simulation.scheduler import Baton
+from tests.kit.echo import echo
+
+
+def test_a_thread_of_the_test_is_one_of_the_simulation() -> None:
+    with simulated() as world:
+        system = world.open(ScriptedProvider(echo))
+        answers, over = here().queue(), here().condition()
+        done: list[bool] = []
+
+        def ask() -> None:
+            answers.put(system.root.prompt("hello").get().text)
+            world.process.threads.sleep(60)
+            with over:
+                done.append(True)
+                over.notify_all()
+
+        thread = here().thread(ask, "mine")
+        thread.start()
+        assert answers.get() == "hello / 1"
+        began = world.clock.monotonic()
+        with over:
+            assert over.wait_for(lambda: done)
+        assert world.clock.monotonic() == began + 60
+        thread.join()
+        thread.join()  # of one that has ended there is nothing to wait for
+        assert answers.qsize() == 0
+
+
+def test_what_a_thread_raises_fails_the_test() -> None:
+    with simulated() as world:
+        world.open()
+        here().thread(lambda: [][0], "mine").start()
+        with pytest.raises(IndexError):
+            world.settle()
+
+
+def test_an_asyncio_program_of_the_test_runs_on_a_loop_of_the_simulation() -> None:
+    async def program() -> list[str]:
+        children = await asyncio.gather(*(system.root.ask.fork(name=name) for name in ("anna", "bert")))
+        began = world.clock.monotonic()
+        await asyncio.sleep(60)
+        assert world.clock.monotonic() == began + 60
+        return [(await child.prompt("hello")).text for child in children]
+
+    with simulated() as world:
+        system = world.open(ScriptedProvider(echo))
+        loop = here().new_event_loop()
+        assert loop.run_until_complete(program()) == ["hello / 1"] * 2
+
+
+@pytest.mark.parametrize("patience", [0, 1])
+def test_an_answer_that_comes_when_its_thread_has_given_up_and_ended_harms_nobody(patience: int) -> None:
+    with simulated() as world:
+        system = world.open(ScriptedProvider([Stream(("late",), delay=60)]))
+        reply = system.root.prompt("hello")
+        told: list[str] = []
+
+        def gives_up() -> None:
+            with pytest.raises(TimedOut):
+                reply.get(timeout=patience)
+            told.append("gave up")
+
+        here().thread(gives_up, "mine").start()
+        world.sleep(1)
+        assert told == ["gave up"]
+        assert reply.get().text == "late"
+
+
+def test_code_that_goes_on_after_a_crash_gets_no_further_than_to_where_it_waits() -> None:
+    steps: list[str] = []
+
+    @tool
+    def wait_for_ever() -> None:
+        """Wait for mail, and again when that ends."""
+        try:
+            steps.append("waits")
+            current_agent().wait()
+        finally:
+            steps.append("waits again")
+            try:
+                current_agent().wait()
+            finally:
+                steps.append("ends")
+
+    with simulated() as world:
+        system = world.open(
+            ScriptedProvider([Reply(tool_calls=(ToolCall("wait_for_ever"),)), "done"]), tools=[wait_for_ever]
+        )
+        reply = system.root.prompt("go")
+        world.settle()
+        assert steps == ["waits"]
+        world.crash()
+        assert steps == ["waits", "waits again", "ends"]
+        assert not [line for line in world.trace.lines if line.kind == "result"]
+        world.recover()
+        assert not reply.done
+        with pytest.raises(IkigaiError):
+            system.root.mark()
+
+
+def test_a_step_that_waits_for_what_is_not_part_of_the_simulation_is_stuck() -> None:
+    with pytest.raises(Stuck, match=r"A step took longer than 0\.01 s"):
+        Baton().take_soon(0.01)

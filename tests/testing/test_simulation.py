@@ -1,0 +1,283 @@
+"""The simulator: the real system on one agenda. Crashes lose what was not committed."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis.errors import StopTest
+
+from ikigai_actors import (
+    ActorSystem,
+    AgentRef,
+    IkigaiError,
+    Message,
+    OfflineProvider,
+    ProviderError,
+    Reply,
+    ScriptedProvider,
+    Signal,
+    Stream,
+    TimedOut,
+    ToolCall,
+)
+from ikigai_actors.testing import (
+    Broken,
+    CrashPoint,
+    Endless,
+    Faults,
+    ProcessCrashed,
+    Schedule,
+    Simulation,
+    Stuck,
+    simulated,
+)
+from ikigai_actors.testing.simulation.faults import ALL
+from tests.kit.bustle import Post, a_bit_of_everything, answer
+from tests.kit.echo import echo, kinds
+
+
+def test_a_seed_gives_another_order_than_the_plain_one() -> None:
+    def order(schedule: Schedule | int) -> list[str]:
+        with simulated(schedule) as world:
+            system = world.open(ScriptedProvider(echo))
+            system.root.mark()  # its log is read, so its children have theirs
+            agents = [system.root.fork(name=name) for name in "abcd"]
+            world.settle()
+            for reply in [agent.prompt("hello") for agent in agents]:
+                reply.get()
+            return [request.name or "" for request in world.requests]
+
+    assert order(Schedule({})) == list("abcd")
+    assert len({tuple(order(seed)) for seed in range(20)}) > 5
+
+
+def test_time_passes_only_when_nothing_else_can_happen() -> None:
+    with simulated() as world:
+        system = world.open(ScriptedProvider([Stream(("late",), delay=3_600), "soon"]))
+        first = system.root.fork(name="first").prompt("x")
+        second = system.root.fork(name="second").prompt("x")
+        began = world.clock.monotonic()
+        assert second.get().text == "soon"
+        assert world.clock.monotonic() == began
+        with pytest.raises(TimedOut):
+            first.get(timeout=60)
+        assert world.clock.monotonic() == began + 60
+        assert first.get().text == "late"
+        assert world.clock.monotonic() == began + 7_200
+
+
+def test_a_wait_for_what_can_never_happen_is_an_error_and_does_not_hang() -> None:
+    with simulated() as world:
+        system = world.open(ScriptedProvider(["never"]))
+        system.root.signal(Signal.STOP)
+        reply = system.root.prompt("hello")
+        with pytest.raises(Stuck, match=r"Nothing can happen any more.* by test_simulation.py:\d+: reply.get\(\)"):
+            reply.get()
+
+
+def test_the_story_tells_which_lines_of_the_test_waited_and_by_how_much_mail_was_counted() -> None:
+    with simulated() as world:
+        system = world.open(ScriptedProvider(["hello"]))
+        system.send(system.root, "tea")
+        assert len(system.root.read_mail()) == 1
+        assert system.root.prompt("hello").get().text == "hello"
+        told = world.story()
+    assert 'system.send(system.root, "tea")' in told
+    assert "unread by +1" in told
+    assert "unread by -1" in told
+    assert 'assert system.root.prompt("hello").get().text == "hello"' in told
+
+
+def test_agents_that_keep_each_other_busy_are_an_error_and_do_not_hang() -> None:
+    again = Reply(tool_calls=(ToolCall("agents"),))
+    with pytest.raises(Endless, match="within 300 steps"), simulated(steps=300) as world:
+        world.open(ScriptedProvider(lambda request: again)).root.prompt("go").get()
+
+
+def prompted(world: Simulation) -> tuple[ActorSystem, AgentRef]:
+    """A system with an agent that has been prompted."""
+    system = world.open(ScriptedProvider(echo))
+    return system, system.root.fork(name="anna")
+
+
+def test_a_crash_before_a_commit_loses_it_and_one_after_it_keeps_what_nobody_was_told_of() -> None:
+    for told, expected in ((False, ["fork"]), (True, ["fork", "mark"])):
+        with simulated() as world:
+            _, anna = prompted(world)
+            world.crash_at(CrashPoint(committed=told))
+            with pytest.raises(ProcessCrashed):
+                anna.mark("here")
+            again = world.reopen().agent("anna")
+            assert kinds(again.history(all=True)) == expected
+
+
+def test_every_commit_of_a_turn_can_be_the_last_and_the_turn_goes_on_after_it() -> None:
+    number = 0
+    while True:
+        number += 1
+        post = Post()
+        with simulated() as world:
+            system = world.open(ScriptedProvider(answer), tools=[post])
+            anna = system.root.fork(name="anna")
+            world.crash_at(CrashPoint(number, committed=number % 2 == 0))
+            try:
+                anna.prompt("tools").get()
+            except ProcessCrashed:
+                world.recover()
+            else:
+                break
+            history = world.system.agent("anna").history()
+            assert kinds(history)[-1:] in (["assistant"], ["fork"])
+            assert post.runs <= 2
+    assert number > 8
+
+
+def test_after_a_crash_nothing_of_the_old_process_goes_on() -> None:
+    with simulated() as world:
+        _, anna = prompted(world)
+        reply = anna.prompt("hello")
+        world.crash()
+        again = world.reopen()
+        world.settle()
+        assert not reply.done
+        assert [record.name for record in again.agents()] == [None, "anna"]
+        assert world.requests == []
+        with pytest.raises(IkigaiError):
+            anna.mark()
+
+
+def test_a_restart_keeps_everything() -> None:
+    with simulated() as world:
+        _, anna = prompted(world)
+        anna.prompt("hello").get()
+        before = anna.history()
+        assert world.reopen().agent("anna").history() == before
+
+
+@pytest.mark.parametrize(
+    ("faults", "outcome"),
+    [
+        (Faults(errors=1), "ProviderError"),
+        (Faults(cuts=1), "hello / 1"),
+        (Faults(busy=3), "hello / 1"),
+        (Faults(deaf=1), "hello / 1"),
+    ],
+)
+def test_faults_happen_under_some_seeds_and_the_runtime_bears_them(faults: Faults, outcome: str) -> None:
+    seen = set()
+    for seed in range(30):
+        with simulated(seed, faults=faults) as world:
+            _, anna = prompted(world)
+            try:
+                told = anna.prompt("hello").get().text
+            except ProviderError as error:
+                told = type(error).__name__
+            happened = any(line.kind == "fault" for line in world.trace.lines)
+            seen.add((happened, told))
+    assert (True, outcome) in seen
+    assert (False, "hello / 1") in seen
+
+
+def test_a_slow_tool_times_out_and_the_turn_goes_on() -> None:
+    results = set[str]()
+    for seed in range(40):
+        with simulated(seed, faults=Faults(slow_tools=1)) as world:
+            system = world.open(ScriptedProvider([Reply(tool_calls=(ToolCall("post"),)), "done"]), tools=[Post()])
+            assert system.root.prompt("go").get().text == "done"
+            results.update(message.content for message in system.root.history() if message.kind == "tool_result")
+    assert "1" in results
+    assert any("did not finish within 5 s" in result for result in results)
+
+
+class Ending:
+    """A source of chance that ends the example after so many draws, as Hypothesis does."""
+
+    def __init__(self, draws: int) -> None:
+        self._left = draws
+
+    def randrange(self, stop: int, /) -> int:
+        if not self._left:
+            raise StopTest(0)
+        self._left -= 1
+        return self._left % stop
+
+
+def test_what_chance_raises_goes_to_the_test_wherever_the_run_is() -> None:
+    def until_it_ends(draws: int) -> None:
+        with simulated(Ending(draws), faults=ALL) as world:
+            goes_on: Callable[[Simulation], object] = a_bit_of_everything
+            for _ in range(100):
+                try:
+                    goes_on(world)
+                except ProcessCrashed:
+                    world.recover()
+                world.system.root.prompt("tools")
+                goes_on = busy
+
+    def busy(world: Simulation) -> None:
+        world.sleep(1)
+
+    for draws in range(0, 120, 7):
+        with pytest.raises(StopTest):
+            until_it_ends(draws)
+
+
+def test_an_exception_of_the_test_gets_the_story_the_tree_and_the_line_that_replays_it() -> None:
+    def fails() -> None:
+        with simulated(1) as world:
+            _, anna = prompted(world)
+            anna.prompt("hello").get()
+            anna.kill(reason="of age")
+            raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine") as failure:
+        fails()
+    [story] = failure.value.__notes__
+    assert "ask     anna: 1 messages, 'hello'" in story
+    assert "anna (dead: of age)" in story
+    assert story.splitlines()[-1].startswith("Replay: '")
+
+
+def test_an_exception_of_the_test_is_told_of_though_the_database_is_closed() -> None:
+    def fails() -> None:
+        with simulated() as world:
+            prompted(world)[0].close()
+            raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine") as failure:
+        fails()
+    assert "Replay: " in failure.value.__notes__[0]
+
+
+def test_a_database_that_is_not_sound_after_a_commit_fails_the_test() -> None:
+    with simulated() as world:
+        _, anna = prompted(world)
+        world.process.store.write(lambda tx: tx.run("set_turn", uuid=anna.uuid, turn=77))
+        with pytest.raises(Broken, match="fsck: turn"):
+            anna.mark()
+        world.checks = False
+
+
+def test_a_subscriber_hears_everything_in_order() -> None:
+    heard: list[object] = []
+    with simulated(3) as world:
+        system, anna = prompted(world)
+        system.subscribe(heard.append)
+        anna.prompt("hello").get()
+        world.settle()
+    assert [event.kind for event in heard if isinstance(event, Message)] == ["user", "assistant"]
+
+
+def test_the_fixture_opens_a_simulated_system(simulated_system: Callable[..., ActorSystem]) -> None:
+    system = simulated_system(ScriptedProvider(["done"]))
+    assert system.root.fork("go").reply().text == "done"
+
+
+def test_a_world_that_is_used_wrongly_says_what_to_do() -> None:
+    with simulated() as world:
+        with pytest.raises(AssertionError, match=r"call open\(\)"):
+            _ = world.system
+        with pytest.raises(AssertionError, match=r"call open\(\)"):
+            world.reopen()
+        world.open(OfflineProvider())
+    with pytest.raises(ValueError, match="Expected crashes to be how many at most"):
+        Faults(crashes=-1)

@@ -1,0 +1,369 @@
+"""bash: a shell for each agent, that keeps exit codes, takes one call at a time, and leaves no process behind."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from ikigai_actors import ActorSystem, ScriptedProvider, Signal, TurnInterrupted, Workspace
+from ikigai_actors.tools.function import LIMIT, Result
+from ikigai_actors.tools.workspace import processes
+from ikigai_actors.tools.workspace.bash import KEPT, Bash, Ran
+from ikigai_actors.tools.workspace.shells import Shells, bash_tool
+from tests.kit.blocking_provider import DEADLINE
+from tests.kit.databases import eventually
+from tests.kit.program import Program
+from tests.kit.tool_scripts import calling, requests_of, results, scripted
+
+T = TypeVar("T")
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only the shell's process group is found")
+
+BUSY = "echo $$ > session.tmp; timeout 100 sleep 99 & mv session.tmp session; sleep 98"
+"""A command that says which session it runs in, and has a child in a process group of its own."""
+
+
+def living(session: int) -> list[int]:
+    """The processes of a session."""
+    return processes.living([session]).get(session, [])
+
+
+def in_shells(directory: Path, work: Callable[[Shells], Awaitable[T]], idle: float = 600.0) -> T:
+    """Do something with shells on an event loop, and close them."""
+
+    async def begin() -> T:
+        shells = Shells(directory, {"PATH": os.environ["PATH"]}, idle)
+        try:
+            return await work(shells)
+        finally:
+            await shells.close()
+
+    return asyncio.run(begin())
+
+
+@LINUX
+def test_a_shell_whose_last_words_nobody_waits_for_is_closed_all_the_same(tmp_path: Path) -> None:
+    async def play() -> bool:
+        endings = processes.Endings()
+        shell = await Bash.start("/bin/bash", tmp_path, {"PATH": os.environ["PATH"]}, endings)
+        await shell.run("setsid sleep 2 & echo", DEADLINE)  # who has left the session holds the pipe open
+        gone, ending = endings.end(shell._transport.get_pid()), shell.end()
+        await gone
+        for _ in range(10):  # turns of the loop, until it waits for them
+            await asyncio.sleep(0)
+        ending.cancel()
+        await asyncio.wait({ending})
+        return shell._transport.is_closing()
+
+    assert asyncio.run(play())
+
+
+def said(directory: Path, *commands: str, seconds: float = DEADLINE) -> list[Result]:
+    """What the commands of one agent give, one after the other; the news of the first shell is left out."""
+
+    async def work(shells: Shells) -> list[Result]:
+        assert (await shells.run("agent", ":", DEADLINE)).content == f"[new shell in {directory}]"
+        return [await shells.run("agent", command, seconds) for command in commands]
+
+    return in_shells(directory, work)
+
+
+def session_in(directory: Path) -> int:
+    """The session of `BUSY`, once all its processes run: shell, guard, sleep, timeout and its sleep."""
+    eventually((directory / "session").exists, "the command")
+    session = int((directory / "session").read_text())
+    eventually(lambda: len(living(session)) >= 5, "the children")
+    return session
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the event loop run until something is so."""
+    async with asyncio.timeout(DEADLINE):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+def test_directory_and_variables_stay_from_call_to_call(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    assert said(tmp_path, "cd below; tea=green", "basename $PWD; echo $tea") == [Result(""), Result("below\ngreen")]
+
+
+def test_an_exit_code_is_kept_and_said_unless_it_is_0(tmp_path: Path) -> None:
+    assert said(tmp_path, "echo no; false", "exec_me_not 2>/dev/null", "(exit 42)", "true") == [
+        Result("no\n[exit code 1]", True),
+        Result("[exit code 127]", True),
+        Result("[exit code 42]", True),
+        Result(""),
+    ]
+
+
+def test_output_of_any_length_comes_whole_with_its_exit_code(tmp_path: Path) -> None:
+    lengths = [*range(4_040, 4_110), 65_536 % KEPT, KEPT - 1, KEPT]
+    given = said(tmp_path, *(f"printf '%{length}s' x; (exit 123)" for length in lengths))
+    assert [told.content for told in given] == ["x".rjust(length) + "\n[exit code 123]" for length in lengths]
+
+
+def test_output_over_the_limit_is_cut_at_its_beginning_which_is_said(tmp_path: Path) -> None:
+    [told] = said(tmp_path, "head -c 1000000 /dev/zero | tr '\\0' x; echo end")
+    assert told.content == f"[cut: {1_000_004 - KEPT} bytes before this]\n" + "x" * (KEPT - 4) + "end"
+    assert len(told.content) < LIMIT
+
+
+def test_binary_output_does_no_harm(tmp_path: Path) -> None:
+    told, after = said(tmp_path, "head -c 5000 /dev/urandom; printf '\\0\\377end'", "echo ok")
+    assert told.content.endswith("\0\ufffdend")
+    assert after == Result("ok")
+
+
+def test_a_quote_that_is_not_closed_is_an_error_at_once_and_harms_no_later_command(tmp_path: Path) -> None:
+    told, after = said(tmp_path, 'echo "half', "if true; then { echo ok; }; fi")
+    assert "unexpected EOF" in told.content
+    assert told.content.endswith("[exit code 2]")
+    assert after == Result("ok")
+
+
+@pytest.mark.parametrize(
+    "spoiling",
+    [
+        "eval(){ :; }",
+        "printf(){ :; }",
+        "shopt -s expand_aliases; alias printf=true eval=true builtin=true unset=true command=true",
+        "builtin(){ :; }",
+        "builtin(){ :; }; command(){ :; }",
+        "builtin(){ :; }; unset(){ :; }",
+        "command(){ :; }; unset(){ :; }; eval(){ :; }; printf(){ :; }",
+        "set(){ :; }; trap(){ :; }; exec(){ :; }; exit(){ :; }; read(){ :; }",
+        "PROMPT_COMMAND='exit 3'; PS1=x; PS2=x",
+        "IFS=0123456789",
+        "set -u; set -f; set -o noclobber",
+        "trap 'true' DEBUG ERR",
+        "set -o posix",
+        "exec 3>/dev/null",
+        "exec 219>&-",
+    ],
+)
+def test_what_a_command_leaves_behind_does_not_spoil_the_next_one(tmp_path: Path, spoiling: str) -> None:
+    first, *after = said(tmp_path, spoiling, "echo tea; false", "echo coffee", "sh -c 'exit 10'")
+    assert first == Result("")
+    assert after == [Result("tea\n[exit code 1]", True), Result("coffee"), Result("[exit code 10]", True)]
+
+
+def test_a_command_that_leads_the_output_elsewhere_is_obeyed_and_its_end_is_told(tmp_path: Path) -> None:
+    assert said(tmp_path, "exec >kept.txt", "echo tea; false") == [Result(""), Result("[exit code 1]", True)]
+    assert (tmp_path / "kept.txt").read_text() == "tea\n"
+
+
+@pytest.mark.parametrize("spoiling", ["enable -n printf", "set -n", "builtin(){ :; }; unset(){ :; }; command(){ :; }"])
+def test_a_shell_that_is_spoiled_for_good_is_ended_and_the_next_one_is_not(tmp_path: Path, spoiling: str) -> None:
+    async def work(shells: Shells) -> list[Result]:
+        await shells.run("agent", spoiling, 1.0)
+        return [await shells.run("agent", "echo tea", seconds) for seconds in (1.0, DEADLINE, DEADLINE)]
+
+    *_, after = in_shells(tmp_path, work)
+    assert after == Result("tea")
+
+
+def test_no_command_is_handed_the_descriptor_that_tells_of_its_end(tmp_path: Path) -> None:
+    [told] = said(tmp_path, "for fd in /dev/fd/*; do basename $fd; done | sort -n | tail -n 1; echo mine >&219")
+    assert "219: Bad file descriptor" in told.content
+    assert "219\n" not in told.content
+
+
+def test_a_command_that_bash_would_alter_and_a_time_out_of_bounds_are_refused(tmp_path: Path) -> None:
+    tool = bash_tool(Shells(tmp_path, {}, 600.0))
+    assert "NUL" in asyncio.run(tool.call_async({"command": "rm a\0b"})).content
+    assert "less than or equal to 600" in asyncio.run(tool.call_async({"command": "ls", "timeout": 601})).content
+
+
+def test_standard_input_is_empty_and_here_documents_work(tmp_path: Path) -> None:
+    assert said(tmp_path, "cat; echo end", "cat <<'X'\nit's $here\nX") == [Result("end"), Result("it's $here")]
+
+
+def test_a_shell_that_a_command_ends_is_followed_by_a_new_one(tmp_path: Path) -> None:
+    ended, after = said(tmp_path, "tea=green; echo bye; exit 3", "echo [$tea]")
+    assert ended == Result("bye\n[the shell ended with exit code 3; the next call gets a new shell]", True)
+    assert after == Result(f"[new shell in {tmp_path}; the one before had ended]\n[]")
+
+
+def test_a_shell_that_ends_does_not_wait_for_its_background_jobs_and_ends_them(tmp_path: Path) -> None:
+    [ended] = said(tmp_path, "echo $$; sleep 99 & exit 0")
+    session, _, rest = ended.content.partition("\n")
+    assert rest == "[the shell ended with exit code 0; the next call gets a new shell]"
+    assert living(int(session)) == []
+
+
+def late(directory: Path, seconds: float, trap: str = "") -> list[Result]:
+    """What a command gives that takes too long, and the one after it. Whatever it is to end runs by then."""
+
+    async def work(shells: Shells) -> list[Result]:
+        await shells.run("agent", f"{trap}({BUSY}) > /dev/null &", DEADLINE)
+        session = await asyncio.to_thread(session_in, directory)
+        told = await shells.run("agent", "echo so far; sleep 97", seconds)
+        assert living(session) == []
+        return [told, await shells.run("agent", "echo ok", DEADLINE)]
+
+    return in_shells(directory, work)
+
+
+@LINUX
+def test_a_command_that_takes_too_long_is_ended_with_all_that_runs_in_its_shell(tmp_path: Path) -> None:
+    told, after = late(tmp_path, 2.0)
+    assert told == Result(
+        "so far\n[not finished after 2 s, so it was ended, and the shell with it; the next call gets a new shell]", True
+    )
+    assert after == Result(f"[new shell in {tmp_path}; the one before had ended]\nok")
+
+
+@LINUX
+def test_what_is_deaf_to_term_is_killed(tmp_path: Path) -> None:
+    late(tmp_path, 0.1, trap="trap '' TERM; ")
+
+
+@LINUX
+def test_a_cancelled_call_leaves_no_process_and_the_next_one_gets_a_new_shell(tmp_path: Path) -> None:
+    async def work(shells: Shells) -> Result:
+        running = asyncio.create_task(shells.run("agent", BUSY, DEADLINE))
+        session = await asyncio.to_thread(session_in, tmp_path)
+        waiting = asyncio.create_task(shells.run("agent", "echo ok", DEADLINE))
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert living(session) == []
+        return await waiting
+
+    told = in_shells(tmp_path, work)
+    why = "the one before was ended with a call that was cancelled"
+    assert told == Result(f"[new shell in {tmp_path}; {why}]\nok")
+
+
+def test_an_agent_that_never_ran_a_command_leaves_nothing_behind(tmp_path: Path) -> None:
+    in_shells(tmp_path, lambda shells: shells.leave("agent"))
+
+
+def test_a_shell_that_ends_takes_no_command(tmp_path: Path) -> None:
+    async def work() -> Ran:
+        shell = await Bash.start("/bin/bash", tmp_path, {}, processes.Endings())
+        await shell.end()
+        return await asyncio.wait_for(shell.run("touch late", 3600.0), DEADLINE)
+
+    assert asyncio.run(work()) == Ran("", 0, None)
+    assert not (tmp_path / "late").exists()
+
+
+@LINUX
+def test_an_event_loop_that_ends_leaves_nothing_of_what_is_deaf_to_term(tmp_path: Path) -> None:
+    async def work() -> int:
+        shell = await Bash.start("/bin/bash", tmp_path, {"PATH": os.environ["PATH"]}, processes.Endings())
+        running = asyncio.create_task(shell.run(f"trap '' TERM; {BUSY}", DEADLINE))
+        session = await asyncio.to_thread(session_in, tmp_path)
+        shell.end()
+        await asyncio.wait({running}, timeout=0.0)
+        return session
+
+    assert living(asyncio.run(work())) == []
+
+
+def test_agents_have_shells_of_their_own(tmp_path: Path) -> None:
+    async def work(shells: Shells) -> str:
+        await shells.run("parent", "tea=green", DEADLINE)
+        return (await shells.run("child", "echo [$tea]", DEADLINE)).content
+
+    assert in_shells(tmp_path, work) == f"[new shell in {tmp_path}]\n[]"
+
+
+def test_a_shell_without_calls_is_closed_after_a_while(tmp_path: Path) -> None:
+    async def work(shells: Shells) -> Result:
+        session = int((await shells.run("agent", "echo $$", DEADLINE)).content.splitlines()[1])
+        await until(lambda: not living(session))
+        return await shells.run("agent", "echo ok", DEADLINE)
+
+    told = in_shells(tmp_path, work, idle=0.05)
+    assert told == Result(f"[new shell in {tmp_path}; the one before was closed after 0.05 s without a call]\nok")
+
+
+def test_a_shell_that_cannot_be_started_is_an_error_result(tmp_path: Path) -> None:
+    async def work(shells: Shells) -> Result:
+        tmp_path.rmdir()
+        return await shells.run("agent", "echo ok", DEADLINE)
+
+    told = in_shells(tmp_path, work)
+    tmp_path.mkdir()
+    assert told.is_error
+    assert told.content.startswith("A shell could not be started: ")
+
+
+def test_calls_of_one_reply_take_turns_and_read_what_was_passed_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "a secret")
+    monkeypatch.setenv("IKIGAI_DATABASE_URL", "another secret")
+    slow = "for ((i = 0; i < 20000; i++)); do :; done; step=one"
+    calls = calling(("bash", {"command": slow}), ("bash", {"command": "echo $step"}), ("bash", {"command": "env"}))
+    script = ScriptedProvider([calls, "done"])
+    workspace = Workspace(tmp_path, environment={"COLOUR": "blue"})
+    with ActorSystem.open(":memory:", provider=script, tools=[workspace], approvals="allow") as system:
+        system.root.prompt("go").get(timeout=DEADLINE)
+    first, second, third = results(requests_of(script, None)[1])
+    assert (first.content, second.content) == (f"[new shell in {tmp_path}]", "one")
+    assert "COLOUR=blue\n" in third.content
+    assert "PATH=" in third.content
+    assert "secret" not in third.content
+
+
+@LINUX
+def test_an_interrupted_turn_leaves_no_process(tmp_path: Path) -> None:
+    script = ScriptedProvider([calling(("bash", {"command": BUSY}))])
+    with ActorSystem.open(":memory:", provider=script, tools=[Workspace(tmp_path)], approvals="allow") as system:
+        turn = system.root.prompt("go")
+        session = session_in(tmp_path)
+        assert system.root.signal(Signal.INT, timeout=DEADLINE)
+        with pytest.raises(TurnInterrupted):
+            turn.get(timeout=DEADLINE)
+        eventually(lambda: not living(session), "the end of its processes")
+
+
+@LINUX
+def test_an_agent_that_is_gone_leaves_no_shell(tmp_path: Path) -> None:
+    call = calling(("bash", {"command": f"({BUSY}) > /dev/null & echo started"}))
+    with ActorSystem.open(
+        ":memory:", provider=scripted(child=[call, "done"]), tools=[Workspace(tmp_path)], approvals="allow"
+    ) as system:
+        agent = system.root.fork("go", name="child")
+        agent.reply(timeout=DEADLINE)
+        session = session_in(tmp_path)
+        system.actor(agent.uuid).stop()
+        eventually(lambda: not living(session), "the end of its shell")
+
+
+@LINUX
+@pytest.mark.parametrize("trap", ["", "trap '' TERM; "])
+def test_a_kill_ends_all_that_the_agents_tool_runs_also_what_is_deaf_to_term(tmp_path: Path, trap: str) -> None:
+    script = scripted(child=[calling(("bash", {"command": f"{trap}{BUSY}"}))])
+    with ActorSystem.open(":memory:", provider=script, tools=[Workspace(tmp_path)], approvals="allow") as system:
+        child = system.root.fork("go", name="child")
+        session = session_in(tmp_path)
+        assert living(session)
+        child.kill()
+        eventually(lambda: not living(session), "the end of its processes")
+
+
+@LINUX
+def test_a_system_that_closes_leaves_no_process(tmp_path: Path) -> None:
+    script = ScriptedProvider([calling(("bash", {"command": f"trap '' TERM; {BUSY}"}))])
+    with ActorSystem.open(":memory:", provider=script, tools=[Workspace(tmp_path)], approvals="allow") as system:
+        system.root.prompt("go")
+        session = session_in(tmp_path)
+    assert living(session) == []
+
+
+@LINUX
+def test_a_host_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
+    with Program.by_pipe("--database", str(tmp_path / "notes.db"), "--workspace", str(tmp_path), "--yes") as program:
+        program.say(f'@bash {{"command": "trap \'\' TERM HUP; {BUSY}"}}')
+        session = session_in(tmp_path)
+        program.kill()
+    eventually(lambda: not living(session), "the end of its processes")

