@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from textual.events import Key
+from textual.message import Message
+from textual.notifications import Notify
 from textual.pilot import Pilot
 
 from ikigai_actors import ActorSystem, AgentRef, OfflineProvider
@@ -26,9 +28,10 @@ Play = Callable[["Stage"], Awaitable[None]]
 class Stage:
     """The application, running."""
 
-    def __init__(self, application: Application, pilot: "Pilot[Any]") -> None:
+    def __init__(self, application: Application, pilot: "Pilot[Any]", noticed: list[str]) -> None:
         self.application, self.pilot = application, pilot
         self.system = application.system
+        self._noticed = noticed
 
     @property
     def text(self) -> str:
@@ -73,6 +76,10 @@ class Stage:
         """Wait until the screen shows this."""
         await self.until(lambda: re.search(pattern, self.text), repr(pattern))
 
+    async def expect_notice(self, text: str) -> None:
+        """Wait until this was noted for a while; the screen may show it no more."""
+        await self.until(lambda: any(text in one for one in self._noticed), repr(text))
+
     async def expect_gone(self, pattern: str) -> None:
         """Wait until the screen shows this no more."""
         await self.until(lambda: not re.search(pattern, self.text), f"the end of {pattern!r}")
@@ -104,10 +111,16 @@ def open_memory(provider: Provider | None = None, database: str = "sqlite:///:me
 def on_stage(system: System, play: Play, size: tuple[int, int] = (80, 24), **options: Any) -> Application:
     """Run the application for the length of a play; returns it, ended."""
 
+    noticed: list[str] = []
+
+    def hear(message: Message) -> None:
+        if isinstance(message, Notify):
+            noticed.append(message.notification.message)
+
     async def run() -> Application:
         application = Application(system, **options)
-        async with application.run_test(size=size, notifications=True) as pilot:
-            stage = Stage(application, pilot)
+        async with application.run_test(size=size, notifications=True, message_hook=hear) as pilot:
+            stage = Stage(application, pilot, noticed)
             await stage.expect(r"─ .*\[")  # the first snapshot is there
             await play(stage)
         return application
