@@ -11,7 +11,7 @@ import gc
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ikigai_actors.agent.turn.state import RUNNING, Standing
+from ikigai_actors.agent.turn.state import RUNNING, LifecycleState
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.records.identity import RandomBytes, new_agent_uuid
 from ikigai_actors.records.log import AGENT_0_REMEDY
@@ -47,7 +47,7 @@ class Survivor(NamedTuple):
     """Position of its latest message."""
     turn: int
     """Id of the message that opened the turn in progress; 0 when idle."""
-    standing: Standing = RUNNING
+    standing: LifecycleState = RUNNING
     """How it stands in the registry."""
 
 
@@ -84,7 +84,7 @@ def survey(store: Store) -> tuple[list[Survivor], list[Casualty]]:
         uuid, name, epoch, turn, _, parent, _, dead_parents_head, status, ending, restart, _ = row
         try:
             reason = _wrong(row, heads.get(parent, dead_parents_head))
-            standing = Standing(_STATUS[status], ending or "", restart == "permanent")
+            standing = LifecycleState(_STATUS[status], ending or "", restart == "permanent")
         except (KeyError, TypeError) as error:
             reason = f"its rows hold what no program of ours wrote ({error})"
         if reason is None:

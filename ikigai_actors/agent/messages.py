@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.agent.turn.state import Standing
+from ikigai_actors.agent.turn.state import LifecycleState
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.records.log import Log
 from supervisors.signals import Status
@@ -77,7 +77,7 @@ class Remains:
 
     head: int
     turn: int
-    standing: Standing
+    standing: LifecycleState
     callers: tuple[Any, ...] = ()
     """Who waits for the outcome of the turn in progress."""
     commands: tuple[Any, ...] = ()

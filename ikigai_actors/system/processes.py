@@ -20,7 +20,7 @@ from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.statistics import SystemStatistics, total, total_by_model
 from ikigai_actors.agent.subscriptions import Died, Mailed
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.state import WORKING, Phase, Standing
+from ikigai_actors.agent.turn.state import WORKING, LifecycleState, Phase
 from ikigai_actors.records.append import FIRST_EPOCH, Birth
 from ikigai_actors.records.deaths import Aftermath, Bury, Cause, End
 from ikigai_actors.records.log import Log
@@ -71,7 +71,7 @@ class Population:
 
     def expect(self, birth: Birth) -> None:
         """Make the actor of a child before its row is committed: whoever finds the row finds the actor, held."""
-        standing = Standing(permanent=birth.restart == "permanent")
+        standing = LifecycleState(permanent=birth.restart == "permanent")
         child = Survivor(birth.uuid, birth.name, FIRST_EPOCH, birth.messages[-1].id, birth.turn, standing)
         actor = AgentActor(self._parts, child)
         actor.actor_inbox.held = True

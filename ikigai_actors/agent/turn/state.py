@@ -44,7 +44,7 @@ Outcome = Reply | ProviderError | TurnInterrupted
 """How a turn ended."""
 
 
-class Standing(NamedTuple):
+class LifecycleState(NamedTuple):
     """What the registry says of an agent, as far as it decides what the agent does next."""
 
     status: Status = Status.RUNNING
@@ -54,7 +54,7 @@ class Standing(NamedTuple):
     """Whether it is restarted when it exits."""
 
 
-RUNNING = Standing()
+RUNNING = LifecycleState()
 
 UNKNOWN = -1
 """The head of an agent of whose last unit it is not known whether it came true."""
@@ -82,7 +82,7 @@ class State:
     """Who waits for the outcome of the turn in progress."""
     last: Outcome | None = None
     """How the latest turn ended."""
-    standing: Standing = RUNNING
+    standing: LifecycleState = RUNNING
     """How it stands in the registry."""
     failed: int = 0
     """Id of the message that opened the latest turn, when an error ended it and nothing was said since; else 0. To
