@@ -53,7 +53,7 @@ from ikigai_actors.text import described
 from supervisors.children import Exit
 from supervisors.signals import Status
 
-AT_ANY_TIME = (on.AskOutcome, on.Decide, on.Interrupt)
+AT_ANY_TIME = (on.GetOutcome, on.Decide, on.Interrupt)
 """The commands that wait for no turn to end."""
 
 
@@ -122,7 +122,7 @@ class AgentActor(Performer):
                 self._go_on_after(message)
             case on.StatusChanged():
                 self._decide(message)
-            case on.Resume() | on.AskOutcome() | on.Decide() | on.Interrupt():
+            case on.Resume() | on.GetOutcome() | on.Decide() | on.Interrupt():
                 self._now_or_later(message)
             case on.ReplyReceived() | on.ReplyFailed() | on.Exited():
                 self._answered(message)
@@ -139,7 +139,7 @@ class AgentActor(Performer):
                 self._later.append(message)
         self._go_on()
 
-    def _now_or_later(self, command: on.AskOutcome | on.Resume | on.Decide | on.Interrupt) -> None:
+    def _now_or_later(self, command: on.GetOutcome | on.Resume | on.Decide | on.Interrupt) -> None:
         """What waits for no turn is looked at now, unless the log must be read first."""
         if machine.accepts(self.state, command):
             self._decide(command)

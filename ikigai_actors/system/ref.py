@@ -101,7 +101,7 @@ class AgentCommands(AgentMailCommands, AgentLifeCommands):
     def reply(self) -> Future[Reply]:
         """See `AgentRef.reply`."""
         try:
-            return self._tell(on.AskOutcome, self._future())
+            return self._tell(on.GetOutcome, self._future())
         except AgentDead:
             outcome = last_outcome(self._ref.system.archive.load(self._ref.uuid).messages)
             if outcome is None:

@@ -94,7 +94,7 @@ class Resume:
 
 
 @dataclass(frozen=True, slots=True)
-class AskOutcome:
+class GetOutcome:
     """Answered with the outcome of the turn in progress, or else of the latest one."""
 
     caller: Caller
@@ -239,6 +239,6 @@ class GoOn:
     """A uuid that nobody has, for a child."""
 
 
-Command = Prompt | Fork | Clear | SetMark | Rewind | Undo | Configure | Resume | AskOutcome | Decide | ExitNow
+Command = Prompt | Fork | Clear | SetMark | Rewind | Undo | Configure | Resume | GetOutcome | Decide | ExitNow
 Completion = Loaded | ReplyReceived | ReplyFailed | Exited | ToolFinished | CallRefused
 Event = Command | Completion | Interrupt | GoOn | NoteMail | StatusChanged | Leave | Poisoned

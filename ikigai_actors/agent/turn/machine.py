@@ -146,7 +146,7 @@ def step(state: State, event: Event, now: int, book: Book = NO_TOOLS) -> Step:
             return Step(state)
         case on.NoteMail():
             return note_mail(state, event, now)
-        case on.AskOutcome():
+        case on.GetOutcome():
             return _outcome(state, event)
         case on.Fork():
             return fork_by_command(state, event, now)
@@ -276,7 +276,7 @@ def _exit(state: State, event: on.ExitNow, now: int) -> Step:
     return replace(step, effects=(*step.effects, Answer(event.caller, None)), caller=event.caller)
 
 
-def _outcome(state: State, event: on.AskOutcome) -> Step:
+def _outcome(state: State, event: on.GetOutcome) -> Step:
     if state.phase in WORKING:
         return Step(replace(state, callers=(*state.callers, event.caller)))
     never = NoTurn(f"Agent {state.uuid} has had no turn of its own yet; prompt it first.", state.uuid)

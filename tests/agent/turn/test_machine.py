@@ -35,7 +35,7 @@ TURN_COMMANDS = (
     on.Undo("caller", 4),
     on.Configure({}, "caller"),
 )
-IMMEDIATE = (on.Resume("caller"), on.AskOutcome("caller"), on.Interrupt("caller"))
+IMMEDIATE = (on.Resume("caller"), on.GetOutcome("caller"), on.Interrupt("caller"))
 
 
 def written(done: Step) -> list[tuple[int, str, str]]:
@@ -102,7 +102,7 @@ def test_a_prompt_closes_a_turn_that_was_cut_off_in_the_same_unit() -> None:
 
 
 def test_a_reply_closes_the_turn_and_answers_everybody_who_waits() -> None:
-    asked = step(BUSY, on.AskOutcome("second"), NOW).state
+    asked = step(BUSY, on.GetOutcome("second"), NOW).state
     done = step(asked, on.ReplyReceived(3, Reply("yes"), "p:m"), NOW)
     assert written(done) == [(5, "assistant", "yes")]
     assert isinstance(done.unit, LogUnit)
@@ -327,8 +327,8 @@ def test_an_interrupt_keeps_what_the_request_has_cost() -> None:
 
 
 def test_asking_for_an_outcome_gives_the_last_one_or_says_that_there_is_none() -> None:
-    assert answers(step(replace(IDLE, last=Reply("x")), on.AskOutcome("c"), NOW)) == {"c": Reply("x")}
-    assert isinstance(answers(step(IDLE, on.AskOutcome("c"), NOW))["c"], NoTurn)
+    assert answers(step(replace(IDLE, last=Reply("x")), on.GetOutcome("c"), NOW)) == {"c": Reply("x")}
+    assert isinstance(answers(step(IDLE, on.GetOutcome("c"), NOW))["c"], NoTurn)
 
 
 def test_the_view_follows_every_message_that_is_written() -> None:

@@ -260,7 +260,7 @@ def test_a_fork_from_outside_waits_until_every_call_has_its_result(one: Call, ac
     state = tooling(call("0:read", Progress.DONE), one)
     assert accepts(state, on.Fork("kid", None, None, {}, "transient", "caller")) is accepted
     assert not accepts(state, on.Prompt("x", "caller"))
-    assert accepts(state, on.AskOutcome("caller"))
+    assert accepts(state, on.GetOutcome("caller"))
 
 
 # Resuming: the table of calls.py, line by line
