@@ -153,7 +153,7 @@ class AgentActor(Performer):
         standing = self.state.standing._replace(status=restarted.status)
         self._become(replace(self.state, turn=restarted.turn, standing=standing))
         if restarted.turn:  # before all that waits for the end of that turn
-            self._later.insert(0, on.Poisoned(restarted.poison) if restarted.poison else on.Resume(Future()))
+            self._later.insert(0, on.TurnPoisoned(restarted.poison) if restarted.poison else on.Resume(Future()))
             return
         callers, self.state = self.state.callers, replace(self.state, callers=())
         for caller in callers:
@@ -357,7 +357,7 @@ class AgentActor(Performer):
         """
         self._loading = False
         if self._restarted is not None and isinstance(error, StoreError):
-            self._later = [one for one in self._later if not isinstance(one, on.Resume | on.Poisoned)]
+            self._later = [one for one in self._later if not isinstance(one, on.Resume | on.TurnPoisoned)]
             self.actor_inbox.held = True
             again = self._restarted._replace(status=self.state.status)
             self.actor_inbox.held = self.runtime.unstarted(self.state.uuid, again)

@@ -151,7 +151,7 @@ class Leave:
 
 
 @dataclass(frozen=True, slots=True)
-class Poisoned:
+class TurnPoisoned:
     """The turn in progress crashed its agent too often; it is closed."""
 
     reason: str
@@ -241,4 +241,4 @@ class GoOn:
 
 Command = Prompt | Fork | Clear | SetMark | Rewind | Undo | Configure | Resume | GetOutcome | Decide | ExitNow
 Completion = Loaded | ReplyReceived | ReplyFailed | Exited | ToolFinished | CallRefused
-Event = Command | Completion | Interrupt | GoOn | NoteMail | StatusChanged | Leave | Poisoned
+Event = Command | Completion | Interrupt | GoOn | NoteMail | StatusChanged | Leave | TurnPoisoned

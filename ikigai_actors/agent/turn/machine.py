@@ -140,9 +140,9 @@ def step(state: State, event: Event, now: int, book: Book = NO_TOOLS) -> Step:
             return Step(replace(state, standing=standing))
         case on.Leave():
             return Step(state, Departure(Cause.TERMINATED, state.standing.ending))
-        case on.Poisoned() if state.turn:
+        case on.TurnPoisoned() if state.turn:
             return end_turn(state, now, ProviderError(event.reason), (Kind.ERROR, storable(event.reason), NO_DATA))
-        case on.Poisoned():
+        case on.TurnPoisoned():
             return Step(state)
         case on.NoteMail():
             return note_mail(state, event, now)

@@ -358,10 +358,10 @@ def test_the_outcome_of_a_log_is_how_its_latest_turn_ended() -> None:
 
 
 def test_a_turn_that_crashed_too_often_is_closed_once() -> None:
-    done = step(CUT_OFF, on.Poisoned("it crashed"), NOW)
+    done = step(CUT_OFF, on.TurnPoisoned("it crashed"), NOW)
     assert written(done) == [(5, "error", "it crashed")]
     assert done.state.turn == 0
-    assert step(IDLE, on.Poisoned("it crashed"), NOW) == Step(IDLE)  # an interrupt came before it
+    assert step(IDLE, on.TurnPoisoned("it crashed"), NOW) == Step(IDLE)  # an interrupt came before it
 
 
 NOTICE = closing(Kind.MAIL, "You have 1 unread mail.")
