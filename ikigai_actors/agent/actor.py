@@ -201,7 +201,7 @@ class AgentActor(Performer):
                 self._perform_or_postpone(self._effects.pop(0))
             elif (command := self._next_command()) is None:
                 return
-            elif not self._decide(command) and isinstance(command, on.GoOn):
+            elif not self._decide(command) and isinstance(command, on.Continue):
                 return  # its calls wait for what is outside; any other command is done with
 
     def _next_command(self) -> on.Event | None:
@@ -223,7 +223,7 @@ class AgentActor(Performer):
         if (waiting := self._next_of_those_that_wait()) is not None:
             return waiting
         if self.state.phase is Phase.RUNNING_TOOLS:
-            return on.GoOn(new_agent_uuid(self.runtime.random_bytes))
+            return on.Continue(new_agent_uuid(self.runtime.random_bytes))
         return None
 
     def _next_of_those_that_wait(self) -> on.Event | None:

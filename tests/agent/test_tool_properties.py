@@ -69,7 +69,7 @@ class Turn:
         possible[self._chance.randrange(len(possible))]()
 
     def _go_on(self) -> None:
-        self._take(step(self._state, on.GoOn(f"kid {self.births}"), NOW, BOOK))
+        self._take(step(self._state, on.Continue(f"kid {self.births}"), NOW, BOOK))
 
     def _perform(self) -> None:
         effect = self._effects.pop(0)

@@ -232,7 +232,7 @@ class NoteMail:
 
 
 @dataclass(frozen=True, slots=True)
-class GoOn:
+class Continue:
     """Nothing happened: is there something to do for the calls of the last reply?"""
 
     fresh: str
@@ -241,4 +241,4 @@ class GoOn:
 
 Command = Prompt | Fork | Clear | SetMark | Rewind | Undo | Configure | Resume | GetOutcome | Decide | ExitNow
 Completion = Loaded | ReplyReceived | ReplyFailed | Exited | ToolFinished | CallRefused
-Event = Command | Completion | Interrupt | GoOn | NoteMail | StatusChanged | Leave | TurnPoisoned
+Event = Command | Completion | Interrupt | Continue | NoteMail | StatusChanged | Leave | TurnPoisoned

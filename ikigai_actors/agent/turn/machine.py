@@ -64,7 +64,7 @@ from ikigai_actors.agent.turn.steps import (
     told_cut_off,
     write,
 )
-from ikigai_actors.agent.turn.tool_steps import decide, finished, go_on, lose, refuse, request_model
+from ikigai_actors.agent.turn.tool_steps import continue_calls, decide, finished, lose, refuse, request_model
 from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.append import LogUnit
@@ -125,8 +125,8 @@ def step(state: State, event: Event, now: int, book: Book = NO_TOOLS) -> Step:
             return finished(state, event, now)
         case on.CallRefused():
             return refuse(state, event.call, event.reason, now)
-        case on.GoOn():
-            return go_on(state, event, now, book)
+        case on.Continue():
+            return continue_calls(state, event, now, book)
         case on.Interrupt():
             return _interrupt(state, event, now)
         case on.Resume():

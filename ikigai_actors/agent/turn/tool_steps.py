@@ -36,7 +36,7 @@ MAX_STEPS = 50
 """Model requests that a turn may take."""
 
 
-def go_on(state: State, event: on.GoOn, now: int, book: Book) -> Step:
+def continue_calls(state: State, event: on.Continue, now: int, book: Book) -> Step:
     """The next thing to do for the calls of the last reply; nothing while a tool is outside.
 
     A stopped agent finishes the ordinary calls of its step, and goes no further.

@@ -248,8 +248,8 @@ def test_a_setting_says_how_often_a_reply_that_breaks_off_is_asked_for_again(ret
 def test_each_request_of_a_turn_may_break_off_once() -> None:
     again = step(BUSY, on.ReplyFailed(3, BROKEN), NOW).state
     working = step(again, on.ReplyReceived(4, Reply(tool_calls=(ToolCall("lost"),)), "p:m"), NOW).state
-    told = step(working, on.GoOn("kid"), NOW).state  # there is no such tool
-    asked = step(told, on.GoOn("kid"), NOW).state
+    told = step(working, on.Continue("kid"), NOW).state  # there is no such tool
+    asked = step(told, on.Continue("kid"), NOW).state
     assert asked.phase is Phase.WAITING_FOR_MODEL
     assert written(step(asked, on.ReplyFailed(asked.request, BROKEN), NOW))[0][1] == "retry"
 
