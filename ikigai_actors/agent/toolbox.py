@@ -9,7 +9,7 @@ from ikigai_actors.agent.turn.calls import Book
 from ikigai_actors.errors import BadInput, ProviderError
 from ikigai_actors.records.settings import complaint, misfits
 from ikigai_actors.tools.function import Tool
-from ikigai_actors.tools.policy import PROCESS, Facts, Policy
+from ikigai_actors.tools.policy import PROCESS, Policy, ToolTraits
 
 FORBIDDEN = "The settings of this agent do not allow {name}. Do without it, or ask the person to change the setting."
 
@@ -34,7 +34,7 @@ class Toolbox:
         """
         self._tools: dict[str, Tool] = {}
         self._ask = ask
-        self._book: dict[str, Facts] = {name: Facts() for name in PROCESS}
+        self._book: dict[str, ToolTraits] = {name: ToolTraits() for name in PROCESS}
         self.add(tools)
 
     def add(self, tools: Iterable[Tool]) -> None:
@@ -43,7 +43,7 @@ class Toolbox:
             if tool.name in self._tools or tool.name in PROCESS:
                 raise BadInput(f"Two tools are named {tool.name!r}; give one of them another name.")
             self._tools[tool.name] = tool
-            self._book[tool.name] = self._decided(tool.name, tool.facts, tool.facts.policy)
+            self._book[tool.name] = self._decided(tool.name, tool.traits, tool.traits.policy)
 
     def __getitem__(self, name: str) -> Tool:
         return self._tools[name]
@@ -77,8 +77,8 @@ class Toolbox:
         if not policies:
             return book
         return {
-            name: self._decided(name, facts, Policy(policies[name])) if name in policies else facts
-            for name, facts in book.items()
+            name: self._decided(name, traits, Policy(policies[name])) if name in policies else traits
+            for name, traits in book.items()
         }
 
     def describe(self, settings: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
@@ -87,9 +87,9 @@ class Toolbox:
             DESCRIPTIONS[name] if name in PROCESS else self._tools[name].describe() for name in self.names(settings)
         )
 
-    def _decided(self, name: str, facts: Facts, policy: Policy) -> Facts:
-        """The facts of a tool with this policy, as things are here."""
+    def _decided(self, name: str, traits: ToolTraits, policy: Policy) -> ToolTraits:
+        """The traits of a tool with this policy, as things are here."""
         denial = FORBIDDEN
         if policy is Policy.ASK:
             policy, denial = self._ask, NOBODY
-        return replace(facts, policy=policy, denial=denial.format(name=name) if policy is Policy.DENY else "")
+        return replace(traits, policy=policy, denial=denial.format(name=name) if policy is Policy.DENY else "")

@@ -8,7 +8,7 @@ from typing import Any
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.system.ref import AgentRef, current_agent
 from ikigai_actors.tools.function import Result, result_of
-from ikigai_actors.tools.policy import Facts
+from ikigai_actors.tools.policy import ToolTraits
 
 
 class ListAgents:
@@ -16,7 +16,7 @@ class ListAgents:
 
     name = "agents"
     timeout = 30.0
-    facts = Facts(idempotent=True)
+    traits = ToolTraits(idempotent=True)
     is_async = False
 
     def describe(self) -> Mapping[str, Any]:

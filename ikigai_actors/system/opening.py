@@ -35,4 +35,4 @@ def check_tools(tools: object) -> list[Tool | Toolset]:
     return given
 
 
-_OF_A_TOOL = ("name", "timeout", "facts", "is_async", "describe", "call", "call_async")
+_OF_A_TOOL = ("name", "timeout", "traits", "is_async", "describe", "call", "call_async")

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from ikigai_actors.errors import BadInput
 from ikigai_actors.text import described, storable
-from ikigai_actors.tools.policy import PROCESS, Facts, Policy
+from ikigai_actors.tools.policy import PROCESS, Policy, ToolTraits
 
 if TYPE_CHECKING:
     from anthropic.lib.tools import BetaAsyncFunctionTool, BetaFunctionTool
@@ -72,7 +72,7 @@ class Tool(Protocol):
         """Seconds that a call may take."""
 
     @property
-    def facts(self) -> Facts:
+    def traits(self) -> ToolTraits:
         """What the machine must know of it."""
 
     @property
@@ -97,7 +97,7 @@ class FunctionTool:
     """The function as anthropic describes it."""
     timeout: float
     """Seconds that a call may take."""
-    facts: Facts
+    traits: ToolTraits
     """What the machine must know of it."""
 
     @property
@@ -211,7 +211,7 @@ def tool(
             raise BadInput(f"A tool's name is 1 to 128 of a-z A-Z 0-9 _ -, got {described.name!r}; give it another.")
         if timeout <= 0:
             raise BadInput(f"Expected a timeout in seconds above 0, got {timeout!r}.")
-        return FunctionTool(described, timeout, Facts(idempotent, alone, _policy(policy)))
+        return FunctionTool(described, timeout, ToolTraits(idempotent, alone, _policy(policy)))
 
     return make if function is None else make(function)
 

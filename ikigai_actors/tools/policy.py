@@ -27,7 +27,7 @@ class Policy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ToolTraits:
     """What the machine must know of a tool."""
 
     idempotent: bool = False

@@ -17,13 +17,13 @@ from ikigai_actors import (
 from ikigai_actors.providers.scripted import ScriptedReply
 from ikigai_actors.testing import Simulation
 from ikigai_actors.tools.function import Result
-from ikigai_actors.tools.policy import Facts
+from ikigai_actors.tools.policy import ToolTraits
 
 
 class Post:
     """A tool that blocks: it sends a mail to agent 0."""
 
-    name, timeout, facts, is_async = "post", 5.0, Facts(), False
+    name, timeout, traits, is_async = "post", 5.0, ToolTraits(), False
 
     def __init__(self) -> None:
         self.runs = 0

@@ -12,7 +12,7 @@ from ikigai_actors import Exit, ProviderError, Reply, Request, ToolCall, Usage
 from ikigai_actors.providers.base import Delta, OnDelta
 from ikigai_actors.providers.scripted import Stream
 from ikigai_actors.tools.function import Result
-from ikigai_actors.tools.policy import Facts
+from ikigai_actors.tools.policy import ToolTraits
 from tests.kit.blocking_provider import DEADLINE
 
 
@@ -88,7 +88,7 @@ class OddTool:
     timeout = DEADLINE
 
     def __init__(self, act: Callable[[], Any], is_async: bool) -> None:
-        self._act, self.is_async, self.facts = act, is_async, Facts()
+        self._act, self.is_async, self.traits = act, is_async, ToolTraits()
 
     def describe(self) -> dict[str, Any]:
         """See `Tool.describe`."""

@@ -31,7 +31,7 @@ from ikigai_actors.errors import AgentDead, BadInput
 from ikigai_actors.providers.base import Delta, OnDelta
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.tools.function import Result, tool
-from ikigai_actors.tools.policy import Facts, Policy
+from ikigai_actors.tools.policy import Policy, ToolTraits
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.mistakes import ENDINGS, BareExit, OddTool, Remote, acts, raising
 from tests.kit.tool_scripts import calling
@@ -434,7 +434,7 @@ def test_whatever_the_code_of_others_does_every_turn_ends_and_nobody_else_is_hur
     odd, provider = OddTool(lambda: Result("fine"), True), at(border, act)
     if isinstance(provider, OddTool):
         odd, provider = provider, ScriptedProvider([calling("odd"), *["done"] * 50])
-    odd.facts = Facts(policy=Policy.ASK)
+    odd.traits = ToolTraits(policy=Policy.ASK)
     with ActorSystem.open(
         ":memory:", FunctionProvider(lambda _: "well"), {"wrong": provider}, tools=[odd], approvals=approve
     ) as system:

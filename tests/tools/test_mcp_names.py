@@ -10,9 +10,9 @@ from mcp.types import Tool as Listed
 from mcp.types import ToolAnnotations
 
 from ikigai_actors import BadInput, McpServer
-from ikigai_actors.tools.mcp.connection import facts_of
+from ikigai_actors.tools.mcp.connection import traits_of
 from ikigai_actors.tools.mcp.server import PAUSES, WINDOW, Restarts, name_of, tool_names
-from ikigai_actors.tools.policy import Facts, Policy
+from ikigai_actors.tools.policy import Policy, ToolTraits
 
 BAD: Mapping[str, tuple[Callable[[], McpServer], str]] = {
     "nothing": (lambda: McpServer("  "), "Expected a command"),
@@ -67,21 +67,21 @@ def test_every_command_gives_a_legal_name(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("hints", "policy", "facts"),
+    ("hints", "policy", "traits"),
     [
-        (None, None, Facts(policy=Policy.ASK)),
-        (ToolAnnotations(), None, Facts(policy=Policy.ASK)),
-        (ToolAnnotations(read_only_hint=True), None, Facts(idempotent=True)),
-        (ToolAnnotations(idempotent_hint=True), None, Facts(idempotent=True, policy=Policy.ASK)),
-        (None, Policy.ALLOW, Facts()),
-        (ToolAnnotations(read_only_hint=True), Policy.DENY, Facts(idempotent=True, policy=Policy.DENY)),
+        (None, None, ToolTraits(policy=Policy.ASK)),
+        (ToolAnnotations(), None, ToolTraits(policy=Policy.ASK)),
+        (ToolAnnotations(read_only_hint=True), None, ToolTraits(idempotent=True)),
+        (ToolAnnotations(idempotent_hint=True), None, ToolTraits(idempotent=True, policy=Policy.ASK)),
+        (None, Policy.ALLOW, ToolTraits()),
+        (ToolAnnotations(read_only_hint=True), Policy.DENY, ToolTraits(idempotent=True, policy=Policy.DENY)),
     ],
 )
 def test_only_what_reads_is_allowed_unless_a_policy_is_given(
-    hints: ToolAnnotations | None, policy: Policy | None, facts: Facts
+    hints: ToolAnnotations | None, policy: Policy | None, traits: ToolTraits
 ) -> None:
     listed = Listed(name="it", input_schema={"type": "object"}, annotations=hints)
-    assert facts_of(listed, policy) == facts
+    assert traits_of(listed, policy) == traits
 
 
 def test_ends_that_are_long_ago_count_no_more() -> None:

@@ -46,10 +46,10 @@ def test_signature_and_docstring_describe_a_tool() -> None:
 
 
 def test_a_tool_has_defaults_and_what_is_said_otherwise_counts() -> None:
-    assert (add.timeout, add.facts.idempotent, add.facts.alone, add.is_async) == (TIMEOUT, False, False, False)
+    assert (add.timeout, add.traits.idempotent, add.traits.alone, add.is_async) == (TIMEOUT, False, False, False)
     assert (count_async.name, count_async.describe()["description"]) == ("count", "Counts.")
-    facts = count_async.facts
-    assert (count_async.timeout, facts.idempotent, facts.alone, count_async.is_async) == (5, True, True, True)
+    traits = count_async.traits
+    assert (count_async.timeout, traits.idempotent, traits.alone, count_async.is_async) == (5, True, True, True)
 
 
 def test_annotations_limit_and_describe_an_argument() -> None:

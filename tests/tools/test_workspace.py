@@ -144,9 +144,9 @@ def test_wrong_arguments_and_missing_files_are_results_that_help(use: Use) -> No
 
 
 def test_what_changes_the_world_asks_and_what_only_looks_may_run_again(directory: Path) -> None:
-    facts = {name: tool.facts for name, tool in tools_of(directory).items()}
-    assert {name for name, fact in facts.items() if fact.policy is Policy.ASK} == {"bash", "edit", "write"}
-    assert {name for name, fact in facts.items() if fact.idempotent} == {"glob", "grep", "read"}
+    traits = {name: tool.traits for name, tool in tools_of(directory).items()}
+    assert {name for name, fact in traits.items() if fact.policy is Policy.ASK} == {"bash", "edit", "write"}
+    assert {name for name, fact in traits.items() if fact.idempotent} == {"glob", "grep", "read"}
 
 
 def test_ripgrep_comes_from_the_environment_and_never_from_the_workspace(

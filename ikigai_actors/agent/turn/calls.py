@@ -27,7 +27,7 @@ from typing import Any
 
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import reply_of
-from ikigai_actors.tools.policy import PROCESS, WAIT, Facts, Policy
+from ikigai_actors.tools.policy import PROCESS, WAIT, Policy, ToolTraits
 
 PERHAPS_RUN = (
     "This call was started, and then the process that ran it ended: it may or may not have run. "
@@ -80,7 +80,7 @@ Approver = Callable[[PendingCall], bool | str]
 """Decides: True approves, False denies, a text denies and says why. It may block; each call has a thread of its own."""
 
 Calls = tuple[Call, ...]
-Book = Mapping[str, Facts]
+Book = Mapping[str, ToolTraits]
 """The tools on offer, by name; those of `PROCESS` too, unless the settings leave them out."""
 
 

@@ -10,7 +10,7 @@ from ikigai_actors.providers.scripted import ScriptedProvider, Stream
 from ikigai_actors.testing.simulation.process import Broken
 from ikigai_actors.testing.simulation.remote import LATE
 from ikigai_actors.tools.function import Result
-from ikigai_actors.tools.policy import Facts
+from ikigai_actors.tools.policy import ToolTraits
 
 WORK = "work"
 """The tool of the machine, which is not idempotent."""
@@ -34,7 +34,7 @@ class Work:
 
     name = WORK
     timeout = 10.0
-    facts = Facts()
+    traits = ToolTraits()
     is_async = False
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.base import Delta, OnDelta, Provider, Reply, Request
 from ikigai_actors.testing.simulation.scheduler import Entry
 from ikigai_actors.tools.function import Result, Tool
-from ikigai_actors.tools.policy import Facts
+from ikigai_actors.tools.policy import ToolTraits
 
 if TYPE_CHECKING:
     from ikigai_actors.testing.simulation.process import Process
@@ -99,9 +99,9 @@ class RemoteTool:
         return self._inner.timeout
 
     @property
-    def facts(self) -> Facts:
-        """See `Tool.facts`."""
-        return self._inner.facts
+    def traits(self) -> ToolTraits:
+        """See `Tool.traits`."""
+        return self._inner.traits
 
     @property
     def is_async(self) -> bool:

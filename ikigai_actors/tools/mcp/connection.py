@@ -34,7 +34,7 @@ from mcp.types import Tool as Listed
 
 from ikigai_actors.tools.function import Result, cut
 from ikigai_actors.tools.mcp.process import ServerProcess
-from ikigai_actors.tools.policy import Facts, Policy
+from ikigai_actors.tools.policy import Policy, ToolTraits
 
 logger = logging.getLogger(__name__)
 
@@ -216,7 +216,7 @@ class McpTool:
     """The tool as anthropic's adapter describes it, under our name."""
     timeout: float
     """Seconds that a call may take."""
-    facts: Facts
+    traits: ToolTraits
     """What the machine must know of it."""
     is_async = True
 
@@ -248,15 +248,15 @@ def tool_of(listed: Listed, name: str, call: Call, timeout: float, policy: Polic
     """A tool that a server lists, under a name of ours; ``call`` takes the server's name for it, and the arguments."""
     adapted = async_mcp_tool(listed, _Session(call))  # type: ignore[arg-type]  # it only calls tools
     adapted.name = name
-    return McpTool(adapted, timeout, facts_of(listed, policy))
+    return McpTool(adapted, timeout, traits_of(listed, policy))
 
 
-def facts_of(listed: Listed, policy: Policy | None) -> Facts:
+def traits_of(listed: Listed, policy: Policy | None) -> ToolTraits:
     """What a server says of a tool. One that may change the world is asked for, unless a policy is given."""
     hints = listed.annotations
     reads = hints is not None and hints.read_only_hint is True
     again = reads or (hints is not None and hints.idempotent_hint is True)
-    return Facts(idempotent=again, policy=policy or (Policy.ALLOW if reads else Policy.ASK))
+    return ToolTraits(idempotent=again, policy=policy or (Policy.ALLOW if reads else Policy.ASK))
 
 
 def readable(block: ContentBlock) -> str:

@@ -19,16 +19,16 @@ from ikigai_actors.agent.turn.calls import (
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import reply_message_data
-from ikigai_actors.tools.policy import Facts, Policy
+from ikigai_actors.tools.policy import Policy, ToolTraits
 
 NOW = 1_000
 BOOK: Book = {
-    "read": Facts(idempotent=True),
-    "write": Facts(),
-    "shell": Facts(alone=True),
-    "post": Facts(policy=Policy.ASK),
-    "drop": Facts(policy=Policy.DENY, denial="not here"),
-    "fork": Facts(),
+    "read": ToolTraits(idempotent=True),
+    "write": ToolTraits(),
+    "shell": ToolTraits(alone=True),
+    "post": ToolTraits(policy=Policy.ASK),
+    "drop": ToolTraits(policy=Policy.DENY, denial="not here"),
+    "fork": ToolTraits(),
 }
 
 
@@ -89,7 +89,7 @@ def test_a_call_that_runs_alone_waits_for_those_before_it_and_those_after_wait_f
 def test_only_waiting_calls_of_tools_that_are_not_on_offer_are_unknown() -> None:
     given = calls("1:gone", "2:read", "3:gone", "4:fork", done="3")
     assert ids(unknown(given, BOOK)) == ["1"]
-    assert ids(unknown(given, {"gone": Facts()})) == ["2", "4"]
+    assert ids(unknown(given, {"gone": ToolTraits()})) == ["2", "4"]
 
 
 # What a crash left

@@ -16,7 +16,7 @@ from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.records.append import LogUnit
 from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.tools.policy import Facts, Policy
+from ikigai_actors.tools.policy import Policy, ToolTraits
 from tests.agent.turn.test_calls import BOOK, NOW, call
 
 CONTINUE = on.Continue("kid")
@@ -226,9 +226,9 @@ def test_a_decision_on_a_call_that_does_not_ask_changes_nothing(decision: tuple[
 
 def test_a_question_is_settled_when_the_policy_has_changed() -> None:
     asked = step(tooling("1:post"), CONTINUE, NOW, BOOK).state
-    allowed = step(asked, CONTINUE, NOW, {**BOOK, "post": Facts()})
+    allowed = step(asked, CONTINUE, NOW, {**BOOK, "post": ToolTraits()})
     assert said(allowed) == [("tool_call", "1")]
-    forbidden = step(asked, CONTINUE, NOW, {**BOOK, "post": Facts(policy=Policy.DENY, denial="not any more")})
+    forbidden = step(asked, CONTINUE, NOW, {**BOOK, "post": ToolTraits(policy=Policy.DENY, denial="not any more")})
     assert only(forbidden).content == "not any more"
 
 
