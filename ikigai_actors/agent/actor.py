@@ -168,8 +168,8 @@ class AgentActor(Performer):
     def _decide(self, event: on.Event) -> bool:
         """Ask the machine; returns whether it had something to do."""
         event = self._informed(event)
-        book = self.runtime.toolbox.book(self.state.view.settings)
-        step = machine.step(self.state, event, self.runtime.clock.now_ms(), book)
+        tools = self.runtime.toolbox.traits(self.state.view.settings)
+        step = machine.step(self.state, event, self.runtime.clock.now_ms(), tools)
         something = step.unit is not None or step.state is not self.state or bool(step.effects)
         self._take(step)
         return something

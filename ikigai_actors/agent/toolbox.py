@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 from ikigai_actors.agent.builtin_calls.schemas import DESCRIPTIONS
-from ikigai_actors.agent.turn.calls import Book
 from ikigai_actors.errors import BadInput, ProviderError
 from ikigai_actors.records.settings import complaint, misfits
 from ikigai_actors.tools.function import Tool
@@ -34,7 +33,7 @@ class Toolbox:
         """
         self._tools: dict[str, Tool] = {}
         self._ask = ask
-        self._book: dict[str, ToolTraits] = {name: ToolTraits() for name in PROCESS}
+        self._traits: dict[str, ToolTraits] = {name: ToolTraits() for name in PROCESS}
         self.add(tools)
 
     def add(self, tools: Iterable[Tool]) -> None:
@@ -43,7 +42,7 @@ class Toolbox:
             if tool.name in self._tools or tool.name in PROCESS:
                 raise BadInput(f"Two tools are named {tool.name!r}; give one of them another name.")
             self._tools[tool.name] = tool
-            self._book[tool.name] = self._decided(tool.name, tool.traits, tool.traits.policy)
+            self._traits[tool.name] = self._decided(tool.name, tool.traits, tool.traits.policy)
 
     def __getitem__(self, name: str) -> Tool:
         return self._tools[name]
@@ -66,19 +65,21 @@ class Toolbox:
             )
         return sorted(set(allowed))
 
-    def book(self, settings: Mapping[str, Any]) -> Book:
+    def traits(self, settings: Mapping[str, Any]) -> Mapping[str, ToolTraits]:
         """What the machine must know of an agent's tools; those that are not registered are left out. None may be used
         when the settings that decide on that cannot be read.
         """
         allowed, policies = settings.get("tools"), settings.get("policies")
         if (allowed or policies) and misfits({"tools": allowed, "policies": policies}):
             allowed, policies = None, dict.fromkeys(self._tools, Policy.DENY)
-        book = self._book if allowed is None else {name: self._book[name] for name in allowed if name in self._book}
+        tools = (
+            self._traits if allowed is None else {name: self._traits[name] for name in allowed if name in self._traits}
+        )
         if not policies:
-            return book
+            return tools
         return {
             name: self._decided(name, traits, Policy(policies[name])) if name in policies else traits
-            for name, traits in book.items()
+            for name, traits in tools.items()
         }
 
     def describe(self, settings: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:

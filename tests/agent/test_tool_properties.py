@@ -22,7 +22,7 @@ from ikigai_actors.records.history import EMPTY
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import reply_message_data
 from ikigai_actors.tools.function import tool
-from tests.agent.turn.test_calls import BOOK, NOW
+from tests.agent.turn.test_calls import NOW, TOOLS
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.tool_scripts import calling, faults
 
@@ -54,8 +54,8 @@ class Turn:
         self._outside, self._effects, self._questions = [], [], []
         state = State("me", len(self.log), OPENING)
         loaded = on.Loaded(len(self.log), EMPTY, recover(self.log), None)
-        self._state = step(state, loaded, NOW, BOOK).state
-        self._take(step(self._state, on.Resume("caller"), NOW, BOOK))
+        self._state = step(state, loaded, NOW, TOOLS).state
+        self._take(step(self._state, on.Resume("caller"), NOW, TOOLS))
 
     def proceed(self) -> None:
         """One thing that can happen now; the first that can leads on, so that every turn ends."""
@@ -69,7 +69,7 @@ class Turn:
         possible[self._chance.randrange(len(possible))]()
 
     def _go_on(self) -> None:
-        self._take(step(self._state, on.Continue(f"kid {self.births}"), NOW, BOOK))
+        self._take(step(self._state, on.Continue(f"kid {self.births}"), NOW, TOOLS))
 
     def _perform(self) -> None:
         effect = self._effects.pop(0)
@@ -79,11 +79,11 @@ class Turn:
     def _decide(self) -> None:
         question = self._questions.pop(self._chance.randrange(len(self._questions)))
         approved = bool(self._chance.randrange(2))
-        self._take(step(self._state, on.Decide(2, question.call, approved, "no", False, "person"), NOW, BOOK))
+        self._take(step(self._state, on.Decide(2, question.call, approved, "no", False, "person"), NOW, TOOLS))
 
     def _finish(self) -> None:
         result = self._outside.pop(self._chance.randrange(len(self._outside)))
-        self._take(step(self._state, result, NOW, BOOK))
+        self._take(step(self._state, result, NOW, TOOLS))
 
     def _take(self, done: Step) -> None:
         self._state = done.state

@@ -111,8 +111,8 @@ MUTANTS = (
     Mutant(
         "tool run again after a crash",
         "agent/turn/calls.py",
-        "again = [call.id for call in cut if call.name in book and book[call.name].idempotent]",
-        "again = [call.id for call in cut if call.name in book]",
+        "again = [call.id for call in cut if call.name in tools and tools[call.name].idempotent]",
+        "again = [call.id for call in cut if call.name in tools]",
     ),
     Mutant(
         "mail read twice",

@@ -80,8 +80,6 @@ Approver = Callable[[PendingCall], bool | str]
 """Decides: True approves, False denies, a text denies and says why. It may block; each call has a thread of its own."""
 
 Calls = tuple[Call, ...]
-Book = Mapping[str, ToolTraits]
-"""The tools on offer, by name; those of `PROCESS` too, unless the settings leave them out."""
 
 
 def calls_of(reply: Message) -> Calls:
@@ -140,32 +138,32 @@ def asking(calls: Calls) -> Calls:
     return tuple(call for call in calls if call.progress is Progress.ASKING)
 
 
-def unknown(calls: Calls, book: Book) -> Calls:
+def unknown(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
     """The calls of tools that are not on offer, as far as they have not started."""
-    return tuple(call for call in calls if call.progress in _BEFORE and call.name not in book)
+    return tuple(call for call in calls if call.progress in _BEFORE and call.name not in tools)
 
 
-def denied(calls: Calls, book: Book) -> Calls:
+def denied(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
     """The calls that the policy forbids, unless a person has approved them."""
     undecided = (Progress.WAITING, Progress.ASKING)
-    return tuple(call for call in calls if call.progress in undecided and book[call.name].policy is Policy.DENY)
+    return tuple(call for call in calls if call.progress in undecided and tools[call.name].policy is Policy.DENY)
 
 
-def to_be_asked(calls: Calls, book: Book) -> Calls:
+def to_be_asked(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
     """The calls of which a person is to be asked now."""
-    return tuple(call for call in calls if call.progress is Progress.WAITING and book[call.name].policy is Policy.ASK)
+    return tuple(call for call in calls if call.progress is Progress.WAITING and tools[call.name].policy is Policy.ASK)
 
 
-def startable(calls: Calls, book: Book) -> Calls:
+def startable(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
     """The ordinary calls that may start now, in order; one whose tool runs alone waits for those before it."""
     chosen: list[Call] = []
     busy = running(calls)
-    if any(call.progress is Progress.RUNNING and _alone(call, book) for call in calls):
+    if any(call.progress is Progress.RUNNING and _alone(call, tools) for call in calls):
         return ()
     for call in calls:
-        if call.name in PROCESS or not _may_start(call, book):
+        if call.name in PROCESS or not _may_start(call, tools):
             continue
-        if _alone(call, book):
+        if _alone(call, tools):
             return tuple(chosen) if busy or chosen else (call,)
         chosen.append(call)
     return tuple(chosen)
@@ -177,10 +175,10 @@ def next_process_call(calls: Calls) -> Call | None:
     return next((call for call in calls if call.name in PROCESS and call.progress in may), None)
 
 
-def settle_cut_off(calls: Calls, book: Book) -> tuple[Calls, Calls]:
+def settle_cut_off(calls: Calls, tools: Mapping[str, ToolTraits]) -> tuple[Calls, Calls]:
     """What resuming makes of calls that a crash cut off: the calls as they go on, and those that get `PERHAPS_RUN`."""
     cut = [call for call in calls if call.progress is Progress.RUNNING and call.name not in PROCESS]
-    again = [call.id for call in cut if call.name in book and book[call.name].idempotent]
+    again = [call.id for call in cut if call.name in tools and tools[call.name].idempotent]
     lost = tuple(call for call in cut if call.id not in again)
     going_on = progress(progress(calls, again, Progress.APPROVED), (call.id for call in lost), Progress.DONE)
     return going_on, lost
@@ -189,12 +187,12 @@ def settle_cut_off(calls: Calls, book: Book) -> tuple[Calls, Calls]:
 _BEFORE = (Progress.WAITING, Progress.ASKING, Progress.APPROVED)
 
 
-def _may_start(call: Call, book: Book) -> bool:
+def _may_start(call: Call, tools: Mapping[str, ToolTraits]) -> bool:
     """Whether policy or a person allows it; one that asks may start when the policy has changed."""
     if call.progress is Progress.APPROVED:
         return True
-    return call.progress in (Progress.WAITING, Progress.ASKING) and book[call.name].policy is Policy.ALLOW
+    return call.progress in (Progress.WAITING, Progress.ASKING) and tools[call.name].policy is Policy.ALLOW
 
 
-def _alone(call: Call, book: Book) -> bool:
-    return call.name in book and book[call.name].alone
+def _alone(call: Call, tools: Mapping[str, ToolTraits]) -> bool:
+    return call.name in tools and tools[call.name].alone

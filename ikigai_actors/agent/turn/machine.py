@@ -1,6 +1,6 @@
 """The pure machine: what an agent does next. No I/O, no clock, no randomness.
 
-`step(state, event, now, book)` gives the state after the event, the unit of writes that makes it true, and the effects
+`step(state, event, now, tools)` gives the state after the event, the unit of writes that makes it true, and the effects
 that may follow once the unit is committed. It decides; `AgentActor` commits, performs, and feeds back what came of it.
 
     unloaded ──Loaded──> idle <──────────── the turn ends: reply without calls, error, INT
@@ -31,12 +31,12 @@ A command that cannot run yet is left with the actor, which offers it again afte
 a step boundary, everything else for the end of the turn. A completion that answers an older request changes nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ikigai_actors.agent.builtin_calls.perform import LOOKS, depart, note_mail
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.calls import Book, asking, at_rest, calls_of, settle_cut_off, waits
+from ikigai_actors.agent.turn.calls import asking, at_rest, calls_of, settle_cut_off, waits
 from ikigai_actors.agent.turn.events import Event
 from ikigai_actors.agent.turn.fork import fork_by_command
 from ikigai_actors.agent.turn.state import (
@@ -72,9 +72,10 @@ from ikigai_actors.records.deaths import Cause
 from ikigai_actors.records.messages import NO_DATA, Kind, Message
 from ikigai_actors.records.replies import reply_message_data, spent_data
 from ikigai_actors.text import storable
+from ikigai_actors.tools.policy import ToolTraits
 from supervisors.signals import Status
 
-NO_TOOLS: Book = {}
+NO_TOOLS: Mapping[str, ToolTraits] = {}
 
 STREAM_RETRIES = 1
 """How often a reply that breaks off is asked for again, where no setting says."""
@@ -97,14 +98,14 @@ def accepts(state: State, command: Event) -> bool:
             return state.phase is not Phase.UNLOADED
 
 
-def step(state: State, event: Event, now: int, book: Book = NO_TOOLS) -> Step:
+def step(state: State, event: Event, now: int, tools: Mapping[str, ToolTraits] = NO_TOOLS) -> Step:
     """Decide what an event leads to; a step that has the same state and nothing else leads to nothing.
 
     Args:
         state: the agent as it is. Commands must be accepted (`accepts`).
         event: what happened.
         now: milliseconds since 1970.
-        book: the ordinary tools that the agent has now.
+        tools: the traits of the tools that the agent has now, by name.
     """
     match event:
         case on.Loaded():
@@ -126,11 +127,11 @@ def step(state: State, event: Event, now: int, book: Book = NO_TOOLS) -> Step:
         case on.CallRefused():
             return refuse(state, event.call, event.reason, now)
         case on.Continue():
-            return continue_calls(state, event, now, book)
+            return continue_calls(state, event, now, tools)
         case on.Interrupt():
             return _interrupt(state, event, now)
         case on.Resume():
-            return _resume(state, event, now, book)
+            return _resume(state, event, now, tools)
         case on.Decide():
             return _decide(state, event, now)
         case on.ExitNow():
@@ -238,13 +239,13 @@ def _interrupt(state: State, event: on.Interrupt, now: int) -> Step:
     return replace(ended, effects=(*ended.effects, *told), caller=event.caller)
 
 
-def _resume(state: State, event: on.Resume, now: int, book: Book) -> Step:
+def _resume(state: State, event: on.Resume, now: int, tools: Mapping[str, ToolTraits]) -> Step:
     """Go on where the turn was cut off: with the calls of its last reply, or by asking the model again."""
     if state.failed:
         return _reopen(state, event)
     if state.phase is not Phase.INTERRUPTED:
         return Step(state, effects=(Answer(event.caller, False),))
-    calls, lost = settle_cut_off(state.calls, book)
+    calls, lost = settle_cut_off(state.calls, tools)
     questions = (AskApproval(state.request, call.id) for call in asking(calls))
     waiting = (BeginWait(state.request, call.id) for call in waits(calls))
     told: tuple[Effect, ...] = (Answer(event.caller, True), *questions, *waiting)

@@ -2,6 +2,7 @@
 `ikigai_actors.agent.turn.calls`.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,6 @@ from ikigai_actors.agent.builtin_calls.perform import perform, problem_of
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import (
     PERHAPS_RUN,
-    Book,
     Call,
     Calls,
     Progress,
@@ -29,27 +29,27 @@ from ikigai_actors.errors import ProviderError
 from ikigai_actors.records.append import LogUnit
 from ikigai_actors.records.messages import NO_DATA, Kind
 from ikigai_actors.records.settings import misfits
-from ikigai_actors.tools.policy import SHELL, Policy
+from ikigai_actors.tools.policy import SHELL, Policy, ToolTraits
 from supervisors.signals import Status
 
 MAX_STEPS = 50
 """Model requests that a turn may take."""
 
 
-def continue_calls(state: State, event: on.Continue, now: int, book: Book) -> Step:
+def continue_calls(state: State, event: on.Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
     """The next thing to do for the calls of the last reply; nothing while a tool is outside.
 
     A stopped agent finishes the ordinary calls of its step, and goes no further.
     """
-    if missing := unknown(state.calls, book):
-        known = ", ".join(sorted(book)) or "none"
+    if missing := unknown(state.calls, tools):
+        known = ", ".join(sorted(tools)) or "none"
         return _results(state, missing, f"There is no such tool. Tools on offer: {known}.", now)
-    if forbidden := denied(state.calls, book):
-        drafts = (_result(call, book[call.name].denial, True) for call in forbidden)
+    if forbidden := denied(state.calls, tools):
+        drafts = (_result(call, tools[call.name].denial, True) for call in forbidden)
         return _write_results(state, now, forbidden, *drafts)
-    if to_ask := to_be_asked(state.calls, book):
+    if to_ask := to_be_asked(state.calls, tools):
         return _ask(state, to_ask, now)
-    if chosen := startable(state.calls, book):
+    if chosen := startable(state.calls, tools):
         return _start(state, chosen, now)
     if running(state.calls) or waits(state.calls):
         return Step(state)
@@ -58,7 +58,7 @@ def continue_calls(state: State, event: on.Continue, now: int, book: Book) -> St
     if call := next_process_call(state.calls):
         problem = problem_of(call)
         return (
-            perform(state, call, event.fresh, now, SHELL in book)
+            perform(state, call, event.fresh, now, SHELL in tools)
             if problem is None
             else _results(state, (call,), problem, now)
         )

@@ -1,12 +1,12 @@
 """The calls of one reply: which may start, and what a crash leaves of them. Pure."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ikigai_actors.agent.turn.calls import (
-    Book,
     Call,
     Calls,
     Progress,
@@ -22,7 +22,7 @@ from ikigai_actors.records.replies import reply_message_data
 from ikigai_actors.tools.policy import Policy, ToolTraits
 
 NOW = 1_000
-BOOK: Book = {
+TOOLS: Mapping[str, ToolTraits] = {
     "read": ToolTraits(idempotent=True),
     "write": ToolTraits(),
     "shell": ToolTraits(alone=True),
@@ -58,11 +58,11 @@ def ids(chosen: Calls) -> list[str]:
 
 
 def test_all_ordinary_calls_start_at_once_and_forks_do_not() -> None:
-    assert ids(startable(calls("1:read", "2:fork", "3:write"), BOOK)) == ["1", "3"]
+    assert ids(startable(calls("1:read", "2:fork", "3:write"), TOOLS)) == ["1", "3"]
 
 
 def test_calls_that_run_or_are_done_do_not_start_again() -> None:
-    assert ids(startable(calls("1:read", "2:read", "3:read", running="1", done="2"), BOOK)) == ["3"]
+    assert ids(startable(calls("1:read", "2:read", "3:read", running="1", done="2"), TOOLS)) == ["3"]
 
 
 @pytest.mark.parametrize(
@@ -83,12 +83,12 @@ def test_calls_that_run_or_are_done_do_not_start_again() -> None:
 def test_a_call_that_runs_alone_waits_for_those_before_it_and_those_after_wait_for_it(
     given: tuple[str, ...], running: str, done: str, chosen: list[str]
 ) -> None:
-    assert ids(startable(calls(*given, running=running, done=done), BOOK)) == chosen
+    assert ids(startable(calls(*given, running=running, done=done), TOOLS)) == chosen
 
 
 def test_only_waiting_calls_of_tools_that_are_not_on_offer_are_unknown() -> None:
     given = calls("1:gone", "2:read", "3:gone", "4:fork", done="3")
-    assert ids(unknown(given, BOOK)) == ["1"]
+    assert ids(unknown(given, TOOLS)) == ["1"]
     assert ids(unknown(given, {"gone": ToolTraits()})) == ["2", "4"]
 
 
@@ -138,6 +138,6 @@ def test_calls_without_ids_are_recovered_under_the_ids_that_their_results_name()
 
 def test_of_the_calls_that_were_cut_off_the_idempotent_start_again_and_the_others_are_lost() -> None:
     cut = calls("1:read", "2:write", "3:gone", "4:write", "5:read", running="1 2 3", done="5")
-    going_on, lost = settle_cut_off(cut, BOOK)
+    going_on, lost = settle_cut_off(cut, TOOLS)
     assert ids(lost) == ["2", "3"]
     assert going_on == calls("1:read", "2:write", "3:gone", "4:write", "5:read", done="2 3 5", approved="1")

@@ -17,7 +17,7 @@ from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.records.append import LogUnit
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.tools.policy import Policy, ToolTraits
-from tests.agent.turn.test_calls import BOOK, NOW, call
+from tests.agent.turn.test_calls import NOW, TOOLS, call
 
 CONTINUE = on.Continue("kid")
 
@@ -53,7 +53,7 @@ def finished(call_id: str, content: str = "done", request: int = 3) -> on.ToolFi
 def test_a_reply_with_calls_is_committed_before_anything_is_done_for_them() -> None:
     asking = tooling(phase=Phase.WAITING_FOR_MODEL)
     given = Reply("I look.", (ToolCall("read", {"path": "a"}, "1"),), "tool_use")
-    done = step(asking, on.ReplyReceived(3, given, "p:m"), NOW, BOOK)
+    done = step(asking, on.ReplyReceived(3, given, "p:m"), NOW, TOOLS)
     assert said(done) == [("assistant", "")]
     assert done.effects == ()
     assert isinstance(done.unit, LogUnit)
@@ -63,7 +63,7 @@ def test_a_reply_with_calls_is_committed_before_anything_is_done_for_them() -> N
 
 
 def test_each_call_is_written_ahead_in_one_unit_and_its_tool_runs_only_after_that() -> None:
-    done = step(tooling("1:read", "2:fork", "3:write"), CONTINUE, NOW, BOOK)
+    done = step(tooling("1:read", "2:fork", "3:write"), CONTINUE, NOW, TOOLS)
     assert said(done) == [("tool_call", "1"), ("tool_call", "3")]
     assert done.effects == (RunTool(3, "1"), RunTool(3, "3"))
     assert progress(done.state) == {"1": Progress.RUNNING, "2": Progress.WAITING, "3": Progress.RUNNING}
@@ -71,45 +71,45 @@ def test_each_call_is_written_ahead_in_one_unit_and_its_tool_runs_only_after_tha
 
 def test_while_a_tool_is_outside_there_is_nothing_to_do() -> None:
     state = tooling(call("1:read", Progress.RUNNING), "2:fork")
-    assert step(state, CONTINUE, NOW, BOOK) == Step(state)
+    assert step(state, CONTINUE, NOW, TOOLS) == Step(state)
 
 
 def test_results_are_written_one_by_one_in_the_order_in_which_they_come() -> None:
-    state = step(tooling("1:read", "2:read"), CONTINUE, NOW, BOOK).state
+    state = step(tooling("1:read", "2:read"), CONTINUE, NOW, TOOLS).state
     written = []
     for late in ("2", "1"):
-        done = step(state, finished(late, f"of {late}"), NOW, BOOK)
+        done = step(state, finished(late, f"of {late}"), NOW, TOOLS)
         written.append((only(done).id, only(done).content, only(done).data["tool_use_id"]))
         state = done.state
     assert written == [(7, "of 2", "2"), (8, "of 1", "1")]
-    assert step(state, CONTINUE, NOW, BOOK).effects == (RequestModel(4),)
+    assert step(state, CONTINUE, NOW, TOOLS).effects == (RequestModel(4),)
 
 
 def test_an_error_result_says_so_in_its_data() -> None:
     state = tooling(call("1:read", Progress.RUNNING))
-    assert only(step(state, on.ToolFinished(3, "1", "no", True), NOW, BOOK)).data["is_error"] is True
-    assert "is_error" not in only(step(state, finished("1"), NOW, BOOK)).data
+    assert only(step(state, on.ToolFinished(3, "1", "no", True), NOW, TOOLS)).data["is_error"] is True
+    assert "is_error" not in only(step(state, finished("1"), NOW, TOOLS)).data
 
 
 @pytest.mark.parametrize("late", [finished("1", request=2), finished("2"), finished("3"), finished("nobody")])
 def test_a_result_that_nobody_waits_for_changes_nothing(late: on.ToolFinished) -> None:
     state = tooling(call("1:read", Progress.RUNNING), call("2:read", Progress.DONE), "3:read")
-    assert step(state, late, NOW, BOOK) == Step(state)
+    assert step(state, late, NOW, TOOLS) == Step(state)
 
 
 def test_a_result_after_the_end_of_the_turn_changes_nothing() -> None:
-    ended = step(tooling(call("1:read", Progress.RUNNING)), on.Interrupt("caller"), NOW, BOOK).state
-    assert step(ended, finished("1"), NOW, BOOK) == Step(ended)
+    ended = step(tooling(call("1:read", Progress.RUNNING)), on.Interrupt("caller"), NOW, TOOLS).state
+    assert step(ended, finished("1"), NOW, TOOLS) == Step(ended)
 
 
 def test_an_unknown_tool_is_an_error_result_that_names_those_on_offer() -> None:
-    done = step(tooling("1:read", "2:gone", "3:lost"), CONTINUE, NOW, BOOK)
+    done = step(tooling("1:read", "2:gone", "3:lost"), CONTINUE, NOW, TOOLS)
     assert said(done) == [("tool_result", "2"), ("tool_result", "3")]
     assert isinstance(done.unit, LogUnit)
     assert "Tools on offer: drop, fork, post, read, shell, write." in done.unit.messages[0].content
     assert done.unit.messages[0].data["is_error"] is True
     assert done.effects == ()
-    assert step(done.state, CONTINUE, NOW, BOOK).effects == (RunTool(3, "1"),)
+    assert step(done.state, CONTINUE, NOW, TOOLS).effects == (RunTool(3, "1"),)
 
 
 def test_a_fork_that_the_settings_leave_out_is_an_unknown_tool() -> None:
@@ -121,18 +121,18 @@ def test_a_fork_that_the_settings_leave_out_is_an_unknown_tool() -> None:
 
 def test_forks_come_last_and_in_order_each_in_a_unit_of_its_own() -> None:
     state = tooling(call("1:fork", name="a"), call("2:read", Progress.RUNNING), call("3:fork", prompt="go"))
-    assert step(state, CONTINUE, NOW, BOOK) == Step(state)
-    state = step(state, finished("2"), NOW, BOOK).state
-    first = step(state, on.Continue("kid 1"), NOW, BOOK)
-    second = step(first.state, on.Continue("kid 2"), NOW, BOOK)
+    assert step(state, CONTINUE, NOW, TOOLS) == Step(state)
+    state = step(state, finished("2"), NOW, TOOLS).state
+    first = step(state, on.Continue("kid 1"), NOW, TOOLS)
+    second = step(first.state, on.Continue("kid 2"), NOW, TOOLS)
     assert said(first) == [("fork", ""), ("tool_result", "1")]
     assert said(second) == [("fork", ""), ("tool_result", "3")]
     assert [one.call for one in (first, second)] == ["1", "3"]
-    assert step(second.state, on.Continue("kid 3"), NOW, BOOK).effects == (RequestModel(4),)
+    assert step(second.state, on.Continue("kid 3"), NOW, TOOLS).effects == (RequestModel(4),)
 
 
 def test_a_fork_by_call_gives_each_side_its_own_result_of_that_call() -> None:
-    done = step(tooling(call("1:fork", prompt="go", name="n")), CONTINUE, NOW, BOOK)
+    done = step(tooling(call("1:fork", prompt="go", name="n")), CONTINUE, NOW, TOOLS)
     assert isinstance(done.unit, LogUnit)
     assert isinstance(done.unit, LogUnit)
     birth = done.unit.birth
@@ -149,7 +149,7 @@ def test_a_fork_by_call_gives_each_side_its_own_result_of_that_call() -> None:
 
 def test_a_child_of_a_call_without_a_prompt_is_born_in_its_turn_too() -> None:
     for blank in ({}, {"prompt": None}, {"prompt": "", "name": ""}):
-        unit = step(tooling(call("1:fork", **blank)), CONTINUE, NOW, BOOK).unit
+        unit = step(tooling(call("1:fork", **blank)), CONTINUE, NOW, TOOLS).unit
         assert isinstance(unit, LogUnit)
         assert unit.birth is not None
         assert [m.kind for m in unit.birth.messages] == ["fork", "tool_result"]
@@ -166,24 +166,24 @@ def test_a_child_of_a_call_without_a_prompt_is_born_in_its_turn_too() -> None:
     ],
 )
 def test_a_fork_that_cannot_be_is_an_error_result_that_says_why(arguments: dict[str, Any], told: str) -> None:
-    done = step(tooling(call("1:fork", **arguments)), CONTINUE, NOW, BOOK)
+    done = step(tooling(call("1:fork", **arguments)), CONTINUE, NOW, TOOLS)
     assert told in only(done).content
     assert only(done).data["is_error"] is True
     assert isinstance(done.unit, LogUnit)
     assert done.unit.birth is None
-    assert step(done.state, CONTINUE, NOW, BOOK).effects == (RequestModel(4),)
+    assert step(done.state, CONTINUE, NOW, TOOLS).effects == (RequestModel(4),)
 
 
 def test_a_fork_that_the_store_refuses_is_an_error_result_and_the_turn_goes_on() -> None:
     state = tooling("1:fork", "2:fork")
-    done = step(state, on.CallRefused("1", "The name is taken."), NOW, BOOK)
+    done = step(state, on.CallRefused("1", "The name is taken."), NOW, TOOLS)
     assert (only(done).content, only(done).data["is_error"]) == ("The name is taken.", True)
     assert progress(done.state) == {"1": Progress.DONE, "2": Progress.WAITING}
 
 
 def test_a_turn_ends_with_an_error_after_its_last_step() -> None:
     state = tooling(call("1:read", Progress.DONE), steps=MAX_STEPS)
-    done = step(state, CONTINUE, NOW, BOOK)
+    done = step(state, CONTINUE, NOW, TOOLS)
     assert only(done).kind == Kind.ERROR
     assert isinstance(done.unit, LogUnit)
     assert done.unit.turn == 0
@@ -192,59 +192,59 @@ def test_a_turn_ends_with_an_error_after_its_last_step() -> None:
     assert isinstance(answer, Answer)
     assert isinstance(answer.value, ProviderError)
     assert f"after {MAX_STEPS} steps" in str(answer.value)
-    assert step(replace(state, steps=MAX_STEPS - 1), CONTINUE, NOW, BOOK).effects == (RequestModel(4),)
+    assert step(replace(state, steps=MAX_STEPS - 1), CONTINUE, NOW, TOOLS).effects == (RequestModel(4),)
 
 
 def test_a_question_is_committed_before_somebody_is_asked_and_other_calls_start_meanwhile() -> None:
-    done = step(tooling("1:post", "2:read", "3:post"), CONTINUE, NOW, BOOK)
+    done = step(tooling("1:post", "2:read", "3:post"), CONTINUE, NOW, TOOLS)
     assert said(done) == [("approval", "1"), ("approval", "3")]
     assert done.effects == (AskApproval(3, "1"), AskApproval(3, "3"))
-    started = step(done.state, CONTINUE, NOW, BOOK)
+    started = step(done.state, CONTINUE, NOW, TOOLS)
     assert said(started) == [("tool_call", "2")]
     assert started.state.shown is Phase.RUNNING_TOOLS
-    ended = step(started.state, finished("2"), NOW, BOOK)
+    ended = step(started.state, finished("2"), NOW, TOOLS)
     assert ended.state.shown is Phase.WAITING_FOR_APPROVAL
-    assert step(ended.state, CONTINUE, NOW, BOOK) == Step(ended.state)
+    assert step(ended.state, CONTINUE, NOW, TOOLS) == Step(ended.state)
 
 
 def test_an_approved_call_starts_and_a_denied_one_has_its_result() -> None:
-    asked = step(tooling("1:post", "2:post"), CONTINUE, NOW, BOOK).state
-    approved = step(asked, on.Decide(0, "1", True, "", False, "person"), NOW, BOOK)
+    asked = step(tooling("1:post", "2:post"), CONTINUE, NOW, TOOLS).state
+    approved = step(asked, on.Decide(0, "1", True, "", False, "person"), NOW, TOOLS)
     assert (said(approved), approved.effects) == ([("approval", "1")], (Answer("person", True),))
-    denied = step(approved.state, on.Decide(0, "2", False, "no", False, "person"), NOW, BOOK)
+    denied = step(approved.state, on.Decide(0, "2", False, "no", False, "person"), NOW, TOOLS)
     assert only(denied).content == "This call was denied: no"
-    started = step(denied.state, CONTINUE, NOW, BOOK)
+    started = step(denied.state, CONTINUE, NOW, TOOLS)
     assert (said(started), started.effects) == ([("tool_call", "1")], (RunTool(3, "1"),))
 
 
 @pytest.mark.parametrize("decision", [(0, "2"), (7, "1")])
 def test_a_decision_on_a_call_that_does_not_ask_changes_nothing(decision: tuple[int, str]) -> None:
-    asked = step(tooling("1:post", "2:read"), CONTINUE, NOW, BOOK).state
-    done = step(asked, on.Decide(*decision, True, "", False, "person"), NOW, BOOK)
+    asked = step(tooling("1:post", "2:read"), CONTINUE, NOW, TOOLS).state
+    done = step(asked, on.Decide(*decision, True, "", False, "person"), NOW, TOOLS)
     assert done == Step(asked, effects=(Answer("person", False),))
 
 
 def test_a_question_is_settled_when_the_policy_has_changed() -> None:
-    asked = step(tooling("1:post"), CONTINUE, NOW, BOOK).state
-    allowed = step(asked, CONTINUE, NOW, {**BOOK, "post": ToolTraits()})
+    asked = step(tooling("1:post"), CONTINUE, NOW, TOOLS).state
+    allowed = step(asked, CONTINUE, NOW, {**TOOLS, "post": ToolTraits()})
     assert said(allowed) == [("tool_call", "1")]
-    forbidden = step(asked, CONTINUE, NOW, {**BOOK, "post": ToolTraits(policy=Policy.DENY, denial="not any more")})
+    forbidden = step(asked, CONTINUE, NOW, {**TOOLS, "post": ToolTraits(policy=Policy.DENY, denial="not any more")})
     assert only(forbidden).content == "not any more"
 
 
 def test_resuming_asks_again_what_was_not_decided() -> None:
-    asked = step(tooling("1:post", "2:post"), CONTINUE, NOW, BOOK).state
+    asked = step(tooling("1:post", "2:post"), CONTINUE, NOW, TOOLS).state
     cut_off = replace(asked, phase=Phase.INTERRUPTED)
-    decided = step(cut_off, on.Decide(0, "1", True, "", False, "person"), NOW, BOOK)
+    decided = step(cut_off, on.Decide(0, "1", True, "", False, "person"), NOW, TOOLS)
     assert decided.state.phase is Phase.INTERRUPTED
-    resumed = step(decided.state, on.Resume("person"), NOW, BOOK)
+    resumed = step(decided.state, on.Resume("person"), NOW, TOOLS)
     assert resumed.effects == (Answer("person", True), AskApproval(3, "2"))
-    assert said(step(resumed.state, CONTINUE, NOW, BOOK)) == [("tool_call", "1")]
+    assert said(step(resumed.state, CONTINUE, NOW, TOOLS)) == [("tool_call", "1")]
 
 
 def test_an_interrupt_during_tools_ends_the_turn_and_forgets_its_calls() -> None:
     state = tooling(call("1:read", Progress.RUNNING), "2:fork")
-    done = step(state, on.Interrupt("caller"), NOW, BOOK)
+    done = step(state, on.Interrupt("caller"), NOW, TOOLS)
     assert only(done).kind == Kind.INTERRUPTED
     assert isinstance(done.unit, LogUnit)
     assert done.unit.turn == 0
@@ -267,19 +267,19 @@ def test_a_fork_from_outside_waits_until_every_call_has_its_result(one: Call, ac
 
 
 def resumed(*given: Call) -> Step:
-    return step(tooling(*given, phase=Phase.INTERRUPTED), on.Resume("caller"), NOW, BOOK)
+    return step(tooling(*given, phase=Phase.INTERRUPTED), on.Resume("caller"), NOW, TOOLS)
 
 
 def test_resuming_starts_a_call_that_waited() -> None:
     done = resumed(call("1:write"))
     assert (done.unit, done.effects) == (None, (Answer("caller", True),))
-    assert step(done.state, CONTINUE, NOW, BOOK).effects == (RunTool(3, "1"),)
+    assert step(done.state, CONTINUE, NOW, TOOLS).effects == (RunTool(3, "1"),)
 
 
 def test_resuming_starts_an_idempotent_call_again_with_a_record_of_its_own() -> None:
     done = resumed(call("1:read", Progress.RUNNING))
     assert done.unit is None
-    again = step(done.state, CONTINUE, NOW, BOOK)
+    again = step(done.state, CONTINUE, NOW, TOOLS)
     assert (said(again), again.effects) == ([("tool_call", "1")], (RunTool(3, "1"),))
 
 
@@ -288,16 +288,16 @@ def test_resuming_says_of_any_other_call_that_it_may_have_run_and_never_runs_it(
     assert (only(done).content, only(done).data["is_error"]) == (PERHAPS_RUN, True)
     assert done.effects == (Answer("caller", True),)
     assert done.caller == "caller"
-    assert step(done.state, CONTINUE, NOW, BOOK).effects == (RequestModel(4),)
+    assert step(done.state, CONTINUE, NOW, TOOLS).effects == (RequestModel(4),)
 
 
 def test_resuming_performs_a_fork_that_has_no_result() -> None:
     done = resumed(call("1:fork", Progress.DONE), call("2:fork"))
-    forked = step(done.state, CONTINUE, NOW, BOOK)
+    forked = step(done.state, CONTINUE, NOW, TOOLS)
     assert said(forked) == [("fork", ""), ("tool_result", "2")]
 
 
 def test_resuming_lets_results_stand_and_asks_the_model() -> None:
     done = resumed(call("1:write", Progress.DONE))
     assert done.unit is None
-    assert step(done.state, CONTINUE, NOW, BOOK).effects == (RequestModel(4),)
+    assert step(done.state, CONTINUE, NOW, TOOLS).effects == (RequestModel(4),)
