@@ -12,7 +12,7 @@ from typing import Any
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import Call, Progress, progress
 from ikigai_actors.agent.turn.state import Answer, Spawn, State, Step
-from ikigai_actors.agent.turn.steps import Draft, advance, messages_of
+from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of
 from ikigai_actors.records.append import Birth, LogUnit
 from ikigai_actors.records.identity import check_name
 from ikigai_actors.records.messages import NO_DATA, Kind
@@ -24,7 +24,7 @@ LIVING_LIMIT = 1_000
 
 def fork_by_command(state: State, event: on.Fork, now: int) -> Step:
     """The child that a program or a person asked for."""
-    drafts: list[Draft] = [(Kind.FORK, "", {"parent": state.uuid})]
+    drafts: list[PendingMessage] = [(Kind.FORK, "", {"parent": state.uuid})]
     if event.settings:
         drafts.append((Kind.CONFIGURE, "", event.settings))
     if event.prompt is not None:
@@ -42,7 +42,7 @@ def fork_by_call(state: State, call: Call, child: str, now: int, has_shell: bool
     news = f"You are the child {child}, forked from {state.uuid}."
     if has_shell:
         news += " Your shell is new; what the parent runs is not yours."
-    drafts: list[Draft] = [(Kind.FORK, "", {"parent": state.uuid}), _result(call, news)]
+    drafts: list[PendingMessage] = [(Kind.FORK, "", {"parent": state.uuid}), _result(call, news)]
     if prompt:
         drafts.append((Kind.USER, storable(prompt), NO_DATA))
     birth = _birth(state, child, check_name(name) if name else None, "transient", drafts, now)
@@ -52,7 +52,7 @@ def fork_by_call(state: State, call: Call, child: str, now: int, has_shell: bool
     return replace(_step(after, birth, now, told), call=call.id)
 
 
-def _birth(state: State, child: str, name: str | None, restart: str, drafts: list[Draft], now: int) -> Birth:
+def _birth(state: State, child: str, name: str | None, restart: str, drafts: list[PendingMessage], now: int) -> Birth:
     return Birth(
         uuid=child,
         name=name,
@@ -66,7 +66,7 @@ def _birth(state: State, child: str, name: str | None, restart: str, drafts: lis
 
 
 def _step(
-    state: State, birth: Birth, now: int, *drafts: Draft, answer: Answer | None = None, caller: Any = None
+    state: State, birth: Birth, now: int, *drafts: PendingMessage, answer: Answer | None = None, caller: Any = None
 ) -> Step:
     """The parent's side of a birth."""
     mine = messages_of(state.uuid, state.head, now, ((Kind.FORK, "", {"child": birth.uuid}), *drafts))
@@ -74,5 +74,5 @@ def _step(
     return Step(advance(state, mine), LogUnit(state.uuid, mine, birth=birth), effects, caller)
 
 
-def _result(call: Call, text: str) -> Draft:
+def _result(call: Call, text: str) -> PendingMessage:
     return (Kind.TOOL_RESULT, text, {"tool_use_id": call.id, "name": call.name})

@@ -56,7 +56,7 @@ from ikigai_actors.agent.turn.state import (
 )
 from ikigai_actors.agent.turn.steps import (
     INTERRUPTED,
-    Draft,
+    PendingMessage,
     advance,
     close_and_write,
     end_turn,
@@ -178,7 +178,7 @@ def _loaded(state: State, event: on.Loaded) -> State:
 
 
 def _prompt(state: State, event: on.Prompt, now: int) -> Step:
-    first: tuple[Draft, ...] = (INTERRUPTED,) if state.turn else ()
+    first: tuple[PendingMessage, ...] = (INTERRUPTED,) if state.turn else ()
     if event.repeats:
         first = ((Kind.REWIND, "", {"before": event.repeats}),)
     data = {"mail": event.mail} if event.mail else NO_DATA
@@ -203,7 +203,7 @@ def _prompt(state: State, event: on.Prompt, now: int) -> Step:
 def _reply(state: State, event: on.ReplyReceived, now: int) -> Step:
     """A reply without calls ends the turn; one with calls opens the tools."""
     reply = event.reply
-    draft: Draft = (Kind.ASSISTANT, reply.text, reply_message_data(reply, event.model))
+    draft: PendingMessage = (Kind.ASSISTANT, reply.text, reply_message_data(reply, event.model))
     if not reply.tool_calls:
         return end_turn(state, now, reply, draft)
     messages = messages_of(state.uuid, state.head, now, (draft,))
@@ -231,7 +231,7 @@ def _interrupt(state: State, event: on.Interrupt, now: int) -> Step:
     if not meant:
         return Step(state, effects=told)
     outcome = TurnInterrupted(f"The turn of agent {state.uuid} was interrupted.", state.uuid)
-    draft: Draft = (Kind.INTERRUPTED, "", spent_data(event.spent))
+    draft: PendingMessage = (Kind.INTERRUPTED, "", spent_data(event.spent))
     if event.partial:
         reply = Reply(storable(event.partial), stop_reason="interrupted")
         draft = (Kind.ASSISTANT, reply.text, {**reply_message_data(reply, ""), **spent_data(event.spent)})
@@ -286,7 +286,7 @@ def _outcome(state: State, event: on.GetOutcome) -> Step:
 
 def _clear(state: State, event: on.Clear, now: int) -> Step:
     """``clear``, and in the same unit the settings that it would have emptied. A turn that was cut off ends with it."""
-    drafts: list[Draft] = [(Kind.CLEAR, "", NO_DATA)]
+    drafts: list[PendingMessage] = [(Kind.CLEAR, "", NO_DATA)]
     if state.view.settings:
         drafts.append((Kind.CONFIGURE, "", dict(state.view.settings)))
     return _anew(close_and_write(state, now, event.caller, *drafts))

@@ -1,4 +1,4 @@
-"""Messages to be, and the steps that write them. Pure helpers of the machine."""
+"""Pending messages, and the steps that write them. Pure helpers of the machine."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,13 +10,13 @@ from ikigai_actors.records.append import LogUnit
 from ikigai_actors.records.history import play_all
 from ikigai_actors.records.messages import NO_DATA, Kind, Message, new_message
 
-Draft = tuple[Kind, str, Any]
-"""A message to be: kind, content, data."""
+PendingMessage = tuple[Kind, str, Any]
+"""A message that is not numbered yet: kind, content, data."""
 
-INTERRUPTED: Draft = (Kind.INTERRUPTED, "", NO_DATA)
+INTERRUPTED: PendingMessage = (Kind.INTERRUPTED, "", NO_DATA)
 
 
-def messages_of(uuid: str, head: int, now: int, drafts: tuple[Draft, ...]) -> tuple[Message, ...]:
+def messages_of(uuid: str, head: int, now: int, drafts: tuple[PendingMessage, ...]) -> tuple[Message, ...]:
     """The messages that drafts become in an agent's log whose head is given."""
     return tuple(
         new_message(uuid, head + place, kind.value, content, data, now)
@@ -29,14 +29,14 @@ def advance(state: State, messages: tuple[Message, ...], **changes: Any) -> Stat
     return replace(state, head=state.head + len(messages), view=play_all(state.view, messages), **changes)
 
 
-def write(state: State, now: int, *drafts: Draft, caller: Caller) -> Step:
+def write(state: State, now: int, *drafts: PendingMessage, caller: Caller) -> Step:
     """Append drafts to the log and tell the caller the position of the first."""
     messages = messages_of(state.uuid, state.head, now, drafts)
     unit = LogUnit(state.uuid, messages)
     return Step(advance(state, messages), unit, (Answer(caller, messages[0].id),), caller)
 
 
-def close_and_write(state: State, now: int, caller: Caller, *drafts: Draft) -> Step:
+def close_and_write(state: State, now: int, caller: Caller, *drafts: PendingMessage) -> Step:
     """As `write`, but a turn that was cut off is closed first."""
     if not state.turn:
         return write(state, now, *drafts, caller=caller)
@@ -54,7 +54,7 @@ def told_cut_off(state: State) -> tuple[Answer, ...]:
     return tuple(Answer(caller, ended) for caller in state.callers)
 
 
-def end_turn(state: State, now: int, outcome: Outcome, *drafts: Draft) -> Step:
+def end_turn(state: State, now: int, outcome: Outcome, *drafts: PendingMessage) -> Step:
     """Close the turn with these messages, and tell everybody who waits how it ended."""
     messages = messages_of(state.uuid, state.head, now, drafts)
     failed = state.turn if isinstance(outcome, ProviderError) else 0

@@ -24,7 +24,7 @@ from ikigai_actors.agent.turn.calls import (
     waits,
 )
 from ikigai_actors.agent.turn.state import Answer, AskApproval, Phase, RequestModel, RunTool, State, Step
-from ikigai_actors.agent.turn.steps import Draft, advance, end_turn, messages_of
+from ikigai_actors.agent.turn.steps import PendingMessage, advance, end_turn, messages_of
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.records.append import LogUnit
 from ikigai_actors.records.messages import NO_DATA, Kind
@@ -89,7 +89,7 @@ def finished(state: State, event: on.ToolFinished, now: int) -> Step:
 def decide(state: State, event: on.Decide, now: int) -> Step:
     """Somebody approved a call that asks, or denied it; for all later calls of its tool as well, if so said."""
     [call] = [call for call in asking(state.calls) if call.id == event.call]
-    drafts: list[Draft]
+    drafts: list[PendingMessage]
     if event.approved:
         drafts = [(Kind.APPROVAL, call.name, {**_of(call), "approved": True})]
         if event.always:
@@ -137,13 +137,13 @@ def _results(state: State, calls: Calls, text: str, now: int) -> Step:
     return _write_results(state, now, calls, *(_result(call, text, True) for call in calls))
 
 
-def _write_results(state: State, now: int, calls: Calls, *drafts: Draft) -> Step:
+def _write_results(state: State, now: int, calls: Calls, *drafts: PendingMessage) -> Step:
     messages = messages_of(state.uuid, state.head, now, drafts)
     after = advance(state, messages, calls=progress(state.calls, (call.id for call in calls), Progress.DONE))
     return Step(after, LogUnit(state.uuid, messages))
 
 
-def _result(call: Call, content: str, is_error: bool) -> Draft:
+def _result(call: Call, content: str, is_error: bool) -> PendingMessage:
     data = _of(call)
     return (Kind.TOOL_RESULT, content, {**data, "is_error": True} if is_error else data)
 
