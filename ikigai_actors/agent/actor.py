@@ -40,10 +40,11 @@ from ikigai_actors.errors import (
     TurnInterrupted,
 )
 from ikigai_actors.providers.base import Reply, Spent, Usage
-from ikigai_actors.records.append import Append, Fence, LogUnit, Perform, Performance, Performed
+from ikigai_actors.records.append import Append, Fence, Perform, Performance, Performed
 from ikigai_actors.records.deaths import Bury
 from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.records.log import Log
+from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.mail import KeepPrompt
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.replies import outcome_of

@@ -27,8 +27,9 @@ from ikigai_actors.agent.turn.state import (
 )
 from ikigai_actors.errors import IkigaiError, StoreError
 from ikigai_actors.providers.base import Spent
-from ikigai_actors.records.append import Birth, Performed
+from ikigai_actors.records.append import Performed
 from ikigai_actors.records.log import Log
+from ikigai_actors.records.log_unit import Birth
 from ikigai_actors.store.verdicts import Committed, Verdict
 from supervisors.signals import Status
 

@@ -14,9 +14,9 @@ from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.turn.calls import Approver
 from ikigai_actors.agent.waits import Waits
 from ikigai_actors.providers.selection import Providers
-from ikigai_actors.records.append import Birth
 from ikigai_actors.records.identity import RandomBytes
 from ikigai_actors.records.log import Archive, Log
+from ikigai_actors.records.log_unit import Birth
 from ikigai_actors.store.host import Host
 from ikigai_actors.store.journal import Journal
 from supervisors.children import Exit

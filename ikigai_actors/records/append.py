@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ikigai_actors.errors import AgentNotFound, AgentStopped, Fenced, MailNotFound, NameTaken, TooManyAgents
+from ikigai_actors.records.log_unit import Birth, LogUnit
 from ikigai_actors.records.messages import NO_DATA, Kind, Message, new_message
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.locks import Locked, Locks
@@ -19,37 +20,6 @@ class Fence(NamedTuple):
 
     host: str
     epoch: int
-
-
-@dataclass(frozen=True, slots=True)
-class Birth:
-    """A child on its way into the registry, and the first messages of its log."""
-
-    uuid: str
-    name: str | None
-    parent_uuid: str
-    fork_message_id: int
-    turn: int
-    restart: str
-    created_at: int
-    messages: tuple[Message, ...]
-    limit: int | None = None
-    """How many agents may live beside it; None is no limit."""
-    on_orphan: str | None = None
-    """What becomes of its children when it dies; None inherits."""
-
-
-@dataclass(frozen=True, slots=True)
-class LogUnit:
-    """What an agent writes about itself: messages of its log, the turn it opens or closes, a child."""
-
-    agent: str
-    messages: tuple[Message, ...]
-    turn: int | None = None
-    """The new value of ``agents.turn``; None leaves it."""
-    birth: Birth | None = None
-    prompt: int = 0
-    """The mail of kind ``prompt`` that the turn takes up; 0 for none."""
 
 
 @dataclass(frozen=True, slots=True)

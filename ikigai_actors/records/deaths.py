@@ -15,7 +15,6 @@ unit's answer, an `Aftermath`, says who they are.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import NamedTuple
 
 from ikigai_actors.errors import AgentDead, AgentNotFound, AgentStopped, Fenced, RootProtected
@@ -23,21 +22,10 @@ from ikigai_actors.records.identity import SHORT_LENGTH
 from ikigai_actors.records.mail import EXIT, deliver
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.locks import Locks
+from supervisors.causes import Cause
 from supervisors.orphans import Adopt, Kill, Member, OrphanPolicy, Pause, decide, heirs
 from supervisors.signals import Refusal, Refused, Signal, Status
 from supervisors.signals import deliver as outcome_of
-
-
-class Cause(StrEnum):
-    """How an agent died."""
-
-    KILLED = "killed"
-    TERMINATED = "terminated"
-    EXITED = "exited"
-    CRASHED = "crashed"
-    GAVE_UP = "gave up"
-    ORPHANED = "orphaned"
-    DAMAGED = "damaged"
 
 
 class Relative(NamedTuple):

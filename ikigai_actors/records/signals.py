@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 from ikigai_actors.arguments import check_seconds
 from ikigai_actors.errors import BadInput
-from ikigai_actors.records.deaths import Aftermath, Cause, End, Family, Relative, branch, end, household, refusal_of
+from ikigai_actors.records.deaths import Aftermath, End, Family, Relative, branch, end, household, refusal_of
 from ikigai_actors.records.registry import find
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.locks import Locks
+from supervisors.causes import Cause
 from supervisors.signals import Delivered, Refused, Signal, Status, cascade
 from supervisors.signals import deliver as outcome_of
 

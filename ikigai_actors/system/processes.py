@@ -21,11 +21,13 @@ from ikigai_actors.agent.statistics import SystemStatistics, total, total_by_mod
 from ikigai_actors.agent.subscriptions import Died, Mailed
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import WORKING, LifecycleState, Phase
-from ikigai_actors.records.append import FIRST_EPOCH, Birth
-from ikigai_actors.records.deaths import Aftermath, Bury, Cause, End
+from ikigai_actors.records.append import FIRST_EPOCH
+from ikigai_actors.records.deaths import Aftermath, Bury, End
 from ikigai_actors.records.log import Log
+from ikigai_actors.records.log_unit import Birth
 from ikigai_actors.records.mail import Mail
 from ikigai_actors.store.verdicts import Committed, Verdict
+from supervisors.causes import Cause
 from supervisors.signals import Status
 
 logger = logging.getLogger(__name__)

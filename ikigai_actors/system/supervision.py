@@ -31,7 +31,7 @@ from ikigai_actors.actors.threads import LONGEST_SLEEP, Queue, Threads
 from ikigai_actors.agent.messages import Restarted
 from ikigai_actors.errors import AgentDead, IkigaiError, StoreUnavailable
 from ikigai_actors.records import registry
-from ikigai_actors.records.deaths import Aftermath, Bury, Cause, End
+from ikigai_actors.records.deaths import Aftermath, Bury, End
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.signals import SendSignal, SignalsHandled
 from ikigai_actors.records.supervision import GAVE_UP, GiveUp, Recorded, RecordRestart, Revive, restarts_of
@@ -39,6 +39,7 @@ from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.journal import FIRST_RETRY, LONGEST_RETRY, Journal
 from ikigai_actors.system.processes import Population
 from supervisors import supervisor as otp
+from supervisors.causes import Cause
 from supervisors.children import Child, Exit, RestartType
 from supervisors.intensity import backoff, is_poison
 from supervisors.signals import Signal, Status

@@ -17,8 +17,8 @@ from ikigai_actors.agent.turn.machine import step
 from ikigai_actors.agent.turn.request import assemble
 from ikigai_actors.agent.turn.state import AskApproval, RequestModel, RunTool, Spawn, State, Step
 from ikigai_actors.providers.base import Reply, ToolCall
-from ikigai_actors.records.append import LogUnit
 from ikigai_actors.records.history import EMPTY
+from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import reply_message_data
 from ikigai_actors.tools.function import tool

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from ikigai_actors.errors import AgentDead, AgentStopped, BadInput, RootProtected
 from ikigai_actors.records import registry
-from ikigai_actors.records.append import Append, Birth, Fence, LogUnit
-from ikigai_actors.records.deaths import Aftermath, Bury, Cause
+from ikigai_actors.records.append import Append, Fence
+from ikigai_actors.records.deaths import Aftermath, Bury
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.records.log import Archive
+from ikigai_actors.records.log_unit import Birth, LogUnit
 from ikigai_actors.records.mail import EXIT, latest
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import AgentRecord
@@ -21,6 +22,7 @@ from ikigai_actors.records.supervision import AdoptChild, GiveUp, Revive
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.unit import Unit, write_alone
+from supervisors.causes import Cause
 from supervisors.orphans import OrphanPolicy
 from supervisors.signals import Signal, Status
 from tests.kit.trees import HOST, add_host, says

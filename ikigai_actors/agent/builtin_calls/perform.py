@@ -33,7 +33,6 @@ from ikigai_actors.agent.turn.steps import advance, end_turn
 from ikigai_actors.errors import BadInput
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.append import Performance
-from ikigai_actors.records.deaths import Cause
 from ikigai_actors.records.identity import check_name
 from ikigai_actors.records.mail import Mail
 from ikigai_actors.records.messages import NO_DATA, Kind
@@ -42,6 +41,7 @@ from ikigai_actors.store.unit import Unit
 from ikigai_actors.text import storable
 from ikigai_actors.tools.function import LIMIT, cut
 from ikigai_actors.tools.policy import CHECK_MAIL, FORK, READ_MAIL, WAIT
+from supervisors.causes import Cause
 
 LOOKS = (CHECK_MAIL, READ_MAIL)
 """The calls by which an agent looks at its mailbox."""

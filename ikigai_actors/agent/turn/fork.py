@@ -13,8 +13,8 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import Call, Progress, progress
 from ikigai_actors.agent.turn.state import Answer, Spawn, State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of
-from ikigai_actors.records.append import Birth, LogUnit
 from ikigai_actors.records.identity import check_name
+from ikigai_actors.records.log_unit import Birth, LogUnit
 from ikigai_actors.records.messages import NO_DATA, Kind
 from ikigai_actors.text import storable
 

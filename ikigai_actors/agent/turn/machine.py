@@ -67,12 +67,12 @@ from ikigai_actors.agent.turn.steps import (
 from ikigai_actors.agent.turn.tool_steps import continue_calls, decide, finished, lose, refuse, request_model
 from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.records.append import LogUnit
-from ikigai_actors.records.deaths import Cause
+from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import NO_DATA, Kind, Message
 from ikigai_actors.records.replies import reply_message_data, spent_data
 from ikigai_actors.text import storable
 from ikigai_actors.tools.policy import ToolTraits
+from supervisors.causes import Cause
 from supervisors.signals import Status
 
 NO_TOOLS: Mapping[str, ToolTraits] = {}

@@ -8,9 +8,10 @@ from ikigai_actors.agent.turn.calls import Calls, asking, running
 from ikigai_actors.agent.turn.events import Caller, Prompt
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.records.append import Birth, LogUnit, Performance
-from ikigai_actors.records.deaths import Cause
+from ikigai_actors.records.append import Performance
 from ikigai_actors.records.history import EMPTY, View
+from ikigai_actors.records.log_unit import Birth, LogUnit
+from supervisors.causes import Cause
 from supervisors.signals import Status
 
 

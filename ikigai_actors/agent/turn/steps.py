@@ -6,8 +6,8 @@ from typing import Any
 from ikigai_actors.agent.turn.events import Caller
 from ikigai_actors.agent.turn.state import Answer, Outcome, Phase, State, Step
 from ikigai_actors.errors import ProviderError, TurnInterrupted
-from ikigai_actors.records.append import LogUnit
 from ikigai_actors.records.history import play_all
+from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import NO_DATA, Kind, Message, new_message
 
 PendingMessage = tuple[Kind, str, Any]

@@ -26,7 +26,7 @@ from ikigai_actors.agent.turn.calls import (
 from ikigai_actors.agent.turn.state import Answer, AskApproval, Phase, RequestModel, RunTool, State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, end_turn, messages_of
 from ikigai_actors.errors import ProviderError
-from ikigai_actors.records.append import LogUnit
+from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import NO_DATA, Kind
 from ikigai_actors.records.settings import misfits
 from ikigai_actors.tools.policy import SHELL, Policy, ToolTraits

@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.agent.turn.calls import calls_of
-from ikigai_actors.records.deaths import Cause
 from ikigai_actors.records.mail import MAIL, PROMPT
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.supervision import GAVE_UP
@@ -30,6 +29,7 @@ from ikigai_actors.store.copy import BulkTransaction
 from ikigai_actors.testing.simulation.remote import LATE
 from ikigai_actors.testing.simulation.store import Change, Ran, Written
 from ikigai_actors.tools.policy import PROCESS
+from supervisors.causes import Cause
 from supervisors.intensity import INTENSITY, PERIOD
 
 if TYPE_CHECKING:

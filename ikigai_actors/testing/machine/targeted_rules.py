@@ -8,7 +8,8 @@ from hypothesis.stateful import rule
 
 from ikigai_actors.errors import StoreError
 from ikigai_actors.providers.base import Reply, ToolCall
-from ikigai_actors.records.append import Append, Fence, LogUnit
+from ikigai_actors.records.append import Append, Fence
+from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.locks import Locks
 from ikigai_actors.system.ref import AgentRef

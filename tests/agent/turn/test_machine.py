@@ -10,8 +10,8 @@ from ikigai_actors.agent.turn.machine import accepts, failed_turn, notice_of, re
 from ikigai_actors.agent.turn.state import UNKNOWN, Answer, Phase, RequestModel, Spawn, State, Step
 from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply, Spent, ToolCall, Usage
-from ikigai_actors.records.append import LogUnit
 from ikigai_actors.records.history import EMPTY, play_all
+from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import outcome_of, spent_of
 

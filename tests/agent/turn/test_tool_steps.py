@@ -14,7 +14,7 @@ from ikigai_actors.agent.turn.state import Answer, AskApproval, Phase, RequestMo
 from ikigai_actors.agent.turn.tool_steps import MAX_STEPS
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply, ToolCall
-from ikigai_actors.records.append import LogUnit
+from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.tools.policy import Policy, ToolTraits
 from tests.agent.turn.test_calls import NOW, TOOLS, call

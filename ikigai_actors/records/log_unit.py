@@ -1,0 +1,39 @@
+"""What an agent writes about itself, as data: messages of its log, the turn that they open or close, a child.
+
+`ikigai_actors.records.append` writes it.
+"""
+
+from dataclasses import dataclass
+
+from ikigai_actors.records.messages import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """A child on its way into the registry, and the first messages of its log."""
+
+    uuid: str
+    name: str | None
+    parent_uuid: str
+    fork_message_id: int
+    turn: int
+    restart: str
+    created_at: int
+    messages: tuple[Message, ...]
+    limit: int | None = None
+    """How many agents may live beside it; None is no limit."""
+    on_orphan: str | None = None
+    """What becomes of its children when it dies; None inherits."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogUnit:
+    """What an agent writes about itself: messages of its log, the turn it opens or closes, a child."""
+
+    agent: str
+    messages: tuple[Message, ...]
+    turn: int | None = None
+    """The new value of ``agents.turn``; None leaves it."""
+    birth: Birth | None = None
+    prompt: int = 0
+    """The mail of kind ``prompt`` that the turn takes up; 0 for none."""
