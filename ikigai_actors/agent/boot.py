@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 from ikigai_actors.agent.turn.state import RUNNING, LifecycleState
 from ikigai_actors.errors import HistoryError
-from ikigai_actors.records.identity import RandomBytes, new_agent_uuid
+from ikigai_actors.records import registry
 from ikigai_actors.records.log import AGENT_0_REMEDY
-from ikigai_actors.records.registry import root
-from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.store.base import Row, Store
 from supervisors.signals import Status
 
 
@@ -58,25 +57,13 @@ class Casualty(NamedTuple):
     reason: str
 
 
-def ensure_root(store: Store, host: str, random_bytes: RandomBytes, now: int) -> None:
-    """Make agent 0 unless it is there. Whoever comes first makes it; the others find it."""
-
-    def make(tx: Transaction) -> None:
-        tx.run("tree_change")
-        tx.run("register_root", uuid=uuid, owner=host, now=now)
-
-    if store.read(root) is None:
-        uuid = new_agent_uuid(random_bytes)
-        store.write(make)
-
-
 def survey(store: Store) -> tuple[list[Survivor], list[Casualty]]:
     """Look at every living agent. Raises `HistoryError` when agent 0's rows are wrong, `StoreError` when the store
     fails.
     """
     survivors: list[Survivor] = []
     casualties: list[Casualty] = []
-    rows = store.read(lambda tx: tx.run("boot"))
+    rows = store.read(registry.boot)
     if all(row[5] is not None for row in rows):
         raise HistoryError(f"Agent 0 is missing or dead. {AGENT_0_REMEDY}")
     heads = {row[0]: row[4] if row[6] is None else row[6] for row in rows}

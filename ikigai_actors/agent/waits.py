@@ -26,7 +26,8 @@ from typing import NamedTuple
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.threads import LONGEST_SLEEP, Threads
 from ikigai_actors.errors import AgentDead, AgentNotFound, IkigaiError, StoreUnavailable, SystemClosed
-from ikigai_actors.records.mail import EXIT, NOBODY
+from ikigai_actors.records.mail import EXIT, NOBODY, unread_kinds, unread_letters
+from ikigai_actors.records.registry import look_at_all
 from ikigai_actors.store.base import Store, Transaction
 from supervisors.signals import Status
 
@@ -280,7 +281,7 @@ def _answered(
 ) -> dict[Ticket, Answers | IkigaiError]:
     """The waits that are over, of those that are to be looked at."""
     uuids = {uuid for ticket, looked_at in dirty.items() for uuid in (*looked_at, ticket.wait.waiter)}
-    rows = {row[0]: Row(*row) for row in tx.run("look_at_all", uuids=list(uuids))}
+    rows = {row[0]: Row(*row) for row in look_at_all(tx, uuids)}
     ended: dict[Ticket, Answers | IkigaiError] = {}
     for ticket, looked_at in dirty.items():
         answers = (
@@ -301,7 +302,7 @@ def _of_anybody(tx: Transaction, ticket: Ticket, rows: Mapping[str, Row]) -> Ans
         return AgentNotFound(f"There is no agent {uuid}.", uuid)
     if row.unread:
         kinds: dict[str, Found] = {}
-        for sender, kind in tx.run("unread_of_all", recipient=uuid):
+        for sender, kind in unread_kinds(tx, uuid):
             found = Found.DEAD if kind == EXIT else Found.MAIL
             kinds[sender or NOBODY] = Found.MAIL if Found.MAIL in (found, kinds.get(sender or NOBODY)) else found
         return kinds
@@ -319,9 +320,7 @@ def _of_each(
     unread = waiter is not None and waiter.unread > 0
 
     def letters(of: Iterable[str]) -> set[str]:
-        return (
-            {row[0] for row in tx.run("unread_letters", recipient=wait.waiter, senders=list(of))} if unread else set()
-        )
+        return unread_letters(tx, wait.waiter, of) if unread else set()
 
     wrote = letters(looked_at)
     for uuid in looked_at & ticket.pending:

@@ -17,7 +17,7 @@ of a larger unit; `Send`, `Read`, `Open` and `Delete` are units of their own. Al
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ikigai_actors.arguments import check_count
@@ -303,6 +303,22 @@ def check(tx: Transaction, recipient: str) -> Mailbox:
         for mail in _unread(tx, recipient, most=PREVIEWS)
     )
     return Mailbox(senders.total(), dict(senders), previews)
+
+
+def unread_kinds(tx: Transaction, recipient: str) -> list[tuple[str | None, str]]:
+    """Of whom an agent has unread mail, and of which kind: each pair once."""
+    return [(sender, kind) for sender, kind in tx.run("unread_of_all", recipient=recipient)]
+
+
+def unread_up_to(tx: Transaction, recipient: str, last: int) -> int:
+    """How many of an agent's mails are unread, of those up to an id."""
+    [(count,)] = tx.run("unread_up_to", recipient=recipient, last=last)
+    return int(count)
+
+
+def unread_letters(tx: Transaction, recipient: str, senders: Iterable[str]) -> set[str]:
+    """Which of these agents have sent it mail that it has not read."""
+    return {row[0] for row in tx.run("unread_letters", recipient=recipient, senders=list(senders))}
 
 
 def preview(body: str) -> str:

@@ -4,15 +4,23 @@ Every function takes a transaction, so several look-ups of one answer see one mo
 (`ikigai_actors.records.append`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, BadInput, HistoryError
 from ikigai_actors.frozen import maker
-from ikigai_actors.records.identity import PREFIX_LENGTH, SHORT_LENGTH, is_agent_prefix, is_agent_uuid, same_name
-from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.records.identity import (
+    PREFIX_LENGTH,
+    SHORT_LENGTH,
+    RandomBytes,
+    is_agent_prefix,
+    is_agent_uuid,
+    new_agent_uuid,
+    same_name,
+)
+from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.locks import Locked
 from ikigai_actors.text import storable
 
@@ -117,6 +125,28 @@ def root(tx: Transaction) -> AgentRecord | None:
     """Agent 0, or None before it was made."""
     found = _records(tx.run("root"))
     return found[0] if found else None
+
+
+def boot(tx: Transaction) -> list[Row]:
+    """A row of the query ``boot`` for every living agent; plain, for there are many."""
+    return tx.run("boot")
+
+
+def ensure_root(store: Store, host: str, random_bytes: RandomBytes, now: int) -> None:
+    """Make agent 0 unless it is there. Whoever comes first makes it; the others find it."""
+
+    def make(tx: Transaction) -> None:
+        tx.run("tree_change")
+        tx.run("register_root", uuid=uuid, owner=host, now=now)
+
+    if store.read(root) is None:
+        uuid = new_agent_uuid(random_bytes)
+        store.write(make)
+
+
+def look_at_all(tx: Transaction, uuids: Collection[str]) -> list[Row]:
+    """Rows of the query ``look_at_all`` of those of these agents that exist."""
+    return tx.run("look_at_all", uuids=list(uuids))
 
 
 def find(tx: Transaction, text: str) -> AgentRecord:

@@ -22,7 +22,7 @@ from ikigai_actors.actors.closing import Closing, Step, note_failure
 from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.actors.futures import refuse_to_block
 from ikigai_actors.agent.actor import AgentActor
-from ikigai_actors.agent.boot import Casualty, Survivor, ensure_root, everything_stays, survey
+from ikigai_actors.agent.boot import Casualty, Survivor, everything_stays, survey
 from ikigai_actors.agent.executor import Outside
 from ikigai_actors.agent.log_loader import LogReader
 from ikigai_actors.agent.messages import Remains
@@ -42,7 +42,7 @@ from ikigai_actors.records.deaths import Aftermath
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.records.log import Archive
-from ikigai_actors.records.registry import AgentRecord, Touch
+from ikigai_actors.records.registry import AgentRecord, Touch, ensure_root
 from ikigai_actors.records.settings import check_defaults
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.gate import Gate

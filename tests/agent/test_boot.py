@@ -6,8 +6,9 @@ import sqlite3
 
 import pytest
 
-from ikigai_actors.agent.boot import Casualty, Survivor, ensure_root, everything_stays, survey
+from ikigai_actors.agent.boot import Casualty, Survivor, everything_stays, survey
 from ikigai_actors.errors import HistoryError, StoreUnavailable
+from ikigai_actors.records.registry import ensure_root
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from tests.kit.databases import sql

@@ -188,7 +188,7 @@ class NoteMail(_OfAgent):
         row = locked[self.agent]
         told = self.earlier
         if told is not None:
-            [(waiting,)] = tx.run("unread_up_to", recipient=self.agent, last=told["last"])
+            waiting = mailbox.unread_up_to(tx, self.agent, told["last"])
         if not row.unread or (told is not None and waiting == told["unread"]):
             raise MailNotFound(f"Agent {self.agent} has no mail to be told of.", self.agent)
         return Noted(row.unread, row.mailed)
@@ -216,7 +216,7 @@ class NameAwaited(_OfAgent):
         """See `Unit.write`. Raises `AmbiguousAgent`, and `BadInput` for the agent itself."""
         found = [await_one(tx, one) for one in dict.fromkeys(self.called)]
         if self.children:
-            ended = {sender for sender, kind in tx.run("unread_of_all", recipient=self.agent) if kind == EXIT}
+            ended = {sender for sender, kind in mailbox.unread_kinds(tx, self.agent) if kind == EXIT}
             known = registry.children(tx, self.agent)
             found += [Awaited(one.uuid, one.uuid) for one in known if one.living or one.uuid in ended]
         if self.agent in {one.uuid for one in found}:
