@@ -20,6 +20,8 @@ from ikigai_actors.actors.actor import ActorGone
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.inbox import CAPACITY, Envelope
 from ikigai_actors.agent.boot import Survivor
+from ikigai_actors.agent.builtin_calls.mail import append_notice
+from ikigai_actors.agent.builtin_calls.table import append_call
 from ikigai_actors.agent.messages import Buried, Crashed, Cut, GoOn, LoadFailed, LogRead, NewMail, Remains, Restarted
 from ikigai_actors.agent.performer import Performer
 from ikigai_actors.agent.runtime import Runtime
@@ -27,7 +29,7 @@ from ikigai_actors.agent.subscriptions import PromptKept
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn import machine
 from ikigai_actors.agent.turn.calls import recover
-from ikigai_actors.agent.turn.state import UNKNOWN, Departure, Phase, PutAside, State, Step
+from ikigai_actors.agent.turn.state import UNKNOWN, CallUnit, Departure, MailNotice, Phase, PutAside, State, Step
 from ikigai_actors.errors import (
     AgentDead,
     Fenced,
@@ -40,7 +42,7 @@ from ikigai_actors.errors import (
     TurnInterrupted,
 )
 from ikigai_actors.providers.base import Reply, Spent, Usage
-from ikigai_actors.records.append import Append, Fence, Perform, Performance, Performed
+from ikigai_actors.records.append import Append, CallAppended, Fence
 from ikigai_actors.records.deaths import Bury
 from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.records.log import Log
@@ -254,14 +256,16 @@ class AgentActor(Performer):
             self.runtime.expect(step.unit.birth)
         self.runtime.journal.submit(self._to_be_committed(step.unit), self._settled)
 
-    def _to_be_committed(self, unit: LogUnit | Performance | Departure | PutAside) -> Unit:
+    def _to_be_committed(self, unit: LogUnit | CallUnit | MailNotice | Departure | PutAside) -> Unit:
         match unit:
             case PutAside():
                 return KeepPrompt(self.state.uuid, unit.prompt.text, self.runtime.clock.now_ms())
             case LogUnit():
                 return Append(unit, self._fence)
-            case Performance():
-                return Perform(unit, self._fence)
+            case CallUnit():
+                return append_call(unit, self._fence)
+            case MailNotice():
+                return append_notice(unit, self._fence)
             case Departure():
                 now = self.runtime.clock.now_ms()
                 return Bury(self.state.uuid, self.runtime.host.id, unit.reason, now, unit.cause)
@@ -296,7 +300,7 @@ class AgentActor(Performer):
     def _committed(self, step: Step, answer: Any) -> None:
         if isinstance(step.unit, LogUnit):
             self._grow(step.unit.messages)
-        elif isinstance(answer, Performed):
+        elif isinstance(answer, CallAppended):
             self._grow((answer.message,))
         self._enter(step)
 

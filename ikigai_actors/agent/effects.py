@@ -2,8 +2,8 @@
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.inbox import Inbox
-from ikigai_actors.agent.builtin_calls.mail_and_documents import OUTSIDE
-from ikigai_actors.agent.builtin_calls.perform import told_waited
+from ikigai_actors.agent.builtin_calls.naming import OUTSIDE
+from ikigai_actors.agent.builtin_calls.wait import told_waited
 from ikigai_actors.agent.executor import Answer, Call, Crash, ToolRun, provider_failed
 from ikigai_actors.agent.messages import Crashed
 from ikigai_actors.agent.runtime import Runtime

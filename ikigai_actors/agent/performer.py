@@ -27,7 +27,7 @@ from ikigai_actors.agent.turn.state import (
 )
 from ikigai_actors.errors import IkigaiError, StoreError
 from ikigai_actors.providers.base import Spent
-from ikigai_actors.records.append import Performed
+from ikigai_actors.records.append import CallAppended
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import Birth
 from ikigai_actors.store.verdicts import Committed, Verdict
@@ -214,7 +214,7 @@ class Performer(PooledActor):
         try:
             if isinstance(verdict, Committed):
                 value = verdict.value
-                self.runtime.happened(value.answer if isinstance(value, Performed) else value)
+                self.runtime.happened(value.answer if isinstance(value, CallAppended) else value)
         finally:  # whatever went wrong for others: an actor that is not released is held for ever
             self.actor_inbox.release(verdict)
 

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ikigai_actors.agent.builtin_calls.schemas import DESCRIPTIONS
+from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
+from ikigai_actors.agent.turn.builtin import BuiltinTraits
 from ikigai_actors.errors import BadInput, ProviderError
 from ikigai_actors.records.settings import complaint, misfits
 from ikigai_actors.tools.function import Tool
-from ikigai_actors.tools.policy import PROCESS, Policy, ToolTraits
+from ikigai_actors.tools.policy import Policy, ToolTraits
 
 FORBIDDEN = "The settings of this agent do not allow {name}. Do without it, or ask the person to change the setting."
 
@@ -33,13 +34,17 @@ class Toolbox:
         """
         self._tools: dict[str, Tool] = {}
         self._ask = ask
-        self._traits: dict[str, ToolTraits] = {name: ToolTraits() for name in PROCESS}
+        self._traits: dict[str, ToolTraits] = {
+            name: BuiltinTraits(begin=call.begin) for name, call in BUILTIN_CALLS.items()
+        }
         self.add(tools)
 
     def add(self, tools: Iterable[Tool]) -> None:
-        """Offer further tools. Raises `BadInput` when two tools have one name."""
+        """Offer further tools. Raises `BadInput` when two tools have one name, or one that of a built-in call."""
         for tool in tools:
-            if tool.name in self._tools or tool.name in PROCESS:
+            if tool.name in BUILTIN_CALLS:
+                raise BadInput(f"{tool.name!r} is a call of the runtime itself; give the tool another name.")
+            if tool.name in self._tools:
                 raise BadInput(f"Two tools are named {tool.name!r}; give one of them another name.")
             self._tools[tool.name] = tool
             self._traits[tool.name] = self._decided(tool.name, tool.traits, tool.traits.policy)
@@ -52,7 +57,7 @@ class Toolbox:
 
         Raises `ProviderError` when the setting names one that is not registered.
         """
-        known = sorted({*self._tools, *PROCESS})
+        known = sorted({*self._tools, *BUILTIN_CALLS})
         allowed = settings.get("tools")
         if (wrong := complaint({"tools": allowed})) is not None:
             raise ProviderError(wrong)
@@ -85,7 +90,8 @@ class Toolbox:
     def describe(self, settings: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
         """An agent's tools for its model, in an order that never changes. Raises `ProviderError` as `names` does."""
         return tuple(
-            DESCRIPTIONS[name] if name in PROCESS else self._tools[name].describe() for name in self.names(settings)
+            BUILTIN_CALLS[name].described if name in BUILTIN_CALLS else self._tools[name].describe()
+            for name in self.names(settings)
         )
 
     def _decided(self, name: str, traits: ToolTraits, policy: Policy) -> ToolTraits:

@@ -1,12 +1,11 @@
 """What an agent writes about itself, under the fence of the host that runs it: its log, its turn, its children."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ikigai_actors.errors import AgentNotFound, AgentStopped, Fenced, MailNotFound, NameTaken, TooManyAgents
 from ikigai_actors.records.log_unit import Birth, LogUnit
-from ikigai_actors.records.messages import NO_DATA, Kind, Message, new_message
+from ikigai_actors.records.messages import Message
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.locks import Locked, Locks
 from ikigai_actors.store.unit import Addressed, Unit
@@ -22,80 +21,57 @@ class Fence(NamedTuple):
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class Performance:
-    """What an agent does itself, for a call of its model mostly: an act, and the message that tells of it, in one
-    unit.
-    """
-
-    agent: str
-    id: int
-    """Position of the message."""
-    data: Mapping[str, Any]
-    """The data of the message: the call's id, the tool's name."""
-    created_at: int
-    act: "Unit"
-    tell: Callable[[Any], str]
-    """The content of the message, given the act's answer."""
-    note: Callable[[Any], Mapping[str, Any]] = field(default=lambda answer: NO_DATA)
-    """Further data, likewise."""
-    kind: Kind = Kind.TOOL_RESULT
-
-    @property
-    def messages(self) -> tuple[Message, ...]:
-        """The message, as far as it is known before the act."""
-        return (self._message("", self.data),)
-
-    def told(self, answer: Any) -> Message:
-        """The message, given the act's answer."""
-        return self._message(self.tell(answer), {**self.data, **self.note(answer)})
-
-    def _message(self, content: str, data: Mapping[str, Any]) -> Message:
-        return new_message(self.agent, self.id, self.kind.value, content, data, self.created_at)
-
-
-class Performed(NamedTuple):
-    """The answer of a performance."""
+class CallAppended(NamedTuple):
+    """The answer of an `AppendCall`."""
 
     message: Message
-    """What tells of it."""
+    """What tells of the act."""
     answer: Any
     """Of the act."""
 
 
-class Perform(Addressed):
-    """A `Performance` with its fence; answered with `Performed`, and refused as its act is."""
+class AppendCall(Addressed):
+    """What an agent does itself, for a call of its model mostly, and the message that tells of it, in one unit.
 
-    __slots__ = ("_fence", "_performance", "alone", "changes_tree")
+    Answered with `CallAppended`, and refused as the act is.
+    """
 
-    def __init__(self, performance: Performance, fence: Fence) -> None:
-        self._performance, self._fence = performance, fence
-        self.alone, self.changes_tree = performance.act.alone, performance.act.changes_tree
+    __slots__ = ("_act", "_agent", "_fence", "_told", "alone", "changes_tree")
+
+    def __init__(self, agent: str, act: Unit, told: Callable[[Any], Message], fence: Fence) -> None:
+        """Make the unit.
+
+        Args:
+            agent: the uuid of who acts.
+            act: what it does.
+            told: makes the message, given the answer of the act.
+            fence: the host that runs the agent, and its epoch.
+        """
+        self._agent, self._act, self._told, self._fence = agent, act, told, fence
+        self.alone, self.changes_tree = act.alone, act.changes_tree
 
     def look_up(self, tx: Transaction) -> None:
         """See `Addressed.look_up`."""
-        if isinstance(self._performance.act, Addressed):
-            self._performance.act.look_up(tx)
+        if isinstance(self._act, Addressed):
+            self._act.look_up(tx)
 
     @property
     def touches(self) -> tuple[str, ...]:
         """Its agent, and what the act touches. With the tree held nobody takes the agent away; and rows are locked in
         one statement, which is then the act's.
         """
-        act = self._performance.act
-        return act.touches if act.changes_tree else (self._performance.agent, *act.touches)
+        return self._act.touches if self._act.changes_tree else (self._agent, *self._act.touches)
 
-    def write(self, tx: Transaction, locked: Locks) -> Performed:
-        performance = self._performance
-        uuid = performance.agent
+    def write(self, tx: Transaction, locked: Locks) -> CallAppended:
+        uuid = self._agent
         row = locked.get(uuid) or Locks(tx.run("look_at_agent", uuid=uuid)).get(uuid)
         if row is None:
             raise AgentNotFound(f"There is no agent {uuid}.", uuid)
         check_fence(row, self._fence)
-        answer = performance.act.write(tx, locked)
-        message = performance.told(answer)
+        answer = self._act.write(tx, locked)
+        message = self._told(answer)
         tx.append([message.row()])
-        return Performed(message, answer)
+        return CallAppended(message, answer)
 
 
 class Append:

@@ -97,6 +97,19 @@ class Mailbox:
     previews: tuple[Preview, ...]
     """The oldest of them, as many as `PREVIEWS`."""
 
+    def summary(self, names: Mapping[str | None, str]) -> str:
+        """How much mail is unread, and of whom; ``names`` are how the senders are called."""
+        if not self.unread:
+            return "No unread mail."
+        counts = ", ".join(f"{count} of {names[sender]}" for sender, count in self.senders.items())
+        return f"{self.unread} unread: {counts}"
+
+    @property
+    def more(self) -> str:
+        """What tells of the mails that have no preview; empty when all have one."""
+        rest = self.unread - len(self.previews)
+        return f"({rest} later ones)" if rest > 0 else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Taken:
@@ -303,6 +316,11 @@ def check(tx: Transaction, recipient: str) -> Mailbox:
         for mail in _unread(tx, recipient, most=PREVIEWS)
     )
     return Mailbox(senders.total(), dict(senders), previews)
+
+
+def marked(kind: str) -> str:
+    """What stands before the body of a mail of this kind, so that nobody takes an obituary for a letter."""
+    return "[exit] " if kind == EXIT else ""
 
 
 def unread_kinds(tx: Transaction, recipient: str) -> list[tuple[str | None, str]]:

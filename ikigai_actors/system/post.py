@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, acting_agent
 from ikigai_actors.actors.threads import here
-from ikigai_actors.agent.builtin_calls.mail_and_documents import await_one
+from ikigai_actors.agent.builtin_calls.wait import await_one
 from ikigai_actors.agent.waits import Answers, Found, Ticket, Wait, Waits
 from ikigai_actors.arguments import check_count, check_timeout, shown
 from ikigai_actors.errors import BadInput, WouldWaitForItself

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from ikigai_actors.errors import BadInput
 from ikigai_actors.text import described, storable
-from ikigai_actors.tools.policy import PROCESS, Policy, ToolTraits
+from ikigai_actors.tools.policy import Policy, ToolTraits
 
 if TYPE_CHECKING:
     from anthropic.lib.tools import BetaAsyncFunctionTool, BetaFunctionTool
@@ -205,8 +205,6 @@ def tool(
             described = decorate(plain, name=name, description=description)
         except Exception as error:  # pydantic's, or of an annotation that does not resolve
             raise BadInput(f"{plain.__name__} cannot be a tool: no schema can be made of it. {error}") from error
-        if described.name in PROCESS:
-            raise BadInput(f"{described.name!r} is a call of the runtime itself; give the tool another name.")
         if _NAME.fullmatch(described.name) is None:
             raise BadInput(f"A tool's name is 1 to 128 of a-z A-Z 0-9 _ -, got {described.name!r}; give it another.")
         if timeout <= 0:

@@ -1,17 +1,8 @@
-"""What the runtime must know of a tool before it runs it: whether it may, and how; and the names that are reserved."""
+"""What the runtime must know of a tool before it runs it: whether it may, and how."""
 
 from dataclasses import dataclass
 from enum import StrEnum
-
-FORK, EXIT, KILL = "fork", "exit", "kill"
-SEND, CHECK_MAIL, READ_MAIL, WAIT = "send", "check_mail", "read_mail", "wait"
-DOCUMENT_WRITE, DOCUMENT_READ = "document_write", "document_read"
-DOCUMENT_LIST, DOCUMENT_DELETE = "document_list", "document_delete"
-PROCESS = (
-    *(FORK, EXIT, KILL, SEND, CHECK_MAIL, READ_MAIL, WAIT),
-    *(DOCUMENT_WRITE, DOCUMENT_READ, DOCUMENT_LIST, DOCUMENT_DELETE),
-)
-"""The calls that the agent performs itself."""
+from typing import ClassVar
 
 SHELL = "bash"
 """The tool that is a shell of each agent's own; see `Workspace`."""
@@ -29,6 +20,9 @@ class Policy(StrEnum):
 @dataclass(frozen=True, slots=True)
 class ToolTraits:
     """What the machine must know of a tool."""
+
+    builtin: ClassVar[bool] = False
+    """Whether the agent itself carries its calls out; see `BuiltinTraits`."""
 
     idempotent: bool = False
     """Running it twice does what running it once does."""

@@ -8,13 +8,14 @@ import pytest
 
 from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider
 from ikigai_actors.actors.clock import SystemClock
-from ikigai_actors.agent.builtin_calls.mail_and_documents import ReadMail, SendMail, WriteDocument
+from ikigai_actors.agent.builtin_calls.documents import WriteDocument
+from ikigai_actors.agent.builtin_calls.mail import ReadMail, SendMail
 from ikigai_actors.errors import StoreUnavailable
-from ikigai_actors.records.append import Fence, Perform, Performance
+from ikigai_actors.records.append import AppendCall, Fence
 from ikigai_actors.records.documents import BODY_LIMIT as DOCUMENT_LIMIT
 from ikigai_actors.records.documents import Change
 from ikigai_actors.records.mail import BODY_LIMIT, Send
-from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.messages import Kind, new_message
 from ikigai_actors.store import Store
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.unit import Unit, write_alone
@@ -225,7 +226,9 @@ def test_effect_and_result_are_one_wherever_the_store_fails(store: Store, act: C
             faulty.fails(*[StoreUnavailable("down")] * 3)
     journal = Journal(faulty, "host", SystemClock(), patience=0.0 if fault == "gone" else 60.0)
     data = {"tool_use_id": "1", "name": "any"}
-    unit = Perform(Performance("a", 1, data, 5, act(), str), Fence("host", 1))
+    unit = AppendCall(
+        "a", act(), lambda answer: new_message("a", 1, Kind.TOOL_RESULT.value, str(answer), data, 5), Fence("host", 1)
+    )
     journal.submit(unit, answers.to("it"))
     journal.commit_pending()
     after = looked(store)

@@ -4,7 +4,7 @@ import threading
 from pathlib import Path
 
 from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider, ToolCall, Workspace
-from ikigai_actors.agent.turn.fork import LIVING_LIMIT
+from ikigai_actors.agent.builtin_calls.fork import LIVING_LIMIT
 from ikigai_actors.agent.turn.request import NOT_RUN
 from ikigai_actors.tools.function import tool
 from tests.kit.blocking_provider import DEADLINE

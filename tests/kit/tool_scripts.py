@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ikigai_actors import Reply, Request, ScriptedProvider, ToolCall
+from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
 from ikigai_actors.providers.scripted import Script
 from ikigai_actors.records.messages import Message
 from ikigai_actors.testing.machine.messages_api import violations
-from ikigai_actors.tools.policy import PROCESS
 from tests.agent.turn.test_assembly import wire
 
-OWN = sorted(["agents", *PROCESS])
+OWN = sorted(["agents", *BUILTIN_CALLS])
 """The tools of every agent."""
 
 

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from ikigai_actors.agent.builtin_calls.mail_and_documents import CheckMail
+from ikigai_actors.agent.builtin_calls.mail import CheckMail
 from ikigai_actors.errors import (
     AgentNotFound,
     BadInput,

@@ -14,11 +14,11 @@ from ikigai_actors import (
     RootProtected,
     Signal,
 )
-from ikigai_actors.agent.builtin_calls.mail_and_documents import CheckMail
+from ikigai_actors.agent.builtin_calls.mail import append_notice
+from ikigai_actors.agent.turn.state import MailNotice
 from ikigai_actors.providers.base import Request
 from ikigai_actors.providers.scripted import ScriptedProvider, ScriptedReply
-from ikigai_actors.records.append import FIRST_EPOCH, Fence, Perform, Performance
-from ikigai_actors.records.messages import NO_DATA
+from ikigai_actors.records.append import FIRST_EPOCH, Fence
 from ikigai_actors.records.signals import SendSignal
 from ikigai_actors.records.supervision import AdoptChild
 from ikigai_actors.shell.cli.main import run as command
@@ -131,7 +131,7 @@ def test_a_unit_for_somebody_who_is_not_there_is_refused_by_itself(store: Store)
         SendSignal("nobody", Signal.KILL, 9, spread=True),
         AdoptChild("nobody", "a"),
         AdoptChild("a", "nobody"),
-        Perform(Performance("nobody", 1, NO_DATA, 9, CheckMail("nobody"), str), Fence(HOST, FIRST_EPOCH)),
+        append_notice(MailNotice("nobody", 1, 9, None), Fence(HOST, FIRST_EPOCH)),
     ]
     for unit in units:
         with pytest.raises(AgentNotFound, match="There is no agent nobody"):

@@ -9,6 +9,7 @@ from anthropic.lib.tools import ToolError
 from pydantic import BaseModel, Field, TypeAdapter
 
 from ikigai_actors import BadInput
+from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.system.agents_tool import ListAgents
 from ikigai_actors.tools.function import LIMIT, TIMEOUT, FunctionTool, Result, result_of, tool
@@ -227,8 +228,8 @@ def test_what_gives_no_usable_schema_is_refused(function: Any, told: str) -> Non
         tool(function)
 
 
-@pytest.mark.parametrize("name", ["fork", "two words", "läs", "x" * 129])
-def test_a_name_that_is_taken_by_the_runtime_or_that_no_model_takes_is_refused(name: str) -> None:
+@pytest.mark.parametrize("name", ["two words", "läs", "x" * 129])
+def test_a_name_that_no_model_takes_is_refused(name: str) -> None:
     with pytest.raises(BadInput, match="name"):
         tool(name=name)(add.function.func)
 
@@ -246,7 +247,13 @@ class Named(ListAgents):
         self.name = name
 
 
-@pytest.mark.parametrize("tools", [(add, add), (add, Named("add")), (Named("fork"),), (ListAgents(), Named("agents"))])
+@pytest.mark.parametrize("name", BUILTIN_CALLS)
+def test_a_tool_with_the_name_of_a_built_in_call_is_refused(name: str) -> None:
+    with pytest.raises(BadInput, match=f"'{name}' is a call of the runtime itself; give the tool another name"):
+        Toolbox([Named(name)])
+
+
+@pytest.mark.parametrize("tools", [(add, add), (add, Named("add")), (ListAgents(), Named("agents"))])
 def test_tools_of_one_name_are_refused(tools: tuple[FunctionTool | Named, ...]) -> None:
     with pytest.raises(BadInput, match=f"Two tools are named '{tools[-1].name}'"):
         Toolbox(tools)

@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from ikigai_actors import Message
-from ikigai_actors.agent.turn.calls import PERHAPS_RUN
+from ikigai_actors.agent.turn.calls import FORK, PERHAPS_RUN
 from ikigai_actors.agent.turn.request import assemble
 from ikigai_actors.records.messages import Kind
-from ikigai_actors.tools.policy import FORK
 from supervisors.orphans import OrphanPolicy
 from tests.kit.tool_scripts import faults
 from tests.torture.script import IDEMPOTENT, ONCE, did

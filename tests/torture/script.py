@@ -29,9 +29,9 @@ from ikigai_actors import (
     SystemClosed,
     ToolCall,
 )
+from ikigai_actors.agent.turn.calls import FORK
 from ikigai_actors.providers.scripted import ScriptedReply, Stream
 from ikigai_actors.tools.function import FunctionTool, tool
-from ikigai_actors.tools.policy import FORK
 from tests.kit.tool_scripts import faults
 
 LEASE = 0.5

@@ -11,9 +11,8 @@ from typing import NamedTuple
 import pytest
 
 from ikigai_actors import AgentRecord, Message, Signal
-from ikigai_actors.agent.turn.calls import PERHAPS_RUN
+from ikigai_actors.agent.turn.calls import FORK, PERHAPS_RUN
 from ikigai_actors.records.messages import Kind
-from ikigai_actors.tools.policy import FORK
 from tests.conftest import NewDatabase
 from tests.torture import judge
 from tests.torture.campaign import torture

@@ -1,1 +1,1 @@
-"""The calls of models that the runtime itself carries out."""
+"""The tools that the runtime itself carries out: a file for each feature, and `table`, which lists them."""

@@ -3,8 +3,8 @@
 A call is *waiting* until it is started or refused, *running* from its committed ``tool_call`` on, and *done* when its
 ``tool_result`` is committed. Where the policy says ask, it is *asking* in between, from a committed ``approval`` on
 until somebody decides: *approved* by a second ``approval``, or denied by its result. Ordinary calls run beside one
-another, unless their tool runs alone; process calls (`PROCESS`) are performed by the agent itself, in order, once no
-ordinary call runs. A ``wait`` is one of them, and the only one that takes time: from its ``tool_call`` on it is
+another, unless their tool runs alone; built-in calls are carried out by the agent itself, in order, once no ordinary
+call runs. A ``wait`` is one of them, and the only one that takes time: from its ``tool_call`` on it is
 running, holds no thread, and those behind it wait for its end. Nothing waits for a call that asks, but the next request
 to the model.
 
@@ -14,7 +14,7 @@ What a crash leaves of a call, and what resuming makes of it:
     asking                        nothing was done          it asks on
     running, tool idempotent      perhaps done              it is started again
     running, tool not idempotent  perhaps done              an error result says so, and the model decides
-    a process call                done with its result,     it is performed
+    a built-in call               done with its result,     it is carried out
                                   or not at all
     running, a wait               nothing was done          it goes on until the deadline in its ``tool_call``
     done                          done                      its result stands
@@ -27,7 +27,13 @@ from typing import Any
 
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import reply_of
-from ikigai_actors.tools.policy import PROCESS, WAIT, Policy, ToolTraits
+from ikigai_actors.tools.policy import Policy, ToolTraits
+
+FORK, WAIT = "fork", "wait"
+"""The built-in calls that the turn knows by name: the result of a fork comes last, and a wait takes time."""
+
+LOOKS = ("check_mail", "read_mail")
+"""The built-in calls by which an agent looks at its mailbox."""
 
 PERHAPS_RUN = (
     "This call was started, and then the process that ran it ended: it may or may not have run. "
@@ -58,6 +64,11 @@ class Call:
     progress: Progress = Progress.WAITING
     reply: int = 0
     """Position of the reply that asks for it."""
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The data of a message about it."""
+        return {"tool_use_id": self.id, "name": self.name}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +123,7 @@ def progress(calls: Calls, ids: Iterable[Any], now: Progress) -> Calls:
 
 def running(calls: Calls) -> bool:
     """Whether an ordinary call is outside."""
-    return any(call.progress is Progress.RUNNING and call.name not in PROCESS for call in calls)
+    return any(call.progress is Progress.RUNNING and call.name != WAIT for call in calls)
 
 
 def waits(calls: Calls) -> Calls:
@@ -122,10 +133,8 @@ def waits(calls: Calls) -> Calls:
 
 def at_rest(calls: Calls) -> bool:
     """Whether nothing is carried out: all are done, ask, or wait for mail or agents, or behind one that does."""
-    waiting = bool(waits(calls))
-    return all(
-        call.progress in (Progress.DONE, Progress.ASKING) or (waiting and call.name in PROCESS) for call in calls
-    )
+    done = all(call.progress in (Progress.DONE, Progress.ASKING) for call in calls)
+    return not running(calls) and (done or bool(waits(calls)))
 
 
 def pending(agent: str, call: Call) -> PendingCall:
@@ -161,7 +170,7 @@ def startable(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
     if any(call.progress is Progress.RUNNING and _alone(call, tools) for call in calls):
         return ()
     for call in calls:
-        if call.name in PROCESS or not _may_start(call, tools):
+        if _builtin(call, tools) or not _may_start(call, tools):
             continue
         if _alone(call, tools):
             return tuple(chosen) if busy or chosen else (call,)
@@ -169,15 +178,15 @@ def startable(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
     return tuple(chosen)
 
 
-def next_process_call(calls: Calls) -> Call | None:
-    """The first process call that may be performed."""
+def next_builtin_call(calls: Calls, tools: Mapping[str, ToolTraits]) -> Call | None:
+    """The first built-in call that may be carried out."""
     may = (Progress.WAITING, Progress.APPROVED)
-    return next((call for call in calls if call.name in PROCESS and call.progress in may), None)
+    return next((call for call in calls if _builtin(call, tools) and call.progress in may), None)
 
 
 def settle_cut_off(calls: Calls, tools: Mapping[str, ToolTraits]) -> tuple[Calls, Calls]:
     """What resuming makes of calls that a crash cut off: the calls as they go on, and those that get `PERHAPS_RUN`."""
-    cut = [call for call in calls if call.progress is Progress.RUNNING and call.name not in PROCESS]
+    cut = [call for call in calls if call.progress is Progress.RUNNING and call.name != WAIT]
     again = [call.id for call in cut if call.name in tools and tools[call.name].idempotent]
     lost = tuple(call for call in cut if call.id not in again)
     going_on = progress(progress(calls, again, Progress.APPROVED), (call.id for call in lost), Progress.DONE)
@@ -192,6 +201,10 @@ def _may_start(call: Call, tools: Mapping[str, ToolTraits]) -> bool:
     if call.progress is Progress.APPROVED:
         return True
     return call.progress in (Progress.WAITING, Progress.ASKING) and tools[call.name].policy is Policy.ALLOW
+
+
+def _builtin(call: Call, tools: Mapping[str, ToolTraits]) -> bool:
+    return call.name in tools and tools[call.name].builtin
 
 
 def _alone(call: Call, tools: Mapping[str, ToolTraits]) -> bool:

@@ -34,9 +34,8 @@ a step boundary, everything else for the end of the turn. A completion that answ
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ikigai_actors.agent.builtin_calls.perform import LOOKS, depart, note_mail
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.calls import asking, at_rest, calls_of, settle_cut_off, waits
+from ikigai_actors.agent.turn.calls import LOOKS, asking, at_rest, calls_of, settle_cut_off, waits
 from ikigai_actors.agent.turn.events import Event
 from ikigai_actors.agent.turn.fork import fork_by_command
 from ikigai_actors.agent.turn.state import (
@@ -48,6 +47,7 @@ from ikigai_actors.agent.turn.state import (
     BeginWait,
     Departure,
     Effect,
+    MailNotice,
     Phase,
     PutAside,
     RequestModel,
@@ -59,6 +59,7 @@ from ikigai_actors.agent.turn.steps import (
     PendingMessage,
     advance,
     close_and_write,
+    depart,
     end_turn,
     messages_of,
     told_cut_off,
@@ -146,7 +147,7 @@ def step(state: State, event: Event, now: int, tools: Mapping[str, ToolTraits] =
         case on.TurnPoisoned():
             return Step(state)
         case on.NoteMail():
-            return note_mail(state, event, now)
+            return _note_mail(state, event, now)
         case on.GetOutcome():
             return _outcome(state, event)
         case on.Fork():
@@ -263,6 +264,12 @@ def _reopen(state: State, event: on.Resume) -> Step:
     asked = request_model(replace(state, turn=state.failed, failed=0, steps=0))
     unit = LogUnit(state.uuid, (), turn=state.failed)
     return Step(asked.state, unit, (Answer(event.caller, True), *asked.effects), event.caller)
+
+
+def _note_mail(state: State, event: on.NoteMail, now: int) -> Step:
+    """Tell an idle agent of its unread mail."""
+    unit = MailNotice(state.uuid, state.head + 1, now, event.earlier)
+    return Step(advance(state, (unit.message(),), notice=state.head + 1), unit)
 
 
 def _decide(state: State, event: on.Decide, now: int) -> Step:

@@ -19,6 +19,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ikigai_actors.agent.turn.calls import FORK
 from ikigai_actors.providers.base import GO_ON, OPENING, Request, ToolCall
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import INTERRUPTED, THINKING, calls_in, new_call_id
@@ -163,7 +164,7 @@ class _Turns:
 
     def _close_user(self) -> None:
         """Write the user's side: a result for each call of the last reply, then what was said."""
-        forks_last = sorted(self._open, key=lambda call_id: self._open[call_id][1].name == "fork")  # sorted() is stable
+        forks_last = sorted(self._open, key=lambda call_id: self._open[call_id][1].name == FORK)  # sorted() is stable
         content = [_result(self._open[call_id][0], self._results.get(call_id)) for call_id in forks_last] + self._said
         if content:
             self._append("user", content)

@@ -1,16 +1,17 @@
 """What the machine decides on, and what it decides: an agent's state, effects, and the step that holds both."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from ikigai_actors.agent.turn.calls import Calls, asking, running
+from ikigai_actors.agent.turn.calls import Call, Calls, asking, running
 from ikigai_actors.agent.turn.events import Caller, Prompt
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.records.append import Performance
 from ikigai_actors.records.history import EMPTY, View
 from ikigai_actors.records.log_unit import Birth, LogUnit
+from ikigai_actors.records.messages import NO_DATA, Kind, Message, new_message
 from supervisors.causes import Cause
 from supervisors.signals import Status
 
@@ -186,11 +187,44 @@ class PutAside:
 
 
 @dataclass(frozen=True, slots=True)
+class CallUnit:
+    """What a built-in call does, and the message that tells of it, as one unit."""
+
+    agent: str
+    id: int
+    """Position of the message."""
+    call: Call
+    created_at: int
+    kind: Kind = Kind.TOOL_RESULT
+
+    def message(self, content: str = "", further: Mapping[str, Any] = NO_DATA) -> Message:
+        """The message, with what is known of it once the call is carried out."""
+        data = {**self.call.data, **further}
+        return new_message(self.agent, self.id, self.kind.value, content, data, self.created_at)
+
+
+@dataclass(frozen=True, slots=True)
+class MailNotice:
+    """The line that tells an idle agent of its unread mail, as a unit; refused when there is nothing new to tell."""
+
+    agent: str
+    id: int
+    """Position of the line."""
+    created_at: int
+    earlier: Mapping[str, Any] | None
+    """What it was told last, as far as it has not looked since."""
+
+    def message(self, content: str = "", data: Mapping[str, Any] = NO_DATA) -> Message:
+        """The line, with what is known of it once the mailbox was looked at."""
+        return new_message(self.agent, self.id, Kind.MAIL.value, content, data, self.created_at)
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """What to do: commit the unit (if any), take the state, perform the effects."""
 
     state: State
-    unit: LogUnit | Performance | Departure | PutAside | None = None
+    unit: LogUnit | CallUnit | MailNotice | Departure | PutAside | None = None
     effects: tuple[Effect, ...] = ()
     caller: Caller | None = None
     """Who is told when the unit is refused; the state then stays as it was."""

@@ -3,12 +3,15 @@
 from dataclasses import replace
 from typing import Any
 
+from ikigai_actors.agent.turn.calls import Call
 from ikigai_actors.agent.turn.events import Caller
-from ikigai_actors.agent.turn.state import Answer, Outcome, Phase, State, Step
+from ikigai_actors.agent.turn.state import Answer, ComeBack, Departure, Outcome, Phase, State, Step
 from ikigai_actors.errors import ProviderError, TurnInterrupted
+from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.history import play_all
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import NO_DATA, Kind, Message, new_message
+from supervisors.causes import Cause
 
 PendingMessage = tuple[Kind, str, Any]
 """A message that is not numbered yet: kind, content, data."""
@@ -62,3 +65,12 @@ def end_turn(state: State, now: int, outcome: Outcome, *drafts: PendingMessage) 
     after = advance(state, messages, **ended)
     answers = tuple(Answer(caller, outcome) for caller in state.callers)
     return Step(after, LogUnit(state.uuid, messages, turn=0), answers)
+
+
+def depart(state: State, result: str, now: int, call: Call | None = None) -> Step:
+    """The normal end. A permanent agent closes its turn, and its supervisor brings it back."""
+    if not state.standing.permanent:
+        return Step(state, Departure(Cause.EXITED, result), call=call.id if call is not None else None)
+    drafts = [] if call is None else [(Kind.TOOL_RESULT, "You exited, and were restarted.", call.data)]
+    ended = end_turn(state, now, Reply(result, stop_reason="exit"), *drafts, (Kind.INTERRUPTED, "", {"exit": result}))
+    return replace(ended, effects=(*ended.effects, ComeBack()))

@@ -4,10 +4,9 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
-from ikigai_actors.agent.builtin_calls.perform import perform, problem_of
 from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.builtin import BuiltinTraits
 from ikigai_actors.agent.turn.calls import (
     PERHAPS_RUN,
     Call,
@@ -15,7 +14,7 @@ from ikigai_actors.agent.turn.calls import (
     Progress,
     asking,
     denied,
-    next_process_call,
+    next_builtin_call,
     progress,
     running,
     startable,
@@ -25,11 +24,11 @@ from ikigai_actors.agent.turn.calls import (
 )
 from ikigai_actors.agent.turn.state import Answer, AskApproval, Phase, RequestModel, RunTool, State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, end_turn, messages_of
-from ikigai_actors.errors import ProviderError
+from ikigai_actors.errors import BadInput, ProviderError
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import NO_DATA, Kind
 from ikigai_actors.records.settings import misfits
-from ikigai_actors.tools.policy import SHELL, Policy, ToolTraits
+from ikigai_actors.tools.policy import Policy, ToolTraits
 from supervisors.signals import Status
 
 MAX_STEPS = 50
@@ -55,19 +54,24 @@ def continue_calls(state: State, event: on.Continue, now: int, tools: Mapping[st
         return Step(state)
     if state.status is Status.STOPPED:
         return Step(state)
-    if call := next_process_call(state.calls):
-        problem = problem_of(call)
-        return (
-            perform(state, call, event.fresh, now, SHELL in tools)
-            if problem is None
-            else _results(state, (call,), problem, now)
-        )
+    if call := next_builtin_call(state.calls, tools):
+        return _begin(state, call, event, now, tools)
     if asking(state.calls):
         return Step(state)
     if state.steps >= MAX_STEPS:
         text = f"The turn was ended after {MAX_STEPS} steps. /resume, or resume(), lets it go on."
         return end_turn(state, now, ProviderError(text), (Kind.ERROR, text, NO_DATA))
     return request_model(state)
+
+
+def _begin(state: State, call: Call, event: on.Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
+    """Begin a built-in call; what is wrong with its arguments is its result."""
+    traits = tools[call.name]
+    assert isinstance(traits, BuiltinTraits)  # as it was chosen
+    try:
+        return traits.begin(state, call, event, now, tools)
+    except BadInput as error:
+        return _results(state, (call,), str(error), now)
 
 
 def request_model(state: State) -> Step:
@@ -91,7 +95,7 @@ def decide(state: State, event: on.Decide, now: int) -> Step:
     [call] = [call for call in asking(state.calls) if call.id == event.call]
     drafts: list[PendingMessage]
     if event.approved:
-        drafts = [(Kind.APPROVAL, call.name, {**_of(call), "approved": True})]
+        drafts = [(Kind.APPROVAL, call.name, {**call.data, "approved": True})]
         if event.always:
             before = state.view.settings.get("policies", {})
             policies = {**({} if misfits({"policies": before}) else before), call.name: Policy.ALLOW.value}
@@ -127,7 +131,7 @@ def _start(state: State, chosen: Calls, now: int) -> Step:
 def _record(
     state: State, chosen: Calls, now: int, kind: Kind, there: Progress, effect: type[AskApproval] | type[RunTool]
 ) -> Step:
-    messages = messages_of(state.uuid, state.head, now, tuple((kind, call.name, _of(call)) for call in chosen))
+    messages = messages_of(state.uuid, state.head, now, tuple((kind, call.name, call.data) for call in chosen))
     ids = [call.id for call in chosen]
     after = advance(state, messages, calls=progress(state.calls, ids, there))
     return Step(after, LogUnit(state.uuid, messages), tuple(effect(state.request, call) for call in ids))
@@ -144,10 +148,5 @@ def _write_results(state: State, now: int, calls: Calls, *drafts: PendingMessage
 
 
 def _result(call: Call, content: str, is_error: bool) -> PendingMessage:
-    data = _of(call)
+    data = call.data
     return (Kind.TOOL_RESULT, content, {**data, "is_error": True} if is_error else data)
-
-
-def _of(call: Call) -> dict[str, Any]:
-    """The data of a message about a call."""
-    return {"tool_use_id": call.id, "name": call.name}

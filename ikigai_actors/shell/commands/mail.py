@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 import click
 
 from ikigai_actors.errors import AgentNotFound
-from ikigai_actors.records.mail import EXIT, NOBODY, Mail, preview
+from ikigai_actors.records.mail import NOBODY, Mail, marked, preview
 from ikigai_actors.shell.commands.context import Desk, named
 
 OUTSIDE = "nobody"
@@ -39,16 +39,12 @@ def check_mail(shell: Desk) -> None:
     And of whom, and how the oldest begin. Nothing is marked as read.
     """
     box = shell.current.check_mail()
-    if not box.unread:
-        shell.screen.line("No unread mail.")
-        return
     names = _names(shell, box.senders)
-    counts = ", ".join(f"{count} of {names[sender]}" for sender, count in box.senders.items())
-    shell.screen.line(f"{box.unread} unread: {counts}")
+    shell.screen.line(box.summary(names))
     for each in box.previews:
-        shell.screen.line(f"{each.id:>5}  {names[each.sender]:<10}  {_marked(each.kind)}{each.text}")
-    if box.unread > len(box.previews):
-        shell.screen.line(f"({box.unread - len(box.previews)} later ones)", dim=True)
+        shell.screen.line(f"{each.id:>5}  {names[each.sender]:<10}  {marked(each.kind)}{each.text}")
+    if box.more:
+        shell.screen.line(box.more, dim=True)
 
 
 @click.command("/read-mail")
@@ -71,7 +67,7 @@ def read_mail(shell: Desk, number: int | None, everything: bool) -> None:
         mails = [] if number is None else [shell.wait_for(lambda: agent.open_mail(number))]
     names = _names(shell, {mail.sender for mail in mails})
     for mail in mails:
-        shell.screen.line(f"{_marked(mail.kind)}mail {mail.id} of {names[mail.sender]}", bold=True)
+        shell.screen.line(f"{marked(mail.kind)}mail {mail.id} of {names[mail.sender]}", bold=True)
         for line in mail.body.splitlines():
             shell.screen.line(f"  {line}".rstrip())  # set off: a body must not look like the next mail
     if not mails:
@@ -160,8 +156,4 @@ def _names(shell: Desk, senders: Iterable[str | None]) -> Mapping[str | None, st
 
 def _listed(mail: Mail, names: Mapping[str | None, str]) -> str:
     star = "*" if mail.read_at is None else " "
-    return f"{star}{mail.id:>4}  {names[mail.sender]:<10}  {_marked(mail.kind)}{preview(mail.body)}"
-
-
-def _marked(kind: str) -> str:
-    return "[exit] " if kind == EXIT else ""
+    return f"{star}{mail.id:>4}  {names[mail.sender]:<10}  {marked(mail.kind)}{preview(mail.body)}"

@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
 from ikigai_actors.agent.turn.calls import calls_of
 from ikigai_actors.records.mail import MAIL, PROMPT
 from ikigai_actors.records.messages import Kind, Message
@@ -28,7 +29,6 @@ from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.copy import BulkTransaction
 from ikigai_actors.testing.simulation.remote import LATE
 from ikigai_actors.testing.simulation.store import Change, Ran, Written
-from ikigai_actors.tools.policy import PROCESS
 from supervisors.causes import Cause
 from supervisors.intensity import INTENSITY, PERIOD
 
@@ -134,7 +134,7 @@ class CommitCheck:
         if kind == Kind.ASSISTANT:
             if message.content == LATE:
                 self._broken(f"late: the log of agent {uuid} has a reply to a call that was cancelled")
-            one.calls = {call.id for call in calls_of(message) if call.name not in PROCESS}
+            one.calls = {call.id for call in calls_of(message) if call.name not in BUILTIN_CALLS}
         elif kind in (Kind.TOOL_RESULT, Kind.APPROVAL):
             one.calls.discard(str(message.data.get("tool_use_id")))
         if not one.turn:

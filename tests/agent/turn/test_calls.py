@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
+from ikigai_actors.agent.turn.builtin import BuiltinTraits
 from ikigai_actors.agent.turn.calls import (
     Call,
     Calls,
@@ -28,7 +30,7 @@ TOOLS: Mapping[str, ToolTraits] = {
     "shell": ToolTraits(alone=True),
     "post": ToolTraits(policy=Policy.ASK),
     "drop": ToolTraits(policy=Policy.DENY, denial="not here"),
-    "fork": ToolTraits(),
+    "fork": BuiltinTraits(begin=BUILTIN_CALLS["fork"].begin),
 }
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from ikigai_actors.agent.builtin_calls.fork import LIVING_LIMIT
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import PERHAPS_RUN, Call, Progress
-from ikigai_actors.agent.turn.fork import LIVING_LIMIT
 from ikigai_actors.agent.turn.machine import accepts, step
 from ikigai_actors.agent.turn.state import Answer, AskApproval, Phase, RequestModel, RunTool, Spawn, State, Step
 from ikigai_actors.agent.turn.tool_steps import MAX_STEPS

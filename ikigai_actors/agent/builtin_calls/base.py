@@ -1,0 +1,143 @@
+"""What a built-in call is: a tool that the runtime itself carries out, as one unit of what it does and of its result.
+
+A call is a class: what the model is told of it (`name`, `description`, `arguments`), what it does (`act`, a unit of
+writes), and the text of its result (`told`). Its arguments are checked by their descriptions; `check` adds to that what
+types cannot say. A call that changes the course of the turn overrides `begin`.
+
+A crash leaves both effect and result or neither, so on resume a call without a result is simply carried out. What the
+store refuses (the agent to be killed is dead already) is the call's result, as an error.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+from ikigai_actors.agent.turn.calls import LOOKS, Call, Progress, progress
+from ikigai_actors.agent.turn.events import Continue
+from ikigai_actors.agent.turn.state import CallUnit, State, Step
+from ikigai_actors.agent.turn.steps import advance
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.messages import NO_DATA
+from ikigai_actors.store.unit import Unit
+from ikigai_actors.text import storable
+from ikigai_actors.tools.policy import ToolTraits
+
+WHICH_AGENT = "Its id, the beginning of the id, or its name."
+"""How a model names an agent."""
+
+_WORDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    "string": (str, "text"),
+    "boolean": (bool, "true or false"),
+    "integer": (int, "a whole number"),
+    "number": ((int, float), "a number"),
+    "array": (list, "a list of texts"),
+}
+"""What stands for a type of a schema, and how it is called."""
+
+Given = Mapping[str, Any]
+"""The arguments of a call, as the model gave them; None is as if left out."""
+
+
+class Argument(NamedTuple):
+    """An argument of a built-in call."""
+
+    type: str
+    """Of JSON; an ``array`` is one of texts."""
+    description: str
+    """What it is, for the model."""
+    required: bool = False
+    may_be_empty: bool = False
+    """Whether an empty text is enough for one that is required."""
+
+    def schema(self) -> Mapping[str, Any]:
+        """Its JSON schema."""
+        items = {"items": {"type": "string"}} if self.type == "array" else {}
+        return {"type": self.type, **items, "description": self.description}
+
+
+class BuiltinCall:
+    """A tool that the runtime itself carries out."""
+
+    name: ClassVar[str]
+    """What the model calls it."""
+    description: ClassVar[str]
+    """What it does, for the model."""
+    arguments: ClassVar[Mapping[str, Argument]] = {}
+
+    def __init__(self) -> None:
+        schema: dict[str, Any] = {
+            "type": "object",
+            "properties": {key: argument.schema() for key, argument in self.arguments.items()},
+            "additionalProperties": False,
+        }
+        if needed := [key for key, argument in self.arguments.items() if argument.required]:
+            schema["required"] = needed
+        self.described: Mapping[str, Any] = {
+            "name": self.name,
+            "description": self.description,
+            "input_schema": schema,
+        }
+        """The call as a Messages-API dict."""
+
+    def check(self, given: Given) -> None:
+        """Check the arguments. Raises `BadInput`, in words that help the model."""
+        for key, value in given.items():
+            if key not in self.arguments:
+                takes = ", ".join(self.arguments) or "no arguments"
+                raise BadInput(f"{self.name} takes {takes}; it does not know {key!r}.")
+            wanted = self.arguments[key].type
+            if value is not None and not _fits(value, wanted):
+                raise BadInput(f"{self.name} wants {key} to be {_WORDS[wanted][1]}, got {value!r}.")
+        for key, argument in self.arguments.items():
+            value = given.get(key)
+            if argument.required and not value and (value is None or not argument.may_be_empty):
+                raise BadInput(f"{self.name} needs {key}.")
+
+    def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
+        """The step that carries the call out; see `ikigai_actors.agent.turn.builtin.Begin`."""
+        self.check(call.input)
+        unit = CallUnit(state.uuid, state.head + 1, call, now)
+        done = progress(state.calls, (call.id,), Progress.DONE)
+        notice = 0 if self.name in LOOKS else state.notice
+        return Step(advance(state, (unit.message(),), calls=done, notice=notice), unit, call=call.id)
+
+    def act(self, agent: str, given: Given, now: int) -> Unit:
+        """What the call does.
+
+        Args:
+            agent: the uuid of the agent whose model calls.
+            given: the arguments; they were checked.
+            now: milliseconds since 1970.
+        """
+        raise NotImplementedError(f"{self.name} is no unit of its own")
+
+    def told(self, answer: Any) -> str:
+        """The text of the result, given the answer of the unit that `act` made."""
+        return str(answer)
+
+    def noted(self, answer: Any) -> Mapping[str, Any]:
+        """Further data of the message, likewise."""
+        return NO_DATA
+
+
+class OwnUnit:
+    """A unit that touches its own agent alone, which is locked in any case."""
+
+    __slots__ = ()
+
+    alone = False
+    changes_tree = False
+    touches: tuple[str, ...] = ()
+
+
+def text(given: Given, key: str) -> str:
+    """A text among the arguments, as it can be stored; empty when it was left out."""
+    return storable(given.get(key) or "")
+
+
+def _fits(value: object, kind: str) -> bool:
+    expected = _WORDS[kind][0]
+    if isinstance(value, bool):
+        return expected is bool
+    return isinstance(value, expected) and (
+        not isinstance(value, list) or all(isinstance(one, str) and one for one in value)
+    )

@@ -1,0 +1,142 @@
+"""The built-in calls about documents: document_write, document_read, document_list, document_delete.
+
+Their units check paths and texts when they are written, so that whatever is wrong becomes the call's result.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ikigai_actors.agent.builtin_calls.base import Argument, BuiltinCall, Given, OwnUnit, text
+from ikigai_actors.agent.builtin_calls.naming import CalledAs
+from ikigai_actors.records.documents import (
+    Change,
+    DocumentVersion,
+    check_body,
+    check_path,
+    check_version,
+    listed,
+    read_version,
+)
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.locks import Locks
+from ikigai_actors.tools.function import cut
+
+_PATH = Argument("string", "A relative path, such as plan/mast.md.", required=True)
+
+
+class DocumentWriteCall(BuiltinCall):
+    """Write a document."""
+
+    name = "document_write"
+    description = (
+        "Write a markdown document that all agents can read: the whole text. Every write makes a version. Give expect "
+        "when you change what you have read: then nobody's work is lost."
+    )
+    arguments: ClassVar = {
+        "path": _PATH,
+        "body": Argument("string", "The whole text; at most 1 MiB.", required=True, may_be_empty=True),
+        "expect": Argument(
+            "integer",
+            "The version that your text is based on; 0 when there must be none yet. Else nothing is written.",
+        ),
+    }
+
+    def act(self, agent: str, given: Given, now: int) -> "WriteDocument":
+        return WriteDocument(agent, text(given, "path"), text(given, "body"), given.get("expect"), now)
+
+    def told(self, answer: int) -> str:
+        return f"Version {answer}."
+
+
+class DocumentReadCall(BuiltinCall):
+    """Read a document."""
+
+    name = "document_read"
+    description = "Read a document, and which version it is."
+    arguments: ClassVar = {
+        "path": _PATH,
+        "version": Argument("integer", "An earlier version; the latest when left out."),
+    }
+
+    def act(self, agent: str, given: Given, now: int) -> "ReadDocument":
+        return ReadDocument(text(given, "path"), given.get("version"))
+
+    def told(self, answer: str) -> str:
+        return cut(answer)
+
+
+class DocumentListCall(BuiltinCall):
+    """List documents."""
+
+    name = "document_list"
+    description = "List the documents: path, version, author, time."
+    arguments: ClassVar = {"prefix": Argument("string", "Only paths that begin with this.")}
+
+    def act(self, agent: str, given: Given, now: int) -> "ListDocuments":
+        return ListDocuments(text(given, "prefix"))
+
+    def told(self, answer: str) -> str:
+        return cut(answer)
+
+
+class DocumentDeleteCall(BuiltinCall):
+    """Delete a document."""
+
+    name = "document_delete"
+    description = "Delete a document. Its versions stay readable."
+    arguments: ClassVar = {"path": _PATH, "expect": Argument("integer", "Delete only this version.")}
+
+    def act(self, agent: str, given: Given, now: int) -> "WriteDocument":
+        return WriteDocument(agent, text(given, "path"), None, given.get("expect"), now)
+
+    def told(self, answer: int) -> str:
+        return f"Deleted: that is version {answer}."
+
+
+CALLS = (DocumentWriteCall(), DocumentReadCall(), DocumentListCall(), DocumentDeleteCall())
+
+
+@dataclass(frozen=True, slots=True)
+class WriteDocument(OwnUnit):
+    """Write a document, or delete it (no body); answered with the new version. Raises as `Documents.write` does."""
+
+    agent: str
+    path: str
+    body: str | None
+    expect: int | None
+    now: int
+
+    def write(self, tx: Transaction, locked: Locks) -> int:
+        """See `Unit.write`."""
+        if self.expect is not None:
+            check_version(self.expect, least=0)
+        body = None if self.body is None else check_body(self.body)
+        return Change(check_path(self.path), body, self.agent, self.expect, self.now).write(tx, locked)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDocument(OwnUnit):
+    """Read a document. Raises as `Documents.read` does."""
+
+    path: str
+    version: int | None
+
+    def write(self, tx: Transaction, locked: Locks) -> str:
+        """See `Unit.write`."""
+        found = read_version(tx, self.path, self.version)
+        about = DocumentVersion(found.path, found.version, found.author, found.created_at, False)
+        return f"{found.path}: {about.told(CalledAs(tx)[found.author])}\n\n{found.body}"
+
+
+@dataclass(frozen=True, slots=True)
+class ListDocuments(OwnUnit):
+    """List documents. Raises as `Documents.list` does."""
+
+    prefix: str
+
+    def write(self, tx: Transaction, locked: Locks) -> str:
+        """See `Unit.write`."""
+        names = CalledAs(tx)
+        return "\n".join(f"{one.path}: {one.told(names[one.author])}" for one in listed(tx, self.prefix)) or (
+            "No documents."
+        )

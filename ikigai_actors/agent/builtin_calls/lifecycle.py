@@ -1,0 +1,50 @@
+"""The built-in calls about the lives of agents: exit and kill."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from ikigai_actors.agent.builtin_calls.base import WHICH_AGENT, Argument, BuiltinCall, Given, text
+from ikigai_actors.agent.turn.calls import Call
+from ikigai_actors.agent.turn.events import Continue
+from ikigai_actors.agent.turn.state import State, Step
+from ikigai_actors.agent.turn.steps import depart
+from ikigai_actors.records.deaths import Aftermath
+from ikigai_actors.records.signals import KillByAgent
+from ikigai_actors.tools.policy import ToolTraits
+
+
+class ExitCall(BuiltinCall):
+    """End the agent whose model calls; its result goes to its supervisor."""
+
+    name = "exit"
+    description = (
+        "End yourself: your work is done. Whoever supervises you gets the result by mail. Nothing comes after this "
+        "call."
+    )
+    arguments: ClassVar = {"result": Argument("string", "What you found or did.")}
+
+    def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
+        self.check(call.input)
+        return depart(state, text(call.input, "result"), now, call)
+
+
+class KillCall(BuiltinCall):
+    """End another agent."""
+
+    name = "kill"
+    description = "End another agent at once, whatever it does. Not yourself, and nobody who supervises you."
+    arguments: ClassVar = {
+        "agent": Argument("string", WHICH_AGENT, required=True),
+        "reason": Argument("string", "Why."),
+        "cascade": Argument("boolean", "End all its descendants too."),
+    }
+
+    def act(self, agent: str, given: Given, now: int) -> KillByAgent:
+        return KillByAgent(text(given, "agent"), agent, now, text(given, "reason"), bool(given.get("cascade")))
+
+    def told(self, answer: Aftermath) -> str:
+        dead = len(answer.dead)
+        return "Killed." if dead == 1 else f"Killed, and {dead - 1} agents with it."
+
+
+CALLS = (ExitCall(), KillCall())

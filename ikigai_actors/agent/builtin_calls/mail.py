@@ -1,0 +1,196 @@
+"""The built-in calls about mail: send, check_mail, read_mail; and the line that tells an idle agent of its mail.
+
+Their units look names up, and check texts, when they are written, so that whatever is wrong becomes the call's result.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from ikigai_actors.agent.builtin_calls.base import WHICH_AGENT, Argument, BuiltinCall, Given, OwnUnit, text
+from ikigai_actors.agent.builtin_calls.naming import CalledAs
+from ikigai_actors.agent.turn.state import MailNotice
+from ikigai_actors.errors import AgentError, AgentNotFound, MailNotFound
+from ikigai_actors.records import mail as mailbox
+from ikigai_actors.records import registry
+from ikigai_actors.records.append import AppendCall, Fence
+from ikigai_actors.records.identity import is_agent_uuid
+from ikigai_actors.records.mail import Mail, marked
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.locks import Locks
+from ikigai_actors.store.unit import Addressed
+from ikigai_actors.tools.function import LIMIT
+
+
+class SendCall(BuiltinCall):
+    """Send a mail."""
+
+    name = "send"
+    description = (
+        "Send a mail to another agent. It stays in the agent's mailbox until it is read; the agent is not interrupted. "
+        "For what is long, write a document and send its path."
+    )
+    arguments: ClassVar = {
+        "to": Argument("string", f"Who gets it. {WHICH_AGENT}", required=True),
+        "body": Argument("string", "What it says; at most 64 KiB.", required=True, may_be_empty=True),
+    }
+
+    def act(self, agent: str, given: Given, now: int) -> "SendMail":
+        return SendMail(agent, text(given, "to"), text(given, "body"), now)
+
+    def told(self, answer: Mail) -> str:
+        return f"Sent: mail {answer.id} in the mailbox of {answer.recipient}."
+
+
+class CheckMailCall(BuiltinCall):
+    """Look at one's mailbox."""
+
+    name = "check_mail"
+    description = (
+        "Look at your mailbox: how much mail is unread, of whom, and how the oldest begin. Marks nothing as read."
+    )
+
+    def act(self, agent: str, given: Given, now: int) -> "CheckMail":
+        return CheckMail(agent)
+
+
+class ReadMailCall(BuiltinCall):
+    """Read one's mail."""
+
+    name = "read_mail"
+    description = (
+        "Read your unread mail, oldest first, and mark it as read. When there is much of it you get as many whole "
+        "mails as fit, and are told how many remain."
+    )
+    arguments: ClassVar = {
+        "sender": Argument(
+            "string", f"Only mail of this agent. {WHICH_AGENT} Empty text means a person outside of any agent."
+        ),
+    }
+
+    def act(self, agent: str, given: Given, now: int) -> "ReadMail":
+        sender = None if given.get("sender") is None else text(given, "sender")
+        return ReadMail(agent, sender, LIMIT, now)
+
+
+CALLS = (SendCall(), CheckMailCall(), ReadMailCall())
+
+
+class SendMail(Addressed):
+    """Send a mail to somebody who is called in some way; answered with the `Mail`. Raises as `mailbox.Send` does."""
+
+    __slots__ = ("_body", "_now", "_refusal", "_sender", "_to", "_uuid")
+
+    alone = False
+    changes_tree = False
+
+    def __init__(self, sender: str, to: str, body: str, now: int) -> None:
+        self._sender, self._to, self._body, self._now = sender, to, body, now
+        self._uuid: str | None = to if is_agent_uuid(to) else None
+        self._refusal: AgentError | None = None
+
+    def look_up(self, tx: Transaction) -> None:
+        """See `Addressed.look_up`."""
+        if is_agent_uuid(self._to):
+            return
+        self._uuid = self._refusal = None
+        try:
+            self._uuid = registry.find(tx, self._to).uuid
+        except AgentError as refusal:
+            self._refusal = refusal
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return () if self._uuid is None else (self._uuid,)
+
+    def write(self, tx: Transaction, locked: Locks) -> Mail:
+        """See `Unit.write`."""
+        if self._uuid is None:
+            raise self._refusal or AgentNotFound(f"Nobody is called {self._to!r}.", self._to)
+        return mailbox.deliver(tx, locked, self._uuid, self._sender, mailbox.check_body(self._body), self._now)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckMail(OwnUnit):
+    """Look at one's mailbox."""
+
+    agent: str
+
+    def write(self, tx: Transaction, locked: Locks) -> str:
+        """See `Unit.write`."""
+        box, names = mailbox.check(tx, self.agent), CalledAs(tx)
+        lines = [box.summary(names)]
+        lines += [f"mail {one.id} of {names[one.sender]}: {marked(one.kind)}{one.text}" for one in box.previews]
+        return "\n".join([*lines, box.more] if box.more else lines)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMail(OwnUnit):
+    """Read one's mail, as many whole mails as fit."""
+
+    agent: str
+    sender: str | None
+    """Only mail of somebody who is called so; empty for nobody, None for all."""
+    limit: int
+    """Characters of the text; the first mail is read in any case."""
+    now: int
+
+    def write(self, tx: Transaction, locked: Locks) -> str:
+        """See `Unit.write`. Raises `AgentNotFound`, `AmbiguousAgent`."""
+        names = CalledAs(tx)
+
+        def shown(mail: Mail) -> str:
+            return f"mail {mail.id} of {names[mail.sender]}:\n{marked(mail.kind)}{mail.body}"
+
+        sender = registry.find(tx, self.sender).uuid if self.sender else self.sender
+        room = self.limit - len(_more(mailbox.CAPACITY))
+        taken = mailbox.take(tx, locked, self.agent, self.now, sender, room, lambda mail: len(shown(mail)) + 2)
+        told = "\n\n".join(map(shown, taken.mails)) or "No unread mail."
+        return told + (_more(taken.remaining) if taken.remaining else "")
+
+
+def _more(count: int) -> str:
+    return f"\n\n({count} more unread)"
+
+
+class Noted(NamedTuple):
+    """What an agent is told of its mailbox."""
+
+    unread: int
+    last: int
+    """The id of its latest mail: what has come so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoteMail(OwnUnit):
+    """Find out what an agent is to be told of its mailbox; answered with `Noted`.
+
+    Raises `MailNotFound` when nothing is unread, or when it was told, and of what it was told of nothing was read.
+    """
+
+    agent: str
+    earlier: Mapping[str, int] | None
+    """What it was told last, as far as it has not looked since."""
+
+    def write(self, tx: Transaction, locked: Locks) -> Noted:
+        """See `Unit.write`."""
+        row = locked[self.agent]
+        told = self.earlier
+        if told is not None:
+            waiting = mailbox.unread_up_to(tx, self.agent, told["last"])
+        if not row.unread or (told is not None and waiting == told["unread"]):
+            raise MailNotFound(f"Agent {self.agent} has no mail to be told of.", self.agent)
+        return Noted(row.unread, row.mailed)
+
+
+def append_notice(unit: MailNotice, fence: Fence) -> AppendCall:
+    """The unit of writes that tells an idle agent of its mail."""
+    act = NoteMail(unit.agent, unit.earlier)
+    return AppendCall(unit.agent, act, lambda noted: unit.message(_noted(noted), noted._asdict()), fence)
+
+
+def _noted(noted: Noted) -> str:
+    mails = "mail" if noted.unread == 1 else "mails"
+    return (
+        f"You have {noted.unread} unread {mails}: {CheckMailCall.name} looks at the mailbox, {ReadMailCall.name} reads."
+    )

@@ -1,0 +1,20 @@
+"""How the results of built-in calls name agents."""
+
+from ikigai_actors.records import registry
+from ikigai_actors.store.base import Transaction
+
+OUTSIDE = "a person outside"
+"""How a sender or author is called that is no agent."""
+
+
+class CalledAs(dict[str | None, str]):
+    """How agents are called, by uuid: looked up when first asked for. Valid within the transaction."""
+
+    def __init__(self, tx: Transaction) -> None:
+        super().__init__({None: OUTSIDE})
+        self._tx = tx
+
+    def __missing__(self, uuid: str | None) -> str:
+        name = registry.get(self._tx, str(uuid)).name
+        called = self[uuid] = f"{name} ({uuid})" if name else str(uuid)
+        return called

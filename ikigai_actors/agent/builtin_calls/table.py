@@ -1,0 +1,20 @@
+"""All built-in calls. To add one, write it in a file of this folder and put it into the ``CALLS`` of that file."""
+
+from collections.abc import Mapping
+
+from ikigai_actors.agent.builtin_calls import documents, fork, lifecycle, mail, wait
+from ikigai_actors.agent.builtin_calls.base import BuiltinCall
+from ikigai_actors.agent.turn.state import CallUnit
+from ikigai_actors.records.append import AppendCall, Fence
+
+BUILTIN_CALLS: Mapping[str, BuiltinCall] = {
+    call.name: call for file in (fork, lifecycle, mail, wait, documents) for call in file.CALLS
+}
+"""The built-in calls by name. No other tool may have such a name."""
+
+
+def append_call(unit: CallUnit, fence: Fence) -> AppendCall:
+    """The unit of writes of a built-in call: what it does, and the message that tells of it."""
+    call = BUILTIN_CALLS[unit.call.name]
+    act = call.act(unit.agent, unit.call.input, unit.created_at)
+    return AppendCall(unit.agent, act, lambda answer: unit.message(call.told(answer), call.noted(answer)), fence)

@@ -1,0 +1,135 @@
+"""The built-in call wait, which is carried out in two: the ``tool_call``, which holds who is waited for and until when
+at most, and the result. What lies between holds no thread (`ikigai_actors.agent.waits`).
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from ikigai_actors.agent.builtin_calls.base import Argument, BuiltinCall, Given, OwnUnit
+from ikigai_actors.agent.turn.calls import WAIT, Call, Progress, progress
+from ikigai_actors.agent.turn.events import Continue
+from ikigai_actors.agent.turn.state import BeginWait, CallUnit, State, Step
+from ikigai_actors.agent.turn.steps import advance
+from ikigai_actors.errors import AgentNotFound, BadInput
+from ikigai_actors.records import mail as mailbox
+from ikigai_actors.records import registry
+from ikigai_actors.records.mail import EXIT
+from ikigai_actors.records.messages import Kind
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.locks import Locks
+from ikigai_actors.text import storable
+from ikigai_actors.tools.policy import ToolTraits
+
+WAIT_TIMEOUT = 600
+"""Seconds of a ``wait`` that does not say how long."""
+
+LONGEST_WAIT = 7 * 24 * 3600
+"""The most seconds of a ``wait``."""
+
+
+class WaitCall(BuiltinCall):
+    """Wait for other agents, or for mail."""
+
+    name = WAIT
+    description = (
+        "Wait for other agents, or for mail. With agents or children: until each of them has sent you mail that you "
+        "have not read, has nothing to do, or has ended. Without: until you have unread mail. Tells for each agent: "
+        "mail, idle, stopped, dead, unknown, or timeout. Calls after it in the same reply run when it is over, so "
+        "fork, wait with children, and read_mail can stand in one reply."
+    )
+    arguments: ClassVar = {
+        "agents": Argument("array", "Whom to wait for: ids, beginnings of ids, or names."),
+        "children": Argument("boolean", "Wait for all your children, those too that you forked earlier in this reply."),
+        "timeout": Argument("number", f"The most seconds to wait; {WAIT_TIMEOUT} when left out, 0 looks once."),
+    }
+
+    def check(self, given: Given) -> None:
+        super().check(given)
+        if not 0 <= _timeout(given) <= LONGEST_WAIT:
+            raise BadInput(f"wait wants timeout to be 0 to {LONGEST_WAIT:,} seconds, got {given['timeout']!r}.")
+
+    def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
+        """Write the ``tool_call``. A crash leaves it, and the wait goes on."""
+        self.check(call.input)
+        unit = CallUnit(state.uuid, state.head + 1, call, now, Kind.TOOL_CALL)
+        running = progress(state.calls, (call.id,), Progress.RUNNING)
+        after = advance(state, (unit.message(),), calls=running)
+        return Step(after, unit, (BeginWait(state.request, call.id),), call=call.id)
+
+    def act(self, agent: str, given: Given, now: int) -> "NameAwaited":
+        called = tuple(map(storable, given.get("agents") or ()))
+        deadline = now + int(_timeout(given) * 1000)
+        return NameAwaited(agent, called, bool(given.get("children")), deadline)
+
+    def told(self, answer: Mapping[str, Any]) -> str:
+        return self.name
+
+    def noted(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
+        return answer
+
+
+CALLS = (WaitCall(),)
+
+
+def told_waited(answers: Mapping[str, str], named: bool) -> str:
+    """The result of a wait.
+
+    Args:
+        answers: why the wait for each agent has ended, by what the model called it.
+        named: whether agents or children were waited for, not mail.
+    """
+    if answers:
+        return json.dumps(answers, ensure_ascii=False)
+    return "You have no children to wait for." if named else "No mail came in that time."
+
+
+class Awaited(NamedTuple):
+    """Somebody who is waited for."""
+
+    called: str
+    """As the waiter calls it."""
+    uuid: str | None
+    """None when nobody is called so."""
+
+
+@dataclass(frozen=True, slots=True)
+class NameAwaited(OwnUnit):
+    """Find out who is waited for, now and not later: names move on. Answered with the data of the ``tool_call``."""
+
+    agent: str
+    called: tuple[str, ...]
+    children: bool
+    """All its children as well: those that live, and those whose end it has not read of."""
+    deadline: int
+    """Milliseconds since 1970."""
+
+    def write(self, tx: Transaction, locked: Locks) -> Mapping[str, Any]:
+        """See `Unit.write`. Raises `AmbiguousAgent`, and `BadInput` for the agent itself."""
+        named = self.called or self.children
+        return {"deadline": self.deadline, "agents": [[*one] for one in self._awaited(tx)] if named else None}
+
+    def _awaited(self, tx: Transaction) -> Sequence[Awaited]:
+        """Those who are waited for, each once."""
+        found = [await_one(tx, one) for one in dict.fromkeys(self.called)]
+        if self.children:
+            ended = {sender for sender, kind in mailbox.unread_kinds(tx, self.agent) if kind == EXIT}
+            known = registry.children(tx, self.agent)
+            found += [Awaited(one.uuid, one.uuid) for one in known if one.living or one.uuid in ended]
+        if self.agent in {one.uuid for one in found}:
+            raise BadInput("That is you: you would wait for the end of your own turn. Wait for others.")
+        return tuple(dict.fromkeys(found))
+
+
+def await_one(tx: Transaction, called: str) -> Awaited:
+    """Find out who is called so. Raises `AmbiguousAgent`."""
+    try:
+        return Awaited(called, registry.find(tx, called).uuid)
+    except AgentNotFound:
+        return Awaited(called, None)
+
+
+def _timeout(given: Given) -> float:
+    seconds: float | None = given.get("timeout")
+    return WAIT_TIMEOUT if seconds is None else seconds
