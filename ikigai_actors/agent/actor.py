@@ -16,20 +16,40 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ikigai_actors.actors.actor import ActorGone
+from ikigai_actors.actors.actor import QUANTUM, ActorGone, PooledActor
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.inbox import CAPACITY, Envelope
+from ikigai_actors.agent.backlog import Backlog, wants_news
 from ikigai_actors.agent.boot import Survivor
 from ikigai_actors.agent.builtin_calls.mail import append_notice
 from ikigai_actors.agent.builtin_calls.table import append_call
+from ikigai_actors.agent.effects import Errands
 from ikigai_actors.agent.messages import Buried, Crashed, Cut, GoOn, LoadFailed, LogRead, NewMail, Remains, Restarted
-from ikigai_actors.agent.performer import Performer
 from ikigai_actors.agent.runtime import Runtime
+from ikigai_actors.agent.statistics import AgentStatistics, Tally
 from ikigai_actors.agent.subscriptions import PromptKept
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn import machine
-from ikigai_actors.agent.turn.calls import recover
-from ikigai_actors.agent.turn.state import UNKNOWN, CallUnit, Departure, MailNotice, Phase, PutAside, State, Step
+from ikigai_actors.agent.turn.calls import Call, recover
+from ikigai_actors.agent.turn.state import (
+    UNKNOWN,
+    WORKING,
+    Answer,
+    AskApproval,
+    BeginWait,
+    CallUnit,
+    ComeBack,
+    Departure,
+    Effect,
+    MailNotice,
+    Phase,
+    PutAside,
+    RequestModel,
+    RunTool,
+    Spawn,
+    State,
+    Step,
+)
 from ikigai_actors.errors import (
     AgentDead,
     Fenced,
@@ -46,7 +66,7 @@ from ikigai_actors.records.append import Append, CallAppended, Fence
 from ikigai_actors.records.deaths import Bury
 from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.records.log import Log
-from ikigai_actors.records.log_unit import LogUnit
+from ikigai_actors.records.log_unit import Birth, LogUnit
 from ikigai_actors.records.mail import KeepPrompt
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.replies import outcome_of
@@ -56,11 +76,11 @@ from ikigai_actors.text import described
 from supervisors.children import Exit
 from supervisors.signals import Status
 
-AT_ANY_TIME = (on.GetOutcome, on.Decide, on.Interrupt)
-"""The commands that wait for no turn to end."""
+OUTWARD = (RequestModel, RunTool, AskApproval)
+"""The effects that leave the process; while the lease may be lost they wait."""
 
 
-class AgentActor(Performer):
+class AgentActor(PooledActor):
     """Runs one agent."""
 
     def __init__(self, runtime: Runtime, origin: Survivor, remains: Remains | None = None) -> None:
@@ -73,15 +93,58 @@ class AgentActor(Performer):
         """
         last = remains or Remains(origin.head, origin.turn, origin.standing)
         state = State(origin.uuid, last.head, last.turn, callers=last.callers, standing=last.standing)
-        super().__init__(runtime, state, origin.name)
-        self.origin = origin
+        super().__init__(runtime.dispatcher)
+        self.runtime, self.origin, self.state = runtime, origin, state
+        self.tally = Tally(runtime.clock)
+        self.backlog = Backlog(last.commands)
         self._fence = Fence(runtime.host.id, origin.epoch)
-        self._step: Step | None = None
-        self._later.extend(last.commands)
-        self._passing = sum(isinstance(one, AT_ANY_TIME) for one in last.commands)  # how many of them wait for no turn
+        self._log: Log | None = None
+        self._loading = False
+        self._step: Step | None = None  # whose unit is with the journal
+        self._effects: list[Effect] = []
+        self._postponed: list[Effect] = []
+        self._errands = Errands(runtime, self.actor_inbox, state.uuid, origin.name)
         self._restarted: Restarted | None = None
         self._heir: AgentActor | None = None
         self._epitaph = ""
+        self._slices = 0
+
+    def __str__(self) -> str:
+        return f"agent {self.state.uuid}"
+
+    def statistics(self) -> AgentStatistics:
+        """What the agent does, and has done since the actor was made. Any thread may ask; nothing waits."""
+        return self.tally.report(self.state.shown.value, self.waiting)
+
+    @property
+    def waiting(self) -> int:
+        """How many messages wait for the agent: in the inbox, or for the end of its turn."""
+        return len(self.actor_inbox) + len(self.backlog)
+
+    @property
+    def wants_news(self) -> bool:
+        """Whether the agent is to hear of new mail. Any thread may ask."""
+        return wants_news(self.state)
+
+    @property
+    def rests(self) -> bool:
+        """True if the agent is idle: empty inbox, no pending command, no open turn.
+
+        Any thread may ask. The answer may be False by mistake, but then `Waits.rested` is called shortly after.
+        """
+        inbox, slices = self.actor_inbox, self._slices
+        if inbox.scheduled:
+            return False
+        busy = inbox.held or not inbox.empty() or len(self.backlog) or self._effects or self.state.turn
+        return not busy and not inbox.scheduled and slices == self._slices  # nobody was at it meanwhile
+
+    def run_slice(self, quantum: int = QUANTUM) -> bool:
+        """See `PooledActor.run_slice`; tells who waits for it when it is done."""
+        self._slices += 1
+        again = super().run_slice(quantum)
+        if not again:
+            self.runtime.waits.rested(self.state.uuid)
+        return again
 
     def begin(self, log: Log | None) -> None:
         """Release a child that was just born; a turn that it was born with goes on at once.
@@ -114,10 +177,9 @@ class AgentActor(Performer):
                 self._stop()
                 message.done.settle(None)
             case NewMail():
-                self._news = True
+                self.backlog.has_news = True
             case on.Prompt() if message.mail:
-                if all(message.mail != known.mail for known in (*self._prompts, *self._prompts_here)):
-                    self._prompts.append(message)
+                self.backlog.add_remote(message)
             case Crashed():
                 if message.request == self.state.request and self._errands.asking:
                     raise message.error
@@ -133,13 +195,11 @@ class AgentActor(Performer):
                 if message.request == self.state.request:  # a late one must not forget a newer run of the same call
                     self._errands.finished(message.call)
                 self._decide(message)
-            case _ if len(self._forks) + len(self._later) >= CAPACITY:
+            case _ if self.backlog.is_full:
                 told = f"Agent {self.state.uuid} has {CAPACITY} commands waiting; wait for some."
                 message.caller.settle(InboxFull(told, self.state.uuid))
-            case on.Fork():
-                self._forks.append(message)
             case _:
-                self._later.append(message)
+                self.backlog.add(message)
         self._go_on()
 
     def _now_or_later(self, command: on.GetOutcome | on.Resume | on.Decide | on.Interrupt) -> None:
@@ -147,8 +207,7 @@ class AgentActor(Performer):
         if machine.accepts(self.state, command):
             self._decide(command)
         else:
-            self._later.append(command)
-            self._passing += isinstance(command, AT_ANY_TIME)
+            self.backlog.add(command)
 
     def _go_on_after(self, restarted: Restarted) -> None:
         """The supervisor lets the agent go on: its turn is resumed, or closed; who waits for nothing is told so."""
@@ -156,7 +215,7 @@ class AgentActor(Performer):
         standing = self.state.standing._replace(status=restarted.status)
         self._become(replace(self.state, turn=restarted.turn, standing=standing))
         if restarted.turn:  # before all that waits for the end of that turn
-            self._later.insert(0, on.TurnPoisoned(restarted.poison) if restarted.poison else on.Resume(Future()))
+            self.backlog.add_first(on.TurnPoisoned(restarted.poison) if restarted.poison else on.Resume(Future()))
             return
         callers, self.state = self.state.callers, replace(self.state, callers=())
         for caller in callers:
@@ -189,12 +248,10 @@ class AgentActor(Performer):
             case on.Prompt() if self._log is not None and self.state.failed:
                 since = list(self._log.between(self.state.failed - 1, self.state.head))
                 return replace(event, repeats=self.state.failed if machine.repeats(event.text, since) else 0)
+            case on.NoteMail() if self._log is not None and self.state.notice:
+                told = self._log.since(self.state.notice)[0].data
+                return on.NoteMail(told if told.keys() >= {"unread", "last"} else None)
         return event
-
-    def exit(self) -> None:
-        """See `Performer.exit`."""
-        self._leave_remains(end=Exit.NORMAL)
-        self._stop()
 
     def _go_on(self) -> None:
         """Perform what waits to be performed, then offer the machine what waits to be decided."""
@@ -208,42 +265,88 @@ class AgentActor(Performer):
                 return  # its calls wait for what is outside; any other command is done with
 
     def _next_command(self) -> on.Event | None:
-        """What can be decided now: a fork first, since it waits for less; then the calls of the last reply."""
-        if self.state.status is Status.TERMINATING and not self.state.turn:
+        """What can be decided now: the agent's own end, what waits, or the calls of the last reply."""
+        state = self.state
+        if state.status is Status.TERMINATING and not state.turn:
             return on.Leave()
-        if self.state.status is Status.STOPPED and (new := [one for one in self._prompts_here if not one.mail]):
-            return new[0]  # it stays where it is, as mail
-        if self.state.phase is Phase.UNLOADED:
-            if self._forks and not self._loading and machine.accepts(self.state, self._forks[0]):
-                return self._forks.pop(0)
-            if self._forks or self._later or self._prompts:
-                self._load()
-            return None
-        if (own := self._between_turns()) is not None:
-            return own
-        if self._forks and machine.accepts(self.state, self._forks[0]):
-            return self._forks.pop(0)
-        if (waiting := self._next_of_those_that_wait()) is not None:
-            return waiting
-        if self.state.phase is Phase.RUNNING_TOOLS:
+        if (command := self.backlog.next(state, self._loading)) is not None:
+            return command
+        if state.phase is Phase.UNLOADED and self.backlog.needs_log:
+            self._load()
+        if state.phase is Phase.RUNNING_TOOLS:
             return on.Continue(new_agent_uuid(self.runtime.random_bytes))
         return None
 
-    def _next_of_those_that_wait(self) -> on.Event | None:
-        """What has waited for the log: the commands of turns keep their order; what waits for no turn passes them, and
-        prompts that wait for CONT are passed by all.
-        """
-        first, stopped = True, self.state.status is Status.STOPPED
-        waiting = self._later if stopped or self._passing else self._later[:1]
-        for place, command in enumerate(waiting):
-            if stopped and isinstance(command, on.Prompt):
-                continue
-            if (first or isinstance(command, AT_ANY_TIME)) and machine.accepts(self.state, command):
-                taken: on.Event = self._later.pop(place)
-                self._passing -= isinstance(taken, AT_ANY_TIME)
-                return taken
-            first = False
-        return None
+    def _drop(self) -> None:
+        """End what is outside, and let nothing more leave; what came true is told to those who asked for it."""
+        effects, self._effects, self._postponed = self._effects, [], []
+        for effect in effects:
+            if isinstance(effect, Answer | Spawn):
+                self._perform(effect)
+        self._cancel()
+        self._log = None
+        self.runtime.archive.forget(self.state.uuid)
+
+    def _perform_or_postpone(self, effect: Effect) -> None:
+        """Nothing leaves the process while the lease may be lost; what stays inside does not wait for it."""
+        if isinstance(effect, OUTWARD) and not self.runtime.host.may_act(self._wake):
+            self._postponed.append(effect)
+        else:
+            self._perform(effect)
+
+    def _perform(self, effect: Effect) -> None:
+        match effect:
+            case Answer():
+                effect.caller.settle(effect.value)
+            case Spawn():
+                self._spawn(effect.birth)
+            case RequestModel() | RunTool() | AskApproval() | BeginWait() if not self._is_due(effect):
+                pass  # the turn was interrupted between the commit and now
+            case RequestModel():
+                assert self._log is not None  # an agent in a turn is loaded
+                self.tally.asked()
+                self._errands.ask_model(self.state, self._log)
+            case RunTool():
+                self._errands.run_tool(effect.request, self._call(effect.call))
+            case BeginWait():
+                assert self._log is not None
+                self._errands.wait(effect.request, self._call(effect.call), self._log)
+            case ComeBack():
+                self._exit()
+            case AskApproval():
+                self._errands.ask_approval(self._call(effect.call))
+
+    def _is_due(self, effect: RequestModel | RunTool | AskApproval | BeginWait) -> bool:
+        return effect.request == self.state.request and self.state.phase in WORKING
+
+    def _call(self, call_id: str) -> Call:
+        [call] = [call for call in self.state.calls if call.id == call_id]
+        return call
+
+    def _cancel(self) -> tuple[str, Spent | None]:
+        """End what is outside; return what was received of the model's reply, and what it has cost."""
+        asking = self._errands.asking
+        partial, spent = self._errands.cancel()
+        if asking:
+            self.tally.answered(spent)
+        return partial, spent
+
+    def _spawn(self, birth: Birth) -> None:
+        for message in birth.messages:
+            self.runtime.publisher.publish(message)
+        if self._log is None:  # not read: the child's is read when it needs it
+            self.runtime.spawn(birth, None)
+        else:
+            log = Log(birth.uuid, birth.fork_message_id, self._log, birth.messages)
+            self.runtime.spawn(birth, self.runtime.archive.keep(log))
+
+    def _wake(self) -> None:
+        self.actor_inbox.put_urgent(GoOn())
+
+    def _exit(self) -> None:
+        """The agent has exited and is permanent: the actor ends, and its successor goes on."""
+        self._leave_remains(end=Exit.NORMAL)
+        self._stop()
 
     def _take(self, step: Step) -> None:
         if step.unit is None:
@@ -274,6 +377,15 @@ class AgentActor(Performer):
         self._become(step.state)
         self._effects.extend(step.effects)
 
+    def _settled(self, verdict: Verdict) -> None:
+        """On the journal's thread: what a unit did to others is carried out even if its agent dies before it hears."""
+        try:
+            if isinstance(verdict, Committed):
+                value = verdict.value
+                self.runtime.happened(value.answer if isinstance(value, CallAppended) else value)
+        finally:  # whatever went wrong for others: an actor that is not released is held for ever
+            self.actor_inbox.release(verdict)
+
     def _settle(self, verdict: Verdict) -> None:
         step, self._step = self._step, None
         self.tally.settled()
@@ -297,6 +409,13 @@ class AgentActor(Performer):
                 if isinstance(unit, LogUnit) and unit.prompt:
                     self._leave_prompts(verdict.error)
 
+    def _become(self, state: State) -> None:
+        told = self.state.phase is Phase.IDLE and self.wants_news
+        if state.phase is Phase.IDLE and not told and state.view.settings.get("notify"):
+            self.backlog.has_news = True
+        self.tally.became(self.state, state)
+        self.state = state
+
     def _committed(self, step: Step, answer: Any) -> None:
         if isinstance(step.unit, LogUnit):
             self._grow(step.unit.messages)
@@ -305,12 +424,11 @@ class AgentActor(Performer):
         self._enter(step)
 
     def _put_aside(self, prompt: on.Prompt, verdict: Verdict) -> None:
-        """It is kept as mail, and keeps its place among what waits; or it could not be, and its caller hears."""
-        place = next(place for place, one in enumerate(self._later) if getattr(one, "caller", None) is prompt.caller)
+        """The prompt is kept as mail and keeps its place; or it could not be, and its caller hears."""
         if not isinstance(verdict, Committed):
-            del self._later[place]
+            self.backlog.discard(prompt.caller)
             return
-        self._later[place] = replace(self._later[place], mail=verdict.value)
+        self.backlog.keep(prompt.caller, verdict.value)
         self.runtime.publisher.publish(PromptKept(self.state.uuid, verdict.value, prompt.text))
 
     def _refused(self, step: Step, error: IkigaiError) -> None:
@@ -346,6 +464,18 @@ class AgentActor(Performer):
         """Who waits for the outcome of the turn, also of one that a unit in flight opens."""
         return list(dict.fromkeys([*self.state.callers, *(step.state.callers if step else ())]))
 
+    def _load(self) -> None:
+        """Read the log on the reader's thread; commands wait meanwhile."""
+        if self._loading:
+            return
+        self._loading = True
+        inbox = self.actor_inbox
+
+        def done(log: Log | IkigaiError) -> None:
+            inbox.put_urgent(LogRead(log) if isinstance(log, Log) else LoadFailed(log))
+
+        self.runtime.reader.read(self.state.uuid, done)
+
     def _loaded(self, log: Log) -> None:
         self._loading, self._restarted = False, None
         self._log = log
@@ -362,7 +492,7 @@ class AgentActor(Performer):
         """
         self._loading = False
         if self._restarted is not None and isinstance(error, StoreError):
-            self._later = [one for one in self._later if not isinstance(one, on.Resume | on.TurnPoisoned)]
+            self.backlog.discard_resumption()
             self.actor_inbox.held = True
             again = self._restarted._replace(status=self.state.status)
             self.actor_inbox.held = self.runtime.unstarted(self.state.uuid, again)
@@ -371,6 +501,17 @@ class AgentActor(Performer):
         self._leave_prompts(error)
         if isinstance(error, HistoryError) and error.agent == self.state.uuid:
             self.runtime.bury(self.state.uuid, str(error))
+
+    def _answer_waiting(self, error: IkigaiError) -> None:
+        for command in self.backlog.take_all():
+            if (caller := getattr(command, "caller", None)) is not None:
+                caller.settle(error)
+
+    def _leave_prompts(self, error: IkigaiError) -> None:
+        """Prompts of other processes cannot be taken up now; they stay in the mailbox, and come again."""
+        if isinstance(error, StoreError):
+            self.runtime.untaken()
+        self.backlog.discard_remote()
 
     def on_crash(self, reason: BaseException) -> None:
         """An agent that crashed is the business of its supervisor; its next actor takes what comes from here on."""
@@ -388,11 +529,10 @@ class AgentActor(Performer):
         """Have the agent made anew, with all who wait. Whether a unit in flight came true is not known here."""
         end, why = (Exit.CRASH, described(error)) if error is not None else (end, "")
         callers = tuple(self._callers(self._step))
-        state, waiting = self.state, (*self._forks, *self._later)
+        state, waiting = self.state, self.backlog.take_all()
         self._become(replace(state, callers=()))
         if self._step is not None:
             self._step = replace(self._step, state=replace(self._step.state, callers=()))
-        self._forks, self._later, self._passing = [], [], 0
         head = state.head if self._step is None else UNKNOWN
         remains = Remains(head, state.turn, state.standing, callers, waiting)
         self._heir = self.runtime.crashed(self, remains, end, why)

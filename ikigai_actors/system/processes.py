@@ -205,7 +205,7 @@ class Population:
             read_logs=read_logs,
             waits=len(self._parts.waits),
             models=total_by_model(tallies),
-            pending=sum(actor.pending for actor in actors),
+            pending=sum(actor.backlog.volatile for actor in actors),
         )
 
     def _follow(self, aftermath: Aftermath) -> None:

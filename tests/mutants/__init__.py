@@ -250,9 +250,9 @@ MUTANTS = (
                 "STOPPED:\n            return Step(state, Put",
                 "DEAD:\n            return Step(state, Put",
             ),
-            Edit("agent/actor.py", "is Status.STOPPED and (new := ", "is Status.DEAD and (new := "),
+            Edit("agent/backlog.py", "is Status.STOPPED and (unkept := ", "is Status.DEAD and (unkept := "),
             Edit(
-                "agent/actor.py", "True, self.state.status is Status.STOPPED", "True, self.state.status is Status.DEAD"
+                "agent/backlog.py", "stopped = state.status is Status.STOPPED", "stopped = state.status is Status.DEAD"
             ),
         ),
     ),

@@ -1,0 +1,162 @@
+"""What one agent has yet to begin, and which of it comes next. Data and decisions only: no thread, no store, no caller.
+
+The agent's actor adds what it is sent, and asks `Backlog.next` whenever no unit of the agent is being committed.
+Commands that begin or follow a turn keep their order. There are four exceptions:
+
+    a fork                         goes first: it needs a step boundary, not the end of the turn
+    `AT_ANY_TIME`                  passes the commands before it: it needs the log, but no end of a turn
+    a prompt to a stopped agent    is passed by everything, and is kept as mail until CONT
+    a prompt of another process    waits in the mailbox; its number there decides between it and prompts of this process
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from ikigai_actors.actors.inbox import CAPACITY
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.machine import accepts
+from ikigai_actors.agent.turn.state import Phase, State
+from supervisors.signals import Status
+
+AT_ANY_TIME = (on.GetOutcome, on.Decide, on.Interrupt)
+"""The commands that need the log, but not the end of a turn."""
+
+VOLATILE = (on.Prompt, on.Clear, on.SetMark, on.Rewind, on.Undo, on.Configure, on.ExitNow)
+"""The commands, beside a fork, that are lost with the process while they wait for the end of a turn."""
+
+
+class Backlog:
+    """The commands of one agent that wait. Only its actor changes it; any thread may read the counts."""
+
+    __slots__ = ("_commands", "_forks", "_passing", "_remote", "has_news")
+
+    def __init__(self, commands: Iterable[on.Event] = ()) -> None:
+        """Start with the commands that an earlier actor of the agent handed over, in their order."""
+        self._forks: list[on.Fork] = []
+        self._commands = list(commands)
+        self._passing = sum(isinstance(one, AT_ANY_TIME) for one in self._commands)  # how many of `AT_ANY_TIME`
+        self._remote: list[on.Prompt] = []
+        self.has_news = False
+        """Whether mail has come of which the agent is to be told when it is idle."""
+
+    def __len__(self) -> int:
+        """How many commands of this process wait."""
+        return len(self._forks) + len(self._commands)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a further command of this process is refused."""
+        return len(self) >= CAPACITY
+
+    @property
+    def needs_log(self) -> bool:
+        """Whether something waits that is begun only when the log is read. News of mail is no reason to read it."""
+        return bool(self._forks or self._commands or self._remote)
+
+    @property
+    def volatile(self) -> int:
+        """How many commands are lost with the process. A prompt that is kept as mail is not."""
+        return len(self._forks) + sum(isinstance(one, VOLATILE) and not _mail_of(one) for one in self._commands)
+
+    def add(self, command: on.Event) -> None:
+        """Append a command of this process."""
+        if isinstance(command, on.Fork):
+            self._forks.append(command)
+        else:
+            self._commands.append(command)
+            self._passing += isinstance(command, AT_ANY_TIME)
+
+    def add_first(self, command: on.Resume | on.TurnPoisoned) -> None:
+        """Put what goes on with the open turn before every command that waits for the end of that turn."""
+        self._commands.insert(0, command)
+
+    def add_remote(self, prompt: on.Prompt) -> None:
+        """Append a prompt that another process sent as mail, unless it is here: one mail may be announced twice."""
+        if all(prompt.mail != known.mail for known in (*self._remote, *self._prompts())):
+            self._remote.append(prompt)
+
+    def next(self, state: State, loading: bool = False) -> on.Event | None:
+        """Take the event that the machine can decide on now; None when everything must wait.
+
+        A prompt to a stopped agent is given, but stays: once it is mail, or could not be, `keep` or `discard` is told.
+
+        Args:
+            state: the agent's state.
+            loading: whether its log is being read; a fork that could do without the log then waits for it.
+        """
+        if state.status is Status.STOPPED and (unkept := [one for one in self._prompts() if not one.mail]):
+            return unkept[0]
+        if state.phase is Phase.UNLOADED:
+            return None if loading else self._next_fork(state)
+        return self._next_between_turns(state) or self._next_fork(state) or self._next_command(state)
+
+    def keep(self, caller: on.Caller, mail: int) -> None:
+        """Note that the prompt of this caller is kept as the mail of this number; it keeps its place."""
+        place = self._place(caller)
+        prompt = self._commands[place]
+        assert isinstance(prompt, on.Prompt)  # no other command is kept
+        self._commands[place] = replace(prompt, mail=mail)
+
+    def discard(self, caller: on.Caller) -> None:
+        """Drop the prompt of this caller, which could not be kept as mail."""
+        del self._commands[self._place(caller)]
+
+    def discard_remote(self) -> None:
+        """Drop the prompts of other processes. They stay in the mailbox."""
+        self._remote = []
+
+    def discard_resumption(self) -> None:
+        """Drop what would have gone on with the open turn."""
+        self._commands = [one for one in self._commands if not isinstance(one, on.Resume | on.TurnPoisoned)]
+
+    def take_all(self) -> tuple[on.Event, ...]:
+        """Take every command of this process: forks first, then the others in their order."""
+        taken = (*self._forks, *self._commands)
+        self._forks, self._commands, self._passing = [], [], 0
+        return taken
+
+    def _next_between_turns(self, state: State) -> on.Event | None:
+        """What an idle agent begins by itself: it is told of mail, or takes up a prompt of another process."""
+        if state.phase is not Phase.IDLE or state.status is not Status.RUNNING:
+            return None
+        if self.has_news and wants_news(state):
+            self.has_news = False
+            return on.NoteMail(None)
+        if not self._remote:
+            return None
+        first = self._commands[0] if self._commands else None
+        earlier = first is None or (isinstance(first, on.Prompt) and first.mail > self._remote[0].mail)
+        return self._remote.pop(0) if earlier else None
+
+    def _next_fork(self, state: State) -> on.Fork | None:
+        return self._forks.pop(0) if self._forks and accepts(state, self._forks[0]) else None
+
+    def _next_command(self, state: State) -> on.Event | None:
+        """The first command, if the machine accepts it; else the first of those that may pass it."""
+        stopped = state.status is Status.STOPPED
+        first = True
+        for place, command in enumerate(self._commands if stopped or self._passing else self._commands[:1]):
+            if stopped and isinstance(command, on.Prompt):
+                continue
+            if (first or isinstance(command, AT_ANY_TIME)) and accepts(state, command):
+                del self._commands[place]
+                self._passing -= isinstance(command, AT_ANY_TIME)
+                return command
+            first = False
+        return None
+
+    def _prompts(self) -> list[on.Prompt]:
+        return [one for one in self._commands if isinstance(one, on.Prompt)]
+
+    def _place(self, caller: on.Caller) -> int:
+        return next(place for place, one in enumerate(self._commands) if getattr(one, "caller", None) is caller)
+
+
+def wants_news(state: State) -> bool:
+    """Whether the agent's settings have it told of new mail."""
+    return bool(state.view.settings.get("notify"))
+
+
+def _mail_of(command: Any) -> int:
+    return getattr(command, "mail", 0)

@@ -1,0 +1,152 @@
+"""What an agent has yet to begin, and which of it may pass which."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.backlog import Backlog
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.state import UNKNOWN, Phase, Standing, State
+from ikigai_actors.records.history import EMPTY
+from supervisors.signals import Status
+
+IDLE = State("me", 5, phase=Phase.IDLE)
+IN_TURN = replace(IDLE, turn=3, phase=Phase.WAITING_FOR_MODEL)
+AT_BOUNDARY = replace(IDLE, turn=3, phase=Phase.RUNNING_TOOLS)
+UNLOADED = State("me", 5)
+STOPPED = replace(IDLE, standing=Standing(Status.STOPPED))
+NOTIFIED = replace(IDLE, view=EMPTY._replace(settings={"notify": True}))
+
+
+def prompt(text: str = "go", mail: int = 0) -> on.Prompt:
+    return on.Prompt(text, Future[Any](), mail)
+
+
+def fork() -> on.Fork:
+    return on.Fork("child", None, None, {}, "transient", Future[Any]())
+
+
+def backlog_of(*commands: on.Event) -> Backlog:
+    backlog = Backlog()
+    for command in commands:
+        backlog.add(command)
+    return backlog
+
+
+def test_commands_of_turns_keep_their_order() -> None:
+    first, second = prompt("one"), on.Clear(Future())
+    backlog = backlog_of(first, second)
+    assert backlog.next(IN_TURN) is None
+    assert [backlog.next(IDLE), backlog.next(IDLE), backlog.next(IDLE)] == [first, second, None]
+
+
+def test_a_fork_passes_commands_and_needs_only_a_step_boundary() -> None:
+    waiting, child = prompt(), fork()
+    backlog = backlog_of(waiting, child)
+    assert backlog.next(IN_TURN) is None
+    assert backlog.next(AT_BOUNDARY) is child
+    assert backlog.next(AT_BOUNDARY) is None
+    assert backlog.next(IDLE) is waiting
+
+
+def test_a_fork_needs_no_log_unless_the_log_is_being_read_or_its_head_is_unknown() -> None:
+    child = fork()
+    backlog = backlog_of(child)
+    assert backlog.next(UNLOADED, loading=True) is None
+    assert backlog.next(replace(UNLOADED, head=UNKNOWN)) is None
+    assert backlog.next(UNLOADED) is child
+
+
+@pytest.mark.parametrize("asked", [on.GetOutcome(Future()), on.Interrupt(Future())])
+def test_what_waits_for_no_turn_passes_what_does(asked: on.Event) -> None:
+    waiting = prompt()
+    backlog = Backlog([waiting, asked])
+    assert backlog.next(IN_TURN) is asked
+    assert backlog.next(IN_TURN) is None
+    assert backlog.next(IDLE) is waiting
+
+
+def test_a_prompt_to_a_stopped_agent_stays_until_it_is_kept_and_is_then_passed_by_all() -> None:
+    put_aside, later = prompt(), on.Clear(Future())
+    backlog = backlog_of(put_aside, later)
+    assert backlog.next(STOPPED) is put_aside is backlog.next(STOPPED)
+    assert backlog.volatile == 2
+    backlog.keep(put_aside.caller, mail=7)
+    assert backlog.volatile == 1
+    assert backlog.next(STOPPED) is later
+    assert backlog.next(STOPPED) is None
+    assert backlog.next(IDLE) == replace(put_aside, mail=7)
+
+
+def test_a_prompt_that_could_not_be_kept_is_gone() -> None:
+    put_aside = prompt()
+    backlog = backlog_of(put_aside)
+    backlog.discard(put_aside.caller)
+    assert backlog.next(STOPPED) is None
+    assert len(backlog) == 0
+
+
+def test_a_prompt_of_another_process_goes_by_its_number_among_the_mails() -> None:
+    kept = prompt("kept", mail=5)
+    backlog = backlog_of(kept)
+    for mail in (4, 6):
+        backlog.add_remote(prompt("remote", mail))
+    given = [backlog.next(IDLE) for _ in range(3)]
+    assert [one.mail for one in given if isinstance(one, on.Prompt)] == [4, 5, 6]
+
+
+def test_a_prompt_of_another_process_waits_for_commands_that_are_no_mail() -> None:
+    local, remote = prompt("here"), prompt("there", mail=1)
+    backlog = backlog_of(local)
+    backlog.add_remote(remote)
+    assert [backlog.next(IDLE), backlog.next(IDLE)] == [local, remote]
+
+
+def test_a_prompt_of_another_process_is_taken_up_once_however_often_it_is_announced() -> None:
+    backlog = backlog_of(prompt("kept", mail=1))
+    for mail in (1, 2, 2):
+        backlog.add_remote(prompt("remote", mail))
+    given = [backlog.next(IDLE) for _ in range(3)]
+    assert [one.mail for one in given if isinstance(one, on.Prompt)] == [1, 2]
+
+
+def test_news_of_mail_comes_before_all_else_but_only_to_an_idle_agent_that_wants_it() -> None:
+    waiting = prompt()
+    backlog = backlog_of(waiting)
+    backlog.has_news = True
+    assert backlog.next(replace(NOTIFIED, turn=3, phase=Phase.WAITING_FOR_MODEL)) is None
+    assert backlog.next(NOTIFIED) == on.NoteMail(None)
+    assert backlog.next(NOTIFIED) is waiting
+    backlog.has_news = True
+    assert backlog.next(IDLE) is None
+
+
+def test_news_of_mail_is_no_reason_to_read_a_log_and_anything_else_is() -> None:
+    news, remote = Backlog(), Backlog()
+    news.has_news = True
+    remote.add_remote(prompt("remote", mail=1))
+    assert [one.needs_log for one in (news, remote, backlog_of(fork()), backlog_of(prompt()))] == [False, *[True] * 3]
+    remote.discard_remote()
+    assert not remote.needs_log
+
+
+def test_all_that_waits_is_handed_over_in_order_forks_first() -> None:
+    waiting, child, asked = prompt(), fork(), on.GetOutcome(Future())
+    backlog = backlog_of(waiting, child, asked)
+    handed_over = backlog.take_all()
+    assert handed_over == (child, waiting, asked)
+    assert len(backlog) == 0
+    successor = Backlog(handed_over)
+    assert successor.next(AT_BOUNDARY) is child
+    assert successor.next(AT_BOUNDARY) is asked
+
+
+def test_what_goes_on_with_the_open_turn_comes_first_and_can_be_dropped() -> None:
+    waiting, interrupted = prompt(), replace(IDLE, turn=3, phase=Phase.INTERRUPTED)
+    backlog = backlog_of(waiting)
+    backlog.add_first(on.TurnPoisoned("crashed too often"))
+    backlog.discard_resumption()
+    backlog.add_first(resume := on.Resume(Future()))
+    assert [backlog.next(interrupted), backlog.next(interrupted)] == [resume, waiting]
