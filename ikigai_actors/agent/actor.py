@@ -23,20 +23,16 @@ from ikigai_actors.agent.backlog import Backlog, wants_news
 from ikigai_actors.agent.boot import Survivor
 from ikigai_actors.agent.builtin_calls.mail import append_notice
 from ikigai_actors.agent.builtin_calls.table import append_call
-from ikigai_actors.agent.effects import Errands
+from ikigai_actors.agent.effects import Effects
 from ikigai_actors.agent.messages import Buried, Crashed, Cut, GoOn, LoadFailed, LogRead, NewMail, Remains, Restarted
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.statistics import AgentStatistics, Tally
 from ikigai_actors.agent.subscriptions import PromptKept
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn import machine
-from ikigai_actors.agent.turn.calls import Call, recover
+from ikigai_actors.agent.turn.calls import recover
 from ikigai_actors.agent.turn.state import (
     UNKNOWN,
-    WORKING,
-    Answer,
-    AskApproval,
-    BeginWait,
     CallUnit,
     ComeBack,
     Departure,
@@ -44,9 +40,6 @@ from ikigai_actors.agent.turn.state import (
     MailNotice,
     Phase,
     PutAside,
-    RequestModel,
-    RunTool,
-    Spawn,
     State,
     Step,
 )
@@ -66,7 +59,7 @@ from ikigai_actors.records.append import Append, CallAppended, Fence
 from ikigai_actors.records.deaths import Bury
 from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.records.log import Log
-from ikigai_actors.records.log_unit import Birth, LogUnit
+from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.mail import KeepPrompt
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.replies import outcome_of
@@ -75,9 +68,6 @@ from ikigai_actors.store.verdicts import Committed, Failed, Refused, Verdict
 from ikigai_actors.text import described
 from supervisors.children import Exit
 from supervisors.signals import Status
-
-OUTWARD = (RequestModel, RunTool, AskApproval)
-"""The effects that leave the process; while the lease may be lost they wait."""
 
 
 class AgentActor(PooledActor):
@@ -101,9 +91,7 @@ class AgentActor(PooledActor):
         self._log: Log | None = None
         self._loading = False
         self._step: Step | None = None  # whose unit is with the journal
-        self._effects: list[Effect] = []
-        self._postponed: list[Effect] = []
-        self._errands = Errands(runtime, self.actor_inbox, state.uuid, origin.name)
+        self._effects = Effects(runtime, self.actor_inbox, state.uuid, origin.name, self.tally)
         self._restarted: Restarted | None = None
         self._heir: AgentActor | None = None
         self._epitaph = ""
@@ -135,7 +123,7 @@ class AgentActor(PooledActor):
         inbox, slices = self.actor_inbox, self._slices
         if inbox.scheduled:
             return False
-        busy = inbox.held or not inbox.empty() or len(self.backlog) or self._effects or self.state.turn
+        busy = inbox.held or not inbox.empty() or len(self.backlog) or not self._effects.is_empty or self.state.turn
         return not busy and not inbox.scheduled and slices == self._slices  # nobody was at it meanwhile
 
     def run_slice(self, quantum: int = QUANTUM) -> bool:
@@ -168,12 +156,12 @@ class AgentActor(PooledActor):
             case LoadFailed():
                 self._lost(message.error)
             case GoOn():
-                self._effects, self._postponed = [*self._postponed, *self._effects], []
+                self._effects.retry_postponed()
             case Buried():
                 self._epitaph = message.epitaph
                 self._stop()
             case Cut():
-                self._leave_remains(self._errands.crash(self.state.request))
+                self._leave_remains(self._effects.crash(self.state.request))
                 self._stop()
                 message.done.settle(None)
             case NewMail():
@@ -181,7 +169,7 @@ class AgentActor(PooledActor):
             case on.Prompt() if message.mail:
                 self.backlog.add_remote(message)
             case Crashed():
-                if message.request == self.state.request and self._errands.asking:
+                if message.request == self.state.request and self._effects.is_asking:
                     raise message.error
             case Restarted():
                 self._go_on_after(message)
@@ -193,7 +181,7 @@ class AgentActor(PooledActor):
                 self._answered(message)
             case on.ToolFinished():
                 if message.request == self.state.request:  # a late one must not forget a newer run of the same call
-                    self._errands.finished(message.call)
+                    self._effects.tool_finished(message.call)
                 self._decide(message)
             case _ if self.backlog.is_full:
                 told = f"Agent {self.state.uuid} has {CAPACITY} commands waiting; wait for some."
@@ -222,9 +210,8 @@ class AgentActor(PooledActor):
             caller.settle(TurnInterrupted(f"Agent {self.state.uuid} was restarted; no turn is open.", self.state.uuid))
 
     def _answered(self, completion: on.ReplyReceived | on.ReplyFailed | on.Exited) -> None:
-        if completion.request == self.state.request and self._errands.asking:
-            self._errands.answered()
-            self.tally.answered(_spent_on(completion))
+        if completion.request == self.state.request and self._effects.is_asking:
+            self._effects.replied(_spent_on(completion))
         self._decide(completion)
 
     def _decide(self, event: on.Event) -> bool:
@@ -240,7 +227,7 @@ class AgentActor(PooledActor):
         """The event, with what only the log and what is outside know of it."""
         match event:
             case on.Interrupt() if event.turn in (0, self.state.turn):
-                partial, spent = self._cancel()
+                partial, spent = self._effects.cancel()
                 return replace(event, partial=partial, spent=spent)
             case on.Undo() if self._log is not None:
                 latest = self._log.latest_prompt()
@@ -257,8 +244,8 @@ class AgentActor(PooledActor):
         """Perform what waits to be performed, then offer the machine what waits to be decided."""
         inbox = self.actor_inbox
         while not inbox.held and not inbox.closed and not inbox.urgent:
-            if self._effects:
-                self._perform_or_postpone(self._effects.pop(0))
+            if not self._effects.is_empty:
+                self._perform(self._effects.next())
             elif (command := self._next_command()) is None:
                 return
             elif not self._decide(command) and isinstance(command, on.Continue):
@@ -277,71 +264,11 @@ class AgentActor(PooledActor):
             return on.Continue(new_agent_uuid(self.runtime.random_bytes))
         return None
 
-    def _drop(self) -> None:
-        """End what is outside, and let nothing more leave; what came true is told to those who asked for it."""
-        effects, self._effects, self._postponed = self._effects, [], []
-        for effect in effects:
-            if isinstance(effect, Answer | Spawn):
-                self._perform(effect)
-        self._cancel()
-        self._log = None
-        self.runtime.archive.forget(self.state.uuid)
-
-    def _perform_or_postpone(self, effect: Effect) -> None:
-        """Nothing leaves the process while the lease may be lost; what stays inside does not wait for it."""
-        if isinstance(effect, OUTWARD) and not self.runtime.host.may_act(self._wake):
-            self._postponed.append(effect)
-        else:
-            self._perform(effect)
-
     def _perform(self, effect: Effect) -> None:
-        match effect:
-            case Answer():
-                effect.caller.settle(effect.value)
-            case Spawn():
-                self._spawn(effect.birth)
-            case RequestModel() | RunTool() | AskApproval() | BeginWait() if not self._is_due(effect):
-                pass  # the turn was interrupted between the commit and now
-            case RequestModel():
-                assert self._log is not None  # an agent in a turn is loaded
-                self.tally.asked()
-                self._errands.ask_model(self.state, self._log)
-            case RunTool():
-                self._errands.run_tool(effect.request, self._call(effect.call))
-            case BeginWait():
-                assert self._log is not None
-                self._errands.wait(effect.request, self._call(effect.call), self._log)
-            case ComeBack():
-                self._exit()
-            case AskApproval():
-                self._errands.ask_approval(self._call(effect.call))
-
-    def _is_due(self, effect: RequestModel | RunTool | AskApproval | BeginWait) -> bool:
-        return effect.request == self.state.request and self.state.phase in WORKING
-
-    def _call(self, call_id: str) -> Call:
-        [call] = [call for call in self.state.calls if call.id == call_id]
-        return call
-
-    def _cancel(self) -> tuple[str, Spent | None]:
-        """End what is outside; return what was received of the model's reply, and what it has cost."""
-        asking = self._errands.asking
-        partial, spent = self._errands.cancel()
-        if asking:
-            self.tally.answered(spent)
-        return partial, spent
-
-    def _spawn(self, birth: Birth) -> None:
-        for message in birth.messages:
-            self.runtime.publisher.publish(message)
-        if self._log is None:  # not read: the child's is read when it needs it
-            self.runtime.spawn(birth, None)
+        if isinstance(effect, ComeBack):
+            self._exit()
         else:
-            log = Log(birth.uuid, birth.fork_message_id, self._log, birth.messages)
-            self.runtime.spawn(birth, self.runtime.archive.keep(log))
-
-    def _wake(self) -> None:
-        self.actor_inbox.put_urgent(GoOn())
+            self._effects.perform(effect, self.state, self._log)
 
     def _exit(self) -> None:
         """The agent has exited and is permanent: the actor ends, and its successor goes on."""
@@ -375,7 +302,7 @@ class AgentActor(PooledActor):
 
     def _enter(self, step: Step) -> None:
         self._become(step.state)
-        self._effects.extend(step.effects)
+        self._effects.add(step.effects)
 
     def _settled(self, verdict: Verdict) -> None:
         """On the journal's thread: what a unit did to others is carried out even if its agent dies before it hears."""
@@ -453,7 +380,9 @@ class AgentActor(PooledActor):
     def _abandon(self, step: Step | None, error: IkigaiError) -> None:
         """Forget a state that did not come true; the next command reads the log again."""
         callers = [*self._callers(step), *([step.caller] if step is not None and step.caller is not None else [])]
-        self._drop()
+        self._effects.abandon(self.state, self._log)
+        self._log = None
+        self.runtime.archive.forget(self.state.uuid)
         before = self.state
         head = before.head if step is None else UNKNOWN
         self._become(State(before.uuid, head, before.turn, request=before.request + 1, standing=before.standing))

@@ -1,46 +1,182 @@
-"""What an agent has going on outside: its model request, its tools. What comes of them is posted to its inbox."""
+"""The effects of one agent's committed steps: those that wait to be performed, and the work that is in flight.
+
+The agent's actor adds the effects of a step once its unit is committed, and performs them one by one. Model requests,
+tools and waits go on elsewhere; each posts what came of it to the agent's inbox. Nothing leaves the process while the
+host may have lost its lease: such effects are postponed until it may act again.
+"""
+
+from collections.abc import Iterable
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.inbox import Inbox
 from ikigai_actors.agent.builtin_calls.naming import OUTSIDE
 from ikigai_actors.agent.builtin_calls.wait import told_waited
-from ikigai_actors.agent.executor import Answer, Call, Crash, ToolRun, provider_failed
-from ikigai_actors.agent.messages import Crashed
+from ikigai_actors.agent.executor import Answer as ModelAnswer
+from ikigai_actors.agent.executor import Call, Crash, ToolRun, provider_failed
+from ikigai_actors.agent.messages import Crashed, GoOn
 from ikigai_actors.agent.runtime import Runtime
+from ikigai_actors.agent.statistics import Tally
 from ikigai_actors.agent.subscriptions import Streamed
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import Call as ModelsCall
 from ikigai_actors.agent.turn.calls import pending
 from ikigai_actors.agent.turn.request import assemble
-from ikigai_actors.agent.turn.state import State
+from ikigai_actors.agent.turn.state import (
+    WORKING,
+    Answer,
+    AskApproval,
+    BeginWait,
+    Effect,
+    RequestModel,
+    RunTool,
+    Spawn,
+    State,
+)
 from ikigai_actors.agent.waits import Answers, Found, Ticket, Wait
 from ikigai_actors.errors import IkigaiError, ProviderError
 from ikigai_actors.providers.base import Delta, Exit, Reply, Spent
 from ikigai_actors.records.log import Log
+from ikigai_actors.records.log_unit import Birth
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.records.settings import complaint
 from ikigai_actors.text import storable
 from ikigai_actors.tools.function import Result
 
+OUTWARD = (RequestModel, RunTool, AskApproval)
+"""The effects that leave the process."""
 
-class Errands:
-    """The errands of one agent."""
 
-    __slots__ = ("_call", "_crash", "_inbox", "_name", "_runs", "_runtime", "_spent", "_uuid")
+class Effects:
+    """The effects of one agent. Its actor alone calls these methods; any thread may ask `is_empty`."""
 
-    def __init__(self, runtime: Runtime, inbox: Inbox, uuid: str, name: str | None) -> None:
-        self._runtime, self._inbox, self._uuid, self._name = runtime, inbox, uuid, name
-        self._call: Call | None = None
+    __slots__ = (
+        "_crash",
+        "_inbox",
+        "_name",
+        "_postponed",
+        "_request",
+        "_runs",
+        "_runtime",
+        "_spent",
+        "_tally",
+        "_uuid",
+        "_waiting",
+    )
+
+    def __init__(self, runtime: Runtime, inbox: Inbox, uuid: str, name: str | None, tally: Tally) -> None:
+        """Start with none.
+
+        Args:
+            runtime: the parts of the system that perform effects.
+            inbox: takes what comes of them, as urgent messages.
+            uuid: the agent.
+            name: what its model is told it is called.
+            tally: counts the agent's model requests.
+        """
+        self._runtime, self._inbox, self._uuid, self._name, self._tally = runtime, inbox, uuid, name, tally
+        self._waiting: list[Effect] = []
+        self._postponed: list[Effect] = []
+        self._request: Call | None = None
         self._crash: Crashed | None = None
         self._spent: Spent | None = None
         self._runs: dict[str, ToolRun | Ticket] | None = None
 
     @property
-    def asking(self) -> bool:
-        """Whether a model request is out."""
-        return self._call is not None
+    def is_empty(self) -> bool:
+        """Whether no effect waits to be performed. Postponed ones and work in flight do not count."""
+        return not self._waiting
 
-    def ask_model(self, state: State, log: Log) -> None:
+    @property
+    def is_asking(self) -> bool:
+        """Whether a model request is in flight."""
+        return self._request is not None
+
+    def add(self, effects: Iterable[Effect]) -> None:
+        """Append the effects of a step that is committed, or that needed no commit."""
+        self._waiting.extend(effects)
+
+    def next(self) -> Effect:
+        """Take the first effect that waits. Raises `IndexError` when there is none."""
+        return self._waiting.pop(0)
+
+    def retry_postponed(self) -> None:
+        """Put what was postponed before all else that waits: the host may act again."""
+        self._waiting, self._postponed = [*self._postponed, *self._waiting], []
+
+    def perform(self, effect: Effect, state: State, log: Log | None) -> None:
+        """Perform an effect, or postpone it. Never waits.
+
+        Args:
+            effect: any but `ComeBack`, which ends the actor and so is the actor's own.
+            state: the agent's state. What belongs to an earlier request than the state's is left out: the turn was
+                interrupted after the commit.
+            log: the agent's log; None while it is not read. In a turn it is.
+        """
+        if isinstance(effect, OUTWARD) and not self._runtime.host.may_act(self._wake):
+            self._postponed.append(effect)
+            return
+        match effect:
+            case Answer():
+                effect.caller.settle(effect.value)
+            case Spawn():
+                self._spawn(effect.birth, log)
+            case RequestModel() | RunTool() | AskApproval() | BeginWait() if not _is_due(effect, state):
+                pass
+            case RequestModel():
+                assert log is not None
+                self._tally.asked()
+                self._ask_model(state, log)
+            case RunTool():
+                self._run_tool(effect.request, _call(state, effect.call))
+            case BeginWait():
+                assert log is not None
+                self._wait(effect.request, _call(state, effect.call), log)
+            case AskApproval():
+                self._ask_approval(_call(state, effect.call))
+
+    def abandon(self, state: State, log: Log | None) -> None:
+        """Cancel all work in flight and drop what waits, except what concerns others: answers and births."""
+        waiting, self._waiting, self._postponed = self._waiting, [], []
+        for effect in waiting:
+            if isinstance(effect, Answer | Spawn):
+                self.perform(effect, state, log)
+        self.cancel()
+
+    def cancel(self) -> tuple[str, Spent | None]:
+        """Cancel all work in flight.
+
+        Returns the text that was received of the model's reply, and what the request has cost; of no request, an empty
+        text and None.
+        """
+        request, self._request = self._request, None
+        runs, self._runs = self._runs, None
+        for run in (runs or {}).values():
+            run.cancel()
+        if request is None:
+            return "", None
+        request.cancel()
+        self._tally.answered(self._spent)
+        return request.text, self._spent
+
+    def replied(self, spent: Spent | None) -> None:
+        """Note that the model request is over, and what it has cost."""
+        self._request = None
+        self._tally.answered(spent)
+
+    def tool_finished(self, call: str) -> None:
+        """Note that the tool of this call, by its id, or its wait, is done."""
+        if self._runs is not None:
+            self._runs.pop(call, None)
+
+    def crash(self, request: int) -> Exception | None:
+        """The error of the agent's own code as it answered this request; None if it did not fail, or was cancelled.
+
+        The actor asks when it ends before it has seen the message that says so.
+        """
+        crash = self._crash
+        return crash.error if crash is not None and crash.request == request and self.is_asking else None
+
+    def _ask_model(self, state: State, log: Log) -> None:
         """Send the history up to the state's head to the model that the settings name."""
         settings, request = {**self._runtime.providers.settings, **state.view.settings}, state.request
         try:
@@ -74,7 +210,7 @@ class Errands:
             else:
                 publisher.publish(Streamed(uuid, delta.text, delta.kind))
 
-        def on_reply(answer: Answer) -> None:
+        def on_reply(answer: ModelAnswer) -> None:
             match answer:
                 case Reply():
                     inbox.put_urgent(on.ReplyReceived(request, answer, full_model))
@@ -86,18 +222,11 @@ class Errands:
                     self._crash = Crashed(request, answer.error)
                     inbox.put_urgent(self._crash)
 
-        self._call = self._runtime.outside.ask_model(provider, question, self._runtime.handle(uuid), on_delta, on_reply)
+        self._request = self._runtime.outside.ask_model(
+            provider, question, self._runtime.handle(uuid), on_delta, on_reply
+        )
 
-    def crash(self, request: int) -> Exception | None:
-        """What the agent's own code failed with as it answered this request, though nobody has looked at it yet."""
-        crash = self._crash
-        return crash.error if crash is not None and crash.request == request and self.asking else None
-
-    def answered(self) -> None:
-        """The model request is over."""
-        self._call = None
-
-    def run_tool(self, request: int, call: ModelsCall) -> None:
+    def _run_tool(self, request: int, call: ModelsCall) -> None:
         """Run the tool of a call whose write-ahead record is committed."""
         inbox = self._inbox
 
@@ -109,7 +238,7 @@ class Errands:
         )
         self._keep(call, run)
 
-    def wait(self, request: int, call: ModelsCall, log: Log) -> None:
+    def _wait(self, request: int, call: ModelsCall, log: Log) -> None:
         """Have it told when a ``wait`` is over whose ``tool_call`` is committed."""
         inbox = self._inbox
         begun = next(
@@ -136,7 +265,7 @@ class Errands:
             self._runs = {}
         self._runs[call.id] = run
 
-    def ask_approval(self, call: ModelsCall) -> None:
+    def _ask_approval(self, call: ModelsCall) -> None:
         """Have the program decide on a call; a person is asked by nobody but the shell."""
         approver = self._runtime.approver
         if approver is None:
@@ -149,18 +278,23 @@ class Errands:
 
         self._runtime.outside.consult(lambda: approver(asked), self._runtime.handle(self._uuid), decided)
 
-    def finished(self, call: str) -> None:
-        """The tool of a call is done."""
-        if self._runs is not None:
-            self._runs.pop(call, None)
+    def _spawn(self, birth: Birth, log: Log | None) -> None:
+        for message in birth.messages:
+            self._runtime.publisher.publish(message)
+        if log is None:  # not read: the child's is read when it needs it
+            self._runtime.spawn(birth, None)
+        else:
+            own = Log(birth.uuid, birth.fork_message_id, log, birth.messages)
+            self._runtime.spawn(birth, self._runtime.archive.keep(own))
 
-    def cancel(self) -> tuple[str, Spent | None]:
-        """End everything that is outside; return what was received of the model's reply, and what it has cost."""
-        call, self._call = self._call, None
-        runs, self._runs = self._runs, None
-        for run in (runs or {}).values():
-            run.cancel()
-        if call is None:
-            return "", None
-        call.cancel()
-        return call.text, self._spent
+    def _wake(self) -> None:
+        self._inbox.put_urgent(GoOn())
+
+
+def _is_due(effect: RequestModel | RunTool | AskApproval | BeginWait, state: State) -> bool:
+    return effect.request == state.request and state.phase in WORKING
+
+
+def _call(state: State, call_id: str) -> ModelsCall:
+    [call] = [call for call in state.calls if call.id == call_id]
+    return call

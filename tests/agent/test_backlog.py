@@ -8,7 +8,7 @@ import pytest
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.backlog import Backlog
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.state import UNKNOWN, Phase, Standing, State
+from ikigai_actors.agent.turn.state import UNKNOWN, LifecycleState, Phase, State
 from ikigai_actors.records.history import EMPTY
 from supervisors.signals import Status
 
@@ -16,7 +16,7 @@ IDLE = State("me", 5, phase=Phase.IDLE)
 IN_TURN = replace(IDLE, turn=3, phase=Phase.WAITING_FOR_MODEL)
 AT_BOUNDARY = replace(IDLE, turn=3, phase=Phase.RUNNING_TOOLS)
 UNLOADED = State("me", 5)
-STOPPED = replace(IDLE, standing=Standing(Status.STOPPED))
+STOPPED = replace(IDLE, standing=LifecycleState(Status.STOPPED))
 NOTIFIED = replace(IDLE, view=EMPTY._replace(settings={"notify": True}))
 
 

@@ -77,9 +77,10 @@ MUTANTS = (
         "effect before commit",
         "agent/actor.py",
         "        self._step = step\n        self.actor_inbox.held = True",
-        "        self._effects.extend(step.effects)\n        step = replace(step, effects=())\n"
-        "        while self._effects:\n            self._state_before, self.state = self.state, step.state\n"
-        "            self._perform(self._effects.pop(0))\n            self.state = self._state_before\n"
+        "        self._effects.add(step.effects)\n        step = replace(step, effects=())\n"
+        "        while not self._effects.is_empty:\n"
+        "            self._state_before, self.state = self.state, step.state\n"
+        "            self._perform(self._effects.next())\n            self.state = self._state_before\n"
         "        self._step = step\n        self.actor_inbox.held = True",
     ),
     Mutant(  # status and epoch both keep the dead from writing
