@@ -476,7 +476,7 @@ class AgentActor(PooledActor):
     def _end(self, error: IkigaiError) -> None:
         self._abandon(self._step, error)
         self._answer_waiting(error)
-        self.runtime.outside.leave(self.state.uuid)
+        self.runtime.executor.leave(self.state.uuid)
 
     def refuse(self, envelope: Envelope) -> None:
         """Answer a message that will never be handled."""

@@ -11,15 +11,13 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.inbox import Inbox
 from ikigai_actors.agent.builtin_calls.naming import OUTSIDE
 from ikigai_actors.agent.builtin_calls.wait import told_waited
-from ikigai_actors.agent.executor import Answer as ModelAnswer
-from ikigai_actors.agent.executor import Call, Crash, ToolRun, provider_failed
+from ikigai_actors.agent.executor import Crash, ModelAnswer, ModelRequest, ToolRun, provider_failed
 from ikigai_actors.agent.messages import Crashed, GoOn
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.statistics import Tally
 from ikigai_actors.agent.subscriptions import Streamed
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.calls import Call as ModelsCall
-from ikigai_actors.agent.turn.calls import pending
+from ikigai_actors.agent.turn.calls import Call, pending
 from ikigai_actors.agent.turn.request import assemble
 from ikigai_actors.agent.turn.state import (
     WORKING,
@@ -76,7 +74,7 @@ class Effects:
         self._runtime, self._inbox, self._uuid, self._name, self._tally = runtime, inbox, uuid, name, tally
         self._waiting: list[Effect] = []
         self._postponed: list[Effect] = []
-        self._request: Call | None = None
+        self._request: ModelRequest | None = None
         self._crash: Crashed | None = None
         self._spent: Spent | None = None
         self._runs: dict[str, ToolRun | Ticket] | None = None
@@ -222,23 +220,23 @@ class Effects:
                     self._crash = Crashed(request, answer.error)
                     inbox.put_urgent(self._crash)
 
-        self._request = self._runtime.outside.ask_model(
+        self._request = self._runtime.executor.ask_model(
             provider, question, self._runtime.handle(uuid), on_delta, on_reply
         )
 
-    def _run_tool(self, request: int, call: ModelsCall) -> None:
+    def _run_tool(self, request: int, call: Call) -> None:
         """Run the tool of a call whose write-ahead record is committed."""
         inbox = self._inbox
 
         def on_result(result: Result) -> None:
             inbox.put_urgent(on.ToolFinished(request, call.id, storable(result.content), result.is_error))
 
-        run = self._runtime.outside.run_tool(
+        run = self._runtime.executor.run_tool(
             self._runtime.toolbox[call.name], call.input, self._runtime.handle(self._uuid), on_result
         )
         self._keep(call, run)
 
-    def _wait(self, request: int, call: ModelsCall, log: Log) -> None:
+    def _wait(self, request: int, call: Call, log: Log) -> None:
         """Have it told when a ``wait`` is over whose ``tool_call`` is committed."""
         inbox = self._inbox
         begun = next(
@@ -260,12 +258,12 @@ class Effects:
 
         self._keep(call, self._runtime.waits.begin(Wait(self._uuid, known, begun.data["deadline"]), over))
 
-    def _keep(self, call: ModelsCall, run: ToolRun | Ticket) -> None:
+    def _keep(self, call: Call, run: ToolRun | Ticket) -> None:
         if self._runs is None:
             self._runs = {}
         self._runs[call.id] = run
 
-    def _ask_approval(self, call: ModelsCall) -> None:
+    def _ask_approval(self, call: Call) -> None:
         """Have the program decide on a call; a person is asked by nobody but the shell."""
         approver = self._runtime.approver
         if approver is None:
@@ -276,7 +274,7 @@ class Effects:
             reason = decision if isinstance(decision, str) else ""
             inbox.put_urgent(on.Decide(call.reply, call.id, decision is True, storable(reason), False, Future()))
 
-        self._runtime.outside.consult(lambda: approver(asked), self._runtime.handle(self._uuid), decided)
+        self._runtime.executor.consult(lambda: approver(asked), self._runtime.handle(self._uuid), decided)
 
     def _spawn(self, birth: Birth, log: Log | None) -> None:
         for message in birth.messages:
@@ -295,6 +293,6 @@ def _is_due(effect: RequestModel | RunTool | AskApproval | BeginWait, state: Sta
     return effect.request == state.request and state.phase in WORKING
 
 
-def _call(state: State, call_id: str) -> ModelsCall:
+def _call(state: State, call_id: str) -> Call:
     [call] = [call for call in state.calls if call.id == call_id]
     return call

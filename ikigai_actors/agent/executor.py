@@ -1,12 +1,11 @@
-"""Outside: where effects are performed that take time. Model calls and ``async`` tools live on one asyncio loop, plain
-tools on threads.
+"""The executor: runs what takes time. Model requests and ``async`` tools run on an event loop, plain tools on threads.
 
-Nothing here decides anything. What comes of an effect is handed to a callback, which posts it to the agent's inbox. A
-call that was cancelled calls back no more: neither with a reply nor with a delta.
+The executor decides nothing. It hands the outcome of a job to a callback, which posts it to the agent's inbox. A job
+that was cancelled calls back no more: neither with an outcome nor with a delta.
 
-What other people's code gives or raises passes one border here. Whatever it is, `SystemExit` and its like too, it is
-the outcome of that call: something is always called back, the event loop goes on, and the others notice nothing. Only
-a cancellation of our own goes through as one.
+Whatever other people's code returns or raises becomes the outcome of its own job, `SystemExit` and its like too. The
+callback is always called, the event loop goes on, and other jobs notice nothing. Only our own cancellation ends a job
+without an outcome.
 """
 
 import asyncio
@@ -54,14 +53,14 @@ class Crash:
     error: Exception
 
 
-Answer = Reply | ProviderError | Exit | Crash
-OnReply = Callable[[Answer], None]
+ModelAnswer = Reply | ProviderError | Exit | Crash
+OnReply = Callable[[ModelAnswer], None]
 
 
-class OnLoop(ABC, Generic[A]):
-    """A coroutine on the event loop whose end somebody waits for, unless it was cancelled.
+class Job(ABC, Generic[A]):
+    """A cancellable coroutine on the event loop, with a callback for its outcome.
 
-    The coroutine is ours, other people's code runs within. It gives, or raises, anything.
+    The coroutine is ours and runs other people's code, so it may return or raise anything.
     """
 
     __slots__ = ("_lock", "_loop", "_on_end", "_over", "task")
@@ -75,19 +74,24 @@ class OnLoop(ABC, Generic[A]):
         """Where it runs, once it was begun."""
 
     def cancel(self) -> None:
-        """End it; nothing of it is heard of afterwards. A thread that it waits for is left alone."""
+        """Cancel the job: no callback is called from now on. A thread that the job waits for is left alone."""
         if self._ends():
             with contextlib.suppress(RuntimeError):  # the loop is closed: all that was on it is cancelled
                 self._loop.call_soon_threadsafe(self._cancel_task)
 
     def begin(self, coroutine: Coroutine[Any, Any, A], done: Callable[[Any], None]) -> None:
-        """Start it, on the loop; ``done`` is called when nothing of it goes on there any more."""
+        """Start the job; called on the loop.
+
+        Args:
+            coroutine: gives the outcome.
+            done: called when nothing of the job is left on the loop.
+        """
         self.task = self._loop.create_task(self._unless_over(coroutine))
         self.task.add_done_callback(lambda _: coroutine.close())  # it may never have begun
         self.task.add_done_callback(done)
 
     def _ends(self) -> bool:
-        """Whether it ends by this, and has not ended before."""
+        """Mark the job as over; return True for the first caller only."""
         with self._lock:
             over, self._over = self._over, True
         return not over
@@ -100,7 +104,7 @@ class OnLoop(ABC, Generic[A]):
             self.task.cancel()
 
     async def _unless_over(self, coroutine: Coroutine[Any, Any, A]) -> None:
-        """Run it to its end, and tell what came of it unless it was cancelled."""
+        """Run the coroutine to its end, and pass its outcome on unless the job was cancelled."""
         if self._was_ended():  # asked at the last moment: what was cancelled on its way must not reach the world
             return
         try:
@@ -119,11 +123,11 @@ class OnLoop(ABC, Generic[A]):
 
     @abstractmethod
     def _failed(self, error: BaseException) -> A:
-        """What comes of it when it raises."""
+        """The outcome of a job whose coroutine raised this error."""
 
 
-class Call(OnLoop[Answer]):
-    """A model call on its way."""
+class ModelRequest(Job[ModelAnswer]):
+    """A request to a model, in flight."""
 
     __slots__ = ("_on_delta", "_own_code", "_text")
 
@@ -140,7 +144,7 @@ class Call(OnLoop[Answer]):
         return "".join(self._text)
 
     def delta(self, delta: Delta) -> None:
-        """Pass a piece of the reply on, unless the call is over. Raises `TypeError` to a provider that gives none."""
+        """Pass a piece of the reply on, unless the request is over. Raises `TypeError` if ``delta`` is no `Delta`."""
         delta = checked_delta(delta)
         with self._lock:
             if self._over:
@@ -149,7 +153,7 @@ class Call(OnLoop[Answer]):
                 self._text.append(delta.text)
             self._on_delta(delta)
 
-    def _failed(self, error: BaseException) -> Answer:
+    def _failed(self, error: BaseException) -> ModelAnswer:
         match error:
             case ProviderError(partial=str(), broke_off=bool()) if _has_text(error):
                 return error
@@ -164,8 +168,8 @@ class Call(OnLoop[Answer]):
         return provider_failed(error, self.text)
 
 
-class ToolRun(OnLoop[Result]):
-    """A tool that runs."""
+class ToolRun(Job[Result]):
+    """A run of a tool, in flight."""
 
     __slots__ = ()
 
@@ -176,8 +180,10 @@ class ToolRun(OnLoop[Result]):
         return Result(cut(f"The tool failed: {described(error)}"), True)
 
 
-class Outside:
-    """The threads on which effects wait for the world."""
+class Executor:
+    """One event loop, and the threads of plain tools. All methods may be called from any thread, and only `open` and
+    `close` wait.
+    """
 
     def __init__(
         self,
@@ -191,14 +197,14 @@ class Outside:
         Args:
             tool_threads: how many plain tools run at once.
             unwind: seconds that `close` gives cancelled work to clean up.
-            threads: whence the loop has its own.
+            threads: makes the thread of the loop.
             patience: seconds that `close` gives each toolset and provider.
         """
         self._unwind, self._patience = unwind, patience
         self._loop = threads.new_event_loop()
-        self._thread = threads.thread(self._run, "ikigai-outside")
+        self._thread = threads.thread(self._run, "ikigai-executor")
         self._slots = Slots(self._loop, tool_threads)
-        self._calls: dict[Call | ToolRun, None] = {}  # in order, so that they are cancelled in order
+        self._jobs: dict[ModelRequest | ToolRun, None] = {}  # in order, so that they are cancelled in order
         self._async_tools: dict[asyncio.Task[Result], None] = {}
         self._toolsets: list[Toolset] = []
         self._at_toolsets: set[asyncio.Task[Any]] = set()
@@ -213,7 +219,7 @@ class Outside:
 
     def ask_model(
         self, provider: Provider, request: Request, agent: object, on_delta: OnDelta, on_reply: OnReply
-    ) -> Call:
+    ) -> ModelRequest:
         """Send a request; the callbacks run on the event loop's thread.
 
         Args:
@@ -226,12 +232,12 @@ class Outside:
 
         def begin() -> None:
             acting_agent.set(agent)  # in the context of this callback, which the call's task copies
-            call.begin(_answer(provider, request, call.delta), lambda _: self._calls.pop(call, None))
+            call.begin(_answer(provider, request, call.delta), lambda _: self._jobs.pop(call, None))
 
-        call = Call(self._loop, on_delta, on_reply, getattr(provider, "own_code", False))
+        call = ModelRequest(self._loop, on_delta, on_reply, getattr(provider, "own_code", False))
         with self._closing:
             if not self._closed:
-                self._calls[call] = None
+                self._jobs[call] = None
                 self._loop.call_soon_threadsafe(begin)
         return call
 
@@ -280,12 +286,12 @@ class Outside:
 
         def begin() -> None:
             acting_agent.set(agent)
-            run.begin(self._with_time_limit(tool, arguments), lambda _: self._calls.pop(run, None))
+            run.begin(self._with_time_limit(tool, arguments), lambda _: self._jobs.pop(run, None))
 
         run = ToolRun(self._loop, on_result)
         with self._closing:
             if not self._closed:
-                self._calls[run] = None
+                self._jobs[run] = None
                 self._loop.call_soon_threadsafe(begin)
         return run
 
@@ -326,7 +332,7 @@ class Outside:
         return checked_result(running.result())
 
     def close(self, providers: Iterable[Provider]) -> None:
-        """Cancel what is outside, close the toolsets and the providers, end the threads.
+        """Cancel every job, close the toolsets and the providers, end the loop.
 
         Raises the first error of a part, when the others are closed. The event loop then stays, so that a second call
         can close that part; it closes no other one again.
@@ -335,7 +341,7 @@ class Outside:
             if not self._closed:
                 self._closed = True
                 self._left = list({id(provider): provider for provider in providers}.values())  # one may have two names
-        for call in list(self._calls):
+        for call in list(self._jobs):
             call.cancel()
         if self._loop.is_closed():
             return
@@ -355,7 +361,7 @@ class Outside:
         """
         self._attempts.add(asyncio.current_task())
         async with self._one_attempt:
-            calls = [call.task for call in self._calls if call.task is not None]
+            calls = [call.task for call in self._jobs if call.task is not None]
             await self._unwound([*calls, *self._async_tools, *self._at_toolsets])
             self._left, self._toolsets = [*self._toolsets, *self._left], []
             errors = []

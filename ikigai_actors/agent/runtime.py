@@ -6,7 +6,7 @@ from typing import Any
 
 from ikigai_actors.actors.actor import Dispatcher
 from ikigai_actors.actors.clock import Clock
-from ikigai_actors.agent.executor import Outside
+from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.log_loader import LogReader
 from ikigai_actors.agent.messages import Remains, Restarted
 from ikigai_actors.agent.subscriptions import Publisher
@@ -31,7 +31,7 @@ class Runtime:
     journal: Journal
     archive: Archive
     reader: LogReader
-    outside: Outside
+    executor: Executor
     publisher: Publisher
     dispatcher: Dispatcher
     providers: Providers

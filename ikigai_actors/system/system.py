@@ -23,7 +23,7 @@ from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.actors.futures import refuse_to_block
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.boot import Casualty, Survivor, everything_stays, survey
-from ikigai_actors.agent.executor import Outside
+from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.log_loader import LogReader
 from ikigai_actors.agent.messages import Remains
 from ikigai_actors.agent.runtime import Runtime
@@ -109,8 +109,8 @@ class ActorSystem(OfOneProcess):
         self.post = Post(gate, journal, clock, self._happened, waits)  # what handles send, read and wait for
         self._keeper = Keeper(store, journal, population, host.id, clock, threads)
         with ExitStack() as undone:
-            outside = Outside(threads=threads)
-            undone.callback(outside.close, ())
+            executor = Executor(threads=threads)
+            undone.callback(executor.close, ())
             reader = LogReader(self._archive, threads)
             undone.callback(reader.close)
             dispatcher = parts.dispatcher(workers)
@@ -123,7 +123,7 @@ class ActorSystem(OfOneProcess):
             journal=journal,
             archive=self._archive,
             reader=reader,
-            outside=outside,
+            executor=executor,
             publisher=publisher,
             dispatcher=dispatcher,
             providers=providers,
@@ -266,7 +266,7 @@ class ActorSystem(OfOneProcess):
             def tell(text: str, name: str = toolset.name) -> None:
                 publisher.publish(ToolTrouble(name, text))
 
-            self.toolbox.add(self._runtime.outside.open(toolset, tell))
+            self.toolbox.add(self._runtime.executor.open(toolset, tell))
 
     def __enter__(self) -> Self:
         return self
@@ -354,7 +354,7 @@ class ActorSystem(OfOneProcess):
         runtime = self._runtime
         return [
             ("the watch on other processes", self._end_watch),
-            ("what runs outside", lambda: runtime.outside.close(runtime.providers)),
+            ("what runs outside", lambda: runtime.executor.close(runtime.providers)),
             ("the reader of logs", runtime.reader.close),
             ("the journal", runtime.journal.close),
             ("the waits", self._waits.close),

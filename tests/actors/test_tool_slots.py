@@ -8,7 +8,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, Future, ScriptedProvider, current_agent, tool
 from ikigai_actors.actors.tool_slots import Slots
-from ikigai_actors.agent.executor import TOOL_THREADS, Outside
+from ikigai_actors.agent.executor import TOOL_THREADS, Executor
 from ikigai_actors.tools.function import Result
 from tests.agent.test_tool_runs import run
 from tests.kit.blocking_provider import DEADLINE, Gate
@@ -61,7 +61,7 @@ def test_however_many_tools_wait_for_agents_a_plain_one_runs(
 class Stop:
     """A tool that says that it has come, and stays until it may leave."""
 
-    def __init__(self, outside: Outside, name: str, before: Callable[[], object] = lambda: None) -> None:
+    def __init__(self, executor: Executor, name: str, before: Callable[[], object] = lambda: None) -> None:
         self._came, self._leave, self._over = threading.Event(), threading.Event(), threading.Event()
         self._name = name
 
@@ -76,7 +76,7 @@ class Stop:
             assert result == Result(name)
             self._over.set()
 
-        outside.run_tool(stay, {}, None, done)
+        executor.run_tool(stay, {}, None, done)
 
     def reach(self) -> None:
         assert self._came.wait(DEADLINE), self._name
@@ -86,30 +86,30 @@ class Stop:
         assert self._over.wait(DEADLINE), self._name
 
 
-def tool_threads(outside: Outside) -> int:
+def tool_threads(executor: Executor) -> int:
     """How many plain tools run, after the loop has done what it was told to."""
     for _ in range(3):
-        assert run(outside, count_async, {"text": "x"}) == Result("1")
+        assert run(executor, count_async, {"text": "x"}) == Result("1")
     return sum(thread.name == "ikigai-tool stay" for thread in threading.enumerate())
 
 
 def test_who_has_waited_goes_on_at_once_and_no_other_tool_begins_before_there_is_a_slot_for_it() -> None:
-    outside, answer = Outside(tool_threads=1), Future[str]()
+    executor, answer = Executor(tool_threads=1), Future[str]()
     try:
-        first = Stop(outside, "first", lambda: answer.get(timeout=DEADLINE))
-        second = Stop(outside, "second")
-        third = Stop(outside, "third")
+        first = Stop(executor, "first", lambda: answer.get(timeout=DEADLINE))
+        second = Stop(executor, "second")
+        third = Stop(executor, "third")
         second.reach()
-        assert tool_threads(outside) == 2
+        assert tool_threads(executor) == 2
         answer.set("now")
         first.reach()
         first.leave()
-        eventually(lambda: tool_threads(outside) == 1, "the end of the first one's thread, and no third one,")
+        eventually(lambda: tool_threads(executor) == 1, "the end of the first one's thread, and no third one,")
         second.leave()
         third.reach()
         third.leave()
     finally:
-        outside.close([])
+        executor.close([])
 
 
 def test_who_no_longer_waits_for_a_slot_keeps_it_from_nobody() -> None:

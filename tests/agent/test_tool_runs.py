@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors.agent.executor import Outside
+from ikigai_actors.agent.executor import Executor
 from ikigai_actors.tools.function import Result, Tool, tool
 from tests.kit.blocking_provider import DEADLINE
 from tests.tools.test_tools import add, count_async
 
 
 @pytest.fixture
-def outside() -> Iterator[Outside]:
-    opened = Outside()
+def executor() -> Iterator[Executor]:
+    opened = Executor()
     yield opened
     opened.close([])
 
 
-def run(outside: Outside, which: Tool, arguments: Mapping[str, Any]) -> Result:
+def run(executor: Executor, which: Tool, arguments: Mapping[str, Any]) -> Result:
     """Run a tool as an agent does, and wait for its result."""
     results: list[Result] = []
     there = threading.Event()
@@ -31,14 +31,14 @@ def run(outside: Outside, which: Tool, arguments: Mapping[str, Any]) -> Result:
         results.append(result)
         there.set()
 
-    outside.run_tool(which, arguments, None, take)
+    executor.run_tool(which, arguments, None, take)
     assert there.wait(DEADLINE)
     [result] = results
     return result
 
 
 @pytest.mark.parametrize("error", [ValueError("bad"), SystemExit(2), KeyboardInterrupt(), StopIteration(1), OSError()])
-def test_whatever_a_function_raises_is_an_error_result(outside: Outside, error: BaseException) -> None:
+def test_whatever_a_function_raises_is_an_error_result(executor: Executor, error: BaseException) -> None:
     @tool
     def plain() -> str:
         raise error
@@ -48,13 +48,13 @@ def test_whatever_a_function_raises_is_an_error_result(outside: Outside, error: 
         raise error
 
     for one in (plain, waits):
-        result = run(outside, one, {})
+        result = run(executor, one, {})
         assert result.is_error
         assert type(error).__name__ in result.content or isinstance(error, StopIteration)
-    assert run(outside, add, {"a": 1}) == Result("3")
+    assert run(executor, add, {"a": 1}) == Result("3")
 
 
-def test_an_error_that_has_no_text_is_an_error_result_all_the_same(outside: Outside) -> None:
+def test_an_error_that_has_no_text_is_an_error_result_all_the_same(executor: Executor) -> None:
     class Mute(Exception):
         def __str__(self) -> str:
             raise RuntimeError("no text")
@@ -68,18 +68,18 @@ def test_an_error_that_has_no_text_is_an_error_result_all_the_same(outside: Outs
         raise Mute
 
     for one in (plain, waits):
-        assert run(outside, one, {}) == Result("Mute: (it cannot be shown)", True)
+        assert run(executor, one, {}) == Result("Mute: (it cannot be shown)", True)
 
 
-def test_an_async_tool_that_cancels_itself_is_an_error_result(outside: Outside) -> None:
+def test_an_async_tool_that_cancels_itself_is_an_error_result(executor: Executor) -> None:
     @tool
     async def gives_up() -> str:
         raise asyncio.CancelledError
 
-    assert run(outside, gives_up, {}) == Result("The tool was cancelled.", True)
+    assert run(executor, gives_up, {}) == Result("The tool was cancelled.", True)
 
 
-def test_a_tool_that_takes_too_long_is_an_error_result(outside: Outside) -> None:
+def test_a_tool_that_takes_too_long_is_an_error_result(executor: Executor) -> None:
     never = threading.Event()
     stopped = threading.Event()
 
@@ -97,13 +97,13 @@ def test_a_tool_that_takes_too_long_is_an_error_result(outside: Outside) -> None
         return "late"
 
     for one in (plain, waits):
-        result = run(outside, one, {})
+        result = run(executor, one, {})
         assert result == Result(f"{one.name} did not finish within 0.01 s. What it did so far may stand.", True)
     assert stopped.wait(DEADLINE)
     never.set()
 
 
-def test_a_time_out_holds_for_an_async_tool_that_does_not_heed_it(outside: Outside) -> None:
+def test_a_time_out_holds_for_an_async_tool_that_does_not_heed_it(executor: Executor) -> None:
     heard, leave = threading.Event(), asyncio.Event()
 
     @tool(timeout=0.01)
@@ -120,20 +120,20 @@ def test_a_time_out_holds_for_an_async_tool_that_does_not_heed_it(outside: Outsi
         leave.set()
         return ""
 
-    assert "did not finish" in run(outside, deaf, {}).content
+    assert "did not finish" in run(executor, deaf, {}).content
     assert heard.wait(DEADLINE)
-    run(outside, let_go, {})
+    run(executor, let_go, {})
 
 
-def test_a_time_out_of_the_tool_itself_is_its_own_error(outside: Outside) -> None:
+def test_a_time_out_of_the_tool_itself_is_its_own_error(executor: Executor) -> None:
     @tool
     async def asks() -> str:
         raise TimeoutError("the server is silent")
 
-    assert run(outside, asks, {}) == Result("TimeoutError: the server is silent", True)
+    assert run(executor, asks, {}) == Result("TimeoutError: the server is silent", True)
 
 
-def test_a_run_that_was_cancelled_is_forgotten(outside: Outside) -> None:
+def test_a_run_that_was_cancelled_is_forgotten(executor: Executor) -> None:
     began = threading.Event()
 
     @tool
@@ -145,18 +145,18 @@ def test_a_run_that_was_cancelled_is_forgotten(outside: Outside) -> None:
     def take(result: Result) -> None:
         raise AssertionError(result)
 
-    cancelled = outside.run_tool(linger, {}, None, take)
+    cancelled = executor.run_tool(linger, {}, None, take)
     assert began.wait(DEADLINE)
     cancelled.cancel()
     kept = weakref.ref(take)
     del take, cancelled
     for _ in range(3):  # the loop has done with the other one
-        assert run(outside, count_async, {"text": "x"}) == Result("1")
+        assert run(executor, count_async, {"text": "x"}) == Result("1")
     gc.collect()
     assert kept() is None
 
 
-def test_a_run_that_is_cancelled_at_the_last_moment_does_not_begin(outside: Outside) -> None:
+def test_a_run_that_is_cancelled_at_the_last_moment_does_not_begin(executor: Executor) -> None:
     loops: list[asyncio.AbstractEventLoop] = []
     held, release = threading.Event(), threading.Event()
     began: list[str] = []
@@ -173,17 +173,17 @@ def test_a_run_that_is_cancelled_at_the_last_moment_does_not_begin(outside: Outs
         began.append("act")
         return "acted"
 
-    outside.run_tool(hold, {}, None, lambda result: None)
+    executor.run_tool(hold, {}, None, lambda result: None)
     assert held.wait(DEADLINE)
-    cancelled = outside.run_tool(act, {}, None, lambda result: began.append(result.content))
+    cancelled = executor.run_tool(act, {}, None, lambda result: began.append(result.content))
     loops[0].call_soon_threadsafe(cancelled.cancel)  # it has its task by then, which has not run
     release.set()
-    assert run(outside, count_async, {"text": "x"}) == Result("1")
+    assert run(executor, count_async, {"text": "x"}) == Result("1")
     assert began == []
 
 
 def test_no_more_plain_tools_run_at_once_than_there_are_threads() -> None:
-    few = Outside(tool_threads=2)
+    few = Executor(tool_threads=2)
     try:
         entered, leave, over = threading.Semaphore(0), threading.Event(), threading.Semaphore(0)
 
@@ -209,7 +209,7 @@ def test_no_more_plain_tools_run_at_once_than_there_are_threads() -> None:
 def test_closing_does_not_wait_for_ever_for_an_async_tool_that_heeds_no_cancellation(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    outside, begun = Outside(unwind=0.01), threading.Event()
+    executor, begun = Executor(unwind=0.01), threading.Event()
 
     @tool
     async def deaf() -> str:
@@ -220,15 +220,15 @@ def test_closing_does_not_wait_for_ever_for_an_async_tool_that_heeds_no_cancella
             except asyncio.CancelledError:
                 continue
 
-    outside.run_tool(deaf, {}, None, lambda result: None)
+    executor.run_tool(deaf, {}, None, lambda result: None)
     assert begun.wait(DEADLINE)
-    outside.close([])
-    del outside
+    executor.close([])
+    del executor
     gc.collect()  # asyncio complains of the tool when it is freed: here, and not in a later test
     assert "was destroyed but it is pending" in caplog.text
 
 
-def test_a_plain_function_that_returns_a_coroutine_is_an_error_result(outside: Outside) -> None:
+def test_a_plain_function_that_returns_a_coroutine_is_an_error_result(executor: Executor) -> None:
     async def hidden() -> str:
         return "never"
 
@@ -236,6 +236,6 @@ def test_a_plain_function_that_returns_a_coroutine_is_an_error_result(outside: O
     def plain() -> Any:
         return hidden()
 
-    result = run(outside, plain, {})
+    result = run(executor, plain, {})
     assert result.is_error
     assert "async def" in result.content

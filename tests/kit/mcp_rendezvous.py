@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ikigai_actors import McpServer
-from ikigai_actors.agent.executor import Outside, ToolRun
+from ikigai_actors.agent.executor import Executor, ToolRun
 from ikigai_actors.testing import ManualClock
 from ikigai_actors.tools.function import Result, Tool
 from tests.kit.blocking_provider import DEADLINE
@@ -72,14 +72,14 @@ class Bench:
     """Tools of servers, called without agents."""
 
     def __init__(self) -> None:
-        self._outside = Outside()
+        self._executor = Executor()
         self._closed = False
         self.tools: dict[str, Tool] = {}
         self.told: queue.Queue[str] = queue.Queue()
         self.clock = ManualClock()
 
     def open(self, server: McpServer) -> None:
-        self.tools |= {tool.name: tool for tool in self._outside.open(server, self.told.put)}
+        self.tools |= {tool.name: tool for tool in self._executor.open(server, self.told.put)}
 
     def start(self, **options: Any) -> None:
         """Open the server for tests, as ``t``."""
@@ -87,7 +87,7 @@ class Bench:
 
     def begin(self, tool: str, /, **arguments: object) -> tuple["Future[Result]", ToolRun]:
         future: Future[Result] = Future()
-        return future, self._outside.run_tool(self.tools[f"t__{tool}"], arguments, None, future.set_result)
+        return future, self._executor.run_tool(self.tools[f"t__{tool}"], arguments, None, future.set_result)
 
     def call(self, tool: str, /, **arguments: object) -> Result:
         return self.begin(tool, **arguments)[0].result(DEADLINE)
@@ -107,4 +107,4 @@ class Bench:
     def close(self) -> None:
         if not self._closed:
             self._closed = True
-            self._outside.close([])
+            self._executor.close([])

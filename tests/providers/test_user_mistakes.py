@@ -26,7 +26,7 @@ from ikigai_actors import (
     Usage,
 )
 from ikigai_actors.actors.futures import TimedOut
-from ikigai_actors.agent.executor import Crash, Outside
+from ikigai_actors.agent.executor import Crash, Executor
 from ikigai_actors.errors import AgentDead, BadInput
 from ikigai_actors.providers.base import Delta, OnDelta
 from ikigai_actors.records.fsck.check import check
@@ -267,7 +267,7 @@ def test_a_task_that_a_provider_leaves_behind_cannot_end_the_event_loop(caplog: 
 
 def test_what_takes_a_reply_is_told_that_it_failed_to() -> None:
     """A defect of our own: the turn must end all the same."""
-    outside, told = Outside(), list[object]()
+    executor, told = Executor(), list[object]()
     there = threading.Event()
 
     def on_reply(answer: object) -> None:
@@ -276,9 +276,9 @@ def test_what_takes_a_reply_is_told_that_it_failed_to() -> None:
             raise LookupError("planted")
         there.set()
 
-    outside.ask_model(Remote(lambda _: Reply("hello")), Request("a", None, "", "", ()), None, print, on_reply)
+    executor.ask_model(Remote(lambda _: Reply("hello")), Request("a", None, "", "", ()), None, print, on_reply)
     assert there.wait(DEADLINE)
-    outside.close([])
+    executor.close([])
     [reply, failure] = told
     assert reply == Reply("hello")
     assert isinstance(failure, ProviderError | Crash)

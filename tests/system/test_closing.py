@@ -15,7 +15,7 @@ from ikigai_actors import ActorSystem, FunctionProvider, Reply, Request, Scripte
 from ikigai_actors.actors.closing import Closing
 from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.actors.threads import SYSTEM_THREADS
-from ikigai_actors.agent.executor import Outside
+from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.subscriptions import Event, Publisher, ToolTrouble
 from ikigai_actors.errors import BadInput, SystemClosed, WouldDeadlock
 from ikigai_actors.providers.base import OnDelta
@@ -116,7 +116,7 @@ def test_ctrl_c_while_all_is_closed_leaves_nothing_open(durable: str) -> None:
 
     slow = Slow()
     system = ActorSystem.open(durable, slow, tools=[other := Part()])
-    system._runtime.outside._patience = 0.05
+    system._runtime.executor._patience = 0.05
     with pytest.raises(KeyboardInterrupt):
         system.close()
     assert is_free(durable)
@@ -138,11 +138,11 @@ def test_an_attempt_that_close_does_not_know_of_is_waited_for_and_its_part_tried
                 begun.set()
                 await asyncio.Event().wait()
 
-    slow, outside = Slow(), Outside(patience=0.01, unwind=0.01)
-    outside._closed, outside._left = True, [slow]
-    asyncio.run_coroutine_threadsafe(outside._close_all(), outside._loop)
+    slow, executor = Slow(), Executor(patience=0.01, unwind=0.01)
+    executor._closed, executor._left = True, [slow]
+    asyncio.run_coroutine_threadsafe(executor._close_all(), executor._loop)
     assert begun.wait(DEADLINE)
-    outside.close([slow])
+    executor.close([slow])
     assert slow.closed == 2
 
 
@@ -155,11 +155,11 @@ def test_a_part_whose_end_never_comes_is_left_alone() -> None:
                     await asyncio.Event().wait()
 
     hanging, sound = Hanging(), Part()
-    outside = Outside(patience=0.01, unwind=0.01)
+    executor = Executor(patience=0.01, unwind=0.01)
     with pytest.raises(TimedOut, match=r"part did not close within 0\.01 s"):
-        outside.close([hanging, sound])
+        executor.close([hanging, sound])
     assert sound.closed == 1
-    outside.close([])
+    executor.close([])
     assert hanging.closed == 2
 
 
