@@ -24,7 +24,7 @@ from ikigai_actors.agent.boot import Survivor
 from ikigai_actors.agent.builtin_calls.mail import append_notice
 from ikigai_actors.agent.builtin_calls.table import append_call
 from ikigai_actors.agent.effects import Effects
-from ikigai_actors.agent.messages import Buried, Crashed, Cut, GoOn, LoadFailed, LogRead, NewMail, Remains, Restarted
+from ikigai_actors.agent.messages import Crashed, Dead, Handover, LoadFailed, LogRead, NewMail, Reset, Restarted, Wake
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.statistics import AgentStatistics, Tally
 from ikigai_actors.agent.subscriptions import PromptKept
@@ -73,15 +73,15 @@ from supervisors.signals import Status
 class AgentActor(PooledActor):
     """Runs one agent."""
 
-    def __init__(self, runtime: Runtime, origin: Survivor, remains: Remains | None = None) -> None:
+    def __init__(self, runtime: Runtime, origin: Survivor, handover: Handover | None = None) -> None:
         """Make the actor of an agent whose log is not read yet.
 
         Args:
             runtime: the parts of the system that it works with.
             origin: the agent, as the registry knew it at the boot or at its birth.
-            remains: what an earlier actor of it has left, if there was one.
+            handover: what an earlier actor of the same agent handed over; None for the first one.
         """
-        last = remains or Remains(origin.head, origin.turn, origin.standing)
+        last = handover or Handover(origin.head, origin.turn, origin.standing)
         state = State(origin.uuid, last.head, last.turn, callers=last.callers, standing=last.standing)
         super().__init__(runtime.dispatcher)
         self.runtime, self.origin, self.state = runtime, origin, state
@@ -93,8 +93,8 @@ class AgentActor(PooledActor):
         self._step: Step | None = None  # whose unit is with the journal
         self._effects = Effects(runtime, self.actor_inbox, state.uuid, origin.name, self.tally)
         self._restarted: Restarted | None = None
-        self._heir: AgentActor | None = None
-        self._epitaph = ""
+        self._successor: AgentActor | None = None
+        self._exit_message = ""
         self._slices = 0
 
     def __str__(self) -> str:
@@ -140,7 +140,7 @@ class AgentActor(PooledActor):
         ``log``: its log, when it is at hand; else it is read when the child needs it, again and again if need be.
         """
         if log is None:
-            self.actor_inbox.release(Restarted(self.state.turn, self.state.status) if self.state.turn else GoOn())
+            self.actor_inbox.release(Restarted(self.state.turn, self.state.status) if self.state.turn else Wake())
             return
         if self.state.turn:
             self.actor_inbox.put_urgent(on.Resume(Future()), first=True)
@@ -155,13 +155,13 @@ class AgentActor(PooledActor):
                 self._loaded(message.log)
             case LoadFailed():
                 self._lost(message.error)
-            case GoOn():
+            case Wake():
                 self._effects.retry_postponed()
-            case Buried():
-                self._epitaph = message.epitaph
+            case Dead():
+                self._exit_message = message.exit_message
                 self._stop()
-            case Cut():
-                self._leave_remains(self._effects.crash(self.state.request))
+            case Reset():
+                self._hand_over(self._effects.crash(self.state.request))
                 self._stop()
                 message.done.settle(None)
             case NewMail():
@@ -272,7 +272,7 @@ class AgentActor(PooledActor):
 
     def _exit(self) -> None:
         """The agent has exited and is permanent: the actor ends, and its successor goes on."""
-        self._leave_remains(end=Exit.NORMAL)
+        self._hand_over(end=Exit.NORMAL)
         self._stop()
 
     def _take(self, step: Step) -> None:
@@ -444,7 +444,7 @@ class AgentActor(PooledActor):
 
     def on_crash(self, reason: BaseException) -> None:
         """An agent that crashed is the business of its supervisor; its next actor takes what comes from here on."""
-        self._leave_remains(reason)
+        self._hand_over(reason)
 
     def on_death(self, reason: BaseException | None) -> None:
         """Nobody is left waiting for an agent that acts no more."""
@@ -452,9 +452,9 @@ class AgentActor(PooledActor):
 
     def _gone(self) -> ActorGone:
         uuid = self.state.uuid
-        return ActorGone(self._epitaph or f"Agent {uuid} acts no more on this host.", uuid)
+        return ActorGone(self._exit_message or f"Agent {uuid} acts no more on this host.", uuid)
 
-    def _leave_remains(self, error: BaseException | None = None, end: Exit | None = None) -> None:
+    def _hand_over(self, error: BaseException | None = None, end: Exit | None = None) -> None:
         """Have the agent made anew, with all who wait. Whether a unit in flight came true is not known here."""
         end, why = (Exit.CRASH, described(error)) if error is not None else (end, "")
         callers = tuple(self._callers(self._step))
@@ -463,8 +463,8 @@ class AgentActor(PooledActor):
         if self._step is not None:
             self._step = replace(self._step, state=replace(self._step.state, callers=()))
         head = state.head if self._step is None else UNKNOWN
-        remains = Remains(head, state.turn, state.standing, callers, waiting)
-        self._heir = self.runtime.crashed(self, remains, end, why)
+        handover = Handover(head, state.turn, state.standing, callers, waiting)
+        self._successor = self.runtime.crashed(self, handover, end, why)
 
     def close(self) -> None:
         """End the actor with the system; called when no worker runs any more."""
@@ -482,10 +482,10 @@ class AgentActor(PooledActor):
         """Answer a message that will never be handled."""
         message = envelope.message
         caller = getattr(message, "caller", None)
-        if isinstance(message, Cut):
+        if isinstance(message, Reset):
             message.done.settle(None)
-        elif isinstance(caller, Future) and self._heir is not None:
-            self._heir.actor_inbox.put_urgent(message)  # before what is told to the heir; or to its own heir
+        elif isinstance(caller, Future) and self._successor is not None:
+            self._successor.actor_inbox.put_urgent(message)  # before what is sent to it; or it hands the message on
         elif isinstance(caller, Future):
             caller.settle(self._gone())
         super().refuse(envelope)

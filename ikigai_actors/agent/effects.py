@@ -12,7 +12,7 @@ from ikigai_actors.actors.inbox import Inbox
 from ikigai_actors.agent.builtin_calls.naming import OUTSIDE
 from ikigai_actors.agent.builtin_calls.wait import told_waited
 from ikigai_actors.agent.executor import Crash, ModelAnswer, ModelRequest, ToolRun, provider_failed
-from ikigai_actors.agent.messages import Crashed, GoOn
+from ikigai_actors.agent.messages import Crashed, Wake
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.statistics import Tally
 from ikigai_actors.agent.subscriptions import Streamed
@@ -286,7 +286,7 @@ class Effects:
             self._runtime.spawn(birth, self._runtime.archive.keep(own))
 
     def _wake(self) -> None:
-        self._inbox.put_urgent(GoOn())
+        self._inbox.put_urgent(Wake())
 
 
 def _is_due(effect: RequestModel | RunTool | AskApproval | BeginWait, state: State) -> bool:

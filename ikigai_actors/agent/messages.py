@@ -25,8 +25,8 @@ class LoadFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class GoOn:
-    """Look again at what waits: the host may act again."""
+class Wake:
+    """The host may act again: postponed effects can be performed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class NewMail:
 
 
 @dataclass(frozen=True, slots=True)
-class Buried:
+class Dead:
     """The registry says that the agent is dead."""
 
-    epitaph: str
-    """How it died."""
+    exit_message: str
+    """How it died, as its callers are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,11 @@ class Crashed:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """A sibling's restart takes the agent along, or its supervisor gave up: forget everything, and be made anew."""
+class Reset:
+    """End this actor, and make the agent anew: a sibling's restart takes it along, or its supervisor gave up."""
 
     done: Future[None]
-    """Answered when it is."""
+    """Answered when the actor has ended."""
 
 
 class Restarted(NamedTuple):
@@ -72,13 +72,13 @@ class Restarted(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Remains:
-    """What an actor that died leaves to the one that takes its place."""
+class Handover:
+    """What an actor that ended hands over to its successor."""
 
     head: int
     turn: int
     standing: LifecycleState
     callers: tuple[Any, ...] = ()
-    """Who waits for the outcome of the turn in progress."""
+    """The callers that wait for the outcome of the turn in progress."""
     commands: tuple[Any, ...] = ()
-    """What waits for the end of that turn."""
+    """The commands that wait for the end of that turn, or for less."""

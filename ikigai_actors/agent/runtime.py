@@ -8,7 +8,7 @@ from ikigai_actors.actors.actor import Dispatcher
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.log_loader import LogReader
-from ikigai_actors.agent.messages import Remains, Restarted
+from ikigai_actors.agent.messages import Handover, Restarted
 from ikigai_actors.agent.subscriptions import Publisher
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.turn.calls import Approver
@@ -50,7 +50,7 @@ class Runtime:
     """Ends the actor of a child that was not born after all."""
     happened: Callable[[object], None]
     """Takes the answer of a unit that did something to others than its agent."""
-    crashed: Callable[[Any, Remains, "Exit | None", str], Any]
+    crashed: Callable[[Any, Handover, "Exit | None", str], Any]
     """Makes an agent anew whose actor has died, and has its supervisor decide; gives the new actor."""
     unstarted: Callable[[str, Restarted], bool]
     """The log of a restarted agent could not be read for the moment: whether it is held until the next attempt."""

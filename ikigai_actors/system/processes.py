@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.boot import Casualty, Survivor
-from ikigai_actors.agent.messages import Buried, Cut, NewMail, Remains, Restarted
+from ikigai_actors.agent.messages import Dead, Handover, NewMail, Reset, Restarted
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.statistics import SystemStatistics, total, total_by_model
 from ikigai_actors.agent.subscriptions import Died, Mailed
@@ -143,9 +143,9 @@ class Population:
         for uuid, (status, reason) in paused.items():
             self._tell(uuid, status, reason)
 
-    def crashed(self, old: AgentActor, remains: Remains) -> AgentActor:
+    def crashed(self, old: AgentActor, handover: Handover) -> AgentActor:
         """Make an agent anew whose actor has died; it is held until `restart`."""
-        new = AgentActor(self._parts, old.origin, remains)
+        new = AgentActor(self._parts, old.origin, handover)
         new.actor_inbox.held = True
         uuid = old.origin.uuid
         with self._lock:
@@ -163,7 +163,7 @@ class Population:
         if actor is None or uuid in self._down:
             done.settle(None)
         else:
-            actor.actor_inbox.put_urgent(Cut(done))
+            actor.actor_inbox.put_urgent(Reset(done))
         return done
 
     def hold(self, uuid: str) -> bool:
@@ -227,9 +227,9 @@ class Population:
             actor, down = self._actors.pop(uuid, None), uuid in self._down
             self._down.discard(uuid)
             self._told.pop(uuid, None)
-        buried = Buried(f"Agent {uuid} is dead: {end.cause}: {end.reason}")
+        dead = Dead(f"Agent {uuid} is dead: {end.cause}: {end.reason}")
         if actor is not None:
-            (actor.actor_inbox.release if down else actor.actor_inbox.put_urgent)(buried)
+            (actor.actor_inbox.release if down else actor.actor_inbox.put_urgent)(dead)
         self._parts.publisher.publish(Died(uuid, end.cause, end.reason))
         self._parts.waits.changed(uuid)
 

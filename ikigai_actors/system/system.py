@@ -25,7 +25,7 @@ from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.boot import Casualty, Survivor, everything_stays, survey
 from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.log_loader import LogReader
-from ikigai_actors.agent.messages import Remains
+from ikigai_actors.agent.messages import Handover
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.statistics import AgentStatistics, SystemStatistics
 from ikigai_actors.agent.subscriptions import CALLBACK, Callback, Publisher, StoreTrouble, Subscription, ToolTrouble
@@ -249,14 +249,14 @@ class ActorSystem(OfOneProcess):
         if isinstance(answer, Aftermath):
             self._keeper.expect_end(answer)
 
-    def _crashed(self, actor: AgentActor, remains: Remains, end: Exit | None, why: str) -> AgentActor:
+    def _crashed(self, actor: AgentActor, handover: Handover, end: Exit | None, why: str) -> AgentActor:
         uuid = actor.origin.uuid
         if end is None:  # cut by the keeper itself
-            return self._population.crashed(actor, remains)
+            return self._population.crashed(actor, handover)
         self._keeper.note_crash(uuid, end, why)
-        heir = self._population.crashed(actor, remains)
+        successor = self._population.crashed(actor, handover)
         self._keeper.crashed(uuid)
-        return heir
+        return successor
 
     def _open_toolsets(self, toolsets: list[Toolset]) -> None:
         """Before anybody can prompt: an agent finds all tools there."""

@@ -237,8 +237,8 @@ MUTANTS = (
     Mutant(
         "a restart forgets who waits",
         "agent/actor.py",
-        "remains = Remains(head, state.turn, state.standing, callers, waiting)",
-        "remains = Remains(head, state.turn, state.standing, (), waiting)",
+        "handover = Handover(head, state.turn, state.standing, callers, waiting)",
+        "handover = Handover(head, state.turn, state.standing, (), waiting)",
     ),
     Mutant(
         "stopped agents take prompts",

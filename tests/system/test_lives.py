@@ -20,7 +20,7 @@ from ikigai_actors import (
     TurnInterrupted,
     tool,
 )
-from ikigai_actors.agent.messages import Cut
+from ikigai_actors.agent.messages import Reset
 from ikigai_actors.agent.turn.request import assemble
 from ikigai_actors.providers.base import Exit, Reply
 from ikigai_actors.records.fsck import check as fsck
@@ -308,7 +308,7 @@ def test_an_agent_that_another_host_has_taken_acts_no_more_here(database: str) -
         with pytest.raises(AgentDead, match="acts no more on this host"):
             child.prompt("again")
         cut = Future[None]()
-        actor.actor_inbox.put_urgent(Cut(cut))  # as the keeper does when a sibling fails
+        actor.actor_inbox.put_urgent(Reset(cut))  # as the keeper does when a sibling fails
         cut.get(timeout=DEADLINE)
 
 
