@@ -403,7 +403,7 @@ class AgentActor(PooledActor):
         def done(log: Log | IkigaiError) -> None:
             inbox.put_urgent(LogRead(log) if isinstance(log, Log) else LoadFailed(log))
 
-        self.runtime.reader.read(self.state.uuid, done)
+        self.runtime.log_loader.read(self.state.uuid, done)
 
     def _loaded(self, log: Log) -> None:
         self._loading, self._restarted = False, None

@@ -18,8 +18,8 @@ Done = Callable[[Log | IkigaiError], None]
 """Takes the log, or why there is none; on the reader's thread, so it only posts."""
 
 
-class LogReader:
-    """The thread that reads logs."""
+class LogLoader:
+    """The thread that reads logs from the store, for actors that ask."""
 
     def __init__(self, archive: Archive, threads: Threads = SYSTEM_THREADS) -> None:
         self._archive = archive

@@ -7,7 +7,7 @@ from typing import Any
 from ikigai_actors.actors.actor import Dispatcher
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.agent.executor import Executor
-from ikigai_actors.agent.log_loader import LogReader
+from ikigai_actors.agent.log_loader import LogLoader
 from ikigai_actors.agent.messages import Handover, Restarted
 from ikigai_actors.agent.subscriptions import Publisher
 from ikigai_actors.agent.toolbox import Toolbox
@@ -30,7 +30,7 @@ class Runtime:
     host: Host
     journal: Journal
     archive: Archive
-    reader: LogReader
+    log_loader: LogLoader
     executor: Executor
     publisher: Publisher
     dispatcher: Dispatcher

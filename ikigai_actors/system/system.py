@@ -24,7 +24,7 @@ from ikigai_actors.actors.futures import refuse_to_block
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.boot import Casualty, Survivor, everything_stays, survey
 from ikigai_actors.agent.executor import Executor
-from ikigai_actors.agent.log_loader import LogReader
+from ikigai_actors.agent.log_loader import LogLoader
 from ikigai_actors.agent.messages import Handover
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.statistics import AgentStatistics, SystemStatistics
@@ -111,8 +111,8 @@ class ActorSystem(OfOneProcess):
         with ExitStack() as undone:
             executor = Executor(threads=threads)
             undone.callback(executor.close, ())
-            reader = LogReader(self._archive, threads)
-            undone.callback(reader.close)
+            log_loader = LogLoader(self._archive, threads)
+            undone.callback(log_loader.close)
             dispatcher = parts.dispatcher(workers)
             undone.callback(dispatcher.close)
             self._watch = store.watch()
@@ -122,7 +122,7 @@ class ActorSystem(OfOneProcess):
             host=host,
             journal=journal,
             archive=self._archive,
-            reader=reader,
+            log_loader=log_loader,
             executor=executor,
             publisher=publisher,
             dispatcher=dispatcher,
@@ -355,7 +355,7 @@ class ActorSystem(OfOneProcess):
         return [
             ("the watch on other processes", self._end_watch),
             ("what runs outside", lambda: runtime.executor.close(runtime.providers)),
-            ("the reader of logs", runtime.reader.close),
+            ("the reader of logs", runtime.log_loader.close),
             ("the journal", runtime.journal.close),
             ("the waits", self._waits.close),
             ("the keeper", self._keeper.close),
