@@ -20,7 +20,7 @@ from ikigai_actors.actors.actor import QUANTUM, ActorGone, PooledActor
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.inbox import CAPACITY, Envelope
 from ikigai_actors.agent.backlog import Backlog, wants_news
-from ikigai_actors.agent.boot import Survivor
+from ikigai_actors.agent.boot import Origin
 from ikigai_actors.agent.builtin_calls.mail import append_notice
 from ikigai_actors.agent.builtin_calls.table import append_call
 from ikigai_actors.agent.effects import Effects
@@ -73,7 +73,7 @@ from supervisors.signals import Status
 class AgentActor(PooledActor):
     """Runs one agent."""
 
-    def __init__(self, runtime: Runtime, origin: Survivor, handover: Handover | None = None) -> None:
+    def __init__(self, runtime: Runtime, origin: Origin, handover: Handover | None = None) -> None:
         """Make the actor of an agent whose log is not read yet.
 
         Args:

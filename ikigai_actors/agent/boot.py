@@ -36,8 +36,8 @@ def everything_stays() -> Iterator[None]:
 _STATUS = {status.value: status for status in Status}  # thrice as fast as the enumeration's own look-up
 
 
-class Survivor(NamedTuple):
-    """An agent that comes back."""
+class Origin(NamedTuple):
+    """An agent as the registry has it: what its actor is made from, at a boot or at its birth."""
 
     uuid: str
     name: str | None
@@ -50,19 +50,20 @@ class Survivor(NamedTuple):
     """How it stands in the registry."""
 
 
-class Casualty(NamedTuple):
-    """An agent that cannot."""
+class Unrestorable(NamedTuple):
+    """An agent that cannot come back, since its rows are wrong."""
 
     uuid: str
     reason: str
 
 
-def survey(store: Store) -> tuple[list[Survivor], list[Casualty]]:
-    """Look at every living agent. Raises `HistoryError` when agent 0's rows are wrong, `StoreError` when the store
-    fails.
+def survey(store: Store) -> tuple[list[Origin], list[Unrestorable]]:
+    """Look at the rows of every living agent; return those that come back, and those that cannot.
+
+    Raises `HistoryError` when agent 0's rows are wrong, and `StoreError` when the store fails.
     """
-    survivors: list[Survivor] = []
-    casualties: list[Casualty] = []
+    restored: list[Origin] = []
+    unrestorable: list[Unrestorable] = []
     rows = store.read(registry.boot)
     if all(row[5] is not None for row in rows):
         raise HistoryError(f"Agent 0 is missing or dead. {AGENT_0_REMEDY}")
@@ -75,12 +76,12 @@ def survey(store: Store) -> tuple[list[Survivor], list[Casualty]]:
         except (KeyError, TypeError) as error:
             reason = f"its rows hold what no program of ours wrote ({error})"
         if reason is None:
-            survivors.append(Survivor(uuid, name, epoch, heads[uuid], turn, standing))
+            restored.append(Origin(uuid, name, epoch, heads[uuid], turn, standing))
         elif parent is None:
             raise HistoryError(f"Agent 0 ({uuid}) cannot come back: {reason}. {AGENT_0_REMEDY}")
         else:
-            casualties.append(Casualty(uuid, f"could not be restored: {reason}"))
-    return survivors, casualties
+            unrestorable.append(Unrestorable(uuid, f"could not be restored: {reason}"))
+    return restored, unrestorable
 
 
 def _wrong(row: Row, parent_head: int | None) -> str | None:

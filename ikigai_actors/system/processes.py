@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.actor import AgentActor
-from ikigai_actors.agent.boot import Casualty, Survivor
+from ikigai_actors.agent.boot import Origin, Unrestorable
 from ikigai_actors.agent.messages import Dead, Handover, NewMail, Reset, Restarted
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.statistics import SystemStatistics, total, total_by_model
@@ -44,17 +44,17 @@ class Population:
         self._lock = threading.RLock()  # of the three above: the journal, the keeper and the workers change them
         self._runtime: Runtime | None = None
 
-    def run(self, runtime: Runtime, survivors: list[Survivor], casualties: list[Casualty]) -> None:
+    def run(self, runtime: Runtime, restored: list[Origin], unrestorable: list[Unrestorable]) -> None:
         """Run those that come back from a boot, and bury the others."""
         self._runtime = runtime
-        for agent in survivors:
+        for agent in restored:
             actor = self._actors[agent.uuid] = AgentActor(runtime, agent)
             if agent.standing.status is not Status.RUNNING:
                 self._told[agent.uuid] = agent.standing.status
             if agent.standing.status is Status.TERMINATING:
                 actor.actor_inbox.put_urgent(on.StatusChanged(agent.standing.status, agent.standing.ending))
-        for casualty in casualties:
-            self.bury(casualty.uuid, casualty.reason)
+        for one in unrestorable:
+            self.bury(one.uuid, one.reason)
 
     def __len__(self) -> int:
         return len(self._actors)
@@ -74,7 +74,7 @@ class Population:
     def expect(self, birth: Birth) -> None:
         """Make the actor of a child before its row is committed: whoever finds the row finds the actor, held."""
         standing = LifecycleState(permanent=birth.restart == "permanent")
-        child = Survivor(birth.uuid, birth.name, FIRST_EPOCH, birth.messages[-1].id, birth.turn, standing)
+        child = Origin(birth.uuid, birth.name, FIRST_EPOCH, birth.messages[-1].id, birth.turn, standing)
         actor = AgentActor(self._parts, child)
         actor.actor_inbox.held = True
         self._actors[birth.uuid] = actor

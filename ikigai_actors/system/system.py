@@ -22,7 +22,7 @@ from ikigai_actors.actors.closing import Closing, Step, note_failure
 from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.actors.futures import refuse_to_block
 from ikigai_actors.agent.actor import AgentActor
-from ikigai_actors.agent.boot import Casualty, Survivor, everything_stays, survey
+from ikigai_actors.agent.boot import Origin, Unrestorable, everything_stays, survey
 from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.log_loader import LogLoader
 from ikigai_actors.agent.messages import Handover
@@ -214,11 +214,11 @@ class ActorSystem(OfOneProcess):
             with everything_stays():
                 migrate(store)
                 ensure_root(store, host.id, parts.random_bytes, parts.clock.now_ms())
-                survivors, casualties = survey(store)
+                restored, unrestorable = survey(store)
                 system = cls(store, host, chosen, toolbox, parts, workers, patience, approver)
                 undone.pop_all()
                 undone.push(system._give_up)
-                system._boot(survivors, casualties)
+                system._boot(restored, unrestorable)
             system._open_toolsets([one for one in given if isinstance(one, Toolset)])
             if on_orphan is not None:
                 system.root.supervise(on_orphan=on_orphan)
@@ -227,12 +227,12 @@ class ActorSystem(OfOneProcess):
             undone.pop_all()
         return system
 
-    def _boot(self, survivors: list[Survivor], casualties: list[Casualty]) -> None:
+    def _boot(self, restored: list[Origin], unrestorable: list[Unrestorable]) -> None:
         """Run those that come back, and bury the others."""
         runtime = self._runtime
         runtime.journal.start()
         runtime.host.keep(self._lose, self._tell_trouble)
-        self._population.run(runtime, survivors, casualties)
+        self._population.run(runtime, restored, unrestorable)
         self._keeper.start()
         self._waits.start()
         self._watching.start()

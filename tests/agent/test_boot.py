@@ -6,7 +6,7 @@ import sqlite3
 
 import pytest
 
-from ikigai_actors.agent.boot import Casualty, Survivor, everything_stays, survey
+from ikigai_actors.agent.boot import Origin, Unrestorable, everything_stays, survey
 from ikigai_actors.errors import HistoryError, StoreUnavailable
 from ikigai_actors.records.registry import ensure_root
 from ikigai_actors.store import Store, Transaction, open_store
@@ -40,24 +40,24 @@ def family(store: Store) -> Store:
 
 
 ALL = {
-    Survivor("root", None, 1, 3, 3),
-    Survivor("child", "dba", 1, 4, 0),
-    Survivor("grandchild", None, 1, 5, 0),
-    Survivor("quiet", None, 1, 4, 0),
-    Survivor("heir of quiet", None, 1, 4, 0),
+    Origin("root", None, 1, 3, 3),
+    Origin("child", "dba", 1, 4, 0),
+    Origin("grandchild", None, 1, 5, 0),
+    Origin("quiet", None, 1, 4, 0),
+    Origin("heir of quiet", None, 1, 4, 0),
 }
 
 
 def test_every_living_agent_comes_back_with_its_head_and_its_turn(family: Store) -> None:
-    survivors, casualties = survey(family)
-    assert (set(survivors), casualties) == (ALL, [])
+    restored, unrestorable = survey(family)
+    assert (set(restored), unrestorable) == (ALL, [])
 
 
 def test_children_of_the_dead_come_back(family: Store) -> None:
     family.write(lambda tx: tx.run("bury", uuids=["child"], cause="killed", sender=None, reason="test", now=2))
-    survivors, casualties = survey(family)
-    assert {survivor.uuid for survivor in survivors} == {"root", "grandchild", "quiet", "heir of quiet"}
-    assert casualties == []
+    restored, unrestorable = survey(family)
+    assert {one.uuid for one in restored} == {"root", "grandchild", "quiet", "heir of quiet"}
+    assert unrestorable == []
 
 
 @pytest.mark.parametrize(
@@ -76,31 +76,31 @@ def test_an_agent_with_wrong_rows_is_a_casualty_and_the_others_come_back(
     family: Store, agent: str, wrong: str, reason: str | None
 ) -> None:
     change(family, agent, wrong)
-    survivors, casualties = survey(family)
+    restored, unrestorable = survey(family)
     if reason is None:  # a hole shows only in the log
-        assert casualties == []
+        assert unrestorable == []
         return
-    assert casualties == [Casualty(agent, f"could not be restored: {reason}")]
-    assert set(survivors) == {survivor for survivor in ALL if survivor.uuid != agent}
+    assert unrestorable == [Unrestorable(agent, f"could not be restored: {reason}")]
+    assert set(restored) == {one for one in ALL if one.uuid != agent}
     assert record(family, agent).status == "running"  # nobody is buried here
 
 
 def test_a_log_that_ends_before_its_fork_point_is_a_casualty(family: Store) -> None:
     family.write(lambda tx: sql(tx, "UPDATE messages SET id = 2 WHERE agent_uuid = 'grandchild'"))
-    survivors, casualties = survey(family)
-    assert casualties == [
-        Casualty("grandchild", "could not be restored: its log ends at 2, before its fork point 4"),
-        Casualty("quiet", "could not be restored: it was forked at message 4 of grandchild, whose log ends at 2"),
+    restored, unrestorable = survey(family)
+    assert unrestorable == [
+        Unrestorable("grandchild", "could not be restored: its log ends at 2, before its fork point 4"),
+        Unrestorable("quiet", "could not be restored: it was forked at message 4 of grandchild, whose log ends at 2"),
     ]
-    assert {survivor.uuid for survivor in survivors} == {"root", "child", "heir of quiet"}
+    assert {one.uuid for one in restored} == {"root", "child", "heir of quiet"}
 
 
 def test_several_casualties_are_each_told_their_own_reason(family: Store) -> None:
     change(family, "child", "turn = 9")
     change(family, "quiet", "turn = 9")
-    survivors, casualties = survey(family)
-    assert {casualty.uuid for casualty in casualties} == {"child", "quiet"}
-    assert {survivor.uuid for survivor in survivors} == {"root", "grandchild", "heir of quiet"}
+    restored, unrestorable = survey(family)
+    assert {lost.uuid for lost in unrestorable} == {"child", "quiet"}
+    assert {one.uuid for one in restored} == {"root", "grandchild", "heir of quiet"}
 
 
 def test_an_agent_whose_parent_is_missing_is_a_casualty(durable: str) -> None:
@@ -108,9 +108,9 @@ def test_an_agent_whose_parent_is_missing_is_a_casualty(durable: str) -> None:
     ensure_schema(store)
     plant(store, a="root", b="a")
     remove(durable, store, "a")
-    survivors, casualties = survey(store)
-    assert casualties == [Casualty("b", "could not be restored: its parent a is missing")]
-    assert [survivor.uuid for survivor in survivors] == ["root"]
+    restored, unrestorable = survey(store)
+    assert unrestorable == [Unrestorable("b", "could not be restored: its parent a is missing")]
+    assert [one.uuid for one in restored] == ["root"]
     store.close()
 
 

@@ -228,8 +228,8 @@ def test_a_version_that_is_no_number_is_not_ours(family: str) -> None:
 def test_an_agent_whose_row_holds_an_unknown_word_does_not_come_back(family: str) -> None:
     damage(family, "UPDATE agents SET status = 'asleep' WHERE uuid = 'g'")
     with closing(open_store(family)) as store:
-        _, [casualty] = survey(store)
-    assert (casualty.uuid, "'asleep'" in casualty.reason) == ("g", True)
+        _, [lost] = survey(store)
+    assert (lost.uuid, "'asleep'" in lost.reason) == ("g", True)
 
 
 def test_a_table_whose_name_is_no_text_is_refused(family: str) -> None:
