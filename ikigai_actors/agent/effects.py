@@ -30,7 +30,7 @@ from ikigai_actors.agent.turn.state import (
     Spawn,
     State,
 )
-from ikigai_actors.agent.waits import Answers, Found, Ticket, Wait
+from ikigai_actors.agent.waits import Wait, Waiter, WaitResult, WaitResults
 from ikigai_actors.errors import IkigaiError, ProviderError
 from ikigai_actors.providers.base import Delta, Exit, Reply, Spent
 from ikigai_actors.records.log import Log
@@ -77,7 +77,7 @@ class Effects:
         self._request: ModelRequest | None = None
         self._crash: Crashed | None = None
         self._spent: Spent | None = None
-        self._runs: dict[str, ToolRun | Ticket] | None = None
+        self._runs: dict[str, ToolRun | Waiter] | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -245,20 +245,20 @@ class Effects:
         named: list[tuple[str, str | None]] | None = begun.data.get("agents")
         known = None if named is None else tuple(dict.fromkeys(uuid for _, uuid in named if uuid is not None))
 
-        def over(answers: Answers | IkigaiError) -> None:
+        def over(answers: WaitResults | IkigaiError) -> None:
             if isinstance(answers, IkigaiError):
                 inbox.put_urgent(on.ToolFinished(request, call.id, str(answers), True))
                 return
             told = (
                 {uuid or OUTSIDE: str(found) for uuid, found in answers.items()}
                 if named is None
-                else {called: str(answers[uuid] if uuid is not None else Found.UNKNOWN) for called, uuid in named}
+                else {called: str(answers[uuid] if uuid is not None else WaitResult.UNKNOWN) for called, uuid in named}
             )
             inbox.put_urgent(on.ToolFinished(request, call.id, told_waited(told, named is not None), False))
 
         self._keep(call, self._runtime.waits.begin(Wait(self._uuid, known, begun.data["deadline"]), over))
 
-    def _keep(self, call: Call, run: ToolRun | Ticket) -> None:
+    def _keep(self, call: Call, run: ToolRun | Waiter) -> None:
         if self._runs is None:
             self._runs = {}
         self._runs[call.id] = run

@@ -1,18 +1,18 @@
 """Waits: until mail has come, or until agents have sent mail, have nothing to do, or have ended. Nothing here polls.
 
     wait = Wait(me, (child, other), deadline)
-    ticket = waits.begin(wait, done)         # done(answers), once
+    waiter = waits.begin(wait, done)         # done(results), once
     waits.mailed(me)                         # what may end a wait, told by whoever did it, after its commit
     waits.rested(child)
 
-A wait is an entry in a few dicts and in a heap of deadlines; one thread looks after all of them. It looks when a wait
-begins, when something happened that may end it, and at its deadline. Who tells what has happened does so after the
-commit, and a wait is registered before it is first looked at; so what comes between the look and the sleep marks the
-wait, and it is looked at again.
+A wait is an entry in a few dicts and in a heap of deadlines; one thread looks after all of them. The thread looks at a
+wait when it begins, when something happened that may end it, and at its deadline. Whoever changes something calls a
+method of `Waits` after the commit, and a wait is registered before it is first looked at. So a change between a look
+and the sleep marks the wait, and the thread looks at it again.
 
-A look sees first who rests in memory, then the rows, mail among them, at one moment. So mail that was sent before its
-sender had nothing more to do is always seen. What an agent was once seen to be stays; that it sent mail is told rather
-than anything else. A crash leaves nothing: who waits begins again, with the deadline that it had.
+A look asks first which agents are idle in memory, and then reads the rows and the mail, all at one moment. So mail that
+an agent sent before it became idle is always seen. A result once seen stays, but mail replaces any other result. A
+crash leaves nothing: whoever waits begins again, with the deadline that it had.
 """
 
 import heapq
@@ -37,8 +37,8 @@ AGAIN = 1.0
 """Seconds after which a look is repeated that the store did not answer."""
 
 
-class Found(StrEnum):
-    """Why an agent is waited for no more."""
+class WaitResult(StrEnum):
+    """Why the wait for one agent ended."""
 
     MAIL = "mail"
     """It sent mail that is unread."""
@@ -54,18 +54,18 @@ class Found(StrEnum):
     """None of this came in time."""
 
 
-Answers = Mapping[str, Found]
-"""By uuid; a sender that is no agent is `NOBODY`."""
+WaitResults = Mapping[str, WaitResult]
+"""The results of a wait by uuid; a sender that is no agent is `NOBODY`."""
 
-Done = Callable[[Answers | IkigaiError], None]
-"""Takes what came of a wait. Called on the thread of the waits: it only posts."""
+Done = Callable[[WaitResults | IkigaiError], None]
+"""Takes the results of a wait, or the error that ended it. Called on the thread of `Waits`, so it only posts."""
 
 
 class Wait(NamedTuple):
     """What is waited for."""
 
-    waiter: str
-    """Whose mailbox is looked at."""
+    mailbox: str
+    """The uuid of the agent that waits, in whose mailbox is looked."""
     agents: tuple[str, ...] | None
     """Each of these; None waits for mail of anybody."""
     deadline: int | None
@@ -73,29 +73,29 @@ class Wait(NamedTuple):
 
 
 @dataclass(eq=False, slots=True)
-class Ticket:
-    """A wait in progress."""
+class Waiter:
+    """A wait that is registered with `Waits`, and its callback."""
 
     wait: Wait
     _waits: "Waits"
     _done: Done
     pending: set[str] = field(default_factory=set)
-    """Who is waited for still; the waiter itself stands for mail of anybody."""
-    found: dict[str, Found] = field(default_factory=dict)
+    """The uuids that are still waited for; that of the mailbox stands for mail of anybody."""
+    found: dict[str, WaitResult] = field(default_factory=dict)
 
     def begin(self) -> None:
-        """Wait from now on. Who may be interrupted at any moment makes sure before that it is cancelled."""
+        """Wait from now on. A caller that Ctrl-C may reach at any moment sees to it first that `cancel` follows."""
         self._waits.add(self)
 
     def cancel(self) -> None:
         """Wait no more; nothing is called back, unless that is being done at this moment."""
         self._waits.forget(self)
 
-    def answer(self, answers: Answers | IkigaiError) -> None:
-        """Call back."""
+    def answer(self, answers: WaitResults | IkigaiError) -> None:
+        """Call back with the results, or with the error that ended the wait."""
         try:
             self._done(answers)
-        except Exception:  # a defect of the waiter's: the others wait on
+        except Exception:  # a defect of the callback's: the other waits go on
             logger.exception("What waited for %s failed", self.wait)
 
 
@@ -113,114 +113,123 @@ class Waits:
     """The waits of one host."""
 
     def __init__(self, store: Store, clock: Clock, rests: Callable[[str], bool], threads: Threads) -> None:
-        """Make it; ``rests`` tells whether an agent, as far as memory tells, has nothing to do."""
+        """Make the waits of a host.
+
+        Args:
+            store: where mail and statuses are looked up.
+            clock: for deadlines.
+            rests: whether the agent with this uuid is idle, as far as memory tells.
+            threads: makes the thread that looks.
+        """
         self._store, self._clock, self._rests = store, clock, rests
         self._changed = threads.condition()
-        self._open: dict[Ticket, None] = {}  # here and below in order, so that they are answered in order
-        self._tickets: dict[str, dict[Ticket, None]] = defaultdict(dict)  # by each agent looked at, the waiter too
-        self._dirty: dict[Ticket, set[str]] = {}
-        self._due: list[tuple[float, int, Ticket]] = []
+        self._open: dict[Waiter, None] = {}  # here and below in order, so that they are answered in order
+        self._by_agent: dict[str, dict[Waiter, None]] = defaultdict(
+            dict
+        )  # by each agent looked at, the owner of the mailbox too
+        self._dirty: dict[Waiter, set[str]] = {}
+        self._due: list[tuple[float, int, Waiter]] = []
         self._count = 0
         self._closed = False
         self._thread = threads.thread(self._run, "ikigai-waits")
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread. Waits that were begun before are looked at from then on."""
         self._thread.start()
 
     def close(self) -> None:
-        """End every wait."""
+        """End every wait with `SystemClosed`, and the thread."""
         with self._changed:
             self._closed = True
             self._changed.notify()
         if self._thread.ident is not None:
             self._thread.join()
-        for ticket in list(self._open):
-            self._open.pop(ticket, None)
-            ticket.answer(SystemClosed("The system was closed before the wait was over."))
+        for waiter in list(self._open):
+            self._open.pop(waiter, None)
+            waiter.answer(SystemClosed("The system was closed before the wait was over."))
 
-    def begin(self, wait: Wait, done: Done) -> Ticket:
-        """Wait from now on; ``done`` is called once, soon if there is nothing to wait for."""
-        ticket = self.ticket(wait, done)
-        ticket.begin()
-        return ticket
+    def begin(self, wait: Wait, done: Done) -> Waiter:
+        """Begin a wait; ``done`` is called once, soon if there is nothing to wait for."""
+        waiter = self.prepare(wait, done)
+        waiter.begin()
+        return waiter
 
-    def ticket(self, wait: Wait, done: Done) -> Ticket:
-        """A wait that has yet to begin."""
-        ticket = Ticket(wait, self, done)
-        ticket.pending.update((wait.waiter,) if wait.agents is None else wait.agents)
-        return ticket
+    def prepare(self, wait: Wait, done: Done) -> Waiter:
+        """Make a waiter whose wait has yet to begin."""
+        waiter = Waiter(wait, self, done)
+        waiter.pending.update((wait.mailbox,) if wait.agents is None else wait.agents)
+        return waiter
 
-    def add(self, ticket: Ticket) -> None:
-        """See `Ticket.begin`."""
-        wait = ticket.wait
+    def add(self, waiter: Waiter) -> None:
+        """Register a waiter, and look at what it waits for soon."""
+        wait = waiter.wait
         with self._changed:
             closed = self._closed
             if not closed:
-                self._open[ticket] = None
-                for uuid in {wait.waiter, *ticket.pending}:
-                    self._tickets[uuid][ticket] = None
+                self._open[waiter] = None
+                for uuid in {wait.mailbox, *waiter.pending}:
+                    self._by_agent[uuid][waiter] = None
                 if wait.deadline is not None:
-                    self._at(max(0.0, (wait.deadline - self._clock.now_ms()) / 1000), ticket)
-                self._mark(ticket, ticket.pending)
+                    self._at(max(0.0, (wait.deadline - self._clock.now_ms()) / 1000), waiter)
+                self._mark(waiter, waiter.pending)
         if closed:
-            ticket.answer(SystemClosed("The system is closed; open it again."))
+            waiter.answer(SystemClosed("The system is closed; open it again."))
 
     def changed(self, uuid: str) -> None:
-        """An agent has another status, or has ended. Any thread may tell; costs little when nobody waits."""
-        if uuid in self._tickets:
+        """Note that an agent has another status, or has ended. Any thread may call; cheap when nobody waits for it."""
+        if uuid in self._by_agent:
             with self._changed:
-                for ticket in self._tickets.get(uuid, ()):
-                    self._mark(ticket, {uuid})
+                for waiter in self._by_agent.get(uuid, ()):
+                    self._mark(waiter, {uuid})
 
     def rested(self, uuid: str) -> None:
-        """An agent may have nothing more to do; likewise."""
-        if uuid in self._tickets:
+        """Note that an agent may have become idle. Any thread may call; cheap when nobody waits for it."""
+        if uuid in self._by_agent:
             with self._changed:
-                for ticket in self._tickets.get(uuid, ()):
-                    if ticket.wait.agents is not None and uuid in ticket.pending:
-                        self._mark(ticket, {uuid})
+                for waiter in self._by_agent.get(uuid, ()):
+                    if waiter.wait.agents is not None and uuid in waiter.pending:
+                        self._mark(waiter, {uuid})
 
     def mailed(self, recipient: str, sender: str | None) -> None:
-        """A mail has come; likewise."""
-        if recipient in self._tickets:
+        """Note that a mail has come. Any thread may call; cheap when its recipient does not wait."""
+        if recipient in self._by_agent:
             with self._changed:
-                for ticket in self._tickets.get(recipient, ()):
-                    wanted = recipient if ticket.wait.agents is None else sender
-                    if ticket.wait.waiter == recipient and wanted in ticket.pending:
-                        self._mark(ticket, {wanted})
+                for waiter in self._by_agent.get(recipient, ()):
+                    wanted = recipient if waiter.wait.agents is None else sender
+                    if waiter.wait.mailbox == recipient and wanted in waiter.pending:
+                        self._mark(waiter, {wanted})
 
     def look_again(self) -> None:
-        """Another process may have done anything."""
+        """Look at every wait: another process may have done anything."""
         with self._changed:
-            for ticket in self._open:
-                self._mark(ticket, ticket.pending)
+            for waiter in self._open:
+                self._mark(waiter, waiter.pending)
 
-    def forget(self, ticket: Ticket) -> None:
-        """See `Ticket.cancel`."""
+    def forget(self, waiter: Waiter) -> None:
+        """Unregister a waiter, if it is registered."""
         with self._changed:
-            self._remove(ticket)
+            self._remove(waiter)
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def _mark(self, ticket: Ticket, uuids: Iterable[str]) -> None:
-        self._dirty.setdefault(ticket, set()).update(uuids)
+    def _mark(self, waiter: Waiter, uuids: Iterable[str]) -> None:
+        self._dirty.setdefault(waiter, set()).update(uuids)
         self._changed.notify()
 
-    def _at(self, seconds: float, ticket: Ticket) -> None:
+    def _at(self, seconds: float, waiter: Waiter) -> None:
         self._count += 1
-        heapq.heappush(self._due, (self._clock.monotonic() + seconds, self._count, ticket))
+        heapq.heappush(self._due, (self._clock.monotonic() + seconds, self._count, waiter))
 
-    def _remove(self, ticket: Ticket) -> bool:
-        """Whether it was there; of one that was interrupted while it was added, parts."""
-        there = ticket in self._open
-        self._open.pop(ticket, None)
-        self._dirty.pop(ticket, None)
-        for uuid in {ticket.wait.waiter, *(ticket.wait.agents or ())}:
-            self._tickets[uuid].pop(ticket, None)
-            if not self._tickets[uuid]:
-                del self._tickets[uuid]
+    def _remove(self, waiter: Waiter) -> bool:
+        """Unregister a waiter; return whether it was registered. Ctrl-C may have left a registration half done."""
+        there = waiter in self._open
+        self._open.pop(waiter, None)
+        self._dirty.pop(waiter, None)
+        for uuid in {waiter.wait.mailbox, *(waiter.wait.agents or ())}:
+            self._by_agent[uuid].pop(waiter, None)
+            if not self._by_agent[uuid]:
+                del self._by_agent[uuid]
         return there
 
     def _run(self) -> None:
@@ -232,22 +241,22 @@ class Waits:
                 logger.info("A look at what is waited for is repeated: %s", error)
                 self._repeat(dirty, over)
             except IkigaiError as error:
-                for ticket in dirty:
-                    self._end(ticket, error)
+                for waiter in dirty:
+                    self._end(waiter, error)
             except Exception:  # a defect of ours: the other waits go on
                 logger.exception("The waits failed")
 
-    def _next(self) -> tuple[dict[Ticket, set[str]], set[Ticket]] | None:
-        """The waits to be looked at, with whom, and those of them whose time is over; None at the end."""
+    def _next(self) -> tuple[dict[Waiter, set[str]], set[Waiter]] | None:
+        """The waiters to look at, each with the uuids to look at, and those whose time is over; None at the end."""
         with self._changed:
             while not self._closed:
                 now = self._clock.monotonic()
                 over = set()
                 while self._due and self._due[0][0] <= now:
-                    ticket = heapq.heappop(self._due)[2]
-                    if ticket in self._open:
-                        over.add(ticket)
-                        self._dirty.setdefault(ticket, set()).update(ticket.pending)
+                    waiter = heapq.heappop(self._due)[2]
+                    if waiter in self._open:
+                        over.add(waiter)
+                        self._dirty.setdefault(waiter, set()).update(waiter.pending)
                 if self._dirty:
                     dirty, self._dirty = self._dirty, {}
                     return dirty, over
@@ -255,56 +264,58 @@ class Waits:
                 self._changed.wait_for(lambda: self._closed or self._dirty, wait)
         return None
 
-    def _repeat(self, dirty: Mapping[Ticket, set[str]], over: set[Ticket]) -> None:
+    def _repeat(self, dirty: Mapping[Waiter, set[str]], over: set[Waiter]) -> None:
         with self._changed:
             self._changed.wait_for(lambda: self._closed, AGAIN)
-            for ticket, uuids in dirty.items():
-                if ticket in self._open:
-                    self._mark(ticket, uuids)
-            for ticket in over:
-                self._at(0.0, ticket)
+            for waiter, uuids in dirty.items():
+                if waiter in self._open:
+                    self._mark(waiter, uuids)
+            for waiter in over:
+                self._at(0.0, waiter)
 
-    def _look(self, dirty: Mapping[Ticket, set[str]], over: set[Ticket]) -> None:
+    def _look(self, dirty: Mapping[Waiter, set[str]], over: set[Waiter]) -> None:
         rest = {uuid for uuids in dirty.values() for uuid in uuids if self._rests(uuid)}
-        for ticket, answers in self._store.read(lambda tx: _answered(tx, dirty, over, rest)).items():
-            self._end(ticket, answers)
+        for waiter, answers in self._store.read(lambda tx: _answered(tx, dirty, over, rest)).items():
+            self._end(waiter, answers)
 
-    def _end(self, ticket: Ticket, answers: Answers | IkigaiError) -> None:
+    def _end(self, waiter: Waiter, answers: WaitResults | IkigaiError) -> None:
         with self._changed:
-            there = self._remove(ticket)
+            there = self._remove(waiter)
         if there:
-            ticket.answer(answers)
+            waiter.answer(answers)
 
 
 def _answered(
-    tx: Transaction, dirty: Mapping[Ticket, set[str]], over: set[Ticket], rest: set[str]
-) -> dict[Ticket, Answers | IkigaiError]:
-    """The waits that are over, of those that are to be looked at."""
-    uuids = {uuid for ticket, looked_at in dirty.items() for uuid in (*looked_at, ticket.wait.waiter)}
+    tx: Transaction, dirty: Mapping[Waiter, set[str]], over: set[Waiter], rest: set[str]
+) -> dict[Waiter, WaitResults | IkigaiError]:
+    """The results of those waiters whose wait is over."""
+    uuids = {uuid for waiter, looked_at in dirty.items() for uuid in (*looked_at, waiter.wait.mailbox)}
     rows = {row[0]: Row(*row) for row in look_at_all(tx, uuids)}
-    ended: dict[Ticket, Answers | IkigaiError] = {}
-    for ticket, looked_at in dirty.items():
+    ended: dict[Waiter, WaitResults | IkigaiError] = {}
+    for waiter, looked_at in dirty.items():
         answers = (
-            _of_anybody(tx, ticket, rows) if ticket.wait.agents is None else _of_each(tx, ticket, looked_at, rows, rest)
+            _of_anybody(tx, waiter, rows) if waiter.wait.agents is None else _of_each(tx, waiter, looked_at, rows, rest)
         )
         if answers is not None:
-            ended[ticket] = answers
-        elif ticket in over:
-            ended[ticket] = {**dict.fromkeys(ticket.wait.agents or (), Found.TIMEOUT), **ticket.found}
+            ended[waiter] = answers
+        elif waiter in over:
+            ended[waiter] = {**dict.fromkeys(waiter.wait.agents or (), WaitResult.TIMEOUT), **waiter.found}
     return ended
 
 
-def _of_anybody(tx: Transaction, ticket: Ticket, rows: Mapping[str, Row]) -> Answers | IkigaiError | None:
-    """Of whom there is mail; None when there is none."""
-    uuid = ticket.wait.waiter
+def _of_anybody(tx: Transaction, waiter: Waiter, rows: Mapping[str, Row]) -> WaitResults | IkigaiError | None:
+    """The results of a wait for mail of anybody; None while there is no mail."""
+    uuid = waiter.wait.mailbox
     row = rows.get(uuid)
     if row is None:
         return AgentNotFound(f"There is no agent {uuid}.", uuid)
     if row.unread:
-        kinds: dict[str, Found] = {}
+        kinds: dict[str, WaitResult] = {}
         for sender, kind in unread_kinds(tx, uuid):
-            found = Found.DEAD if kind == EXIT else Found.MAIL
-            kinds[sender or NOBODY] = Found.MAIL if Found.MAIL in (found, kinds.get(sender or NOBODY)) else found
+            found = WaitResult.DEAD if kind == EXIT else WaitResult.MAIL
+            kinds[sender or NOBODY] = (
+                WaitResult.MAIL if WaitResult.MAIL in (found, kinds.get(sender or NOBODY)) else found
+            )
         return kinds
     if row.status == Status.DEAD:
         return AgentDead(f"Agent {uuid} is dead: no mail comes any more.", uuid)
@@ -312,36 +323,36 @@ def _of_anybody(tx: Transaction, ticket: Ticket, rows: Mapping[str, Row]) -> Ans
 
 
 def _of_each(
-    tx: Transaction, ticket: Ticket, looked_at: set[str], rows: Mapping[str, Row], rest: set[str]
-) -> Answers | None:
-    """What each of its agents was found to be; None when some are waited for still."""
-    wait = ticket.wait
-    waiter = rows.get(wait.waiter)
-    unread = waiter is not None and waiter.unread > 0
+    tx: Transaction, waiter: Waiter, looked_at: set[str], rows: Mapping[str, Row], rest: set[str]
+) -> WaitResults | None:
+    """The results of a wait for agents; None while some are still waited for."""
+    wait = waiter.wait
+    own = rows.get(wait.mailbox)
+    unread = own is not None and own.unread > 0
 
     def letters(of: Iterable[str]) -> set[str]:
-        return unread_letters(tx, wait.waiter, of) if unread else set()
+        return unread_letters(tx, wait.mailbox, of) if unread else set()
 
     wrote = letters(looked_at)
-    for uuid in looked_at & ticket.pending:
+    for uuid in looked_at & waiter.pending:
         if (found := _found(rows.get(uuid), uuid in wrote, uuid in rest)) is not None:
-            ticket.found[uuid] = found
-    ticket.pending.difference_update(ticket.found)
-    if ticket.pending:
+            waiter.found[uuid] = found
+    waiter.pending.difference_update(waiter.found)
+    if waiter.pending:
         return None
-    ticket.found.update(dict.fromkeys(letters(wait.agents or ()), Found.MAIL))
-    return {uuid: ticket.found[uuid] for uuid in wait.agents or ()}
+    waiter.found.update(dict.fromkeys(letters(wait.agents or ()), WaitResult.MAIL))
+    return {uuid: waiter.found[uuid] for uuid in wait.agents or ()}
 
 
-def _found(row: Row | None, wrote: bool, rests: bool) -> Found | None:
-    """Why an agent is waited for no more; None when it is."""
+def _found(row: Row | None, wrote: bool, rests: bool) -> WaitResult | None:
+    """The result for one agent; None while it is still waited for."""
     if row is None:
-        return Found.UNKNOWN
+        return WaitResult.UNKNOWN
     if wrote:
-        return Found.MAIL
+        return WaitResult.MAIL
     if row.status == Status.DEAD:
-        return Found.DEAD
+        return WaitResult.DEAD
     if row.status == Status.STOPPED:
-        return Found.STOPPED
+        return WaitResult.STOPPED
     idle = rests and row.status == Status.RUNNING and not row.turn and not row.asked
-    return Found.IDLE if idle else None
+    return WaitResult.IDLE if idle else None

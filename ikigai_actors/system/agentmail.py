@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ikigai_actors.actors.futures import Future, refuse_to_block
-from ikigai_actors.agent.waits import Found
+from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.records.mail import Mail, Mailbox
 from ikigai_actors.records.registry import Handle
 
@@ -41,11 +41,11 @@ class AgentMailCommands:
 
     def wait(
         self, agents: "Sequence[AgentRef | str] | None" = None, timeout: float | None = None
-    ) -> "Future[dict[AgentRef | str, Found]]":
+    ) -> "Future[dict[AgentRef | str, WaitResult]]":
         """See `AgentMail.wait`. Cancelling an `await` of it ends the waiting."""
         system = self._ref.system
-        future, ticket = system.post.waiting(self._ref.uuid, agents, timeout, system.handle)
-        ticket.begin()
+        future, waiter = system.post.waiting(self._ref.uuid, agents, timeout, system.handle)
+        waiter.begin()
         return future
 
 
@@ -97,7 +97,7 @@ class AgentMail:
 
     def wait(
         self, agents: "Sequence[AgentRef | str] | None" = None, timeout: float | None = None
-    ) -> "dict[AgentRef | str, Found]":
+    ) -> "dict[AgentRef | str, WaitResult]":
         """Wait until this agent has unread mail, or until each of some agents has sent it mail that is unread, has
         nothing to do, or has ended. Returns why, by agent: ``mail``, ``idle``, ``stopped``, ``dead``, ``unknown``; or
         ``timeout``.
@@ -119,12 +119,12 @@ class AgentMail:
             WouldWaitForItself: called by the code of an agent that would wait for its own turn.
         """
         refuse_to_block()
-        future, ticket = self.system.post.waiting(self.uuid, agents, timeout, self.system.handle)
+        future, waiter = self.system.post.waiting(self.uuid, agents, timeout, self.system.handle)
         try:
-            ticket.begin()  # in here: Ctrl-C may come right behind it
+            waiter.begin()  # in here: Ctrl-C may come right behind it
             return future.get()
         finally:
-            ticket.cancel()
+            waiter.cancel()
 
     def open_mail(self, number: int, timeout: float | None = None) -> Mail:
         """One mail by its number, read before or not; from now on it is read. Raises `MailNotFound`."""

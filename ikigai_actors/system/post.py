@@ -9,7 +9,7 @@ from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, acting_agent
 from ikigai_actors.actors.threads import here
 from ikigai_actors.agent.builtin_calls.wait import await_one
-from ikigai_actors.agent.waits import Answers, Found, Ticket, Wait, Waits
+from ikigai_actors.agent.waits import Wait, Waiter, WaitResult, WaitResults, Waits
 from ikigai_actors.arguments import check_count, check_timeout, shown
 from ikigai_actors.errors import BadInput, WouldWaitForItself
 from ikigai_actors.records import mail as mailbox
@@ -96,9 +96,9 @@ class Post:
         return self._store.read(lambda tx: mailbox.latest(tx, recipient, known, most))
 
     def waiting(
-        self, waiter: str, agents: Iterable[Any] | None, timeout: float | None, handle: Callable[[str], Any]
-    ) -> tuple[Future[dict[Any, Found]], Ticket]:
-        """A wait for mail or agents, to be begun; what comes of it, by agent as it was given, and its ticket.
+        self, waiting: str, agents: Iterable[Any] | None, timeout: float | None, handle: Callable[[str], Any]
+    ) -> tuple[Future[dict[Any, WaitResult]], Waiter]:
+        """Prepare a wait for mail or agents. Returns a future of the results, by agent as it was given, and the waiter.
 
         Raises `BadInput`, `AmbiguousAgent`, and `WouldWaitForItself` for code of an agent that is to be waited for.
         """
@@ -111,16 +111,16 @@ class Post:
         if known is not None and acting is not None and acting.uuid in known.values():
             raise WouldWaitForItself(f"Agent {acting.uuid} would wait for the end of its own turn. Wait for others.")
 
-        def by_agent(answers: Answers) -> dict[Any, Found]:
+        def by_agent(answers: WaitResults) -> dict[Any, WaitResult]:
             if known is None:
                 return {handle(uuid) if uuid else NOBODY: found for uuid, found in answers.items()}
-            return {one: Found.UNKNOWN if uuid is None else answers[uuid] for one, uuid in known.items()}
+            return {one: WaitResult.UNKNOWN if uuid is None else answers[uuid] for one, uuid in known.items()}
 
-        future: Future[dict[Any, Found]] = Future(make=by_agent, cancel=lambda: ticket.cancel())
+        future: Future[dict[Any, WaitResult]] = Future(make=by_agent, cancel=lambda: waiter.cancel())
         uuids = None if known is None else tuple(dict.fromkeys(uuid for uuid in known.values() if uuid is not None))
         deadline = None if timeout is None else self._clock.now_ms() + int(timeout * 1000)
-        ticket = self._waits.ticket(Wait(waiter, uuids, deadline), future.settle)
-        return future, ticket
+        waiter = self._waits.prepare(Wait(waiting, uuids, deadline), future.settle)
+        return future, waiter
 
     def _sender(self, sender: Handle | str | None) -> str | None:
         return sender if sender is None or sender == NOBODY else registry.uuid_of(self._store, sender)

@@ -186,8 +186,8 @@ MUTANTS = (
     Mutant(
         "lost wake-up in wait",
         "agent/waits.py",
-        "if ticket.wait.agents is not None and uuid in ticket.pending:",
-        "if ticket.wait.agents is not None and uuid in ticket.found:",
+        "if waiter.wait.agents is not None and uuid in waiter.pending:",
+        "if waiter.wait.agents is not None and uuid in waiter.found:",
     ),
     Mutant(
         "barrier skipped",

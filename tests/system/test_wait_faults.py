@@ -12,7 +12,7 @@ import pytest
 from ikigai_actors import ActorSystem, AgentNotFound, ScriptedProvider, Signal, StoreError, SystemClosed
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.actors.threads import SYSTEM_THREADS
-from ikigai_actors.agent.waits import Answers, Found, Wait, Waits
+from ikigai_actors.agent.waits import Wait, WaitResult, WaitResults, Waits
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.store import Store
 from ikigai_actors.system.agentmail import AgentMail
@@ -30,9 +30,9 @@ class Told:
     """What waits were answered with, in order."""
 
     def __init__(self) -> None:
-        self._answers: queue.Queue[Answers | Exception] = queue.Queue()
+        self._answers: queue.Queue[WaitResults | Exception] = queue.Queue()
 
-    def __call__(self, answer: Answers | Exception) -> None:
+    def __call__(self, answer: WaitResults | Exception) -> None:
         self._answers.put(answer)
 
     @property
@@ -66,7 +66,7 @@ def test_agents_that_are_not_there_are_told_as_such(family: FaultyStore) -> None
     told = Told()
     with waiting(family) as waits:
         waits.begin(Wait("a", ("nobody", "b"), None), told)
-        assert told.next == {"nobody": Found.UNKNOWN, "b": Found.IDLE}
+        assert told.next == {"nobody": WaitResult.UNKNOWN, "b": WaitResult.IDLE}
         waits.begin(Wait("nobody", None, None), told)
         assert isinstance(told.next, AgentNotFound)
 
@@ -79,16 +79,16 @@ def test_a_store_that_fails_ends_the_waits_that_were_looked_at(family: FaultySto
         assert str(told.next) == "damaged, as planned"
         family.unreadable = None
         waits.begin(Wait("a", ("b",), None), told)
-        assert told.next == {"b": Found.IDLE}
+        assert told.next == {"b": WaitResult.IDLE}
 
 
 def test_a_look_that_the_store_did_not_answer_is_repeated_for_those_who_still_wait(family: FaultyStore) -> None:
     told, cancelled = Told(), Told()
     with waiting(family) as waits:
         family.unreadable = StoreUnavailable("down, as planned")
-        tickets = [waits.begin(Wait("a", ("b",), NEVER), cancelled), waits.begin(Wait("b", None, 1), told)]
+        waiters = [waits.begin(Wait("a", ("b",), NEVER), cancelled), waits.begin(Wait("b", None, 1), told)]
         eventually(lambda: family.refused, "the look")
-        tickets[0].cancel()
+        waiters[0].cancel()
         assert (told.nothing, len(waits)) == (True, 1)
         family.unreadable = None
         assert told.next == {}  # its time is over
@@ -112,7 +112,7 @@ def test_a_defect_of_whoever_is_told_and_one_of_a_look_keep_nobody_else_waiting(
         waits.begin(Wait("a", ("b",), None), stumble)
         eventually(lambda: not defects, "the look")
         waits.begin(Wait("b", ("a",), None), told)
-        assert told.next == {"a": Found.IDLE}
+        assert told.next == {"a": WaitResult.IDLE}
         waits.look_again()  # something has happened
         eventually(lambda: not len(waits), "the other answer")
     planted = [str(record.exc_info[1]) for record in caplog.records if record.exc_info]

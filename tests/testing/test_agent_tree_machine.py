@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from ikigai_actors import Signal, SystemClosed
-from ikigai_actors.agent.waits import Found
+from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.testing import AgentTreeMachine, Broken
 from ikigai_actors.testing.machine.fixtures import SLOW
@@ -160,8 +160,8 @@ def test_a_wait_ends_with_what_has_happened(machine: AgentTreeMachine) -> None:
     assert machine.world.clock.monotonic() == began
 
 
-@pytest.mark.parametrize("found", [Found.MAIL, Found.DEAD, Found.UNKNOWN, Found.TIMEOUT])
-def test_a_false_end_of_a_wait_is_found(machine: AgentTreeMachine, found: Found) -> None:
+@pytest.mark.parametrize("found", [WaitResult.MAIL, WaitResult.DEAD, WaitResult.UNKNOWN, WaitResult.TIMEOUT])
+def test_a_false_end_of_a_wait_is_found(machine: AgentTreeMachine, found: WaitResult) -> None:
     machine.fork(who=0, prompt=None, reply="ok")
     machine.comes_to_rest()
     machine.world.sleep(60)
@@ -177,9 +177,9 @@ def test_a_wait_that_only_its_deadline_has_ended_is_found_and_one_that_ended_bef
     machine.comes_to_rest()
     machine.world.sleep(60)
     root, child, now = machine.agent(0), machine.agent(1), machine.world.clock.now_ms()
-    check_wait(machine.system, root, [child], {child: Found.IDLE}, now, now - 1)
+    check_wait(machine.system, root, [child], {child: WaitResult.IDLE}, now, now - 1)
     with pytest.raises(Broken, match=r"wait: .* in vain"):
-        check_wait(machine.system, root, [child], {child: Found.IDLE}, now, now)
+        check_wait(machine.system, root, [child], {child: WaitResult.IDLE}, now, now)
 
 
 def message(agent: str, position: int, kind: str = "user", data: str = "{}") -> Written:

@@ -8,7 +8,7 @@ import pytest
 
 from ikigai_actors import Reply, Request, Signal
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.agent.waits import Found
+from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.providers.base import OnDelta, Provider
 from ikigai_actors.records.mail import KeepPrompt, Mail
 from ikigai_actors.store.unit import write_alone
@@ -219,23 +219,23 @@ def test_a_prompt_that_nothing_can_answer_is_found_unless_somebody_is_stopped(ma
 
 def test_a_wait_that_says_nothing_of_somebody_is_found(machine: AgentTreeMachine) -> None:
     root, children = machine.agent(0), [machine.agent(1), machine.agent(2)]
-    check_wait(machine.system, root, children, dict.fromkeys(children, Found.IDLE), None)
+    check_wait(machine.system, root, children, dict.fromkeys(children, WaitResult.IDLE), None)
     with pytest.raises(Broken, match="wait: expected answers for"):
-        check_wait(machine.system, root, children, {children[0]: Found.IDLE}, None)
+        check_wait(machine.system, root, children, {children[0]: WaitResult.IDLE}, None)
 
 
 def test_a_wait_that_mail_of_a_person_has_ended_is_true(machine: AgentTreeMachine) -> None:
     machine.system.send(machine.agent(1), "hello")
     machine.wait(who=1, others=None, seconds=600)
-    assert machine.agent(1).wait() == {"": Found.MAIL}
+    assert machine.agent(1).wait() == {"": WaitResult.MAIL}
 
 
 def test_a_wait_for_who_could_not_go_on_has_not_been_in_vain(machine: AgentTreeMachine) -> None:
     root, child = machine.agent(0), machine.agent(1)
     machine.signal(who=1, signal=Signal.STOP, spread=False)
     machine.world.sleep(60)
-    check_wait(machine.system, root, [child], {child: Found.TIMEOUT}, machine.world.clock.now_ms())
+    check_wait(machine.system, root, [child], {child: WaitResult.TIMEOUT}, machine.world.clock.now_ms())
     machine.signal(who=1, signal=Signal.CONT, spread=False)
     machine.world.settle()
     with pytest.raises(Broken, match=r"wait: .* in vain"):
-        check_wait(machine.system, root, [child], {child: Found.TIMEOUT}, machine.world.clock.now_ms())
+        check_wait(machine.system, root, [child], {child: WaitResult.TIMEOUT}, machine.world.clock.now_ms())

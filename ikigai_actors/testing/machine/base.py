@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis.stateful import RuleBasedStateMachine
 
 from ikigai_actors.actors.futures import TimedOut
-from ikigai_actors.agent.waits import Found
+from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.errors import IkigaiError, StoreError, StoreUnavailable, SystemClosed
 from ikigai_actors.providers.base import Provider, Reply, Request, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply
@@ -99,7 +99,7 @@ class Stage(RuleBasedStateMachine):
         clock = self.world.clock
         deadline, wrong = clock.now_ms() + seconds * 1000, clock.wrong
 
-        def waited(answers: Mapping[AgentRef | str, Found]) -> None:
+        def waited(answers: Mapping[AgentRef | str, WaitResult]) -> None:
             told = seconds and clock.wrong == wrong  # else the calendar says nothing about how long it was
             check_wait(self.system, waiter, agents, answers, deadline if told else None, clock.now_ms())
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn.state import WORKING, Phase, State
-from ikigai_actors.agent.waits import Found
+from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.errors import AgentDead
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.log import Archive
@@ -188,7 +188,7 @@ def check_wait(
     system: ActorSystem,
     waiter: AgentRef,
     agents: Sequence[AgentRef] | None,
-    answers: Mapping[AgentRef | str, Found],
+    answers: Mapping[AgentRef | str, WaitResult],
     deadline: int | None,
     ended: int | None = None,
 ) -> None:
@@ -205,13 +205,13 @@ def check_wait(
             continue
         record = agent.record
         letters = system.store.read(partial(latest, recipient=waiter.uuid, sender=agent.uuid))
-        if found is Found.MAIL and not letters:
+        if found is WaitResult.MAIL and not letters:
             raise Broken(f"wait: agent {agent.uuid} has sent no mail to {waiter.uuid}")
-        if found is Found.UNKNOWN or (found is Found.DEAD and record.living):
+        if found is WaitResult.UNKNOWN or (found is WaitResult.DEAD and record.living):
             raise Broken(f"wait: agent {agent.uuid} is {record.status}, and not {found}")
         if deadline is not None and at_deadline and _was_over(system, record, letters, deadline - SLACK):
             late.append(agent)
-    missed = late and (len(late) == len(answers) or any(answers[agent] is Found.TIMEOUT for agent in late))
+    missed = late and (len(late) == len(answers) or any(answers[agent] is WaitResult.TIMEOUT for agent in late))
     if missed:
         told = ", ".join(f"{agent.uuid}, which is {agent.record.status}" for agent in late)
         raise Broken(f"wait: agent {waiter.uuid} waited in vain for {told}")
