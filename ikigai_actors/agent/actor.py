@@ -115,10 +115,10 @@ class AgentActor(PooledActor):
         return wants_news(self.state)
 
     @property
-    def rests(self) -> bool:
+    def is_idle(self) -> bool:
         """True if the agent is idle: empty inbox, no pending command, no open turn.
 
-        Any thread may ask. The answer may be False by mistake, but then `Waits.rested` is called shortly after.
+        Any thread may ask. The answer may be False by mistake, but then `Waits.became_idle` is called shortly after.
         """
         inbox, slices = self.actor_inbox, self._slices
         if inbox.scheduled:
@@ -131,7 +131,7 @@ class AgentActor(PooledActor):
         self._slices += 1
         again = super().run_slice(quantum)
         if not again:
-            self.runtime.waits.rested(self.state.uuid)
+            self.runtime.waits.became_idle(self.state.uuid)
         return again
 
     def begin(self, log: Log | None) -> None:

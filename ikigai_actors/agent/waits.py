@@ -3,7 +3,7 @@
     wait = Wait(me, (child, other), deadline)
     waiter = waits.begin(wait, done)         # done(results), once
     waits.mailed(me)                         # what may end a wait, told by whoever did it, after its commit
-    waits.rested(child)
+    waits.became_idle(child)
 
 A wait is an entry in a few dicts and in a heap of deadlines; one thread looks after all of them. The thread looks at a
 wait when it begins, when something happened that may end it, and at its deadline. Whoever changes something calls a
@@ -112,16 +112,16 @@ class Row(NamedTuple):
 class Waits:
     """The waits of one host."""
 
-    def __init__(self, store: Store, clock: Clock, rests: Callable[[str], bool], threads: Threads) -> None:
+    def __init__(self, store: Store, clock: Clock, is_idle: Callable[[str], bool], threads: Threads) -> None:
         """Make the waits of a host.
 
         Args:
             store: where mail and statuses are looked up.
             clock: for deadlines.
-            rests: whether the agent with this uuid is idle, as far as memory tells.
+            is_idle: whether the agent with this uuid is idle, as far as memory tells.
             threads: makes the thread that looks.
         """
-        self._store, self._clock, self._rests = store, clock, rests
+        self._store, self._clock, self._is_idle = store, clock, is_idle
         self._changed = threads.condition()
         self._open: dict[Waiter, None] = {}  # here and below in order, so that they are answered in order
         self._by_agent: dict[str, dict[Waiter, None]] = defaultdict(
@@ -182,7 +182,7 @@ class Waits:
                 for waiter in self._by_agent.get(uuid, ()):
                     self._mark(waiter, {uuid})
 
-    def rested(self, uuid: str) -> None:
+    def became_idle(self, uuid: str) -> None:
         """Note that an agent may have become idle. Any thread may call; cheap when nobody waits for it."""
         if uuid in self._by_agent:
             with self._changed:
@@ -274,7 +274,7 @@ class Waits:
                 self._at(0.0, waiter)
 
     def _look(self, dirty: Mapping[Waiter, set[str]], over: set[Waiter]) -> None:
-        rest = {uuid for uuids in dirty.values() for uuid in uuids if self._rests(uuid)}
+        rest = {uuid for uuids in dirty.values() for uuid in uuids if self._is_idle(uuid)}
         for waiter, answers in self._store.read(lambda tx: _answered(tx, dirty, over, rest)).items():
             self._end(waiter, answers)
 
@@ -344,7 +344,7 @@ def _of_each(
     return {uuid: waiter.found[uuid] for uuid in wait.agents or ()}
 
 
-def _found(row: Row | None, wrote: bool, rests: bool) -> WaitResult | None:
+def _found(row: Row | None, wrote: bool, is_idle: bool) -> WaitResult | None:
     """The result for one agent; None while it is still waited for."""
     if row is None:
         return WaitResult.UNKNOWN
@@ -354,5 +354,5 @@ def _found(row: Row | None, wrote: bool, rests: bool) -> WaitResult | None:
         return WaitResult.DEAD
     if row.status == Status.STOPPED:
         return WaitResult.STOPPED
-    idle = rests and row.status == Status.RUNNING and not row.turn and not row.asked
+    idle = is_idle and row.status == Status.RUNNING and not row.turn and not row.asked
     return WaitResult.IDLE if idle else None

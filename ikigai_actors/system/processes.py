@@ -66,10 +66,10 @@ class Population:
         """The actor of an agent; None when this host runs it not."""
         return self._actors.get(uuid)
 
-    def rests(self, uuid: str) -> bool:
+    def is_idle(self, uuid: str) -> bool:
         """Whether an agent has nothing to do, as far as memory tells. Of one that is not run here the rows tell."""
         actor = self._actors.get(uuid)
-        return actor is None or actor.rests
+        return actor is None or actor.is_idle
 
     def expect(self, birth: Birth) -> None:
         """Make the actor of a child before its row is committed: whoever finds the row finds the actor, held."""

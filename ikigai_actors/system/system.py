@@ -105,7 +105,7 @@ class ActorSystem(OfOneProcess):
         self.documents = Documents(gate, journal.perform, clock.now_ms)
         """The documents that all agents share."""
         population = self._population = Population()
-        waits = self._waits = Waits(store, clock, population.rests, threads)
+        waits = self._waits = Waits(store, clock, population.is_idle, threads)
         self.post = Post(gate, journal, clock, self._happened, waits)  # what handles send, read and wait for
         self._keeper = Keeper(store, journal, population, host.id, clock, threads)
         with ExitStack() as undone:

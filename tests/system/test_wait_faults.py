@@ -47,9 +47,9 @@ class Told:
 
 
 @contextmanager
-def waiting(store: Store, rests: Callable[[str], bool] = lambda uuid: True) -> Iterator[Waits]:
+def waiting(store: Store, is_idle: Callable[[str], bool] = lambda uuid: True) -> Iterator[Waits]:
     """Waits of a host whose agents are the ones in the store."""
-    waits = Waits(store, SystemClock(), rests, SYSTEM_THREADS)
+    waits = Waits(store, SystemClock(), is_idle, SYSTEM_THREADS)
     waits.start()
     yield waits
     waits.close()
@@ -100,7 +100,7 @@ def test_a_defect_of_whoever_is_told_and_one_of_a_look_keep_nobody_else_waiting(
 ) -> None:
     told, defects = Told(), ["b"]
 
-    def rests(uuid: str) -> bool:
+    def is_idle(uuid: str) -> bool:
         if defects:
             raise LookupError(f"planted in the look at {defects.pop()}")
         return True
@@ -108,7 +108,7 @@ def test_a_defect_of_whoever_is_told_and_one_of_a_look_keep_nobody_else_waiting(
     def stumble(answer: object) -> None:
         raise LookupError("planted in the answer")
 
-    with waiting(family, rests) as waits:
+    with waiting(family, is_idle) as waits:
         waits.begin(Wait("a", ("b",), None), stumble)
         eventually(lambda: not defects, "the look")
         waits.begin(Wait("b", ("a",), None), told)

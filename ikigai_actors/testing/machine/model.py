@@ -226,6 +226,6 @@ def _was_over(system: ActorSystem, record: AgentRecord, letters: Sequence[Mail],
 
 def _idle(system: ActorSystem, record: AgentRecord, before: int) -> bool:
     """Whether an agent has nothing to do now, and had nothing to do before a time."""
-    if record.status != "running" or record.turn or not system.actor(record.uuid).rests:
+    if record.status != "running" or record.turn or not system.actor(record.uuid).is_idle:
         return False
     return all(message.created_at < before for message in Scrollback(system.store, record.uuid).latest(1))
