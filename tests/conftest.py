@@ -17,7 +17,7 @@ from _pytest._code.code import ExceptionRepr
 from hypothesis import HealthCheck, settings
 
 from ikigai_actors import ActorSystem, OfflineProvider
-from ikigai_actors.actors.threads import SYSTEM_THREADS, here
+from ikigai_actors.actors.threads import SYSTEM_THREADS, current_threads
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.migrations import ensure_schema
@@ -75,7 +75,7 @@ def no_database_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def no_simulation_goes_on() -> Iterator[None]:
     """A simulation that a test does not end would run the systems of those behind it, on threads of its own."""
     yield
-    assert here() is SYSTEM_THREADS
+    assert current_threads() is SYSTEM_THREADS
 
 
 @pytest.fixture(scope="session")

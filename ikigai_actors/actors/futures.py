@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import pykka
 
-from ikigai_actors.actors.threads import here
+from ikigai_actors.actors.threads import current_threads
 from ikigai_actors.actors.tool_slots import lent
 from ikigai_actors.arguments import check_timeout
 from ikigai_actors.errors import IkigaiError, NoCurrentAgent, WouldDeadlock, WouldWaitForItself
@@ -117,7 +117,7 @@ class Future(pykka.Future[T]):
             self.check_wait()
         try:
             with lent():
-                return here().result(self._value, timeout)
+                return current_threads().result(self._value, timeout)
         except concurrent.futures.TimeoutError as error:
             if self._value.done():  # the value is itself a TimeoutError
                 raise

@@ -2,7 +2,7 @@
 
 `SystemThreads` are the machine's. A simulation has its own, of which one runs at a time, in an order that chance
 decides and in a time that costs nothing (`ikigai_actors.testing`). The parts of a system get theirs at the composition
-root; code that no root reaches, a future that is waited for, asks for those of the calling thread (`here`).
+root; code that no root reaches, a future that is waited for, asks for those of the calling thread (`current_threads`).
 
 Other people's code has threads of its own (`in_thread`): it may block, hang or try to end the process, and harms
 nobody. A thread cannot be killed. So these are daemons: one that never ends does not keep the process from ending, and
@@ -129,8 +129,8 @@ SYSTEM_THREADS = SystemThreads()
 _thread = threading.local()
 
 
-def here() -> Threads:
-    """Those that the calling thread is one of."""
+def current_threads() -> Threads:
+    """The `Threads` that made the calling thread; `SYSTEM_THREADS` when none of ours did."""
     threads: Threads = getattr(_thread, "threads", SYSTEM_THREADS)
     return threads
 
@@ -138,7 +138,7 @@ def here() -> Threads:
 @contextlib.contextmanager
 def one_of(threads: Threads) -> Iterator[None]:
     """Declare that the calling thread is one of these, for as long as the block lasts."""
-    before = here()
+    before = current_threads()
     _thread.threads = threads
     try:
         yield
@@ -164,7 +164,7 @@ async def in_thread(call: Callable[[], Any], thread_name: str) -> Any:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(_settle, future, outcome)
 
-    here().thread(run, thread_name).start()
+    current_threads().thread(run, thread_name).start()
     outcome = await future
     if outcome.error is not None:
         raise outcome.error

@@ -22,7 +22,7 @@ from typing import Any, Generic, TypeVar
 
 from ikigai_actors.actors.closing import raise_first
 from ikigai_actors.actors.futures import TimedOut, acting_agent, forbid_blocking
-from ikigai_actors.actors.threads import HARMLESS, SYSTEM_THREADS, Threads, here, in_thread, tried_to_end
+from ikigai_actors.actors.threads import HARMLESS, SYSTEM_THREADS, Threads, current_threads, in_thread, tried_to_end
 from ikigai_actors.actors.tool_slots import Slots
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.base import Delta, Exit, OnDelta, Provider, Reply, Request
@@ -257,7 +257,7 @@ class Executor:
 
         opening = asyncio.run_coroutine_threadsafe(begin(), self._loop)
         try:
-            return here().result(opening, None)
+            return current_threads().result(opening, None)
         except BaseException:  # Ctrl-C too, while a server takes its time
             opening.cancel()
             raise
@@ -347,7 +347,7 @@ class Executor:
             return
         if self._ending is None or self._ending.done():  # else Ctrl-C ended the wait for it
             self._ending = asyncio.run_coroutine_threadsafe(self._close_all(), self._loop)
-        errors: list[Exception] = here().result(self._ending, None)
+        errors: list[Exception] = current_threads().result(self._ending, None)
         raise_first(errors)
         self._loop.call_soon_threadsafe(self._stop)
         self._thread.join()

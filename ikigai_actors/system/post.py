@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, acting_agent
-from ikigai_actors.actors.threads import here
+from ikigai_actors.actors.threads import current_threads
 from ikigai_actors.agent.builtin_calls.wait import await_one
 from ikigai_actors.agent.waits import Wait, Waiter, WaitResult, WaitResults, Waits
 from ikigai_actors.arguments import check_count, check_timeout, shown
@@ -85,7 +85,7 @@ class Post:
             except Exception as error:  # whatever it is, the caller is told
                 found.settle(error)
 
-        here().thread(run, "ikigai-check-mail").start()
+        current_threads().thread(run, "ikigai-check-mail").start()
         return found.get(timeout=timeout)
 
     def latest(self, recipient: str, sender: Handle | str | None, most: int | None) -> list[Mail]:

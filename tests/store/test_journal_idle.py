@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider
-from ikigai_actors.actors.threads import here
+from ikigai_actors.actors.threads import current_threads
 from ikigai_actors.shell.cli.client import send
 from ikigai_actors.store import open_store
 from ikigai_actors.store.journal import IDLE, Journal
@@ -40,7 +40,7 @@ def store(world: Simulation) -> Iterator[FaultyStore]:
 @pytest.fixture
 def journal(world: Simulation, store: FaultyStore) -> Iterator[Journal]:
     """A journal on that store, which runs in the simulation."""
-    journal = Journal(store, HOST, world.clock, threads=here())
+    journal = Journal(store, HOST, world.clock, threads=current_threads())
     journal.start()
     yield journal
     journal.close()

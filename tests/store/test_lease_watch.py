@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from ikigai_actors import ActorSystem, IkigaiError, OfflineProvider, StoreTrouble, SystemClosed
-from ikigai_actors.actors.threads import here
+from ikigai_actors.actors.threads import current_threads
 from ikigai_actors.errors import OutcomeUnknown, StoreUnavailable
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.host import LOST, Host, Renewal, renewal
@@ -52,7 +52,7 @@ class Swallowing(FaultyStore):
 
     def __init__(self, inner: Store) -> None:
         super().__init__(inner)
-        self._changed = here().condition()
+        self._changed = current_threads().condition()
         self.swallows = False
         self.why = ""
 
@@ -84,7 +84,7 @@ class Watched:
         self._world = world
         self.store = store
         store.write(lambda tx: tx.run("register_host", id="host", hostname="h", pid=1, lease=int(LEASE * 1000)))
-        self.host = Host(store, "host", world.clock, LEASE, here())
+        self.host = Host(store, "host", world.clock, LEASE, current_threads())
         self.troubles: list[tuple[float, bool]] = []
         self.ends: list[tuple[float, IkigaiError]] = []
         self.began = world.clock.monotonic()

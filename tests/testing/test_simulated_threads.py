@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from ikigai_actors import IkigaiError, Reply, ScriptedProvider, Stream, TimedOut, ToolCall, current_agent, tool
-from ikigai_actors.actors.threads import here
+from ikigai_actors.actors.threads import current_threads
 from ikigai_actors.testing import Stuck, simulated
 from ikigai_actors.testing.simulation.scheduler import Baton
 from tests.kit.echo import echo
@@ -14,7 +14,7 @@ from tests.kit.echo import echo
 def test_a_thread_of_the_test_is_one_of_the_simulation() -> None:
     with simulated() as world:
         system = world.open(ScriptedProvider(echo))
-        answers, over = here().queue(), here().condition()
+        answers, over = current_threads().queue(), current_threads().condition()
         done: list[bool] = []
 
         def ask() -> None:
@@ -24,7 +24,7 @@ def test_a_thread_of_the_test_is_one_of_the_simulation() -> None:
                 done.append(True)
                 over.notify_all()
 
-        thread = here().thread(ask, "mine")
+        thread = current_threads().thread(ask, "mine")
         thread.start()
         assert answers.get() == "hello / 1"
         began = world.clock.monotonic()
@@ -39,7 +39,7 @@ def test_a_thread_of_the_test_is_one_of_the_simulation() -> None:
 def test_what_a_thread_raises_fails_the_test() -> None:
     with simulated() as world:
         world.open()
-        here().thread(lambda: [][0], "mine").start()
+        current_threads().thread(lambda: [][0], "mine").start()
         with pytest.raises(IndexError):
             world.settle()
 
@@ -54,7 +54,7 @@ def test_an_asyncio_program_of_the_test_runs_on_a_loop_of_the_simulation() -> No
 
     with simulated() as world:
         system = world.open(ScriptedProvider(echo))
-        loop = here().new_event_loop()
+        loop = current_threads().new_event_loop()
         assert loop.run_until_complete(program()) == ["hello / 1"] * 2
 
 
@@ -70,7 +70,7 @@ def test_an_answer_that_comes_when_its_thread_has_given_up_and_ended_harms_nobod
                 reply.get(timeout=patience)
             told.append("gave up")
 
-        here().thread(gives_up, "mine").start()
+        current_threads().thread(gives_up, "mine").start()
         world.sleep(1)
         assert told == ["gave up"]
         assert reply.get().text == "late"
