@@ -6,7 +6,7 @@ from benchmarks.measure import grown
 from benchmarks.peers.actors import Figures, Work
 from benchmarks.peers.pykka_actors import rates
 from ikigai_actors.actors.actor import PooledActor
-from ikigai_actors.actors.dispatcher import Workers
+from ikigai_actors.actors.dispatcher import ThreadDispatcher
 
 
 class OnWorkers(PooledActor):
@@ -20,7 +20,7 @@ class OnWorkers(PooledActor):
 
 def measure(work: Work) -> Figures:
     """See `benchmarks.peers.actors.Peer`."""
-    workers = Workers()
+    workers = ThreadDispatcher()
     try:
         return rates(lambda: OnWorkers.start(workers), work)
     finally:
@@ -29,7 +29,7 @@ def measure(work: Work) -> Figures:
 
 def idle(number: int) -> float:
     """See `benchmarks.peers.actors.Peer`."""
-    workers = Workers()
+    workers = ThreadDispatcher()
     try:
         return grown(lambda: [OnWorkers.start(workers) for _ in range(number)]) / number
     finally:

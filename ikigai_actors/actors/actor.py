@@ -99,11 +99,11 @@ class PooledActor(pykka.Actor):
             self.actor_inbox.put_urgent(_Start(), first=True)
 
     def wake(self) -> None:
-        """See `Owner.wake`."""
+        """Have the dispatcher run the actor; its inbox calls this."""
         self.dispatcher.schedule(self)
 
     def told(self, message: object) -> bool:
-        """Tell it something; returns whether it lives, and so will hear of it."""
+        """Tell the actor something; return whether it lives, and so will handle it."""
         try:
             self.actor_ref.tell(message)
         except pykka.ActorDeadError:

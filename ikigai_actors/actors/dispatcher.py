@@ -1,7 +1,7 @@
 """The dispatcher with threads: a few workers run the inboxes of many actors.
 
-    workers = Workers(2)
-    ref = MyActor.start(workers)
+    dispatcher = ThreadDispatcher(2)
+    ref = MyActor.start(dispatcher)
 
 Actors that have something to do wait in one list, first come, first served. One that has used up its quantum goes to
 the end of it, so a busy actor never starves another. Nothing may block on a worker: a wait there is refused with
@@ -12,13 +12,13 @@ import logging
 import queue
 import threading
 
-from ikigai_actors.actors.actor import PooledActor
+from ikigai_actors.actors.actor import Dispatcher, PooledActor
 from ikigai_actors.actors.futures import forbid_blocking
 
 logger = logging.getLogger(__name__)
 
 
-class Workers:
+class ThreadDispatcher(Dispatcher):
     """A dispatcher with threads: N workers take actors from one ready list."""
 
     def __init__(self, count: int = 2) -> None:
@@ -31,16 +31,13 @@ class Workers:
             thread.start()
 
     def schedule(self, actor: PooledActor) -> None:
-        """See `Dispatcher.schedule`."""
         self._ready.put(actor)
 
     @property
     def ready(self) -> int:
-        """See `Dispatcher.ready`."""
         return self._ready.qsize()
 
     def close(self) -> None:
-        """See `Dispatcher.close`."""
         for _ in self._threads:
             self._ready.put(None)
         for thread in self._threads:

@@ -31,11 +31,11 @@ class Envelope(Protocol):
     reply_to: Any
 
 
-class Owner(Protocol):
-    """The actor, as its inbox knows it."""
+class Schedulable(Protocol):
+    """The owner of an inbox: an actor that a dispatcher runs."""
 
     def wake(self) -> None:
-        """There is something to do; called once until the inbox has rested."""
+        """Have the actor scheduled. The inbox calls this once, and again only after `Inbox.rest` has returned False."""
 
     def refuse(self, envelope: Envelope) -> None:
         """Answer a message that will never be handled."""
@@ -46,7 +46,7 @@ class Inbox:
 
     __slots__ = ("_lock", "_ordinary", "_owner", "_urgent", "closed", "held", "scheduled")
 
-    def __init__(self, owner: Owner) -> None:
+    def __init__(self, owner: Schedulable) -> None:
         """Make the inbox of an actor. Nothing else keeps the actor alive: Pykka's references are weak."""
         self._owner = owner
         self._lock = threading.Lock()

@@ -91,28 +91,23 @@ class Threads(Protocol):
         """
 
 
-class SystemThreads:
-    """The machine's."""
+class SystemThreads(Threads):
+    """The threads, locks and event loops of the machine."""
 
     def thread(self, run: Callable[[], object], name: str) -> threading.Thread:
-        """See `Threads.thread`."""
         return threading.Thread(target=run, name=name, daemon=True)
 
     def condition(self, lock: "threading.Lock | None" = None) -> Condition:
-        """See `Threads.condition`."""
         return threading.Condition(lock)
 
     def queue(self) -> Queue[Any]:
-        """See `Threads.queue`."""
         made: queue.SimpleQueue[Any] = queue.SimpleQueue()
         return made
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
-        """See `Threads.new_event_loop`."""
         return asyncio.new_event_loop()
 
     def result(self, future: "concurrent.futures.Future[T]", timeout: float | None) -> T:
-        """See `Threads.result`."""
         on_main = threading.current_thread() is threading.main_thread()
         longest = LONGEST_DEAFNESS if on_main else LONGEST_SLEEP
         due = math.inf if timeout is None else time.monotonic() + timeout

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ikigai_actors.actors.actor import Dispatcher
 from ikigai_actors.actors.clock import Clock, SystemClock
-from ikigai_actors.actors.dispatcher import Workers
+from ikigai_actors.actors.dispatcher import ThreadDispatcher
 from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads
 from ikigai_actors.records.identity import RandomBytes
 from ikigai_actors.store import open_store
@@ -25,5 +25,5 @@ class Parts:
     """Makes the dispatcher, given how many workers are wanted."""
 
 
-MACHINE = Parts(SYSTEM_THREADS, SystemClock(), os.urandom, open_store, Workers)
+MACHINE = Parts(SYSTEM_THREADS, SystemClock(), os.urandom, open_store, ThreadDispatcher)
 """The machine's own."""

@@ -11,7 +11,7 @@ import pytest
 from pykka.messages import ProxyCall
 
 from ikigai_actors.actors.actor import ActorGone, PooledActor
-from ikigai_actors.actors.dispatcher import Workers
+from ikigai_actors.actors.dispatcher import ThreadDispatcher
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.inbox import CAPACITY, Envelope
 from ikigai_actors.errors import AgentDead, InboxFull, WouldDeadlock
@@ -34,8 +34,8 @@ def ground(request: pytest.FixtureRequest) -> Iterator[Ground]:
 
 
 @pytest.fixture
-def workers() -> Iterator[Workers]:
-    running = Workers(2)
+def workers() -> Iterator[ThreadDispatcher]:
+    running = ThreadDispatcher(2)
     yield running
     running.close()
 
@@ -252,7 +252,7 @@ def test_a_dispatcher_says_how_many_actors_are_ready(ground: Ground) -> None:
     assert ground.dispatcher.ready == 0
 
 
-def test_many_senders_lose_nothing_and_each_keeps_its_order(workers: Workers) -> None:
+def test_many_senders_lose_nothing_and_each_keeps_its_order(workers: ThreadDispatcher) -> None:
     ref = Recorder.start(workers)
 
     def send(sender: int) -> None:
@@ -271,7 +271,7 @@ def test_many_senders_lose_nothing_and_each_keeps_its_order(workers: Workers) ->
 
 
 def test_a_base_exception_ends_its_actor_and_not_the_workers(
-    workers: Workers, caplog: pytest.LogCaptureFixture
+    workers: ThreadDispatcher, caplog: pytest.LogCaptureFixture
 ) -> None:
     told, asked, other = Recorder(workers), Recorder(workers), Recorder.start(workers)
     planted, pause = SystemExit(3), Pause()
@@ -290,7 +290,7 @@ def test_a_base_exception_ends_its_actor_and_not_the_workers(
     assert "SystemExit" in caplog.text
 
 
-def test_a_release_that_races_the_end_of_the_slice_is_never_lost(workers: Workers) -> None:
+def test_a_release_that_races_the_end_of_the_slice_is_never_lost(workers: ThreadDispatcher) -> None:
     actor = Recorder(workers)
     ref = actor.actor_ref
     for number in range(1_000):
@@ -304,7 +304,7 @@ def test_a_release_that_races_the_end_of_the_slice_is_never_lost(workers: Worker
     assert [message for message in got if isinstance(message, int)] == list(range(1_000))
 
 
-def test_asks_that_race_a_stop_are_each_answered_once(workers: Workers) -> None:
+def test_asks_that_race_a_stop_are_each_answered_once(workers: ThreadDispatcher) -> None:
     for _ in range(200):
         actor = Recorder(workers)
         ref = actor.actor_ref
@@ -325,7 +325,7 @@ def test_asks_that_race_a_stop_are_each_answered_once(workers: Workers) -> None:
                 assert number not in actor.received
 
 
-def test_an_actor_that_nobody_refers_to_is_freed(workers: Workers) -> None:
+def test_an_actor_that_nobody_refers_to_is_freed(workers: ThreadDispatcher) -> None:
     class Silent(PooledActor):
         """Has handled nothing."""
 

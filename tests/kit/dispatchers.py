@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import pykka
 
 from ikigai_actors.actors.actor import Dispatcher, PooledActor
-from ikigai_actors.actors.dispatcher import Workers
+from ikigai_actors.actors.dispatcher import ThreadDispatcher
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.inbox import Inbox
 from ikigai_actors.testing.dispatcher import Chance, SeededDispatcher
@@ -34,7 +34,7 @@ class OnThreads:
     """Workers run the actors; a test waits."""
 
     def __init__(self) -> None:
-        self.dispatcher = Workers(2)
+        self.dispatcher = ThreadDispatcher(2)
 
     def get(self, future: "pykka.Future[Any]", timeout: float = DEADLINE) -> Any:
         """See `Ground.get`."""

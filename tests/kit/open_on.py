@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ikigai_actors import ActorSystem, FunctionProvider, Reply, Request
 from ikigai_actors.actors.actor import Dispatcher, PooledActor
-from ikigai_actors.actors.dispatcher import Workers
+from ikigai_actors.actors.dispatcher import ThreadDispatcher
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.store import Store
 from ikigai_actors.system.platform import MACHINE
@@ -14,7 +14,7 @@ from ikigai_actors.system.platform import MACHINE
 def open_on(
     store: Store,
     provider: Provider | Callable[[Request], str | Reply],
-    dispatcher: Callable[[int], Dispatcher] = Workers,
+    dispatcher: Callable[[int], Dispatcher] = ThreadDispatcher,
 ) -> ActorSystem:
     """Open a system on a store of the test's own; the agents ask the provider, or run the code."""
     parts = replace(MACHINE, open_store=lambda _: store, dispatcher=dispatcher)
@@ -26,7 +26,7 @@ class Withholding:
     """Workers that leave one actor alone while a test says so: what it is told waits."""
 
     def __init__(self) -> None:
-        self._workers = Workers(2)
+        self._workers = ThreadDispatcher(2)
         self._withheld: PooledActor | None = None
         self._waits = False
 
