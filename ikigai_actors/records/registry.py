@@ -113,6 +113,11 @@ def living(tx: Transaction) -> list[AgentRecord]:
     return _records(tx.run("living"))
 
 
+def own_counts(tx: Transaction) -> dict[str, int]:
+    """How many messages each agent wrote itself, by uuid; of any kind."""
+    return dict(tx.run("counts"))
+
+
 def get(tx: Transaction, uuid: str) -> AgentRecord:
     """The agent with this uuid. Raises `AgentNotFound`."""
     found = _records(tx.run("agent_by_uuid", uuid=uuid))

@@ -42,11 +42,6 @@ SQL = ("store", "records")
 """The only rooms that name a statement."""
 
 NOT_YET = {
-    "ikigai_actors.shell.app.expenses",
-    "ikigai_actors.shell.cli.demo",
-    "ikigai_actors.shell.cli.registry",
-    "ikigai_actors.shell.cli.stats",
-    "ikigai_actors.shell.commands",
     "ikigai_actors.system.approvals",
     "ikigai_actors.system.attached.follower",
     "ikigai_actors.system.attached.system",

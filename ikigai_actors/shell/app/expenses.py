@@ -10,8 +10,8 @@ from time import monotonic
 from typing import NamedTuple
 
 from ikigai_actors.agent.statistics import NO_TOKENS, added
-from ikigai_actors.errors import HistoryError
 from ikigai_actors.providers.base import Usage
+from ikigai_actors.records.figures import FIRST_PLACE, Place, spending_after
 from ikigai_actors.records.messages import SPENDING, Message
 from ikigai_actors.records.replies import spent_of
 from ikigai_actors.store.base import Store
@@ -41,7 +41,7 @@ class Expenses:
         self._agents: dict[str, dict[str, Usage]] = {}
         self._everybody: dict[str, Usage] = {}
         self._counted: dict[str, int] = {}  # of each agent the position up to which its messages are counted
-        self._place: tuple[str, int] | None = ("", 0)  # up to where messages are read; None when all are
+        self._place: Place | None = FIRST_PLACE  # up to where messages are read; None when all are
         self._held: list[Message] = []  # what came meanwhile
 
     def hear(self, message: Message) -> None:
@@ -60,14 +60,12 @@ class Expenses:
         """
         until = monotonic() + STRETCH
         while (place := self._place) is not None and monotonic() < until:
-            agent, position = place
-            rows = store.read(lambda tx: tx.run("messages_after", agent=agent, id=position, most=BATCH))  # noqa: B023
-            messages = [message for row in rows if row[2] in SPENDING and (message := _message(row)) is not None]
+            batch = spending_after(store, place, BATCH)
             with self._lock:
-                for message in messages:
+                for message in batch.messages:  # of damaged ones others tell
                     self._count(message)
-                self._place = (rows[-1][0], rows[-1][1]) if rows else None
-                if not rows:
+                self._place = batch.place
+                if batch.place is None:
                     for message in self._held:
                         self._count(message)
                     self._held.clear()
@@ -96,11 +94,3 @@ def in_all(models: Models) -> Usage:
     for each in models.values():
         tokens = added(tokens, each)
     return tokens
-
-
-def _message(row: tuple[object, ...]) -> Message | None:
-    """The message of a row; None of a damaged one, of which others tell."""
-    try:
-        return Message.from_row(row)
-    except HistoryError:
-        return None

@@ -81,5 +81,5 @@ def everything(system: ActorSystem) -> Everything:
 
 
 def _tree(system: ActorSystem) -> str:
-    records, counts = system.store.read(lambda tx: (registry.every(tx), tx.run("counts")))
-    return "\n".join(line.text for line in tree_lines(records, dict(counts), system.state_of))
+    records, own = system.store.read(lambda tx: (registry.every(tx), registry.own_counts(tx)))
+    return "\n".join(line.text for line in tree_lines(records, own, system.state_of))

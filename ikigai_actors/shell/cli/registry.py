@@ -70,8 +70,8 @@ def read(database: str | None) -> Registry:
     """Read the registry of a database. Raises what `existing` does."""
     with existing(database) as store:
         check_types(store)
-        records, counts, host = store.read(lambda tx: (registry.every(tx), tx.run("counts"), owner(tx)))
-    return Registry(records, dict(counts), host is not None)
+        records, own, host = store.read(lambda tx: (registry.every(tx), registry.own_counts(tx), owner(tx)))
+    return Registry(records, own, host is not None)
 
 
 def as_tree(found: Registry, dead_too: bool) -> list[Line]:

@@ -108,8 +108,8 @@ def agents(shell: Desk, dead_too: bool) -> None:
     messages of any kind: those before the fork, and its own since then. What a /clear or /rewind hides is counted too;
     /context does not count it. Unread mail is counted where there is any.
     """
-    records, counts = shell.system.store.read(lambda tx: (registry.every(tx), tx.run("counts")))
-    for line in tree_lines(records, dict(counts), shell.system.state_of, shell.current.uuid, dead_too):
+    records, own = shell.system.store.read(lambda tx: (registry.every(tx), registry.own_counts(tx)))
+    for line in tree_lines(records, own, shell.system.state_of, shell.current.uuid, dead_too):
         shell.screen.line(line.text, bold=line.current, dim=line.dead)
 
 

@@ -1,0 +1,63 @@
+"""Figures of a whole database: how much there is of everything, and what was spent.
+
+store.read(count)                       # Counts(mails=4, prompts=0, …)
+spending_after(store, place, 2_000)     # a batch of the messages that have cost something
+"""
+
+from typing import NamedTuple
+
+from ikigai_actors.errors import HistoryError
+from ikigai_actors.records.messages import SPENDING, Message
+from ikigai_actors.store.base import Store, Transaction
+
+Place = tuple[str, int]
+"""The uuid of an agent and the id of a message: a place in the order in which all logs are read."""
+
+FIRST_PLACE: Place = ("", 0)
+"""The place before all messages."""
+
+
+class Counts(NamedTuple):
+    """How many rows there are of each thing but agents and messages."""
+
+    mails: int
+    prompts: int
+    """Prompts of other processes that no agent has taken up."""
+    documents: int
+    versions: int
+    """Versions of documents, deletions too."""
+    signals: int
+    """Signals that no host has carried out."""
+    restarts: int
+    hosts: int
+    """Processes that have run these agents, one after another."""
+
+
+class Batch(NamedTuple):
+    """A stretch of all logs, one after another: the messages of it that may tell what a request has cost."""
+
+    messages: list[Message]
+    """Messages of the kinds in `SPENDING`; their content is empty."""
+    damaged: list[HistoryError]
+    """An error for each row of these kinds that holds no message."""
+    place: Place | None
+    """Where the next batch begins; None when there is nothing more."""
+
+
+def count(tx: Transaction) -> Counts:
+    """Count everything but agents and messages."""
+    return Counts._make(tx.run("figures")[0])
+
+
+def spending_after(store: Store, place: Place, most: int) -> Batch:
+    """Read up to ``most`` messages behind a place, at one moment. Raises `StoreError`."""
+    rows = store.read(lambda tx: tx.run("messages_after", agent=place[0], id=place[1], most=most))
+    messages: list[Message] = []
+    damaged: list[HistoryError] = []
+    for row in rows:
+        if row[2] in SPENDING:
+            try:
+                messages.append(Message.from_row(row))
+            except HistoryError as error:
+                damaged.append(error)
+    return Batch(messages, damaged, (rows[-1][0], rows[-1][1]) if rows else None)
