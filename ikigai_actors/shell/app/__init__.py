@@ -1,18 +1,15 @@
 """The terminal application: the shell on a whole screen, on Textual.
 
-    application.py      what runs it, its threads, its end
-    main_screen.py      the page of the current agent, the bars, the tree, the keys
-    page.py             one agent: transcript, prompt, and how the transcript is filled
-    transcript.py       lines that scroll; block.py, answer.py: parts of them
-    pieces.py           messages as pieces (pure); chunks.py: markdown cut up (pure); layout.py: pieces as lines
-    prompt.py           where a person types; recall.py, recall_screen.py: what was submitted before
-    question_bar.py     a call that waits for the person
-    feed.py             what the system tells, kept until it is shown
-    snapshot.py         the registry at one moment; bars.py: the bars made of it (pure)
-    desk.py             what slash commands work on, and the clerk who does them; printers.py: where they print
-    rows.py             a list to choose from: tree_panel.py, process_screen.py, mail_screen.py, document_screen.py
-    keys_screen.py      the keys
+    application.py      what runs it, its threads, its end; driver.py: how it reads the keyboard
+    agent_page.py       one agent: transcript, prompt, and how the transcript is filled
+    screens/            the main screen, and those of keys, processes, mail and documents
+    transcript/         lines that scroll, and what they are made of
+    widgets/            the prompt, the bars, the tree, the bar of questions
+    event_buffer.py     what the system tells, kept until it is shown
+    snapshot.py         the registry at one moment; expenses.py: what was spent
+    command_context.py  what slash commands work on, and the thread that runs them; output.py: where they print
+    input_history.py    what was submitted before
     logs.py             where the library's log goes meanwhile
 
-Only this package imports Textual and Rich. It is imported when the application starts.
+Only this package imports Textual. It is imported when the application starts.
 """

@@ -3,9 +3,10 @@
     with ActorSystem.open(approvals="ask") as system:
         status = Application(system).run_it()
 
-Threads: the application's own runs Textual, and never waits for the system. Two read and lay out; the clerk does the
-lines that are submitted (desk.py); one takes snapshots of the registry; the feed is filled by its subscription. All of
-them hand over by `call_soon_threadsafe`. A death of the current agent is seen in the snapshots, whatever its cause.
+Threads: the application's own runs Textual, and never waits for the system. Two read and lay out; one runs the lines
+that are submitted (command_context.py); one takes snapshots of the registry; the event buffer is filled by its
+subscription. All of them hand over by `call_soon_threadsafe`. A death of the current agent is seen in the snapshots,
+whatever its cause.
 
 The terminal is left clean by every exit that a program can see: signals too end the application in order.
 """
@@ -32,7 +33,7 @@ from textual.theme import Theme
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import IkigaiError
-from ikigai_actors.shell.app.command_context import AppDesk, Clerk
+from ikigai_actors.shell.app.command_context import AppCommandContext, SerialExecutor
 from ikigai_actors.shell.app.event_buffer import Feed
 from ikigai_actors.shell.app.expenses import Expenses
 from ikigai_actors.shell.app.input_history import Recall
@@ -45,7 +46,7 @@ from ikigai_actors.shell.app.screens.processes import ProcessScreen
 from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
 from ikigai_actors.shell.app.terminal import HUNG_UP, is_gone, terminal
 from ikigai_actors.shell.commands import commands
-from ikigai_actors.shell.commands.approval_queue import Questions
+from ikigai_actors.shell.commands.approval_queue import ApprovalQueue
 from ikigai_actors.shell.commands.context import last_active
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.text.prices import known_prices
@@ -94,7 +95,7 @@ class Application(App[int]):
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.theme = self._first_theme()  # before anything is drawn
         self.system, self.follow = system, follow
-        self.questions = Questions(system.approvals)
+        self.questions = ApprovalQueue(system.approvals)
         self.failure: IkigaiError | None = None
         """Why the application ended by itself."""
         self._interrupts = interrupts
@@ -104,7 +105,7 @@ class Application(App[int]):
         self._main_loop: asyncio.AbstractEventLoop | None = None
         self._terminal: int | None = None
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="ikigai-screen")
-        self._clerk = Clerk(self._fail)
+        self._serial = SerialExecutor(self._fail)
         first = last_active(system)
         self._destination = first.uuid  # what is in sight as soon as all that was pressed is done
         prices, trouble = known_prices(history)
@@ -162,7 +163,7 @@ class Application(App[int]):
         """End: nobody draws any more."""
         self._timer.stop()
         self.feed.close()
-        self._clerk.close()
+        self._serial.close()
         self._snapshots.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
@@ -193,7 +194,7 @@ class Application(App[int]):
         for event in early or ():
             await self.on_event(event)
 
-    # The window of the desks; see `Window`
+    # What command contexts use; see `Window`
 
     @property
     def attended(self) -> bool:
@@ -303,7 +304,7 @@ class Application(App[int]):
         self.main.tick()
         self._beats += 1
         if self._beats % 4 == 0:
-            self.main.spin(self._clerk.doing)
+            self.main.spin(self._serial.doing)
         wait = min(max(1 / RATE, 3 * (monotonic() - began), 2 * (began - self._due)), SLOWEST)
         self._due = monotonic() + wait
         self._timer = self.set_timer(wait, self._beat)
@@ -329,11 +330,11 @@ class Application(App[int]):
         self._snapshots.look(uuid, everybody)
         if touch:
             self._destination = uuid
-            self._clerk.do(partial(self.system.touch, self.system.handle(uuid)))
+            self._serial.do(partial(self.system.touch, self.system.handle(uuid)))
 
     def _do(self, agent: AgentRef, line: str) -> None:
-        desk = AppDesk(self, agent, TranscriptPrinter(partial(self._post, self.main.tell), agent.uuid))
-        self._clerk.do(partial(desk.do, line), line)
+        context = AppCommandContext(self, agent, TranscriptPrinter(partial(self._post, self.main.tell), agent.uuid))
+        self._serial.do(partial(context.do, line), line)
 
     def _press(self, line: str) -> None:
         """Do what a key stands for; of keys that are pressed fast, each where the one before it has led."""
@@ -343,9 +344,9 @@ class Application(App[int]):
             if line == "interrupt":
                 agent.ask.signal(Signal.INT)
             else:
-                AppDesk(self, agent, Toast(partial(self._post, partial(self.notify, markup=False)))).do(line)
+                AppCommandContext(self, agent, Toast(partial(self._post, partial(self.notify, markup=False)))).do(line)
 
-        self._clerk.do(do)
+        self._serial.do(do)
 
     def _prepare(self, text: str) -> None:
         self.main.page.prompt.become(text)

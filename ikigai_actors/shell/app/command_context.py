@@ -1,8 +1,9 @@
-"""The desk of the application: what slash commands work on there, and the clerk who does them.
+"""What slash commands work on in the application, and the thread that runs them.
 
-Each line that is submitted gets a desk of its own: it is about the agent at which it was typed, and prints into that
-agent's transcript, wherever the person has gone meanwhile. The clerk does the lines one after another on a thread of
-his own, so that a command may wait; what takes as long as a turn does not wait there, but is told when it is done.
+Each line that is submitted gets an `AppCommandContext` of its own: it is about the agent at which the line was typed,
+and prints into that agent's transcript, wherever the person has gone meanwhile. A `SerialExecutor` runs the lines one
+after another on one thread, so a command may wait for a commit. Nothing waits there for a turn: the person is told when
+it is over.
 """
 
 import logging
@@ -16,7 +17,7 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn.state import IN_A_TURN, WORKING
 from ikigai_actors.errors import AgentDead, IkigaiError, ProviderError, SystemClosed, TurnInterrupted
 from ikigai_actors.shell import commands
-from ikigai_actors.shell.commands.approval_queue import Questions
+from ikigai_actors.shell.commands.approval_queue import ApprovalQueue
 from ikigai_actors.shell.commands.context import Printer, named, nothing_to_resume
 from ikigai_actors.shell.text.wording import resume_waits, waits_for_cont
 from ikigai_actors.system.interface import System
@@ -28,10 +29,10 @@ logger = logging.getLogger(__name__)
 
 
 class Window(Protocol):
-    """What the application does for its desks. Safe on any thread; only `edit` waits."""
+    """What the application does for command contexts. Safe on any thread; only `edit` waits."""
 
     system: System
-    questions: Questions
+    questions: ApprovalQueue
     follow: bool
     """Whether a fork goes to the child."""
 
@@ -60,8 +61,8 @@ class Window(Protocol):
         """A prompt will not be answered: show it no longer as waiting. One that was refused can be given again."""
 
 
-class AppDesk:
-    """The desk of one line. See `shell.desk.Desk`."""
+class AppCommandContext:
+    """What one line works on."""
 
     def __init__(self, window: Window, current: AgentRef, screen: Printer) -> None:
         self._window = window
@@ -70,17 +71,17 @@ class AppDesk:
 
     @property
     def attended(self) -> bool:
-        """See `Desk.attended`."""
+        """See `CommandContext.attended`."""
         return self._window.attended
 
     @property
     def system(self) -> System:
-        """See `Desk.system`."""
+        """See `CommandContext.system`."""
         return self._window.system
 
     @property
-    def questions(self) -> Questions:
-        """See `Desk.questions`."""
+    def questions(self) -> ApprovalQueue:
+        """See `CommandContext.questions`."""
         return self._window.questions
 
     def do(self, line: str) -> None:
@@ -99,11 +100,11 @@ class AppDesk:
             self.screen.error(f"{type(error).__name__}: {error}")
 
     def wait_for(self, work: Callable[[], T]) -> T:
-        """See `Desk.wait_for`."""
+        """See `CommandContext.wait_for`."""
         return work()
 
     def fork(self, prompt: str | None, name: str | None, model: str | None, follow: bool | None = None) -> None:
-        """See `Desk.fork`. That a child is born stands in the log, so nothing is printed."""
+        """See `CommandContext.fork`. That a child is born stands in the log, so nothing is printed."""
         parent, follow = self.current, self._window.follow if follow is None else follow
 
         def born(child: AgentRef) -> None:
@@ -113,11 +114,11 @@ class AppDesk:
         self._later("the fork", parent.ask.fork(prompt, name=name, model=model), born, "the next step boundary")
 
     def change(self, what: str, ask: Callable[[], Future[int]], text: str) -> None:
-        """See `Desk.change`. Most changes stand in the log as well, and are not printed twice."""
+        """See `CommandContext.change`. Most changes stand in the log as well, and are not printed twice."""
         self._later(what, ask(), lambda _: None)
 
     def resume(self) -> None:
-        """See `Desk.resume`."""
+        """See `CommandContext.resume`."""
 
         def resumed(there_was_one: bool) -> None:
             if not there_was_one:
@@ -129,11 +130,11 @@ class AppDesk:
         self._later("the resume", future, resumed)
 
     def go_to(self, agent: AgentRef) -> None:
-        """See `Desk.go_to`."""
+        """See `CommandContext.go_to`."""
         self._window.visit(agent.uuid)
 
     def decide(self, number: int | None, approved: bool, *, always: bool = False, reason: str = "") -> None:
-        """See `Desk.decide`."""
+        """See `CommandContext.decide`."""
         number, call = self.questions.choose(number, self.current.uuid)
         approvals = self.system.approvals
         decided = approvals.approve(call, always=always) if approved else approvals.deny(call, reason)
@@ -144,14 +145,14 @@ class AppDesk:
             self.screen.line(f"{number}: {named(agent)} {'runs' if approved else 'does not run'} {call.tool}")
 
     def edit(self, text: str) -> str | None:
-        """See `Desk.edit`."""
+        """See `CommandContext.edit`."""
         return self._window.edit(text)
 
     def leave_the_dead(self) -> None:
         """The main screen does so by itself, whatever the agent died of."""
 
     def leave(self) -> None:
-        """See `Desk.leave`."""
+        """See `CommandContext.leave`."""
         self._window.leave()
 
     def _say(self, text: str) -> None:
@@ -176,15 +177,15 @@ class AppDesk:
         self._window.tell_when_done(future, done, lambda error: self.screen.error(f"{what}: {error}"))
 
 
-class Clerk:
-    """Does work in order, on a thread of its own."""
+class SerialExecutor:
+    """Runs work in order, on one thread."""
 
     def __init__(self, closed: Callable[[SystemClosed], None]) -> None:
         """Begin; ``closed`` is told that the system is closed, which ends it."""
         self._work: queue.SimpleQueue[tuple[Callable[[], object], str] | None] = queue.SimpleQueue()
         self._doing: tuple[str, float] | None = None
         self._closed = closed
-        threading.Thread(target=self._run, name="ikigai-clerk", daemon=True).start()
+        threading.Thread(target=self._run, name="ikigai-commands", daemon=True).start()
 
     def do(self, work: Callable[[], object], what: str = "") -> None:
         """Do this when all before it is done; ``what`` is how it is called when it takes long."""

@@ -1,5 +1,5 @@
 """Where lines print that are not printed on a terminal: into a transcript, or as a notice that goes away. From any
-thread. See `shell.desk.Printer`.
+thread. See `Printer` in commands/context.py.
 """
 
 from collections.abc import Callable

@@ -18,7 +18,7 @@ from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.records.settings import SETTINGS, parse_setting
 from ikigai_actors.shell.commands import approvals, lifecycle, mail
-from ikigai_actors.shell.commands.context import Desk, named
+from ikigai_actors.shell.commands.context import CommandContext, named
 from ikigai_actors.shell.commands.documents import doc
 from ikigai_actors.shell.text.pages import context_page, history_page, written
 from ikigai_actors.shell.text.tree import tree_lines
@@ -47,7 +47,7 @@ for _command in (doc, *mail.COMMANDS):
     commands.add_command(_command)
 
 
-def run(shell: Desk, line: str) -> None:
+def run(shell: CommandContext, line: str) -> None:
     """Run a line that begins with a slash. Raises the library's errors; those of the line itself are told."""
     try:
         words = _words(line)
@@ -87,7 +87,7 @@ Words = tuple[str, ...]
 @click.option("--model", help="Its model, as provider:model; else the one of this agent.")
 @click.option("--follow/--no-follow", default=None, help="Go to the child, or stay.  [as ikigai was started]")
 @click.pass_obj
-def fork(shell: Desk, prompt: str | None, name: str | None, model: str | None, follow: bool | None) -> None:
+def fork(shell: CommandContext, prompt: str | None, name: str | None, model: str | None, follow: bool | None) -> None:
     """Fork the current agent and go to the child.
 
     The child remembers all that was said before. With a PROMPT (in quotes) it answers at once.
@@ -101,7 +101,7 @@ def fork(shell: Desk, prompt: str | None, name: str | None, model: str | None, f
 @commands.command("/agents")
 @click.option("--all", "dead_too", is_flag=True, help="Show the dead too.")
 @click.pass_obj
-def agents(shell: Desk, dead_too: bool) -> None:
+def agents(shell: CommandContext, dead_too: bool) -> None:
     """Show the tree of agents.
 
     * stands at the current one. Each line has the beginning of the uuid, the name, the state, and two counts of
@@ -116,7 +116,7 @@ def agents(shell: Desk, dead_too: bool) -> None:
 @commands.command("/switch")
 @click.argument("agent", metavar="ID")
 @click.pass_obj
-def switch(shell: Desk, agent: str) -> None:
+def switch(shell: CommandContext, agent: str) -> None:
     """Go to an agent.
 
     ID is its name, or 4 or more characters of its uuid. The agent that you leave goes on with what it does.
@@ -126,7 +126,7 @@ def switch(shell: Desk, agent: str) -> None:
 
 @commands.command("/parent")
 @click.pass_obj
-def parent(shell: Desk) -> None:
+def parent(shell: CommandContext) -> None:
     """Go up: to the agent that looks after this one."""
     above = shell.current.supervisor
     if above is None:
@@ -137,7 +137,7 @@ def parent(shell: Desk) -> None:
 
 @commands.command("/child")
 @click.pass_obj
-def child(shell: Desk) -> None:
+def child(shell: CommandContext) -> None:
     """Go down: to the newest child of this agent."""
     records = [record for record in _children(shell, shell.current.uuid) if record.living]
     if not records:
@@ -149,21 +149,21 @@ def child(shell: Desk) -> None:
 
 @commands.command("/next")
 @click.pass_obj
-def next_sibling(shell: Desk) -> None:
+def next_sibling(shell: CommandContext) -> None:
     """Go to the next sibling, from the last to the first."""
     _go_sideways(shell, 1)
 
 
 @commands.command("/prev")
 @click.pass_obj
-def previous_sibling(shell: Desk) -> None:
+def previous_sibling(shell: CommandContext) -> None:
     """Go to the previous sibling, from the first to the last."""
     _go_sideways(shell, -1)
 
 
 @commands.command("/clear")
 @click.pass_obj
-def clear(shell: Desk) -> None:
+def clear(shell: CommandContext) -> None:
     """Begin anew: the agent forgets what was said.
 
     Its marks go too; its settings stay. Its children are not affected, and nothing is deleted from the database.
@@ -174,7 +174,7 @@ def clear(shell: Desk) -> None:
 @commands.command("/mark")
 @click.argument("label", nargs=-1)
 @click.pass_obj
-def mark(shell: Desk, label: Words) -> None:
+def mark(shell: CommandContext, label: Words) -> None:
     """Set a mark to come back to by /rewind.
 
     Labels may repeat: the latest counts.
@@ -186,7 +186,7 @@ def mark(shell: Desk, label: Words) -> None:
 @commands.command("/rewind")
 @click.argument("label", nargs=-1)
 @click.pass_obj
-def rewind(shell: Desk, label: Words) -> None:
+def rewind(shell: CommandContext, label: Words) -> None:
     """Go back to the latest mark, or to the one named LABEL.
 
     Inherited marks count too. Settings stay as they are.
@@ -198,7 +198,7 @@ def rewind(shell: Desk, label: Words) -> None:
 
 @commands.command("/undo")
 @click.pass_obj
-def undo(shell: Desk) -> None:
+def undo(shell: CommandContext) -> None:
     """Take back the latest prompt, and all that was said since.
 
     Again takes back the one before. Settings stay, and so does what tools did. Nothing is deleted from the database.
@@ -208,7 +208,7 @@ def undo(shell: Desk) -> None:
 
 @commands.command("/context")
 @click.pass_obj
-def context(shell: Desk) -> None:
+def context(shell: CommandContext) -> None:
     """Show what the agent has in mind.
 
     Messages, tokens, settings, marks, and where its history is stored.
@@ -221,7 +221,7 @@ def context(shell: Desk) -> None:
 @commands.command("/history")
 @click.argument("count", metavar="[N]", type=click.IntRange(min=1), default=10)
 @click.pass_obj
-def history(shell: Desk, count: int) -> None:
+def history(shell: CommandContext, count: int) -> None:
     """Show the latest N messages of the agent's history.
 
     10 when N is left out; < stands at inherited ones.
@@ -236,7 +236,7 @@ def history(shell: Desk, count: int) -> None:
 @commands.command("/model")
 @click.argument("name", required=False)
 @click.pass_obj
-def model(shell: Desk, name: str | None) -> None:
+def model(shell: CommandContext, name: str | None) -> None:
     """Show the agent's model, or set it as provider:model.
 
     An empty NAME ("") removes the setting: the shell's default answers. Children inherit it.
@@ -247,7 +247,7 @@ def model(shell: Desk, name: str | None) -> None:
 @commands.command("/system")
 @click.argument("text", nargs=-1)
 @click.pass_obj
-def system(shell: Desk, text: Words) -> None:
+def system(shell: CommandContext, text: Words) -> None:
     """Show the agent's system prompt, or set it.
 
     TEXT is all that follows; an empty one ("") removes the setting. Children inherit it.
@@ -259,7 +259,7 @@ def system(shell: Desk, text: Words) -> None:
 @click.argument("name")
 @click.argument("value", nargs=-1)
 @click.pass_obj
-def set_one(shell: Desk, name: str, value: Words) -> None:
+def set_one(shell: CommandContext, name: str, value: Words) -> None:
     """Show one of the agent's settings, or set it. /settings shows all.
 
     VALUE is a number (max_tokens, temperature, top_p, stream_retries), on or off (notify), words with commas between
@@ -271,7 +271,7 @@ def set_one(shell: Desk, name: str, value: Words) -> None:
 
 @commands.command("/settings")
 @click.pass_obj
-def settings(shell: Desk) -> None:
+def settings(shell: CommandContext) -> None:
     """Show the settings that are in force, and whence they are: of which agent, or of how ikigai was started."""
     system, here = shell.system, shell.current.uuid
     scrollback = Scrollback(system.store, here)
@@ -290,7 +290,7 @@ def settings(shell: Desk) -> None:
 @commands.command("/tools")
 @click.argument("name", required=False)
 @click.pass_obj
-def tools(shell: Desk, name: str | None) -> None:
+def tools(shell: CommandContext, name: str | None) -> None:
     """List the tools that the agent's model is offered, or explain one.
 
     NAME shows its whole description and the schema of its arguments.
@@ -310,7 +310,7 @@ def tools(shell: Desk, name: str | None) -> None:
 
 @commands.command("/resume")
 @click.pass_obj
-def resume(shell: Desk) -> None:
+def resume(shell: CommandContext) -> None:
     """Go on with the latest turn: one that a crash cut off, or that ended with an error.
 
     The history is sent to the model again, with all that the turn had come to.
@@ -323,7 +323,7 @@ def resume(shell: Desk) -> None:
 @click.pass_context
 def show_help(ctx: click.Context, command: str | None) -> None:
     """List the commands, or explain one."""
-    shell: Desk = ctx.obj
+    shell: CommandContext = ctx.obj
     assert ctx.parent is not None  # it runs within the group
     if command is None:
         shell.screen.block(_overview(ctx.parent))
@@ -336,14 +336,14 @@ def show_help(ctx: click.Context, command: str | None) -> None:
 
 @commands.command("/exit")
 @click.pass_obj
-def leave(shell: Desk) -> None:
+def leave(shell: CommandContext) -> None:
     """Leave. So do /quit and Ctrl-D."""
     shell.leave()
 
 
 @commands.command("/quit")
 @click.pass_obj
-def leave_as_others_do(shell: Desk) -> None:
+def leave_as_others_do(shell: CommandContext) -> None:
     """Leave: the same as /exit."""
     shell.leave()
 
@@ -358,7 +358,7 @@ def _print_help(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         ctx.exit()
 
 
-def _print_help_at_the_desk(group: click.Group) -> None:
+def _print_help_on_screen(group: click.Group) -> None:
     """Let ``--help`` print where commands print: click's own goes to standard output, which no application shows."""
     told = "Show this message and exit."
     for command in group.commands.values():
@@ -367,17 +367,17 @@ def _print_help_at_the_desk(group: click.Group) -> None:
             click.Option(["--help"], is_flag=True, is_eager=True, expose_value=False, callback=_print_help, help=told)
         )
         if isinstance(command, click.Group):
-            _print_help_at_the_desk(command)
+            _print_help_on_screen(command)
 
 
-_print_help_at_the_desk(commands)
+_print_help_on_screen(commands)
 
 
-def _children(shell: Desk, uuid: str) -> list[AgentRecord]:
+def _children(shell: CommandContext, uuid: str) -> list[AgentRecord]:
     return shell.system.store.read(lambda tx: registry.children(tx, uuid))
 
 
-def _go_sideways(shell: Desk, step: int) -> None:
+def _go_sideways(shell: CommandContext, step: int) -> None:
     here = shell.current.record
     family = _children(shell, here.supervisor_uuid) if here.supervisor_uuid is not None else [here]
     row = [record.uuid for record in family if record.living or record.uuid == here.uuid]
@@ -387,7 +387,7 @@ def _go_sideways(shell: Desk, step: int) -> None:
         shell.go_to(shell.system.handle(row[(row.index(here.uuid) + step) % len(row)]))
 
 
-def _setting(shell: Desk, key: str, text: str | None) -> None:
+def _setting(shell: CommandContext, key: str, text: str | None) -> None:
     """Show a setting, or set it; empty text removes it. Raises `BadInput`."""
     value = parse_setting(key, text or "")
     if text is None:

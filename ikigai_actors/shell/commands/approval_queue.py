@@ -16,7 +16,7 @@ LENGTH = 300
 """Characters that are shown of a call's arguments."""
 
 
-class Questions:
+class ApprovalQueue:
     """The open questions of a session. Safe to share between threads."""
 
     def __init__(self, approvals: Approvals) -> None:

@@ -1,7 +1,7 @@
-"""The desk: what a slash command needs of the shell that runs it.
+"""What a slash command needs of the shell that runs it.
 
-Commands are written once. In line mode they work on a `Shell` (session.py), in the application on an `AppDesk`
-(app/desk.py): whatever they may use of either is here, and nothing else.
+Commands are written once. In line mode they work on a `Shell` (line/session.py), in the application on an
+`AppCommandContext` (app/command_context.py): whatever they may use of either is here, and nothing else.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.shell.commands.approval_queue import Questions
+from ikigai_actors.shell.commands.approval_queue import ApprovalQueue
 from ikigai_actors.system.interface import System
 from ikigai_actors.system.ref import AgentRef
 
@@ -29,7 +29,7 @@ class Printer(Protocol):
         """Print why something could not be done."""
 
 
-class Desk(Protocol):
+class CommandContext(Protocol):
     """Where a person, or a pipe, gives commands."""
 
     @property
@@ -45,7 +45,7 @@ class Desk(Protocol):
         """Where commands print."""
 
     @property
-    def questions(self) -> Questions:
+    def questions(self) -> ApprovalQueue:
         """The calls that wait for the person."""
 
     @property

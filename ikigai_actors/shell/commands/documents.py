@@ -7,7 +7,7 @@ import click
 
 from ikigai_actors.errors import DocumentNotFound, IkigaiError
 from ikigai_actors.records.documents import DocumentVersion
-from ikigai_actors.shell.commands.context import Desk
+from ikigai_actors.shell.commands.context import CommandContext
 from ikigai_actors.shell.text.decode import decoded
 from ikigai_actors.text import storable
 
@@ -28,7 +28,7 @@ def doc(ctx: click.Context) -> None:
 @doc.command("list")
 @click.argument("prefix", default="")
 @click.pass_obj
-def list_documents(shell: Desk, prefix: str) -> None:
+def list_documents(shell: CommandContext, prefix: str) -> None:
     """List the documents whose paths begin with PREFIX."""
     _list(shell, prefix)
 
@@ -37,7 +37,7 @@ def list_documents(shell: Desk, prefix: str) -> None:
 @click.argument("path")
 @click.option("--version", metavar="N", type=click.IntRange(min=1), help="An earlier version.")
 @click.pass_obj
-def show(shell: Desk, path: str, version: int | None) -> None:
+def show(shell: CommandContext, path: str, version: int | None) -> None:
     """Show a document."""
     shell.screen.block(shell.system.documents.read(path, version).body)
 
@@ -48,7 +48,7 @@ def show(shell: Desk, path: str, version: int | None) -> None:
 @click.option("--file", "file", type=click.File("rb"), help="Take the text from a file.")
 @click.option("--expect", metavar="N", type=_Expect, help="Only if N is the latest version; 0: if there is none.")
 @click.pass_obj
-def write(shell: Desk, path: str, text: tuple[str, ...], file: BinaryIO | None, expect: int | None) -> None:
+def write(shell: CommandContext, path: str, text: tuple[str, ...], file: BinaryIO | None, expect: int | None) -> None:
     """Write a document: TEXT, a file, or what you make of it in $EDITOR.
 
     The editor opens when nothing is given, and what it leaves is not written over what somebody wrote meanwhile.
@@ -69,7 +69,7 @@ def write(shell: Desk, path: str, text: tuple[str, ...], file: BinaryIO | None, 
 @click.argument("path")
 @click.option("--expect", metavar="N", type=_Expect, help="Only if N is the latest version.")
 @click.pass_obj
-def delete(shell: Desk, path: str, expect: int | None) -> None:
+def delete(shell: CommandContext, path: str, expect: int | None) -> None:
     """Delete a document; its versions stay readable."""
     author = shell.current
     version = shell.wait_for(lambda: shell.system.documents.delete(path, author=author, expect=expect))
@@ -79,13 +79,13 @@ def delete(shell: Desk, path: str, expect: int | None) -> None:
 @doc.command("log")
 @click.argument("path")
 @click.pass_obj
-def log(shell: Desk, path: str) -> None:
+def log(shell: CommandContext, path: str) -> None:
     """List the versions of a document."""
     for version in shell.system.documents.log(path):
         shell.screen.line(_told(shell, version))
 
 
-def _list(shell: Desk, prefix: str) -> None:
+def _list(shell: CommandContext, prefix: str) -> None:
     documents = shell.system.documents.list(prefix)
     for latest in documents:
         shell.screen.block(f"{latest.path}  {_told(shell, latest)}")
@@ -93,18 +93,18 @@ def _list(shell: Desk, prefix: str) -> None:
         shell.screen.line("No documents.")
 
 
-def _told(shell: Desk, version: DocumentVersion) -> str:
+def _told(shell: CommandContext, version: DocumentVersion) -> str:
     by = shell.system.handle(version.author).record.short if version.author is not None else None
     return version.told(by)
 
 
-def _write(shell: Desk, path: str, body: str, expect: int | None) -> None:
+def _write(shell: CommandContext, path: str, body: str, expect: int | None) -> None:
     author = shell.current
     version = shell.wait_for(lambda: shell.system.documents.write(path, body, author=author, expect=expect))
     shell.screen.line(f"{path}: version {version}")
 
 
-def _edit(shell: Desk, path: str, expect: int | None) -> None:
+def _edit(shell: CommandContext, path: str, expect: int | None) -> None:
     """Let a person change a document. What cannot be written is kept in a file: it was work."""
     try:
         before = shell.system.documents.read(path)

@@ -2,7 +2,7 @@
 
 import click
 
-from ikigai_actors.shell.commands.context import Desk, named
+from ikigai_actors.shell.commands.context import CommandContext, named
 from ikigai_actors.system.ref import AgentRef
 from supervisors.orphans import OrphanPolicy
 from supervisors.signals import Signal, Status
@@ -14,7 +14,7 @@ from supervisors.strategies import Strategy
 @click.option("--cascade", is_flag=True, help="All its descendants too, at once.")
 @click.option("--reason", default="", help="Why; it stands in the registry.")
 @click.pass_obj
-def kill(shell: Desk, agent: str | None, cascade: bool, reason: str) -> None:
+def kill(shell: CommandContext, agent: str | None, cascade: bool, reason: str) -> None:
     """End an agent at once; without ID the current one.
 
     What becomes of its children its orphan policy says: see /orphans.
@@ -35,7 +35,7 @@ def kill(shell: Desk, agent: str | None, cascade: bool, reason: str) -> None:
 @click.option("--cascade", is_flag=True, help="All its descendants too.")
 @click.option("--grace", metavar="SECONDS", type=click.FloatRange(min=0), default=30.0, help="TERM: then it is killed.")
 @click.pass_obj
-def signal(shell: Desk, name: str, agent: str | None, cascade: bool, grace: float) -> None:
+def signal(shell: CommandContext, name: str, agent: str | None, cascade: bool, grace: float) -> None:
     """Send a signal to an agent; without ID to the current one.
 
     INT ends its turn. STOP pauses it after its step, CONT lets it go on. TERM lets it finish its turn and die. KILL
@@ -51,7 +51,7 @@ def signal(shell: Desk, name: str, agent: str | None, cascade: bool, grace: floa
 @click.command("/finish")
 @click.argument("text", nargs=-1)
 @click.pass_obj
-def finish(shell: Desk, text: tuple[str, ...]) -> None:
+def finish(shell: CommandContext, text: tuple[str, ...]) -> None:
     """End the current agent after its turn: the normal end. TEXT is its result, mailed to its supervisor."""
     agent = shell.current
     if (record := agent.record).status == Status.STOPPED and record.turn:
@@ -67,7 +67,7 @@ def finish(shell: Desk, text: tuple[str, ...]) -> None:
 @click.command("/adopt")
 @click.argument("agent", metavar="ID")
 @click.pass_obj
-def adopt(shell: Desk, agent: str) -> None:
+def adopt(shell: CommandContext, agent: str) -> None:
     """Have the current agent look after another one, which goes on if it was stopped."""
     child, by = shell.system.agent(agent), shell.current
     shell.wait_for(lambda: by.adopt(child))
@@ -77,7 +77,7 @@ def adopt(shell: Desk, agent: str) -> None:
 @click.command("/orphans")
 @click.argument("policy", type=click.Choice([one.value for one in OrphanPolicy]), required=False)
 @click.pass_obj
-def orphans(shell: Desk, policy: str | None) -> None:
+def orphans(shell: CommandContext, policy: str | None) -> None:
     """Show or set what becomes of the agent's children when it dies.
 
     reparent: its nearest living ancestor looks after them. cascade: they die too. stop: as reparent, and they pause.
@@ -96,7 +96,7 @@ def orphans(shell: Desk, policy: str | None) -> None:
 @click.option("--intensity", type=click.IntRange(min=0), help="Restarts within the period, before it gives up.")
 @click.option("--period", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="See intensity.")
 @click.pass_obj
-def supervise(shell: Desk, strategy: str | None, intensity: int | None, period: float | None) -> None:
+def supervise(shell: CommandContext, strategy: str | None, intensity: int | None, period: float | None) -> None:
     """Show or set how the agent restarts its children when they crash."""
     agent = shell.current
     if (strategy, intensity, period) != (None, None, None):
@@ -108,5 +108,5 @@ def supervise(shell: Desk, strategy: str | None, intensity: int | None, period: 
 COMMANDS = (kill, signal, finish, adopt, orphans, supervise)
 
 
-def _agent(shell: Desk, text: str | None) -> AgentRef:
+def _agent(shell: CommandContext, text: str | None) -> AgentRef:
     return shell.current if text is None else shell.system.agent(text)

@@ -6,7 +6,7 @@ import click
 
 from ikigai_actors.errors import AgentNotFound
 from ikigai_actors.records.mail import NOBODY, Mail, marked, preview
-from ikigai_actors.shell.commands.context import Desk, named
+from ikigai_actors.shell.commands.context import CommandContext, named
 
 OUTSIDE = "nobody"
 """How a sender is called that is no agent."""
@@ -21,7 +21,7 @@ _Number = click.IntRange(min=1)
 @click.argument("agent", metavar="ID")
 @click.argument("text", nargs=-1, required=True)
 @click.pass_obj
-def send(shell: Desk, agent: str, text: tuple[str, ...]) -> None:
+def send(shell: CommandContext, agent: str, text: tuple[str, ...]) -> None:
     """Send a mail as the current agent.
 
     ID is a name, or 4 or more characters of a uuid. The mail waits until its recipient reads it.
@@ -33,7 +33,7 @@ def send(shell: Desk, agent: str, text: tuple[str, ...]) -> None:
 
 @click.command("/check-mail")
 @click.pass_obj
-def check_mail(shell: Desk) -> None:
+def check_mail(shell: CommandContext) -> None:
     """Show how much mail the agent has not read.
 
     And of whom, and how the oldest begin. Nothing is marked as read.
@@ -51,7 +51,7 @@ def check_mail(shell: Desk) -> None:
 @click.argument("number", metavar="[MAIL-ID]", type=_Number, required=False)
 @click.option("--all", "everything", is_flag=True, help="Read all that is unread.")
 @click.pass_obj
-def read_mail(shell: Desk, number: int | None, everything: bool) -> None:
+def read_mail(shell: CommandContext, number: int | None, everything: bool) -> None:
     """Read the oldest unread mail, all of it, or one.
 
     With a MAIL-ID that mail, read before or not. What is shown counts as read.
@@ -80,7 +80,7 @@ def read_mail(shell: Desk, number: int | None, everything: bool) -> None:
 @click.option("--from", "sender", metavar="ID", help=f"Only mail of this agent; {OUTSIDE!r} is a person outside.")
 @click.option("--last", metavar="N", type=_Number, default=LISTED, show_default=True, help="How many are listed.")
 @click.pass_obj
-def filter_mail(shell: Desk, sender: str | None, last: int) -> None:
+def filter_mail(shell: CommandContext, sender: str | None, last: int) -> None:
     """List the agent's latest mail, read or not.
 
     A * stands at what is unread. /read-mail MAIL-ID shows a whole one.
@@ -96,7 +96,7 @@ def filter_mail(shell: Desk, sender: str | None, last: int) -> None:
 @click.command("/delete-mail")
 @click.argument("number", metavar="MAIL-ID", type=_Number)
 @click.pass_obj
-def delete_mail(shell: Desk, number: int) -> None:
+def delete_mail(shell: CommandContext, number: int) -> None:
     """Delete a mail for good.
 
     Its number is not given again.
@@ -110,7 +110,7 @@ def delete_mail(shell: Desk, number: int) -> None:
 @click.argument("seconds", type=click.FloatRange(min=0))
 @click.argument("agents", metavar="[ID…]", nargs=-1)
 @click.pass_obj
-def wait(shell: Desk, seconds: float, agents: tuple[str, ...]) -> None:
+def wait(shell: CommandContext, seconds: float, agents: tuple[str, ...]) -> None:
     """Wait until each of these agents has sent mail, has nothing to do, or has ended.
 
     Without ID: until the current agent has unread mail. SECONDS is how long at most; 0 looks once. Ctrl-C ends it.
@@ -126,7 +126,7 @@ def wait(shell: Desk, seconds: float, agents: tuple[str, ...]) -> None:
 @click.command("/notify")
 @click.argument("what", type=click.Choice(["on", "off"]))
 @click.pass_obj
-def notify(shell: Desk, what: str) -> None:
+def notify(shell: CommandContext, what: str) -> None:
     """Have the agent told, in a line, when it is idle and has unread mail; or not any more.
 
     The children that it forks from now on inherit it.
@@ -138,7 +138,7 @@ def notify(shell: Desk, what: str) -> None:
 COMMANDS = (check_mail, delete_mail, filter_mail, notify, read_mail, send, wait)
 
 
-def _sender(shell: Desk, text: str | None) -> str | None:
+def _sender(shell: CommandContext, text: str | None) -> str | None:
     """The uuid of a sender; an agent may be called as those are who are none."""
     if text is None:
         return None
@@ -150,7 +150,7 @@ def _sender(shell: Desk, text: str | None) -> str | None:
         raise
 
 
-def _names(shell: Desk, senders: Iterable[str | None]) -> Mapping[str | None, str]:
+def _names(shell: CommandContext, senders: Iterable[str | None]) -> Mapping[str | None, str]:
     return {one: OUTSIDE if one is None else shell.system.handle(one).record.short for one in senders}
 
 

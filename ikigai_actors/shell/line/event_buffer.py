@@ -18,7 +18,7 @@ from ikigai_actors.agent.subscriptions import (
 from ikigai_actors.errors import IkigaiError, NoHost, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages import NO_DATA, Kind, Message
-from ikigai_actors.shell.line.wakeup import Wake
+from ikigai_actors.shell.line.wakeup import WakeupPipe
 from ikigai_actors.system.interface import System
 from ikigai_actors.system.ref import AgentRef
 
@@ -34,7 +34,7 @@ class Feed:
     way.
     """
 
-    def __init__(self, system: System, wake: Wake) -> None:
+    def __init__(self, system: System, wake: WakeupPipe) -> None:
         self.wake = wake
         self._lock = threading.Lock()
         self._followed: dict[str, deque[Event]] = {}

@@ -19,14 +19,14 @@ import click
 from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.agent.turn.state import WORKING, Phase
 from ikigai_actors.errors import AgentDead, IkigaiError, ProviderError, StoreError, SystemClosed
-from ikigai_actors.shell.commands.approval_queue import Questions, described
+from ikigai_actors.shell.commands.approval_queue import ApprovalQueue, described
 from ikigai_actors.shell.commands.context import last_active, named, nothing_to_resume
 from ikigai_actors.shell.line.event_buffer import Feed, result_of
 from ikigai_actors.shell.line.input import Keyboard
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn import Turn
-from ikigai_actors.shell.line.wakeup import Wake
+from ikigai_actors.shell.line.wakeup import WakeupPipe
 from ikigai_actors.shell.text.wording import ended, explained, inherited, resume_waits, waits_for_cont
 from ikigai_actors.system.interface import System
 from ikigai_actors.system.ref import AgentRef
@@ -61,12 +61,12 @@ class Shell:
         self.system, self.keyboard, self.screen, self.interrupts = system, keyboard, screen, interrupts
         self.attended = keyboard.interactive
         """Whether a person is there."""
-        self.questions = Questions(system.approvals)
+        self.questions = ApprovalQueue(system.approvals)
         self.leaving = False
         """Set to end the session."""
         self.failed = False
         """Whether a prompt has ended in an error."""
-        self._wake = Wake()
+        self._wake = WakeupPipe()
         self._feed = Feed(system, self._wake)
         self._turns: list[Turn] = []
         self._errands: list[Errand] = []
@@ -104,11 +104,11 @@ class Shell:
         self.screen.fresh()
 
     def edit(self, text: str) -> str | None:
-        """See `Desk.edit`."""
+        """See `CommandContext.edit`."""
         return click.edit(text, extension=".md")
 
     def leave(self) -> None:
-        """See `Desk.leave`."""
+        """See `CommandContext.leave`."""
         self.leaving = True
 
     def say(self, text: str) -> None:
@@ -129,7 +129,7 @@ class Shell:
                 return
 
     def fork(self, prompt: str | None, name: str | None, model: str | None, follow: bool | None = None) -> None:
-        """See `Desk.fork`. The fork of a busy agent waits in the background, and never goes anywhere."""
+        """See `CommandContext.fork`. The fork of a busy agent waits in the background, and never goes anywhere."""
         parent, busy = self.current, self.is_busy(self.current)
         follow = self._follow if follow is None else follow
 

@@ -5,7 +5,7 @@ import signal
 import socket
 
 
-class Wake:
+class WakeupPipe:
     """Wakes the main thread when it waits, from any other; signals wake it too."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ import pytest
 from ikigai_actors import SystemClosed
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.shell.app.application import Application
-from ikigai_actors.shell.app.command_context import AppDesk, Clerk
+from ikigai_actors.shell.app.command_context import AppCommandContext, SerialExecutor
 from ikigai_actors.shell.app.output import Toast
 from tests.kit.app_pilot import Stage, on_stage, open_memory
 from tests.kit.blocking_provider import DEADLINE, Gate
@@ -75,18 +75,18 @@ def test_a_line_that_fails_as_no_line_should_is_told_and_logged(caplog: pytest.L
     assert "A line could not be done" in caplog.text
 
 
-def test_the_clerk_goes_on_after_work_that_fails(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_executor_goes_on_after_work_that_fails(caplog: pytest.LogCaptureFixture) -> None:
     done = threading.Event()
-    clerk = Clerk(lambda error: None)
-    clerk.do([].pop)
-    clerk.do(done.set)
+    executor = SerialExecutor(lambda error: None)
+    executor.do([].pop)
+    executor.do(done.set)
     assert done.wait(DEADLINE)
-    clerk.close()
+    executor.close()
     assert "pop from empty list" in caplog.text
 
 
 @pytest.mark.parametrize("line", ["hello", "/mark here"])
-def test_a_line_for_a_closed_system_ends_the_clerk_and_is_not_told_twice(line: str) -> None:
+def test_a_line_for_a_closed_system_ends_the_executor_and_is_not_told_twice(line: str) -> None:
     told: list[str] = []
     ended: list[IkigaiError] = []
     closed = threading.Event()
@@ -97,15 +97,15 @@ def test_a_line_for_a_closed_system_ends_the_clerk_and_is_not_told_twice(line: s
 
     with open_memory() as system:
         application = Application(system)  # which never runs: it is only asked what a window is asked
-        desk = AppDesk(application, system.root, Toast(told.append))
-    clerk = Clerk(end)
-    clerk.do(partial(desk.do, line))
-    clerk.do(partial(told.append, "more"))
+        context = AppCommandContext(application, system.root, Toast(told.append))
+    executor = SerialExecutor(end)
+    executor.do(partial(context.do, line))
+    executor.do(partial(told.append, "more"))
     assert closed.wait(DEADLINE)
     assert [type(error) for error in ended] == [SystemClosed]
     assert not told
     application.feed.close()
-    application._clerk.close()
+    application._serial.close()
 
 
 def test_work_that_is_left_at_the_end_is_dropped_without_a_word(caplog: pytest.LogCaptureFixture) -> None:

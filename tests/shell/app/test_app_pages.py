@@ -144,14 +144,14 @@ def test_pages_beyond_those_that_are_kept_are_made_anew() -> None:
         await stage.say("one")
         await stage.expect("› one")
         await stage.say("/wait 60")
-        await stage.until(lambda: stage.application._clerk.doing)
+        await stage.until(lambda: stage.application._serial.doing)
         for kid in kids:
             main.visit(kid.uuid)
         await stage.expect(rf"─ .*\[kid-{PAGES}\]")
         assert root.uuid not in main._pages
         root.signal(Signal.INT)
         stage.system.send(root, "enough")
-        await stage.until(lambda: not root.record.turn and stage.application._clerk.doing is None)
+        await stage.until(lambda: not root.record.turn and stage.application._serial.doing is None)
         stage.application.give_up(root.uuid, "one", refused=False)  # of an agent without a page nothing is told
         await stage.pilot.pause(0)
         for agent in (kids[0], root, kids[1], kids[0]):  # each is made anew while it is still taken away

@@ -18,7 +18,7 @@ from ikigai_actors.shell.app.snapshot import Snapshots
 from ikigai_actors.shell.app.transcript.layout import Frame, lay_out
 from ikigai_actors.shell.app.transcript.markdown_chunks import Chunks, chunked
 from ikigai_actors.shell.app.transcript.pieces import Look, Piece, pieces_of
-from ikigai_actors.shell.commands.approval_queue import Questions
+from ikigai_actors.shell.commands.approval_queue import ApprovalQueue
 from ikigai_actors.shell.commands.context import last_active
 from ikigai_actors.shell.text.prices import Prices
 
@@ -185,7 +185,7 @@ def test_looking_at_an_agent_reads_no_log(tmp_path: Path) -> None:
         system.root.fork(name="kid").fork(name="grandkid")
     with ActorSystem.open(database, OfflineProvider()) as system:
         snapshots = Snapshots(
-            system, Questions(system.approvals), last_active(system).uuid, print, print, Prices({}), Expenses()
+            system, ApprovalQueue(system.approvals), last_active(system).uuid, print, print, Prices({}), Expenses()
         )
         snapshot = snapshots._take(system.agent("grandkid").uuid, everybody=True)
         assert snapshot.model == "offline:slow-not"

@@ -19,7 +19,7 @@ from ikigai_actors.shell.app.expenses import Expenses
 from ikigai_actors.shell.app.screens.processes import ProcessScreen
 from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
 from ikigai_actors.shell.app.widgets.rows import Rows
-from ikigai_actors.shell.commands.approval_queue import Questions
+from ikigai_actors.shell.commands.approval_queue import ApprovalQueue
 from ikigai_actors.shell.text.prices import Prices
 from ikigai_actors.store import open_store
 from tests.kit.app_pilot import Stage, on_stage, open_memory
@@ -142,7 +142,7 @@ def test_an_empty_mailbox_has_nothing_to_delete() -> None:
 def watching(
     system: ActorSystem, deliver: Callable[[Snapshot], None] = print, fail: Callable[[IkigaiError], None] = print
 ) -> Snapshots:
-    return Snapshots(system, Questions(system.approvals), system.root.uuid, deliver, fail, Prices({}), Expenses())
+    return Snapshots(system, ApprovalQueue(system.approvals), system.root.uuid, deliver, fail, Prices({}), Expenses())
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_snapshots_go_on_after_an_agent_that_is_not_there() -> None:
     failed: list[IkigaiError] = []
     with open_memory() as system:
         snapshots = Snapshots(
-            system, Questions(system.approvals), "nobody", taken.append, failed.append, Prices({}), Expenses()
+            system, ApprovalQueue(system.approvals), "nobody", taken.append, failed.append, Prices({}), Expenses()
         )
         snapshots.start()
         kid = system.root.fork()

@@ -11,7 +11,7 @@ from ikigai_actors.errors import IkigaiError, SystemClosed
 from ikigai_actors.shell.line.event_buffer import Feed
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn import Turn
-from ikigai_actors.shell.line.wakeup import Wake
+from ikigai_actors.shell.line.wakeup import WakeupPipe
 from ikigai_actors.shell.text.wording import explained
 from tests.kit.blocking_provider import Gate
 from tests.kit.echo import open_echo
@@ -80,7 +80,7 @@ def test_a_defect_in_a_command_does_not_end_the_session(session: Session, caplog
 
 def test_what_the_database_tells_is_told_until_the_session_ends_with_words_of_its_own() -> None:
     with open_echo("sqlite:///:memory:") as system:
-        wake = Wake()
+        wake = WakeupPipe()
         feed = Feed(system, wake)
         for trouble in (StoreTrouble("no answer"), StoreTrouble(None), StoreTrouble("gone for good", final=True)):
             feed.hear(trouble)
@@ -107,7 +107,7 @@ def test_the_end_of_a_turn_is_shown_also_when_nothing_of_it_was_heard(
     capsys: pytest.CaptureFixture[str], end: Reply | IkigaiError, shown: str
 ) -> None:
     with open_echo("sqlite:///:memory:") as system:
-        wake = Wake()
+        wake = WakeupPipe()
         feed = Feed(system, wake)
         outcome: Future[Reply] = Future()
         turn = Turn(system.root, feed).expect(outcome)
@@ -122,7 +122,7 @@ def test_the_end_of_a_turn_is_shown_also_when_nothing_of_it_was_heard(
 
 def test_what_a_toolset_tells_does_not_stand_in_the_middle_of_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
     with open_echo("sqlite:///:memory:") as system:
-        wake, screen = Wake(), Screen()
+        wake, screen = WakeupPipe(), Screen()
         feed = Feed(system, wake)
         turn = Turn(system.root, feed)
 

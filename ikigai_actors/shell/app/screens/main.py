@@ -168,7 +168,7 @@ class MainScreen(Screen[None]):
         page.transcript.tick()
 
     def spin(self, doing: tuple[str, float] | None) -> None:
-        """Turn what turns, and tell what the clerk is at, and for how many seconds."""
+        """Turn what turns, and name the command that runs, and for how many seconds."""
         if self.wants_everybody:
             self._tree.spin()
         if (progress := status_bars.progress(doing)) != self._progress:
