@@ -154,7 +154,7 @@ def test_the_list_of_mail_shows_no_control_character() -> None:
 
 def test_neither_notices_nor_pastes_nor_the_bars_show_a_control_character(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
-        stage.application.feed.notice(f"noticed {ESCAPE}")
+        stage.application.events.notice(f"noticed {ESCAPE}")
         stage.application.main.page.prompt.post_message(events.Paste(f"pasted {ESCAPE}"))
         await stage.expect("noticed")
         await stage.expect("pasted")

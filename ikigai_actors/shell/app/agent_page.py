@@ -1,6 +1,6 @@
 """A page: one agent's transcript and prompt, and how the transcript is filled.
 
-What is shown is the end of the history as the database has it, and then what the feed tells. Where the two leave a
+What is shown is the end of the history as the database has it, and then what the events tell. Where the two leave a
 hole, because the page was not looked at for long, the database is asked again: no message is missed, and none is shown
 twice, since positions have no holes.
 """
@@ -10,10 +10,11 @@ from typing import Any, Protocol
 
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.scrollback import Scrollback
-from ikigai_actors.shell.app.event_buffer import ENDS, News
+from ikigai_actors.shell.app.event_buffer import AgentNews
 from ikigai_actors.shell.app.transcript.pieces import Look
 from ikigai_actors.shell.app.transcript.widget import Transcript
 from ikigai_actors.shell.app.widgets.prompt import Prompt
+from ikigai_actors.shell.event_buffer import ENDS
 from ikigai_actors.system.ref import AgentRef
 
 AT_ONCE = 50
@@ -36,7 +37,7 @@ class Page:
         self._later = later
         self._scrollback: Scrollback | None = None
         self._reading = False
-        self._held: list[News] = []
+        self._held: list[AgentNews] = []
         self._told: list[tuple[str, Look]] = []
 
     @property
@@ -77,7 +78,7 @@ class Page:
         assert scrollback is not None  # something is shown
         self._later(lambda: scrollback.before(position, AT_ONCE), show, lambda: show(None))
 
-    def take(self, news: News) -> None:
+    def take(self, news: AgentNews) -> None:
         """Show what is new."""
         if self._reading or self._scrollback is None:
             self._held.append(news)

@@ -34,7 +34,7 @@ from textual.theme import Theme
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.shell.app.command_context import AppCommandContext, SerialExecutor
-from ikigai_actors.shell.app.event_buffer import Feed
+from ikigai_actors.shell.app.event_buffer import PageEvents
 from ikigai_actors.shell.app.expenses import Expenses
 from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.output import Toast, TranscriptPrinter
@@ -113,14 +113,14 @@ class Application(App[int]):
         self._snapshots = Snapshots(
             system, self.questions, first.uuid, partial(self._post, self._show), self._fail, prices, spent
         )
-        self.feed = Feed(system, self._snapshots.poke, spent.hear)
+        self.events = PageEvents(system, self._snapshots.poke, spent.hear)
         """What the system tells."""
         for notice in (*notices, *trouble):
-            self.feed.notice(notice)
+            self.events.notice(notice)
         if first.turn and system.state_of(first) == "interrupted":
-            self.feed.notice(CUT_OFF)
+            self.events.notice(CUT_OFF)
         self.main = MainScreen(
-            system.handle(first.uuid), self.feed, Recall(history), self._threads, self.later, self._do, self._press,
+            system.handle(first.uuid), self.events, Recall(history), self._threads, self.later, self._do, self._press,
             self._look, provider, model,
         )  # fmt: skip
         """The screen that is usually seen."""
@@ -162,7 +162,7 @@ class Application(App[int]):
     async def on_unmount(self) -> None:
         """End: nobody draws any more."""
         self._timer.stop()
-        self.feed.close()
+        self.events.close()
         self._serial.close()
         self._snapshots.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -254,7 +254,7 @@ class Application(App[int]):
             if (error := task.exception()) is None:
                 self._post(done, task.result())
             else:
-                self.feed.notice(f"error: {error}")
+                self.events.notice(f"error: {error}")
                 if failed is not None:
                     self._post(failed)
 

@@ -280,7 +280,7 @@ def _application(system: "System", options: Options, notices: list[str], interru
     shown = terminal()
     application = Application(system, _home() / "history", options.follow, provider, told, model, interrupts)
     start.take_typed()
-    with logged_to(_home() / "ikigai.log", application.feed.notice):
+    with logged_to(_home() / "ikigai.log", application.events.notice):
         status = application.run_it()
     if shown is not None and is_gone(shown):
         _write_nowhere(1, 2)

@@ -21,7 +21,7 @@ from ikigai_actors.agent.turn.state import WORKING, Phase
 from ikigai_actors.errors import AgentDead, IkigaiError, ProviderError, StoreError, SystemClosed
 from ikigai_actors.shell.commands.approval_queue import ApprovalQueue, described
 from ikigai_actors.shell.commands.context import last_active, named, nothing_to_resume
-from ikigai_actors.shell.line.event_buffer import Feed, result_of
+from ikigai_actors.shell.line.event_buffer import TurnEvents, result_of
 from ikigai_actors.shell.line.input import Keyboard
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
@@ -67,7 +67,7 @@ class Shell:
         self.failed = False
         """Whether a prompt has ended in an error."""
         self._wake = WakeupPipe()
-        self._feed = Feed(system, self._wake)
+        self._events = TurnEvents(system, self._wake.set)
         self._turns: list[Turn] = []
         self._errands: list[Errand] = []
         self._follow = follow
@@ -99,7 +99,7 @@ class Shell:
 
     def close(self) -> None:
         """Hear no more of the system."""
-        self._feed.close()
+        self._events.close()
         self._wake.close()
         self.screen.fresh()
 
@@ -113,7 +113,7 @@ class Shell:
 
     def say(self, text: str) -> None:
         """Prompt the current agent and show its answer; a busy one answers after its turn."""
-        turn = Turn(self.current, self._feed, text)
+        turn = Turn(self.current, self._events, text)
         self._turns.append(turn)
         try:
             turn.expect(self.current.ask.prompt(text))
@@ -137,13 +137,13 @@ class Shell:
             self._go(child)
             self.screen.line(f"{named(child)}: forked from {named(parent)}; inherits {inherited(child)}")
             if prompt is not None:
-                self._turns.append(Turn(child, self._feed).expect(child.ask.reply()))
+                self._turns.append(Turn(child, self._events).expect(child.ask.reply()))
                 self.follow()
 
         def tell(child: AgentRef) -> None:
             self.screen.line(f"{named(child)}: forked from {named(parent)}; /switch {child.record.short} goes there")
             if prompt is not None:
-                self._turns.append(Turn(child, self._feed).expect(child.ask.reply()))
+                self._turns.append(Turn(child, self._events).expect(child.ask.reply()))
 
         future = parent.ask.fork(prompt, name=name, model=model)
         self._do(parent, "the fork", busy, future, go if follow else tell, tell, "the next step boundary in")
@@ -170,7 +170,7 @@ class Shell:
             if agent == self.current:
                 self.follow()
 
-        self._feed.follow(agent.uuid)  # before it goes on: nothing of it is missed
+        self._events.follow(agent.uuid)  # before it goes on: nothing of it is missed
         future = agent.ask.resume()
         if stands:
             self.screen.line(waits_for_cont(agent, "the resume", self.current))
@@ -227,7 +227,7 @@ class Shell:
         """Approve or deny a call that waits, and show what comes of it if it is one of the current agent."""
         number, call = self.questions.choose(number, self.current.uuid)
         agent, approvals = self.system.handle(call.agent), self.system.approvals
-        self._feed.follow(agent.uuid)  # before it goes on: nothing of it is missed
+        self._events.follow(agent.uuid)  # before it goes on: nothing of it is missed
         decided = approvals.approve(call, always=always) if approved else approvals.deny(call, reason)
         self._watch(agent)
         if not decided:
@@ -369,12 +369,12 @@ class Shell:
     def _watch(self, agent: AgentRef) -> None:
         """Follow the turn of an agent that is in progress, or about to be resumed, unless it is followed already."""
         if not any(turn.agent == agent for turn in self._turns):
-            self._turns.append(Turn(agent, self._feed).expect(agent.ask.reply()))
+            self._turns.append(Turn(agent, self._events).expect(agent.ask.reply()))
 
     def _drop(self, turn: Turn) -> None:
         self._turns.remove(turn)
         if not any(other.agent == turn.agent for other in self._turns):
-            self._feed.forget(turn.agent.uuid)
+            self._events.forget(turn.agent.uuid)
 
     def _is_stopped(self, agent: AgentRef) -> bool:
         return agent.record.status == Status.STOPPED
@@ -385,7 +385,7 @@ class Shell:
 
     def _tell_kept(self) -> None:
         """Tell of prompts that wait for CONT, each once."""
-        for kept in self._feed.kept():
+        for kept in self._events.kept():
             mine = (one for one in self._turns if one.agent.uuid == kept.agent_uuid and one.prompt == kept.text)
             if (turn := next((one for one in mine if not one.begun and not one.kept), None)) is not None:
                 turn.kept = True
@@ -393,5 +393,5 @@ class Shell:
                 self.screen.line(waits_for_cont(turn.agent, "your prompt", self.current))
 
     def _tell_troubles(self, patient: bool = False) -> None:
-        for trouble in self._feed.troubles(patient):
+        for trouble in self._events.troubles(patient):
             self.screen.notice(explained(trouble))

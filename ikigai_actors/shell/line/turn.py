@@ -1,7 +1,7 @@
 """Turns that the shell shows.
 
-    feed = Feed(system, wake)                   subscribes
-    turn = Turn(agent, feed, "hello")           from here on nothing of it is missed
+    events = TurnEvents(system, wake.set)       subscribes
+    turn = Turn(agent, events, "hello")         from here on nothing of it is missed
     turn.expect(agent.ask.prompt("hello"))
     while not turn.over:
         wake.wait()
@@ -19,7 +19,7 @@ from ikigai_actors.agent.subscriptions import Streamed
 from ikigai_actors.errors import NoTurn, SystemClosed, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.shell.line.event_buffer import SETTLED, Feed, result_of
+from ikigai_actors.shell.line.event_buffer import SETTLED, TurnEvents, result_of
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.text.pages import BROKE_OFF
 from ikigai_actors.system.ref import AgentRef
@@ -36,11 +36,11 @@ class Turn:
 
     _count = 0
 
-    def __init__(self, agent: AgentRef, feed: Feed, prompt: str | None = None) -> None:
+    def __init__(self, agent: AgentRef, events: TurnEvents, prompt: str | None = None) -> None:
         """Follow an agent's turn: the one that this prompt will open, or else the one in progress."""
         Turn._count += 1
         self._number = Turn._count
-        self._feed = feed
+        self._events = events
         self.prompt = prompt
         """What opens it; None for a turn that was open."""
         self.begun = prompt is None
@@ -57,7 +57,7 @@ class Turn:
         """Whether all of it was shown."""
         self.asks = False
         """Whether a call of it waits for the person, who was not asked yet."""
-        feed.follow(agent.uuid)
+        events.follow(agent.uuid)
 
     @property
     def answering(self) -> bool:
@@ -67,12 +67,12 @@ class Turn:
     def expect(self, outcome: Future[Reply]) -> "Turn":
         """Say which future tells the outcome."""
         self.outcome = outcome
-        self._feed.await_outcome(self.agent, self._number, outcome)
+        self._events.await_outcome(self.agent, self._number, outcome)
         return self
 
     def show(self, screen: Screen) -> None:
         """Print what is new."""
-        while not self.over and (event := self._feed.next(self.agent.uuid)) is not None:
+        while not self.over and (event := self._events.next(self.agent.uuid)) is not None:
             match event:
                 case Message(kind=kind, id=number) if (kind, number) == (SETTLED, self._number):
                     self._show_outcome(screen)

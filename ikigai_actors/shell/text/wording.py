@@ -6,7 +6,7 @@ from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.shell.commands.context import named
-from ikigai_actors.shell.line.event_buffer import Trouble
+from ikigai_actors.shell.event_buffer import Trouble
 from ikigai_actors.shell.line.output import one_line
 from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Status

@@ -104,7 +104,7 @@ def test_a_line_for_a_closed_system_ends_the_executor_and_is_not_told_twice(line
     assert closed.wait(DEADLINE)
     assert [type(error) for error in ended] == [SystemClosed]
     assert not told
-    application.feed.close()
+    application.events.close()
     application._serial.close()
 
 
@@ -124,7 +124,7 @@ def test_work_that_is_left_at_the_end_is_dropped_without_a_word(caplog: pytest.L
         application._threads.shutdown(wait=True)
     assert not done
     assert not caplog.records
-    assert application.feed.notices() == []
+    assert application.events.notices() == []
 
 
 def test_the_application_runs_beside_the_main_thread() -> None:

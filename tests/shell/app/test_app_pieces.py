@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.agent.subscriptions import StoreTrouble, Streamed
 from ikigai_actors.records.messages import NO_DATA, Message
-from ikigai_actors.shell.app.event_buffer import KEPT, Feed
+from ikigai_actors.shell.app.event_buffer import KEPT, PageEvents
 from ikigai_actors.shell.app.expenses import Expenses
 from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.snapshot import Snapshots
@@ -125,7 +125,7 @@ def test_what_was_submitted_is_gone_through_and_found_again(tmp_path: Path) -> N
 
 def test_a_feed_keeps_the_answer_on_its_way_and_a_bounded_number_of_messages() -> None:
     with ActorSystem.open("sqlite:///:memory:", OfflineProvider()) as system:
-        feed = Feed(system, lambda: None)
+        feed = PageEvents(system, lambda: None)
         agent = system.root.uuid
         feed.follow(agent)
         for number in range(1, KEPT + 10):
@@ -139,7 +139,7 @@ def test_a_feed_keeps_the_answer_on_its_way_and_a_bounded_number_of_messages() -
 
 def test_a_feed_keeps_an_answer_on_its_way_as_text_and_nothing_else() -> None:
     with ActorSystem.open("sqlite:///:memory:", OfflineProvider()) as system:
-        feed = Feed(system, lambda: None)
+        feed = PageEvents(system, lambda: None)
         for kind, count in (("thinking", 300), ("text", 500)):
             for number in range(count):
                 feed.hear(Streamed(system.root.uuid, f"{number} ", kind))
@@ -154,7 +154,7 @@ def test_a_feed_keeps_an_answer_on_its_way_as_text_and_nothing_else() -> None:
 
 def test_a_feed_forgets_the_messages_of_a_page_that_is_dropped_but_not_an_answer_on_its_way() -> None:
     with ActorSystem.open("sqlite:///:memory:", OfflineProvider()) as system:
-        feed, agent = Feed(system, lambda: None), system.root.uuid
+        feed, agent = PageEvents(system, lambda: None), system.root.uuid
         feed.follow(agent)
         feed.hear(replace(message(1, "user"), agent_uuid=agent))
         feed.hear(Streamed(agent, "so it began", "text"))
@@ -169,7 +169,7 @@ def test_a_feed_forgets_the_messages_of_a_page_that_is_dropped_but_not_an_answer
 
 def test_a_feed_tells_of_an_outage_but_not_of_the_end_which_the_application_tells_itself() -> None:
     with ActorSystem.open("sqlite:///:memory:", OfflineProvider()) as system:
-        feed = Feed(system, lambda: None)
+        feed = PageEvents(system, lambda: None)
         feed.hear(StoreTrouble("it is down", final=True))
         assert feed.notices() == []
         feed.hear(StoreTrouble("it is down"))

@@ -8,7 +8,7 @@ from ikigai_actors import AgentRef, Message, NoTurn, ProviderError, Reply, TurnI
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.subscriptions import Event, StoreTrouble, Streamed, ToolTrouble
 from ikigai_actors.errors import IkigaiError, SystemClosed
-from ikigai_actors.shell.line.event_buffer import Feed
+from ikigai_actors.shell.line.event_buffer import TurnEvents
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn import Turn
 from ikigai_actors.shell.line.wakeup import WakeupPipe
@@ -81,14 +81,14 @@ def test_a_defect_in_a_command_does_not_end_the_session(session: Session, caplog
 def test_what_the_database_tells_is_told_until_the_session_ends_with_words_of_its_own() -> None:
     with open_echo("sqlite:///:memory:") as system:
         wake = WakeupPipe()
-        feed = Feed(system, wake)
+        events = TurnEvents(system, wake.set)
         for trouble in (StoreTrouble("no answer"), StoreTrouble(None), StoreTrouble("gone for good", final=True)):
-            feed.hear(trouble)
-        assert [explained(trouble) for trouble in feed.troubles()] == [
+            events.hear(trouble)
+        assert [explained(trouble) for trouble in events.troubles()] == [
             "Trouble with the database; nothing is lost, agents wait. no answer",
             "The database answers again.",
         ]
-        feed.close()
+        events.close()
         wake.close()
 
 
@@ -108,14 +108,14 @@ def test_the_end_of_a_turn_is_shown_also_when_nothing_of_it_was_heard(
 ) -> None:
     with open_echo("sqlite:///:memory:") as system:
         wake = WakeupPipe()
-        feed = Feed(system, wake)
+        events = TurnEvents(system, wake.set)
         outcome: Future[Reply] = Future()
-        turn = Turn(system.root, feed).expect(outcome)
+        turn = Turn(system.root, events).expect(outcome)
         outcome.settle(end)
         while not turn.over:
             wake.wait()
             turn.show(Screen())
-        feed.close()
+        events.close()
         wake.close()
     assert capsys.readouterr().out == shown
 
@@ -123,14 +123,14 @@ def test_the_end_of_a_turn_is_shown_also_when_nothing_of_it_was_heard(
 def test_what_a_toolset_tells_does_not_stand_in_the_middle_of_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
     with open_echo("sqlite:///:memory:") as system:
         wake, screen = WakeupPipe(), Screen()
-        feed = Feed(system, wake)
-        turn = Turn(system.root, feed)
+        events = TurnEvents(system, wake.set)
+        turn = Turn(system.root, events)
 
-        def happens(*events: Event) -> list[str]:
-            for event in events:
-                feed.hear(event)
+        def happens(*heard: Event) -> list[str]:
+            for event in heard:
+                events.hear(event)
             turn.show(screen)
-            return [explained(trouble) for trouble in feed.troubles(patient=turn.answering)]
+            return [explained(trouble) for trouble in events.troubles(patient=turn.answering)]
 
         uuid, trouble = system.root.uuid, ToolTrouble("files", "its server is gone")
         assert happens(Streamed(uuid, "half of ", "text"), trouble) == []
@@ -138,6 +138,6 @@ def test_what_a_toolset_tells_does_not_stand_in_the_middle_of_an_answer(capsys: 
         finished = Message(uuid, 1, "assistant", "half of an answer", {"stop_reason": "end_turn"}, 0)
         assert happens(Streamed(uuid, "an answer", "text"), finished) == ["files: its server is gone"]
         assert happens() == []
-        feed.close()
+        events.close()
         wake.close()
     assert capsys.readouterr().out == "half of an answer\n"

@@ -15,7 +15,7 @@ from textual.widgets import ContentSwitcher, Static
 
 from ikigai_actors.agent.turn.state import BETWEEN_TURNS
 from ikigai_actors.shell.app.agent_page import Later, Page
-from ikigai_actors.shell.app.event_buffer import Feed
+from ikigai_actors.shell.app.event_buffer import PageEvents
 from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.screens.input_history import RecallScreen
 from ikigai_actors.shell.app.snapshot import Snapshot
@@ -76,7 +76,7 @@ class MainScreen(Screen[None]):
     ]
 
     def __init__(
-        self, first: AgentRef, feed: Feed, recall: Recall, workers: Executor, later: Later, do: Do,
+        self, first: AgentRef, page_events: PageEvents, recall: Recall, workers: Executor, later: Later, do: Do,
         press: Callable[[str], None],
         looked_at: Callable[[str], None], provider: str, model: str,
     ) -> None:  # fmt: skip
@@ -100,7 +100,7 @@ class MainScreen(Screen[None]):
         self._transcripts, self._prompts = ContentSwitcher(id="transcripts"), ContentSwitcher(id="prompts")
         self._upper, self._lower = Static(id="upper"), Static(id="lower")
         self._system, self._first = first.system, first.uuid
-        self._feed, self._recall, self._threads, self._provider = feed, recall, workers, provider
+        self._events, self._recall, self._threads, self._provider = page_events, recall, workers, provider
         self._model = model
         self._later, self._do, self._press, self._looked_at = later, do, press, looked_at
         self._pages: dict[str, Page] = {}  # the one looked at last at the end
@@ -161,9 +161,9 @@ class MainScreen(Screen[None]):
         """Show what is new of the agent in sight."""
         if (page := self._pages.get(self._current)) is None:
             return  # not mounted yet
-        if (news := self._feed.take(self._current)) is not None:
+        if (news := self._events.take(self._current)) is not None:
             page.take(news)
-        for notice in self._feed.notices():
+        for notice in self._events.notices():
             page.tell(tidy(notice), Look.NOTE)
         page.transcript.tick()
 
@@ -327,14 +327,14 @@ class MainScreen(Screen[None]):
         transcript.paint(self.app.current_theme.dark)
         self._transcripts.mount(transcript)
         self._prompts.mount(prompt)
-        self._feed.follow(uuid)
+        self._events.follow(uuid)
         return Page(self._system.handle(uuid), transcript, prompt, self._later)
 
     def _drop_pages(self) -> None:
         spare = [uuid for uuid, page in self._pages.items() if uuid != self._current and page.disposable]
         for uuid in spare[: max(0, len(self._pages) - PAGES)]:
             page = self._pages.pop(uuid)
-            self._feed.forget(uuid)
+            self._events.forget(uuid)
             page.transcript.remove()
             page.prompt.remove()
 

@@ -25,11 +25,11 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.shell.app.event_buffer import ENDS
 from ikigai_actors.shell.app.transcript.answer import Answer
 from ikigai_actors.shell.app.transcript.block import Block
 from ikigai_actors.shell.app.transcript.layout import Frame, foldable, lay_out
 from ikigai_actors.shell.app.transcript.pieces import Look, Piece, add_result, pieces_of, tidy
+from ikigai_actors.shell.event_buffer import ENDS
 
 BUDGET = 0.008
 """Seconds of one tick that laying out may take; one block is laid out in any case."""
