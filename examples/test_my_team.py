@@ -13,8 +13,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ikigai_actors import DocumentChanged, DocumentNotFound, FunctionProvider, Request, current_agent
-from ikigai_actors.records.documents import Documents
+from ikigai_actors import DocumentChanged, DocumentNotFound, Documents, FunctionProvider, Request, current_agent
 from ikigai_actors.testing import Faults, Simulation, simulate
 
 FINDINGS = "findings.md"

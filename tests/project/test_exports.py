@@ -30,6 +30,7 @@ PUBLIC = [
     "DocumentChanged",
     "DocumentNotFound",
     "DocumentVersion",
+    "Documents",
     "Exit",
     "Fenced",
     "FunctionProvider",
@@ -81,11 +82,15 @@ PUBLIC = [
 ]
 
 
+HANDING_ON = [ikigai_actors, ikigai_actors.testing]
+"""Packages whose names are looked up when they are used."""
+
+
 def test_the_package_exports_these_names_sorted() -> None:
     assert ikigai_actors.__all__ == PUBLIC
 
 
-@pytest.mark.parametrize("package", [ikigai_actors, ikigai_actors.testing], ids=lambda package: package.__name__)
+@pytest.mark.parametrize("package", HANDING_ON, ids=lambda package: package.__name__)
 def test_every_export_is_there_and_documented_with_all_that_can_be_called_of_it(package: ModuleType) -> None:
     for name in package.__all__:
         export = getattr(package, name)
@@ -96,11 +101,12 @@ def test_every_export_is_there_and_documented_with_all_that_can_be_called_of_it(
                 assert inspect.getdoc(getattr(export, part)), f"{name}.{part}"
 
 
-def test_type_checkers_see_the_same_names() -> None:
-    tree = ast.parse(Path(ikigai_actors.__file__).read_text(encoding="utf-8"))
-    block = next(node for node in tree.body if isinstance(node, ast.If))
-    seen = {alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert seen == set(ikigai_actors.__all__)
+@pytest.mark.parametrize("package", HANDING_ON, ids=lambda package: package.__name__)
+def test_type_checkers_see_the_same_names(package: ModuleType) -> None:
+    tree = ast.parse(Path(package.__path__[0], "__init__.pyi").read_text(encoding="utf-8"))
+    aliases = [alias for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    assert sorted(alias.name for alias in aliases) == package.__all__
+    assert all(alias.asname == alias.name for alias in aliases), "without it the name is private to the stub"
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -16,7 +16,7 @@ ROOMS = (
     {"records"},
     {"store", "tools", "providers"},
     {"actors"},
-    {"errors", "arguments", "text", "frozen"},
+    {"errors", "arguments", "text", "frozen", "lazy"},
 )
 """Top first. A room knows the rooms below it; what lies at the bottom are modules, which may know each other."""
 

@@ -27,6 +27,8 @@ def test_the_wheel_carries_both_packages_their_types_the_schema_and_the_queries(
         "schema.sql",
         "store/queries.sql",
         "py.typed",
+        "__init__.pyi",
+        "testing/__init__.pyi",
         "shell/cli/main.py",
         "shell/web/templates/app_index.html",
     ):

@@ -1,0 +1,37 @@
+"""Packages that hand on names of their modules. A module is imported when a name of it is first used.
+
+    __getattr__, __all__ = handed_on(__name__)      # in the __init__.py of a package
+
+The names stand once, in the stub beside it (``__init__.pyi``), where type checkers and editors look as well: a line
+``from package.module import name as name`` for each. So a program that uses one name imports no runtime for the others.
+"""
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+
+def handed_on(package: str) -> tuple[Callable[[str], Any], list[str]]:
+    """What a package needs that hands on the names of its stub.
+
+    Args:
+        package: its ``__name__``.
+
+    Returns:
+        Its ``__getattr__``, which imports and keeps a name, and its ``__all__``, sorted.
+    """
+    module: Any = sys.modules[package]
+    stub = module.__spec__.loader.get_data(module.__file__ + "i").decode()
+    lines = [line.split() for line in stub.splitlines() if line.startswith("from ")]
+    homes = {words[-1]: words[1] for words in lines}
+
+    def find(name: str) -> Any:
+        """Import a name of the package from the module that defines it."""
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(homes[name]), name)
+        setattr(module, name, value)  # a submodule of the same name must not hide it
+        return value
+
+    return find, sorted(homes)
