@@ -11,12 +11,7 @@ import sys
 from pathlib import Path
 
 from ikigai_actors import ActorSystem, FunctionProvider, Request
-from ikigai_actors.shell.commands.completion import completions
-from ikigai_actors.shell.line.input import Pipe, Terminal
-from ikigai_actors.shell.line.interrupts import Interrupts
-from ikigai_actors.shell.line.output import Screen
-from ikigai_actors.shell.line.repl import LineMode
-from ikigai_actors.shell.line.session import Shell
+from ikigai_actors.shell import Interrupts, LineMode, Pipe, Screen, Shell, Terminal, completions
 
 
 class Counter:

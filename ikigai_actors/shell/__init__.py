@@ -1,5 +1,8 @@
 """The shell: ``ikigai`` at a terminal, by a pipe, and its subcommands.
 
+A program that brings its own system shows it in line mode by the names that are handed on here; see
+``examples/supervised.py``.
+
     cli/        the command line: the group ``ikigai``, its options and subcommands
     line/       line mode: reads lines, does them one after another, and prints
     app/        the application on a whole screen
@@ -9,3 +12,7 @@
 
 Only this package imports click.
 """
+
+from ikigai_actors.lazy import handed_on
+
+__getattr__, __all__ = handed_on(__name__)

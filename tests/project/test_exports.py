@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 
 import ikigai_actors
+import ikigai_actors.shell
 import ikigai_actors.testing
 
 PUBLIC = [
@@ -82,7 +83,7 @@ PUBLIC = [
 ]
 
 
-HANDING_ON = [ikigai_actors, ikigai_actors.testing]
+HANDING_ON = [ikigai_actors, ikigai_actors.testing, ikigai_actors.shell]
 """Packages whose names are looked up when they are used."""
 
 
