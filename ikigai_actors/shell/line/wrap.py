@@ -10,7 +10,6 @@ the terminal is wide (between words, if it can be): the terminal would go on at 
 
 import re
 from collections.abc import Callable, Iterator
-from unicodedata import combining, east_asian_width
 
 MARGIN = "  "
 _TAB = 8
@@ -20,7 +19,11 @@ _NARROWEST = 10
 
 def width(text: str) -> int:
     """Columns that a text takes on a terminal."""
-    return sum(0 if combining(sign) else 2 if east_asian_width(sign) in "WF" else 1 for sign in text)
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len  # who lists agents with plain names need not wait for it
+
+    return cell_len(text)
 
 
 class Margin:
