@@ -177,7 +177,7 @@ class Application(App[int]):
         return TerminalDriver
 
     async def on_event(self, event: events.Event) -> None:
-        """See `App.on_event`. The focus is where what is typed belongs before it is handed on, so that nothing that is
+        """Hand an event on. The focus is where what is typed belongs before it is handed on, so that nothing that is
         typed behind overtakes it. At first it waits for the prompt.
         """
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:

@@ -18,7 +18,7 @@ from ikigai_actors.agent.turn.state import IN_A_TURN, WORKING
 from ikigai_actors.errors import AgentDead, IkigaiError, ProviderError, SystemClosed, TurnInterrupted
 from ikigai_actors.shell import commands
 from ikigai_actors.shell.commands.approval_queue import ApprovalQueue
-from ikigai_actors.shell.commands.context import Printer, named, nothing_to_resume
+from ikigai_actors.shell.commands.context import CommandContext, Printer, named, nothing_to_resume
 from ikigai_actors.shell.text.wording import resume_waits, waits_for_cont
 from ikigai_actors.system.interface import System
 from ikigai_actors.system.ref import AgentRef
@@ -61,28 +61,13 @@ class Window(Protocol):
         """A prompt will not be answered: show it no longer as waiting. One that was refused can be given again."""
 
 
-class AppCommandContext:
+class AppCommandContext(CommandContext):
     """What one line works on."""
 
     def __init__(self, window: Window, current: AgentRef, screen: Printer) -> None:
         self._window = window
-        self.current = current
-        self.screen = screen
-
-    @property
-    def attended(self) -> bool:
-        """See `CommandContext.attended`."""
-        return self._window.attended
-
-    @property
-    def system(self) -> System:
-        """See `CommandContext.system`."""
-        return self._window.system
-
-    @property
-    def questions(self) -> ApprovalQueue:
-        """See `CommandContext.questions`."""
-        return self._window.questions
+        self.system, self.questions, self.attended = window.system, window.questions, window.attended
+        self.current, self.screen = current, screen
 
     def do(self, line: str) -> None:
         """Do one line. Raises `SystemClosed`; all other errors are printed."""
@@ -100,11 +85,10 @@ class AppCommandContext:
             self.screen.error(f"{type(error).__name__}: {error}")
 
     def wait_for(self, work: Callable[[], T]) -> T:
-        """See `CommandContext.wait_for`."""
         return work()
 
     def fork(self, prompt: str | None, name: str | None, model: str | None, follow: bool | None = None) -> None:
-        """See `CommandContext.fork`. That a child is born stands in the log, so nothing is printed."""
+        """Fork the current agent. That a child is born stands in the log, so nothing is printed."""
         parent, follow = self.current, self._window.follow if follow is None else follow
 
         def born(child: AgentRef) -> None:
@@ -114,12 +98,10 @@ class AppCommandContext:
         self._later("the fork", parent.ask.fork(prompt, name=name, model=model), born, "the next step boundary")
 
     def change(self, what: str, ask: Callable[[], Future[int]], text: str) -> None:
-        """See `CommandContext.change`. Most changes stand in the log as well, and are not printed twice."""
+        """Have the current agent change. Most changes stand in the log as well, and are not printed twice."""
         self._later(what, ask(), lambda _: None)
 
     def resume(self) -> None:
-        """See `CommandContext.resume`."""
-
         def resumed(there_was_one: bool) -> None:
             if not there_was_one:
                 self.screen.line(nothing_to_resume(self.current))
@@ -130,11 +112,9 @@ class AppCommandContext:
         self._later("the resume", future, resumed)
 
     def go_to(self, agent: AgentRef) -> None:
-        """See `CommandContext.go_to`."""
         self._window.visit(agent.uuid)
 
     def decide(self, number: int | None, approved: bool, *, always: bool = False, reason: str = "") -> None:
-        """See `CommandContext.decide`."""
         number, call = self.questions.choose(number, self.current.uuid)
         approvals = self.system.approvals
         decided = approvals.approve(call, always=always) if approved else approvals.deny(call, reason)
@@ -145,14 +125,12 @@ class AppCommandContext:
             self.screen.line(f"{number}: {named(agent)} {'runs' if approved else 'does not run'} {call.tool}")
 
     def edit(self, text: str) -> str | None:
-        """See `CommandContext.edit`."""
         return self._window.edit(text)
 
     def leave_the_dead(self) -> None:
         """The main screen does so by itself, whatever the agent died of."""
 
     def leave(self) -> None:
-        """See `CommandContext.leave`."""
         self._window.leave()
 
     def _say(self, text: str) -> None:

@@ -30,7 +30,7 @@ class TerminalDriver(LinuxDriver):
     _early = True  # whether what waits was typed before the screen was there
 
     def start_application_mode(self) -> None:
-        """See `Driver.start_application_mode`. The terminal is given back as it was before the program."""
+        """Take the terminal; it is given back as it was before the program."""
         super().start_application_mode()  # type: ignore[no-untyped-call]  # Textual does not say what it returns
         if (before := start.terminal_before()) is not None:
             self.attrs_before: list[Any] | None = before

@@ -27,7 +27,6 @@ class Notices(logging.Handler):
         self._notice, self._path = notice, path
 
     def emit(self, record: logging.LogRecord) -> None:
-        """See `logging.Handler.emit`."""
         more = f" (see {self._path})" if record.exc_info else ""
         self._notice(one_line(record.getMessage()) + more)
 

@@ -1,41 +1,38 @@
 """Where lines print that are not printed on a terminal: into a transcript, or as a notice that goes away. From any
-thread. See `Printer` in commands/context.py.
+thread.
 """
 
 from collections.abc import Callable
 
 from ikigai_actors.shell.app.transcript.pieces import Look, tidy
+from ikigai_actors.shell.commands.context import Printer
 
 
-class TranscriptPrinter:
+class TranscriptPrinter(Printer):
     """Prints into an agent's transcript."""
 
     def __init__(self, tell: Callable[[str, str, Look], None], uuid: str) -> None:
         self._tell, self._uuid = tell, uuid
 
     def line(self, text: str = "", *, bold: bool = False, dim: bool = False) -> None:
-        """See `Printer.line`."""
         self._tell(self._uuid, text, Look.STRONG if bold else Look.NOTE if dim else Look.TOLD)
 
     block = line
 
     def error(self, text: str) -> None:
-        """See `Printer.error`."""
         self._tell(self._uuid, text, Look.ERROR)
 
 
-class Toast:
+class Toast(Printer):
     """Prints a notice that goes away: what a key could not do is no part of a transcript."""
 
     def __init__(self, notify: Callable[[str], None]) -> None:
         self._notify = notify
 
     def line(self, text: str = "", *, bold: bool = False, dim: bool = False) -> None:
-        """See `Printer.line`."""
         self._notify(tidy(text))
 
     block = line
 
     def error(self, text: str) -> None:
-        """See `Printer.error`."""
         self._notify(tidy(text))

@@ -64,7 +64,7 @@ class CommandLine(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """See `click.Group.resolve_command`; a global option behind the command is an error that shows its place."""
+        """Find the command. A global option behind it is an error that shows its place."""
         before = {name for option in self.params for name in option.opts if name.startswith("--")}
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and not isinstance(command, click.Group):
@@ -76,12 +76,10 @@ class CommandLine(click.Group):
         return name, command, rest
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        """See `click.Command.make_context`."""
         with _quoting():
             return super().make_context(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """See `click.Command.invoke`."""
         with _quoting():
             return super().invoke(ctx)
 

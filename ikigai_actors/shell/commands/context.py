@@ -32,25 +32,16 @@ class Printer(Protocol):
 class CommandContext(Protocol):
     """Where a person, or a pipe, gives commands."""
 
-    @property
-    def system(self) -> System:
-        """The running system."""
-
-    @property
-    def current(self) -> AgentRef:
-        """The agent that commands are about."""
-
-    @property
-    def screen(self) -> Printer:
-        """Where commands print."""
-
-    @property
-    def questions(self) -> ApprovalQueue:
-        """The calls that wait for the person."""
-
-    @property
-    def attended(self) -> bool:
-        """Whether a person is there, who can be shown an editor."""
+    system: System
+    """The running system."""
+    current: AgentRef
+    """The agent that commands are about."""
+    screen: Printer
+    """Where commands print."""
+    questions: ApprovalQueue
+    """The calls that wait for the person."""
+    attended: bool
+    """Whether a person is there, who can be shown an editor."""
 
     def wait_for(self, work: Callable[[], T]) -> T:
         """Do something that waits for its commit."""

@@ -51,7 +51,7 @@ class Keyboard(Protocol):
         """Do not show what is typed meanwhile."""
 
 
-class Pipe:
+class Pipe(Keyboard):
     """Lines of a stream of bytes, in UTF-8."""
 
     interactive = False
@@ -61,7 +61,7 @@ class Pipe:
         self._number = 0
 
     def read(self, label: str) -> str | None:
-        """See `Keyboard.read`; no prompt is shown."""
+        """Give the next line; no prompt is shown."""
         line = self._stream.readline(LONGEST) if self._stream is not None else b""
         self._number += 1
         if not line:
@@ -100,7 +100,7 @@ class Pipe:
         return contextlib.nullcontext()
 
 
-class Terminal:
+class Terminal(Keyboard):
     """Lines that a person types, with the editing of the standard library's readline."""
 
     interactive = True
@@ -132,7 +132,6 @@ class Terminal:
         self._history = _opened(history, readline)
 
     def read(self, label: str) -> str | None:
-        """See `Keyboard.read`."""
         try:
             line = self._edited(label) if not self._typed else self._take_typed(label)
         except EOFError:
@@ -145,16 +144,14 @@ class Terminal:
         return line
 
     def unfinished(self) -> str:
-        """See `Keyboard.unfinished`."""
         print()
         return self._readline.get_line_buffer() if self._readline is not None else ""
 
     def descriptor(self) -> int | None:
-        """See `Keyboard.descriptor`."""
         return self._descriptor
 
     def take(self) -> bool:
-        """See `Keyboard.take`. Only Ctrl-D gives no bytes.
+        """Take the lines that were typed while an answer arrived. Only Ctrl-D gives no bytes.
 
         A terminal that edits lines itself gives one line at a time. What was typed before it did so it gives in one
         piece: several lines, and the beginning of one, with Enter as the key sends it.
@@ -174,7 +171,6 @@ class Terminal:
 
     @contextlib.contextmanager
     def hushed(self) -> Iterator[None]:
-        """See `Keyboard.hushed`."""
         try:
             import termios
         except ImportError:

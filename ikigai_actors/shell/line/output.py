@@ -58,7 +58,6 @@ class HarmlessFormatter(logging.Formatter):
     """Text of models and people, which a log may quote, moves no cursor and begins no line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """See `logging.Formatter.format`."""
         return harmless(super().format(record)).replace("\n", "\n  ")
 
 

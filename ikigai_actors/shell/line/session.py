@@ -20,7 +20,7 @@ from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.agent.turn.state import WORKING, Phase
 from ikigai_actors.errors import AgentDead, IkigaiError, ProviderError, StoreError, SystemClosed
 from ikigai_actors.shell.commands.approval_queue import ApprovalQueue, described
-from ikigai_actors.shell.commands.context import last_active, named, nothing_to_resume
+from ikigai_actors.shell.commands.context import CommandContext, last_active, named, nothing_to_resume
 from ikigai_actors.shell.line.event_buffer import TurnEvents, result_of
 from ikigai_actors.shell.line.input import Keyboard
 from ikigai_actors.shell.line.interrupts import Interrupts
@@ -51,8 +51,10 @@ class Errand:
     """Takes what came of it."""
 
 
-class Shell:
+class Shell(CommandContext):
     """One session over a running system. Of the main thread: signals arrive there."""
+
+    screen: Screen
 
     def __init__(
         self, system: System, keyboard: Keyboard, screen: Screen, interrupts: Interrupts, follow: bool = True
@@ -104,11 +106,9 @@ class Shell:
         self.screen.fresh()
 
     def edit(self, text: str) -> str | None:
-        """See `CommandContext.edit`."""
         return click.edit(text, extension=".md")
 
     def leave(self) -> None:
-        """See `CommandContext.leave`."""
         self.leaving = True
 
     def say(self, text: str) -> None:
@@ -129,7 +129,7 @@ class Shell:
                 return
 
     def fork(self, prompt: str | None, name: str | None, model: str | None, follow: bool | None = None) -> None:
-        """See `CommandContext.fork`. The fork of a busy agent waits in the background, and never goes anywhere."""
+        """Fork the current agent. The fork of a busy one waits in the background, and never goes anywhere."""
         parent, busy = self.current, self.is_busy(self.current)
         follow = self._follow if follow is None else follow
 
