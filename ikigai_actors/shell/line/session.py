@@ -1,11 +1,9 @@
-"""The session: where the shell is, what it does for its commands, and what goes on in the background meanwhile.
+"""The session: where the shell is, and what it does for its commands.
 
-A turn in the foreground is shown until it is over. A person may leave it (Enter) and it goes on in the background, and
-so does whatever must wait for the end of a turn: the fork of a busy agent, its marks and settings. `Shell.report` tells
-what came of these; the line mode calls it before each prompt, so nothing is printed into a line being typed.
-
-Nothing waits in the foreground for an agent that is stopped. A prompt to it is told as soon as it is kept in the
-database, where it outlives the shell; a resume waits in the background.
+Turns are shown, and followed in the background, by a `TurnFollower`. A command that must wait for the end of a turn
+waits in the background: the fork of a busy agent, its marks and settings, a resume of one that is stopped.
+`Shell.report` tells what came of these; line mode calls it before each prompt, so nothing is printed into a line being
+typed.
 """
 
 import contextlib
@@ -18,16 +16,15 @@ import click
 
 from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.agent.turn.state import WORKING, Phase
-from ikigai_actors.errors import AgentDead, IkigaiError, ProviderError, StoreError, SystemClosed
+from ikigai_actors.errors import IkigaiError, StoreError, SystemClosed
 from ikigai_actors.shell.commands.approval_queue import ApprovalQueue, described
 from ikigai_actors.shell.commands.context import CommandContext, last_active, named, nothing_to_resume
-from ikigai_actors.shell.line.event_buffer import TurnEvents, result_of
+from ikigai_actors.shell.line.event_buffer import result_of
 from ikigai_actors.shell.line.input import Keyboard
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
-from ikigai_actors.shell.line.turn import Turn
-from ikigai_actors.shell.line.wakeup import WakeupPipe
-from ikigai_actors.shell.text.wording import ended, explained, inherited, resume_waits, waits_for_cont
+from ikigai_actors.shell.line.turn_follower import TurnFollower
+from ikigai_actors.shell.text.wording import inherited, resume_waits, waits_for_cont
 from ikigai_actors.system.interface import System
 from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Signal, Status
@@ -41,7 +38,7 @@ CUT_OFF = "its last turn was interrupted; /resume sends the prompt again"
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class BackgroundCommand:
     """A command that waits in the background."""
 
     agent: AgentRef
@@ -66,12 +63,8 @@ class Shell(CommandContext):
         self.questions = ApprovalQueue(system.approvals)
         self.leaving = False
         """Set to end the session."""
-        self.failed = False
-        """Whether a prompt has ended in an error."""
-        self._wake = WakeupPipe()
-        self._events = TurnEvents(system, self._wake.set)
-        self._turns: list[Turn] = []
-        self._errands: list[Errand] = []
+        self._turns = TurnFollower(system, keyboard, screen, interrupts, self.interrupt)
+        self._background: list[BackgroundCommand] = []
         self._follow = follow
         self._interrupted_at = float("-inf")
         record = last_active(system)
@@ -79,6 +72,11 @@ class Shell(CommandContext):
         """The agent that text prompts."""
         self.label = record.short
         """How the prompt line calls it."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether a prompt has ended in an error."""
+        return self._turns.failed
 
     @property
     def prompt(self) -> str:
@@ -101,8 +99,7 @@ class Shell(CommandContext):
 
     def close(self) -> None:
         """Hear no more of the system."""
-        self._events.close()
-        self._wake.close()
+        self._turns.close()
         self.screen.fresh()
 
     def edit(self, text: str) -> str | None:
@@ -113,20 +110,11 @@ class Shell(CommandContext):
 
     def say(self, text: str) -> None:
         """Prompt the current agent and show its answer; a busy one answers after its turn."""
-        turn = Turn(self.current, self._events, text)
-        self._turns.append(turn)
-        try:
-            turn.expect(self.current.ask.prompt(text))
-        except BaseException:
-            self._drop(turn)
-            raise
-        self.follow()
+        self._turns.prompt(self.current, text)
 
     def follow(self) -> None:
         """Show the turns of the current agent that are in progress, until they are over or the person goes on."""
-        for turn in [turn for turn in self._turns if turn.agent == self.current]:
-            if not self._attend(turn) and not self._stands(turn):
-                return
+        self._turns.follow(self.current)
 
     def fork(self, prompt: str | None, name: str | None, model: str | None, follow: bool | None = None) -> None:
         """Fork the current agent. The fork of a busy one waits in the background, and never goes anywhere."""
@@ -137,13 +125,13 @@ class Shell(CommandContext):
             self._go(child)
             self.screen.line(f"{named(child)}: forked from {named(parent)}; inherits {inherited(child)}")
             if prompt is not None:
-                self._turns.append(Turn(child, self._events).expect(child.ask.reply()))
+                self._turns.expect(child)
                 self.follow()
 
         def tell(child: AgentRef) -> None:
             self.screen.line(f"{named(child)}: forked from {named(parent)}; /switch {child.record.short} goes there")
             if prompt is not None:
-                self._turns.append(Turn(child, self._events).expect(child.ask.reply()))
+                self._turns.expect(child)
 
         future = parent.ask.fork(prompt, name=name, model=model)
         self._do(parent, "the fork", busy, future, go if follow else tell, tell, "the next step boundary in")
@@ -151,7 +139,7 @@ class Shell(CommandContext):
     def change(self, what: str, ask: Callable[[], Future[int]], text: str) -> None:
         """Have the current agent change something of its own; a busy one does so after its turn."""
         agent = self.current
-        busy = self.is_busy(agent) or any(errand.agent == agent for errand in self._errands)
+        busy = self.is_busy(agent) or any(command.agent == agent for command in self._background)
 
         def tell(_: int) -> None:
             self.screen.line(text if agent == self.current else f"{named(agent)}: {text}")
@@ -166,11 +154,11 @@ class Shell(CommandContext):
             if not resumed:
                 self.screen.line(nothing_to_resume(agent))
                 return
-            self._watch(agent)
+            self._turns.watch(agent)
             if agent == self.current:
                 self.follow()
 
-        self._events.follow(agent.uuid)  # before it goes on: nothing of it is missed
+        self._turns.prepare(agent)  # before it goes on: nothing of it is missed
         future = agent.ask.resume()
         if stands:
             self.screen.line(waits_for_cont(agent, "the resume", self.current))
@@ -179,7 +167,7 @@ class Shell(CommandContext):
             return
         else:
             self.screen.line("[the resume goes on in the background]", dim=True)
-        self._errands.append(Errand(agent, "the resume", future, told))
+        self._background.append(BackgroundCommand(agent, "the resume", future, told))
 
     def go_to(self, agent: AgentRef) -> None:
         """Make an agent the current one. Never waits for it."""
@@ -201,7 +189,7 @@ class Shell(CommandContext):
             tell(CUT_OFF)
         elif self.is_busy(self.current):
             if self.attended or not self.system.attached:  # a script does not wait for what others have begun
-                self._watch(self.current)
+                self._turns.watch(self.current)
             tell("it is in the middle of a turn: Enter shows its answer, Ctrl-C interrupts it")
 
     def is_busy(self, agent: AgentRef) -> bool:
@@ -227,9 +215,9 @@ class Shell(CommandContext):
         """Approve or deny a call that waits, and show what comes of it if it is one of the current agent."""
         number, call = self.questions.choose(number, self.current.uuid)
         agent, approvals = self.system.handle(call.agent), self.system.approvals
-        self._events.follow(agent.uuid)  # before it goes on: nothing of it is missed
+        self._turns.prepare(agent)  # before it goes on: nothing of it is missed
         decided = approvals.approve(call, always=always) if approved else approvals.deny(call, reason)
-        self._watch(agent)
+        self._turns.watch(agent)
         if not decided:
             self.screen.line(f"{number}: that call waits no more")
         elif agent != self.current:
@@ -247,24 +235,15 @@ class Shell(CommandContext):
 
     def report(self) -> None:
         """Tell what happened in the background."""
-        self._tell_troubles()
-        self._tell_kept()
-        for turn in [turn for turn in self._turns if turn.outcome.done]:
-            if turn.agent == self.current:
-                self._attend(turn)
-            else:
-                self._drop(turn)
-                outcome = result_of(turn.outcome)
-                self.failed = self.failed or isinstance(outcome, ProviderError | AgentDead)
-                self.screen.line(ended(turn.agent, outcome))
-        for errand in [errand for errand in self._errands if self._is_due(errand)]:
-            self._errands.remove(errand)
+        self._turns.report(self.current)
+        for command in [command for command in self._background if self._is_due(command)]:
+            self._background.remove(command)
             try:
-                errand.done(errand.future.get())
+                command.done(command.future.get())
             except SystemClosed:
                 raise
             except IkigaiError as error:
-                self.screen.error(f"{errand.what}: {error}")
+                self.screen.error(f"{command.what}: {error}")
         with contextlib.suppress(StoreError):  # what has trouble with the database tells of it
             self.leave_the_dead()
             self._ask_questions()
@@ -276,26 +255,30 @@ class Shell(CommandContext):
             asks = f"{named(self.system.handle(call.agent))} asks to run {described(call)}"
             self.screen.line(f"[{number}] {asks}   /approve {number} or /deny {number}", bold=True)
 
-    def _is_due(self, errand: Errand) -> bool:
-        """Whether an errand is done. One whose agent is idle by now is a commit away from it, and waited for."""
-        agent = errand.agent
-        if errand.future.done or any(turn.agent == agent for turn in self._turns):
-            return errand.future.done
+    def _is_due(self, command: BackgroundCommand) -> bool:
+        """Whether a command is done. One whose agent is idle by now is a commit away from it, and waited for."""
+        agent = command.agent
+        if command.future.done or self._turns.has(agent):
+            return command.future.done
         if self.is_busy(agent) or self._is_stopped(agent):
-            return errand.future.done
-        return self._waited(errand.future)
+            return command.future.done
+        return self._waited(command.future)
 
     def finish(self) -> None:
         """Wait for everything in the background, and tell what came of it; not for what waits for CONT."""
         while waited := [
-            *[errand.future for errand in self._errands if errand.future.done or not self._is_stopped(errand.agent)],
-            *[turn.outcome for turn in self._turns if turn.outcome.done or not self._stands(turn)],
+            *[
+                command.future
+                for command in self._background
+                if command.future.done or not self._is_stopped(command.agent)
+            ],
+            *self._turns.awaited(),
         ]:
             with self.interrupts.heard():
                 result_of(waited[0])
             self.report()
-        for errand in self._errands:
-            self.screen.error(f"{errand.what}: not done, {errand.agent.record.short} is stopped")
+        for command in self._background:
+            self.screen.error(f"{command.what}: not done, {command.agent.record.short} is stopped")
 
     def _do(
         self,
@@ -311,7 +294,7 @@ class Shell(CommandContext):
         if not busy and self._waited(future):
             now(future.get())
             return
-        self._errands.append(Errand(agent, what, future, later))
+        self._background.append(BackgroundCommand(agent, what, future, later))
         stopped = ", which is stopped" if self._is_stopped(agent) else ""
         turn = f"the turn of {agent.record.short}{stopped}"
         self.screen.line(f"{what} waits for {until} {turn}; you are told when it is done")
@@ -325,73 +308,10 @@ class Shell(CommandContext):
             return False
         return True
 
-    def _attend(self, turn: Turn) -> bool:
-        """Show a turn until it is over; return False when the person goes on before that."""
-        with self.keyboard.hushed():
-            while True:
-                turn.show(self.screen)
-                self._tell_troubles(patient=turn.answering)
-                self._tell_kept()
-                if turn.over:
-                    break
-                if self._stands(turn):
-                    return False
-                if turn.asks and self.keyboard.interactive:
-                    turn.asks = False
-                    if not self.questions.here:
-                        self.screen.line("[waits for approval, in the shell that runs the agents]", dim=True)
-                    return False
-                if self._typed():
-                    if self.keyboard.take():
-                        self.screen.line("[goes on in the background; Enter shows the rest]", dim=True)
-                    return False
-        self._drop(turn)
-        self.failed = self.failed or turn.failed
-        outcome = result_of(turn.outcome)  # there, or about to be: from now on the agent is idle
-        if isinstance(outcome, SystemClosed):
-            raise outcome
-        return True
-
-    def _typed(self) -> bool:
-        """Wait until something is new; return whether it is a line that was typed."""
-        try:
-            with self.interrupts.heard():
-                return self._wake.wait(self.keyboard.descriptor())
-        except KeyboardInterrupt:
-            self.interrupt()
-            return False
-
     def _go(self, agent: AgentRef) -> None:
         self.current, self.label = agent, agent.record.short
         with contextlib.suppress(KeyboardInterrupt), self.interrupts.heard():
             self.system.touch(agent)
 
-    def _watch(self, agent: AgentRef) -> None:
-        """Follow the turn of an agent that is in progress, or about to be resumed, unless it is followed already."""
-        if not any(turn.agent == agent for turn in self._turns):
-            self._turns.append(Turn(agent, self._events).expect(agent.ask.reply()))
-
-    def _drop(self, turn: Turn) -> None:
-        self._turns.remove(turn)
-        if not any(other.agent == turn.agent for other in self._turns):
-            self._events.forget(turn.agent.uuid)
-
     def _is_stopped(self, agent: AgentRef) -> bool:
         return agent.record.status == Status.STOPPED
-
-    def _stands(self, turn: Turn) -> bool:
-        """Whether a turn has yet to begin, and its agent is stopped: nobody waits for it."""
-        return turn.kept and not turn.begun and self._is_stopped(turn.agent)
-
-    def _tell_kept(self) -> None:
-        """Tell of prompts that wait for CONT, each once."""
-        for kept in self._events.kept():
-            mine = (one for one in self._turns if one.agent.uuid == kept.agent_uuid and one.prompt == kept.text)
-            if (turn := next((one for one in mine if not one.begun and not one.kept), None)) is not None:
-                turn.kept = True
-                self.screen.fresh()
-                self.screen.line(waits_for_cont(turn.agent, "your prompt", self.current))
-
-    def _tell_troubles(self, patient: bool = False) -> None:
-        for trouble in self._events.troubles(patient):
-            self.screen.notice(explained(trouble))

@@ -1,0 +1,159 @@
+"""The turns that line mode follows: one in the foreground, which is shown until it is over, others in the background.
+
+    follower.prompt(agent, "hello")     shows the answer, until it is over or the person goes on
+    follower.report(agent)              tells what came of the others, before the next prompt line
+
+A person leaves a turn in the foreground by Enter, and it goes on in the background. Nothing waits in the foreground for
+an agent that is stopped: its prompt is told as soon as it is kept in the database, where it outlives the shell.
+"""
+
+from collections.abc import Callable
+
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.errors import AgentDead, ProviderError, SystemClosed
+from ikigai_actors.providers.base import Reply
+from ikigai_actors.shell.line.event_buffer import TurnEvents, result_of
+from ikigai_actors.shell.line.input import Keyboard
+from ikigai_actors.shell.line.interrupts import Interrupts
+from ikigai_actors.shell.line.output import Screen
+from ikigai_actors.shell.line.turn import Turn
+from ikigai_actors.shell.line.wakeup import WakeupPipe
+from ikigai_actors.shell.text.wording import ended, explained, waits_for_cont
+from ikigai_actors.system.interface import System
+from ikigai_actors.system.ref import AgentRef
+from supervisors.signals import Status
+
+
+class TurnFollower:
+    """Follows turns, and shows them. Of the main thread."""
+
+    def __init__(
+        self,
+        system: System,
+        keyboard: Keyboard,
+        screen: Screen,
+        interrupts: Interrupts,
+        interrupt: Callable[[], object],
+    ) -> None:
+        """Subscribe; ``interrupt`` is called at Ctrl-C while a turn is shown."""
+        self._keyboard, self._screen, self._interrupts, self._interrupt = keyboard, screen, interrupts, interrupt
+        self._approvals_here = system.approvals.here
+        self.failed = False
+        """Whether a turn has ended in an error."""
+        self._wake = WakeupPipe()
+        self._events = TurnEvents(system, self._wake.set)
+        self._turns: list[Turn] = []
+
+    def close(self) -> None:
+        """Hear no more of the system."""
+        self._events.close()
+        self._wake.close()
+
+    def prompt(self, agent: AgentRef, text: str) -> None:
+        """Prompt an agent, and show its answer; a busy one answers after its turn."""
+        turn = Turn(agent, self._events, text)
+        self._turns.append(turn)
+        try:
+            turn.expect(agent.ask.prompt(text))
+        except BaseException:
+            self._drop(turn)
+            raise
+        self.follow(agent)
+
+    def expect(self, agent: AgentRef) -> None:
+        """Follow the turn of a child that was forked with a prompt."""
+        self._turns.append(Turn(agent, self._events).expect(agent.ask.reply()))
+
+    def prepare(self, agent: AgentRef) -> None:
+        """Keep what an agent does from now on: nothing is missed of a turn that is about to go on."""
+        self._events.follow(agent.uuid)
+
+    def watch(self, agent: AgentRef) -> None:
+        """Follow the turn of an agent that is in progress, or about to be resumed, unless it is followed already."""
+        if not self.has(agent):
+            self.expect(agent)
+
+    def has(self, agent: AgentRef) -> bool:
+        """Whether a turn of the agent is followed."""
+        return any(turn.agent == agent for turn in self._turns)
+
+    def follow(self, agent: AgentRef) -> None:
+        """Show the turns of an agent that are in progress, until they are over or the person goes on."""
+        for turn in [turn for turn in self._turns if turn.agent == agent]:
+            if not self._attend(turn) and not self._stands(turn):
+                return
+
+    def report(self, current: AgentRef) -> None:
+        """Tell of trouble, and of turns that are over; show those of the current agent."""
+        self._tell_troubles()
+        self._tell_kept(current)
+        for turn in [turn for turn in self._turns if turn.outcome.done]:
+            if turn.agent == current:
+                self._attend(turn)
+            else:
+                self._drop(turn)
+                outcome = result_of(turn.outcome)
+                self.failed = self.failed or isinstance(outcome, ProviderError | AgentDead)
+                self._screen.line(ended(turn.agent, outcome))
+
+    def awaited(self) -> list[Future[Reply]]:
+        """The outcomes of the turns that will end without the person: not of those that wait for CONT."""
+        return [turn.outcome for turn in self._turns if turn.outcome.done or not self._stands(turn)]
+
+    def _attend(self, turn: Turn) -> bool:
+        """Show a turn until it is over; return False when the person goes on before that."""
+        with self._keyboard.hushed():
+            while True:
+                turn.show(self._screen)
+                self._tell_troubles(patient=turn.answering)
+                self._tell_kept(turn.agent)
+                if turn.over:
+                    break
+                if self._stands(turn):
+                    return False
+                if turn.asks and self._keyboard.interactive:
+                    turn.asks = False
+                    if not self._approvals_here:
+                        self._screen.line("[waits for approval, in the shell that runs the agents]", dim=True)
+                    return False
+                if self._typed():
+                    if self._keyboard.take():
+                        self._screen.line("[goes on in the background; Enter shows the rest]", dim=True)
+                    return False
+        self._drop(turn)
+        self.failed = self.failed or turn.failed
+        outcome = result_of(turn.outcome)  # there, or about to be: from now on the agent is idle
+        if isinstance(outcome, SystemClosed):
+            raise outcome
+        return True
+
+    def _typed(self) -> bool:
+        """Wait until something is new; return whether it is a line that was typed."""
+        try:
+            with self._interrupts.heard():
+                return self._wake.wait(self._keyboard.descriptor())
+        except KeyboardInterrupt:
+            self._interrupt()
+            return False
+
+    def _drop(self, turn: Turn) -> None:
+        self._turns.remove(turn)
+        if not self.has(turn.agent):
+            self._events.forget(turn.agent.uuid)
+
+    def _stands(self, turn: Turn) -> bool:
+        """Whether a turn has yet to begin, and its agent is stopped: nobody waits for it."""
+        return turn.kept and not turn.begun and turn.agent.record.status == Status.STOPPED
+
+    def _tell_kept(self, current: AgentRef) -> None:
+        """Tell of prompts that wait for CONT, each once."""
+        for kept in self._events.kept():
+            mine = (one for one in self._turns if one.agent.uuid == kept.agent_uuid and one.prompt == kept.text)
+            if (turn := next((one for one in mine if not one.begun and not one.kept), None)) is not None:
+                turn.kept = True
+                self._screen.fresh()
+                self._screen.line(waits_for_cont(turn.agent, "your prompt", current))
+
+    def _tell_troubles(self, patient: bool = False) -> None:
+        for trouble in self._events.troubles(patient):
+            self._screen.notice(explained(trouble))
