@@ -45,7 +45,7 @@ from ikigai_actors.errors import BadInput, IkigaiError, StoreInUse, SystemClosed
 from ikigai_actors.shell.cli import commands, start
 from ikigai_actors.shell.cli.documents import doc
 from ikigai_actors.shell.cli.options import Options, attached_notices
-from ikigai_actors.shell.cli.progress import told
+from ikigai_actors.shell.cli.progress import progress_line
 from ikigai_actors.shell.line.output import HarmlessFormatter, harmless, one_line
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ def _opened(options: Options, default: str | None, interactive: bool) -> "ActorS
     from ikigai_actors.system.system import ActorSystem
 
     try:
-        with told(f"Opening {harmless(locate(options.database).shown)}"):
+        with progress_line(f"Opening {harmless(locate(options.database).shown)}"):
             return ActorSystem.open(
                 options.database,
                 default,

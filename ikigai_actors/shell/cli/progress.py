@@ -1,6 +1,6 @@
 """A line that tells a person what is waited for, when that takes long. It goes when it is over.
 
-    with told("Opening team.db"):
+    with progress_line("Opening team.db"):
         system = ActorSystem.open("team.db")
 
 Only on a terminal; and only after a while, so that nothing flickers.
@@ -16,22 +16,22 @@ PATIENCE = 0.4
 
 
 @contextlib.contextmanager
-def told(what: str) -> Iterator[None]:
-    """Tell on standard error what the block does, if it lasts and somebody is there to read it."""
+def progress_line(what: str) -> Iterator[None]:
+    """Show on standard error what the block does, if it lasts and somebody is there to read it."""
     if not sys.stderr.isatty():
         yield
         return
     over = threading.Event()
-    teller = threading.Thread(target=_tell, args=(what, over), name="ikigai-waiting", daemon=True)
-    teller.start()
+    thread = threading.Thread(target=_show, args=(what, over), name="ikigai-waiting", daemon=True)
+    thread.start()
     try:
         yield
     finally:
         over.set()
-        teller.join()
+        thread.join()
 
 
-def _tell(what: str, over: threading.Event) -> None:
+def _show(what: str, over: threading.Event) -> None:
     if over.wait(PATIENCE):
         return
     from rich.console import Console  # slow to import, and mostly not needed

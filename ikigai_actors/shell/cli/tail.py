@@ -13,7 +13,7 @@ from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.shell.cli.registry import existing
 from ikigai_actors.shell.line.output import as_json, harmless
-from ikigai_actors.shell.text.pages import told
+from ikigai_actors.shell.text.pages import text_of
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.host import Owner
 from ikigai_actors.system.attached.follower import HEARTBEAT, Follower, News, watching
@@ -26,8 +26,8 @@ AT_ONCE = 500
 _INDENT = " " * 10
 
 
-class Teller:
-    """Tells messages and deaths, as lines or as JSON; every line of a text but its first is set off, so that no text
+class LogPrinter:
+    """Prints messages and deaths, as lines or as JSON; every line of a text but its first is set off, so that no text
     looks like the next message.
     """
 
@@ -35,8 +35,8 @@ class Teller:
         self._store, self._echo, self._json = store, echo, json
         self._known: dict[str, AgentRecord] = {}
 
-    def tell(self, news: Message | Died) -> None:
-        """Tell one thing."""
+    def print(self, news: Message | Died) -> None:
+        """Print one message or death."""
         record = self._record(news.agent_uuid)
         if self._json:
             self._echo(as_json(_as_object(record, news)))
@@ -62,7 +62,7 @@ def _as_text(record: AgentRecord, news: Message | Died) -> str:
     if isinstance(news, Died):
         return f"{'':8}  {record.short} is dead: {' '.join((news.reason or news.cause).split())}"
     when = strftime("%H:%M:%S", localtime(news.created_at / 1000))
-    first, *rest = told(news).split("\n")
+    first, *rest = text_of(news).split("\n")
     head = f"{when}  {record.short}  {news.id:>4}  {news.kind:<11}  {first}".rstrip()
     return "\n".join([head, *(f"{_INDENT}{line}".rstrip() for line in rest)])
 
@@ -77,14 +77,14 @@ def show_log(
     """
     with existing(database) as store, watching(store) as watch:
         record = store.read(lambda tx: registry.find(tx, agent))
-        follower, teller = Follower(store, [record.uuid]), Teller(store, echo, json)
+        follower, printer = Follower(store, [record.uuid]), LogPrinter(store, echo, json)
         news = follower.begin(SystemClock().now_ms())
         scrollback, head = Scrollback(store, record.uuid), follower.place(record.uuid)
         start = 0 if inherited else record.fork_message_id
         for message in _parts(scrollback, start if last is None else max(start, head - last), head):
-            teller.tell(message)
+            printer.print(message)
         if follow:
-            _follow(follower, teller, watch.wait, news, [record], notice)
+            _follow(follower, printer, watch.wait, news, [record], notice)
 
 
 def tail(database: str | None, agents: Sequence[str], *, json: bool, echo: Tell, notice: Tell) -> None:
@@ -96,11 +96,11 @@ def tail(database: str | None, agents: Sequence[str], *, json: bool, echo: Tell,
         records = store.read(lambda tx: [registry.find(tx, agent) for agent in agents])
         follower = Follower(store, [record.uuid for record in records] or None)
         news = follower.begin(SystemClock().now_ms())
-        _follow(follower, Teller(store, echo, json), watch.wait, news, records, notice)
+        _follow(follower, LogPrinter(store, echo, json), watch.wait, news, records, notice)
 
 
 def _follow(
-    follower: Follower, teller: Teller, wait: Callable[[float], bool], news: News, only: Sequence[AgentRecord],
+    follower: Follower, printer: LogPrinter, wait: Callable[[float], bool], news: News, only: Sequence[AgentRecord],
     notice: Tell,
 ) -> None:  # fmt: skip
     """Tell what comes; with ``only`` some agents, until they are all dead."""
@@ -113,9 +113,9 @@ def _follow(
             notice(_hosted(news.host))
         host = news.host
         for message in news.messages:
-            teller.tell(message)
+            printer.print(message)
         for death in news.died:
-            teller.tell(death)
+            printer.print(death)
         living -= {death.agent_uuid for death in news.died}
     notice("Nothing more comes: dead agents write no logs.")
 

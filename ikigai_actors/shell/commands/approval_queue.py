@@ -64,7 +64,7 @@ class ApprovalQueue:
         return (mine or list(questions.items()))[0]
 
 
-def described(call: PendingCall) -> str:
+def described_call(call: PendingCall) -> str:
     """A call on one line: the tool and its arguments."""
     arguments = one_line(json.dumps(call.input, ensure_ascii=False, default=str))
     return f"{call.tool} {arguments if len(arguments) <= LENGTH else arguments[:LENGTH] + ' …'}"

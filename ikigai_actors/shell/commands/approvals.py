@@ -2,7 +2,7 @@
 
 import click
 
-from ikigai_actors.shell.commands.approval_queue import described
+from ikigai_actors.shell.commands.approval_queue import described_call
 from ikigai_actors.shell.commands.context import CommandContext, named
 
 
@@ -15,7 +15,7 @@ def list_approvals(shell: CommandContext) -> None:
     """
     questions = shell.questions.open()
     for number, call in questions.items():
-        shell.screen.line(f"{number}  {named(shell.system.handle(call.agent))}: {described(call)}")
+        shell.screen.line(f"{number}  {named(shell.system.handle(call.agent))}: {described_call(call)}")
     if not questions:
         shell.screen.line("No call waits for approval.")
     elif shell.questions.here:

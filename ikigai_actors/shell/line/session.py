@@ -17,7 +17,7 @@ import click
 from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.agent.turn.state import WORKING, Phase
 from ikigai_actors.errors import IkigaiError, StoreError, SystemClosed
-from ikigai_actors.shell.commands.approval_queue import ApprovalQueue, described
+from ikigai_actors.shell.commands.approval_queue import ApprovalQueue, described_call
 from ikigai_actors.shell.commands.context import CommandContext, last_active, named, nothing_to_resume
 from ikigai_actors.shell.line.event_buffer import result_of
 from ikigai_actors.shell.line.input import Keyboard
@@ -252,7 +252,7 @@ class Shell(CommandContext):
         if not (self.keyboard.interactive and self.questions.here):
             return
         for number, call in self.questions.news().items():
-            asks = f"{named(self.system.handle(call.agent))} asks to run {described(call)}"
+            asks = f"{named(self.system.handle(call.agent))} asks to run {described_call(call)}"
             self.screen.line(f"[{number}] {asks}   /approve {number} or /deny {number}", bold=True)
 
     def _is_due(self, command: BackgroundCommand) -> bool:

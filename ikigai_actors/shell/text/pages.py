@@ -35,12 +35,12 @@ def history_page(messages: Sequence[Message], uuid: str, most: int) -> list[Entr
 
 def _entry(message: Message, uuid: str) -> Entry:
     inherited = "<" if message.agent_uuid != uuid else " "
-    lines = told(message).split("\n")
+    lines = text_of(message).split("\n")
     text = "\n".join([lines[0], *(f"{_INDENT}{line}".rstrip() for line in lines[1:])])
     return Entry(f"{inherited}{message.id:>4}  {message.kind:<11}  {text}", message.kind in CONVERSATION)
 
 
-def told(message: Message) -> str:
+def text_of(message: Message) -> str:
     """What a message says to a person."""
     data = message.data
     match message.kind:

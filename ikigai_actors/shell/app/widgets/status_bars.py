@@ -6,7 +6,7 @@ from rich.text import Text
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.shell.app.snapshot import Snapshot
-from ikigai_actors.shell.commands.approval_queue import described
+from ikigai_actors.shell.commands.approval_queue import described_call
 from ikigai_actors.shell.line.output import one_line
 
 NAME = 16
@@ -74,7 +74,7 @@ def question(snapshot: Snapshot, width: int) -> tuple[int, Text] | None:
         return None
     number, call = next((pair for pair in open_ones if pair[1].agent == snapshot.current.uuid), open_ones[0])
     who = "" if call.agent == snapshot.current.uuid else f"{snapshot.names.get(call.agent, call.agent[:6])}: "
-    text = Text(f"[{number}] {who}{described(call)}", "bold")
+    text = Text(f"[{number}] {who}{described_call(call)}", "bold")
     keys = "  y run  n deny  a always"
     text.truncate(max(10, width - len(keys)), overflow="ellipsis")
     text.append(keys, "reverse")
