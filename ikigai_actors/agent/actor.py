@@ -134,6 +134,11 @@ class AgentActor(PooledActor):
             self.runtime.waits.became_idle(self.state.uuid)
         return again
 
+    def rename(self, name: str | None) -> None:
+        """Go by another name. Any thread may say so; nothing that is decided depends on it."""
+        self.origin = self.origin._replace(name=name)
+        self._effects.rename(name)
+
     def begin(self, log: Log | None) -> None:
         """Release a child that was just born; a turn that it was born with goes on at once.
 

@@ -89,6 +89,10 @@ class Effects:
         """Whether a model request is in flight."""
         return self._request is not None
 
+    def rename(self, name: str | None) -> None:
+        """Call the agent by another name from the next model request on. Any thread may say so."""
+        self._name = name
+
     def add(self, effects: Iterable[Effect]) -> None:
         """Append the effects of a step that is committed, or that needed no commit."""
         self._waiting.extend(effects)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ikigai_actors.actors.closing import Step, carry_out, declare_waited_for, is_waited_for, raise_first
 from ikigai_actors.records.mail import Mail
 from ikigai_actors.records.messages import Message
+from ikigai_actors.records.registry import Renamed
 
 if TYPE_CHECKING:
     from ikigai_actors.actors.threads import Queue, Threads  # imports asyncio: who only reads events does without
@@ -86,7 +87,7 @@ class HostChanged:
     """How a person knows it; None for none."""
 
 
-Event = Message | Streamed | Mailed | PromptKept | Died | StoreTrouble | ToolTrouble | HostChanged
+Event = Message | Streamed | Mailed | PromptKept | Died | Renamed | StoreTrouble | ToolTrouble | HostChanged
 Callback = Callable[[Event], None]
 CALLBACK = "a function that takes an event"
 

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from ikigai_actors.errors import AgentNotFound, AgentStopped, Fenced, MailNotFound, NameTaken, TooManyAgents
+from ikigai_actors.errors import AgentNotFound, AgentStopped, Fenced, MailNotFound, TooManyAgents
 from ikigai_actors.records.log_unit import Birth, LogUnit
 from ikigai_actors.records.messages import Message
+from ikigai_actors.records.registry import check_free
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.locks import Locked, Locks
 from ikigai_actors.store.unit import Addressed, Unit
@@ -118,8 +119,8 @@ def _bear(tx: Transaction, birth: Birth, parent: Locked, host: str) -> None:
         raise AgentStopped(
             f"Agent {parent.uuid} is {parent.status}: only a running agent forks. Continue it first.", parent.uuid
         )
-    if birth.name is not None and tx.run("living_by_name", name=birth.name):
-        raise NameTaken(f"A living agent is named {birth.name!r}; choose another name.", birth.name)
+    if birth.name is not None:
+        check_free(tx, birth.name)
     if birth.limit is not None and tx.run("count_living")[0][0] >= birth.limit:
         raise TooManyAgents(f"{birth.limit} agents live already: a model makes no more. Let some of them end first.")
     tx.run(

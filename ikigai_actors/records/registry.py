@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ikigai_actors.arguments import shown
-from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, BadInput, HistoryError
+from ikigai_actors.errors import AgentDead, AgentNotFound, AmbiguousAgent, BadInput, HistoryError, NameTaken
 from ikigai_actors.frozen import maker
 from ikigai_actors.records.identity import (
     PREFIX_LENGTH,
     SHORT_LENGTH,
     RandomBytes,
+    check_name,
     is_agent_prefix,
     is_agent_uuid,
     new_agent_uuid,
@@ -188,6 +189,22 @@ def find(tx: Transaction, text: str) -> AgentRecord:
     return found[0]
 
 
+def check_free(tx: Transaction, name: str, uuid: str | None = None) -> None:
+    """Raise `NameTaken` when a living agent, other than the one with this uuid, has the name. The tree row is held."""
+    if any(record.uuid != uuid for record in _records(tx.run("living_by_name", name=name))):
+        raise NameTaken(f"A living agent is named {name!r}; choose another name.", name)
+
+
+def names(tx: Transaction) -> list[tuple[str, str | None]]:
+    """How all agents that are not dead are called now, each with its uuid."""
+    return [(uuid, name) for uuid, name in tx.run("names")]
+
+
+def tree_version(tx: Transaction) -> int:
+    """A number that grows whenever somebody was born, has died, was adopted or renamed."""
+    return int(tx.run("tree_version")[0][0])
+
+
 class Handle(Protocol):
     """Whatever stands for one agent: its handle, its record."""
 
@@ -262,6 +279,55 @@ def _common(one: str, other: str) -> int:
     return next(
         (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """An agent has another name."""
+
+    agent_uuid: str
+    name: str | None
+    """None when it has none any more."""
+
+
+class Rename:
+    """Another name for an agent, or none; answered with `Renamed`.
+
+    Takes the tree's row, as births do: nobody else can take the name meanwhile, and other processes see by it that
+    names may have changed.
+
+    Raises:
+        AgentNotFound, AgentDead: there is nobody to name.
+        NameTaken: a living agent has the name.
+    """
+
+    __slots__ = ("_name", "_uuid", "touches")
+
+    alone = False
+    changes_tree = True
+
+    def __init__(self, uuid: str, name: str | None) -> None:
+        """Name an agent.
+
+        Args:
+            uuid: the agent.
+            name: its new name; empty or None takes the name away.
+
+        Raises `BadInput` for what can be nobody's name.
+        """
+        self._uuid, self._name = uuid, check_name(name) if name not in (None, "") else None
+        self.touches = (uuid,)
+
+    def write(self, tx: Transaction, locked: Mapping[str, Locked]) -> Renamed:
+        row = locked.get(self._uuid)
+        if row is None:
+            raise AgentNotFound(f"There is no agent {self._uuid}. See the list of agents.", self._uuid)
+        if row.status == "dead":
+            raise AgentDead(f"Agent {self._uuid} is dead and keeps the name that it had.", self._uuid)
+        if self._name is not None:
+            check_free(tx, self._name, self._uuid)
+        tx.run("rename", uuid=self._uuid, name=self._name)
+        return Renamed(self._uuid, self._name)
 
 
 class Touch:

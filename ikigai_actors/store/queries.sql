@@ -175,13 +175,13 @@ SELECT MAX(id) FROM messages WHERE agent_uuid = :uuid
 -- name: heads
 -- How far each log has come, and the turn in progress, of the living and of those who died lately: for who follows them all.
 SELECT a.uuid, a.status, a.turn, a.fork_message_id, COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), 0),
-       a.exit_cause, a.exit_reason
+       a.exit_cause, a.exit_reason, a.name
   FROM agents a WHERE a.status <> 'dead' OR a.ended_at >= :since
 
 -- name: heads_of
 -- The same of these agents.
 SELECT a.uuid, a.status, a.turn, a.fork_message_id, COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), 0),
-       a.exit_cause, a.exit_reason
+       a.exit_cause, a.exit_reason, a.name
   FROM agents a WHERE a.uuid = ANY(:uuids)
 
 -- name: controls_in
@@ -227,6 +227,17 @@ ON CONFLICT DO NOTHING
 
 -- name: set_turn
 UPDATE agents SET turn = :turn WHERE uuid = :uuid
+
+-- name: rename
+UPDATE agents SET name = :name WHERE uuid = :uuid
+
+-- name: names
+-- How everybody who lives is called now.
+SELECT a.uuid, a.name FROM agents a WHERE a.status <> 'dead'
+
+-- name: tree_version
+-- How often the tree has changed: while it stays, nobody got another name.
+SELECT version FROM tree
 
 -- name: touch
 UPDATE agents SET active_at = :now WHERE uuid = :uuid

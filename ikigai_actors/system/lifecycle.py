@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future
@@ -62,6 +62,10 @@ class Lives:
     ) -> Future[T]:
         """Send a signal; what is made of its `Aftermath` comes after the commit. Raises `BadInput`."""
         unit = self._unit(uuid, signal, cascade=cascade, reason=reason, grace=grace)
+        return self.ask(unit, make)
+
+    def ask(self, unit: Unit, make: Callable[[Any], T]) -> Future[T]:
+        """Have a unit committed, and what it did carried out; what is made of its answer comes after the commit."""
         answer: Future[T] = Future(make=make)
 
         def done(verdict: Verdict) -> None:

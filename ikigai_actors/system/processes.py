@@ -10,7 +10,7 @@ and does nothing, until its supervisor has decided (`ikigai_actors.system.superv
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.actor import AgentActor
@@ -26,6 +26,7 @@ from ikigai_actors.records.deaths import Aftermath, Bury, End
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import Birth
 from ikigai_actors.records.mail import Mail
+from ikigai_actors.records.registry import Renamed
 from ikigai_actors.store.verdicts import Committed, Verdict
 from supervisors.causes import Cause
 from supervisors.signals import Status
@@ -106,6 +107,8 @@ class Population:
         match answer:
             case Aftermath():
                 self._follow(answer)
+            case Renamed():
+                self._renamed(answer)
             case Mail():
                 self._parts.publisher.publish(Mailed(answer))
                 self._mailed(answer.recipient, answer.sender)
@@ -143,12 +146,24 @@ class Population:
         for uuid, (status, reason) in paused.items():
             self._tell(uuid, status, reason)
 
+    def follow_names(self, names: Iterable[tuple[str, str | None]]) -> bool:
+        """Follow the registry, where another process may have renamed agents. Returns whether one has another name."""
+        renamed = [
+            Renamed(uuid, name)
+            for uuid, name in names
+            if (actor := self._actors.get(uuid)) is not None and actor.origin.name != name
+        ]
+        for change in renamed:
+            self._renamed(change)
+        return bool(renamed)
+
     def crashed(self, old: AgentActor, handover: Handover) -> AgentActor:
         """Make an agent anew whose actor has died; it is held until `restart`."""
         new = AgentActor(self._parts, old.origin, handover)
         new.actor_inbox.held = True
         uuid = old.origin.uuid
         with self._lock:
+            new.rename(old.origin.name)  # it may have another name since it crashed
             if known := self._actors.get(uuid) is old:
                 self._actors[uuid] = new
                 self._down.add(uuid)
@@ -216,6 +231,12 @@ class Population:
             self._parts.waits.changed(uuid)
         for heir, dead in aftermath.told:
             self._mailed(heir, dead)
+
+    def _renamed(self, change: Renamed) -> None:
+        with self._lock:
+            if (actor := self._actors.get(change.agent_uuid)) is not None:
+                actor.rename(change.name)
+        self._parts.publisher.publish(change)
 
     def _mailed(self, recipient: str, sender: str | None) -> None:
         self._parts.waits.mailed(recipient, sender)

@@ -25,7 +25,7 @@ from ikigai_actors.records.history import ReplayRange
 from ikigai_actors.records.identity import check_name, new_agent_uuid
 from ikigai_actors.records.log import read_ranges, read_whole
 from ikigai_actors.records.messages import Message
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.registry import AgentRecord, Rename
 from ikigai_actors.records.replies import last_outcome
 from ikigai_actors.records.settings import check_settings
 from ikigai_actors.records.supervision import times_restarted
@@ -132,6 +132,10 @@ class AgentCommands(AgentMailCommands, AgentLifeCommands):
         """See `AgentRef.configure`."""
         checked = check_settings(settings)
         return self._tell(lambda caller: on.Configure(checked, caller), self._future())
+
+    def rename(self, name: str | None) -> Future[None]:
+        """See `AgentRef.rename`."""
+        return self._ref.system.lives.ask(Rename(self._ref.uuid, name), lambda _: None)
 
     def resume(self) -> Future[bool]:
         """See `AgentRef.resume`."""
@@ -282,6 +286,21 @@ class AgentRef(AgentMail, AgentLife):
         Returns the position of the change. Raises `BadInput` for an unknown setting or a wrong value.
         """
         return self._within(timeout).configure(**settings).get(timeout=timeout)
+
+    def rename(self, name: str | None, timeout: float | None = None) -> None:
+        """Give the agent a name, or another one; what it is told and shown by follows. Returns after the commit.
+
+        Who looks for the old name finds nobody, and another agent may have it.
+
+        Args:
+            name: the new name, unique among the living; empty or None takes the name away.
+            timeout: seconds to wait.
+
+        Raises:
+            NameTaken, BadInput: the name cannot be had.
+            AgentDead: the agent is dead, and keeps its name.
+        """
+        self._within(timeout).rename(name).get(timeout=timeout)
 
     def resume(self, timeout: float | None = None) -> bool:
         """Go on with the latest turn, when a crash cut it off or an error of the provider ended it.

@@ -77,6 +77,7 @@ class Keeper:
         self._count = 0
         self._crashes: dict[str, tuple[Exit, str]] = {}  # those that were not decided on yet
         self._expected: dict[str, int] = {}  # the deadlines of agents that terminate
+        self._tree = -1  # the version of the tree whose names were looked at
         self._again = False  # whether prompts will be handed over again
         self._closing, self._closed = threads.condition(), False
         self._thread = threads.thread(self._run, "ikigai-keeper")
@@ -123,9 +124,10 @@ class Keeper:
         self._events.put(self._hand_over_later)
 
     def signalled(self) -> None:
-        """Another process may have sent signals, prompts, or mail."""
+        """Another process may have sent signals, prompts, or mail, or renamed agents."""
         self._events.put(self._handle_signals)
         self._events.put(self._handle_prompts)
+        self._events.put(self._handle_names)
         self._events.put(self._population.look_for_mail)
 
     def expect_end(self, aftermath: Aftermath) -> None:
@@ -290,6 +292,14 @@ class Keeper:
         if not self._again:
             self._again = True
             self._at(AGAIN, self._handle_prompts)
+
+    def _handle_names(self) -> None:
+        """Another process may have renamed agents; one of ours may be renamed here meanwhile: look until it is so."""
+        version = self._read(registry.tree_version)
+        if version != self._tree:
+            self._tree = version
+            while self._population.follow_names(self._read(registry.names)):
+                pass
 
     def _handle_prompts(self) -> None:
         self._again = False

@@ -171,6 +171,7 @@ class Subject:
             "rewind": {"label": None},
             "configure": {"model": "offline", "max_tokens": 5, "tools": []},
             "resume": {},
+            "rename": {"name": "kid"},
             "undo": {},
             "send": {"recipient": system.root, "body": "text"},
             "read_mail": {"sender": None},

@@ -41,8 +41,8 @@ class Said:
     def turn(self, opened: int) -> Ran:
         return Ran("set_turn", {"uuid": self.uuid, "turn": opened})
 
-    def birth(self) -> Ran:
-        given = {"uuid": "new", "parent": self.uuid, "supervisor": self.uuid, "fork": self.standing.head}
+    def birth(self, name: str | None = None) -> Ran:
+        given = {"uuid": "new", "parent": self.uuid, "supervisor": self.uuid, "fork": self.standing.head, "name": name}
         return Ran("register", {**given, "turn": 0, "restart": "transient"})
 
     def death(self, cause: str) -> Ran:

@@ -120,6 +120,18 @@ def signal(database: str | None, agent: str, name: Signal, *, cascade: bool, rea
     return f"{name} sent to {record.short}" + (f": {done.ignored}" if done.ignored else "")
 
 
+def rename(database: str | None, agent: str, name: str) -> str:
+    """Give an agent another name, or none; return what is told of it, after the commit. The host that runs it follows.
+
+    Raises what `existing`, `registry.find` and `Rename` do.
+    """
+    with existing(database) as store:
+        record = store.read(lambda tx: registry.find(tx, agent))
+        write_alone(store, registry.Rename(record.uuid, name))
+        now = store.read(lambda tx: registry.get(tx, record.uuid))
+    return f"{record.short} is {now.short} now"
+
+
 def _leave(store: Store, to: AgentRecord, text: str) -> int:
     mail: Mail = write_alone(store, Send(to.uuid, None, text, SystemClock().now_ms(), PROMPT))
     return mail.id

@@ -139,6 +139,20 @@ def kill(options: Options, agent: str, cascade: bool, reason: str) -> None:
     _send_signal(options, "KILL", agent, cascade=cascade, reason=reason)
 
 
+@click.command()
+@click.argument("agent")
+@click.argument("name")
+@click.pass_obj
+def rename(options: Options, agent: str, name: str) -> None:
+    """Give an agent another name, unique among the living. Works beside a running shell or without one.
+
+    An empty NAME ("") takes its name away.
+    """
+    from ikigai_actors.shell.cli import client
+
+    click.echo(client.rename(options.database, agent, name))
+
+
 @click.command("signal")
 @click.argument("name", type=click.Choice(["INT", "STOP", "CONT", "TERM", "KILL"], case_sensitive=False))
 @click.argument("agent")
@@ -220,7 +234,7 @@ def backup(context: click.Context, file: str) -> None:
     context.exit(0 if done.sound else 1)
 
 
-COMMANDS = (agents, backup, copy, fsck, kill, log, prompt, send, send_signal, stats, tail)
+COMMANDS = (agents, backup, copy, fsck, kill, log, prompt, rename, send, send_signal, stats, tail)
 
 
 def _send_signal(options: Options, name: str, agent: str, *, cascade: bool, reason: str, grace: float = 30.0) -> None:

@@ -15,6 +15,7 @@ Beside a running shell, or without one (commands.py, document_tool.py):
     ikigai send AGENT TEXT          sends a mail
     ikigai prompt AGENT TEXT        a prompt, which the agent answers when it is idle; --wait prints the answer
     ikigai kill AGENT [--cascade]   the end of an agent, or of a branch
+    ikigai rename AGENT NAME        another name for an agent; "" takes its name away
     ikigai signal NAME AGENT        INT, STOP, CONT, TERM or KILL
     ikigai doc COMMAND              the documents that all agents share
     ikigai stats                    what the database holds, in figures

@@ -13,7 +13,7 @@ from ikigai_actors.shell.commands import commands
 from ikigai_actors.shell.commands.documents import doc
 from ikigai_actors.system.ref import AgentRef
 
-ABOUT_AGENTS = ("/switch ", "/send ", "/filter-mail --from ")
+ABOUT_AGENTS = ("/switch ", "/send ", "/filter-mail --from ", "/rename --agent ")
 ABOUT_MARKS = ("/rewind ",)
 ABOUT_MODELS_TOOLS = ("/tools ",)
 ABOUT_DOCUMENTS = ("/doc show ", "/doc write ", "/doc delete ", "/doc log ", "/doc list ")

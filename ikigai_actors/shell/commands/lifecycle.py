@@ -1,4 +1,4 @@
-"""The slash commands about lives: signals, the normal end, adoption, supervision."""
+"""The slash commands about lives: signals, the normal end, names, adoption, supervision."""
 
 import click
 
@@ -64,6 +64,18 @@ def finish(shell: CommandContext, text: tuple[str, ...]) -> None:
     shell.leave_the_dead()
 
 
+@click.command("/rename")
+@click.argument("name")
+@click.option("--agent", metavar="ID", help="Another agent than the current one.")
+@click.pass_obj
+def rename(shell: CommandContext, name: str, agent: str | None) -> None:
+    """Give the current agent another name, unique among the living; "" takes its name away."""
+    target = _agent(shell, agent)
+    before = named(target)
+    shell.wait_for(lambda: target.rename(name))
+    shell.screen.line(f"{before} is {named(target)} now")
+
+
 @click.command("/adopt")
 @click.argument("agent", metavar="ID")
 @click.pass_obj
@@ -105,7 +117,7 @@ def supervise(shell: CommandContext, strategy: str | None, intensity: int | None
     shell.screen.line(f"{named(agent)}: {row.strategy}, {row.intensity} restarts in {row.period / 1000:g} s")
 
 
-COMMANDS = (kill, signal, finish, adopt, orphans, supervise)
+COMMANDS = (kill, signal, finish, rename, adopt, orphans, supervise)
 
 
 def _agent(shell: CommandContext, text: str | None) -> AgentRef:

@@ -83,8 +83,10 @@ class Shell(CommandContext):
         """What the prompt line shows: the current agent, its unread mail, and how many calls wait for the person."""
         notes = []
         with contextlib.suppress(StoreError):  # what has trouble with the database tells of it
-            if unread := self.current.record.unread:
-                notes.append(f"{unread} unread")
+            record = self.current.record
+            self.label = record.short
+            if record.unread:
+                notes.append(f"{record.unread} unread")
             if self.questions.here and (waiting := len(self.questions.open())):
                 notes.append(f"{waiting} to approve")
         return f"{self.label} ({', '.join(notes)})" if notes else self.label

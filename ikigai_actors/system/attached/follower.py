@@ -23,6 +23,7 @@ from typing import NamedTuple
 from ikigai_actors.agent.subscriptions import Died
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.records.messages import Message
+from ikigai_actors.records.registry import Renamed
 from ikigai_actors.store.base import Store, Transaction, Watch
 from ikigai_actors.store.host import Owner, owner
 
@@ -45,6 +46,7 @@ class _Head(NamedTuple):
     last: int
     exit_cause: str | None
     exit_reason: str | None
+    name: str | None
 
     @property
     def position(self) -> int:
@@ -61,6 +63,7 @@ class News:
     """The turn in progress of everybody who is followed, 0 for none; the dead have none."""
     host: Owner | None
     """Who runs the agents now."""
+    renamed: Sequence[Renamed] = ()
 
 
 class Follower:
@@ -71,6 +74,7 @@ class Follower:
         self._store, self._agents = store, agents
         self._places: dict[str, int] = {}
         self._told: set[str] = set()
+        self._names: dict[str, str | None] = {}
         self._since = 0
 
     def begin(self, now: int) -> News:
@@ -83,6 +87,7 @@ class Follower:
         heads, host = self._store.read(look)
         self._places = {head.uuid: head.position for head in heads}
         self._told = {head.uuid for head in heads if head.status == "dead"}
+        self._names = {head.uuid: head.name for head in heads}
         return News((), (), {head.uuid: head.turn for head in heads}, host)
 
     def place(self, agent: str) -> int:
@@ -103,11 +108,15 @@ class Follower:
         died = [head for head in heads if head.status == "dead" and head.uuid not in self._told]
         self._places.update((head.uuid, head.position) for head in heads)
         self._told.update(head.uuid for head in died)
+        known = self._names
+        renamed = [Renamed(head.uuid, head.name) for head in heads if known.get(head.uuid, head.name) != head.name]
+        known.update((head.uuid, head.name) for head in heads)
         return News(
             list(merge(*sections, key=lambda message: message.created_at)),
             [Died(head.uuid, head.exit_cause or "", head.exit_reason or "") for head in died],
             {head.uuid: head.turn for head in heads},
             host,
+            renamed,
         )
 
     def _heads(self, tx: Transaction) -> list[_Head]:

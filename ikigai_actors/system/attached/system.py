@@ -346,6 +346,8 @@ class AttachedSystem(OfOneProcess):
                 self._publisher.publish(message)
             for death in news.died:
                 self._publisher.publish(death)
+            for renamed in news.renamed:
+                self._publisher.publish(renamed)
             if changed:
                 self._publisher.publish(HostChanged(None if news.host is None else str(news.host)))
             awaited, self._awaited = self._awaited, []

@@ -78,6 +78,7 @@ class Standing:
     uncertain: bool = False
     """Its rules have changed: what it decided by the earlier ones may come still."""
     gave_up: bool = False
+    name: str | None = None
 
 
 class CommitCheck:
@@ -161,6 +162,9 @@ class CommitCheck:
                 self.agents.setdefault(given["uuid"], Standing(None, 0))
             case "register":
                 self._born(given)
+                self._named(given)
+            case "rename":
+                self._named(given)
             case "claim":
                 for one in self.agents.values():
                     one.cut_off = True
@@ -197,6 +201,15 @@ class CommitCheck:
         if one.calls and not one.cut_off:
             self._broken(f"barrier: agent {parent} forks while calls {', '.join(sorted(one.calls))} have no result")
         self.agents[uuid] = Standing(given["supervisor"], given["fork"], given["turn"], given["restart"])
+
+    def _named(self, given: Mapping[str, Any]) -> None:
+        uuid, name = given["uuid"], given["name"]
+        if self.agents[uuid].status == "dead":
+            self._broken(f"fenced: agent {uuid} is dead, and is renamed")
+        others = [other for other, one in self.agents.items() if other != uuid and one.status != "dead"]
+        if name is not None and (same := [other for other in others if self.agents[other].name == name]):
+            self._broken(f"name: agents {uuid} and {same[0]} live, and both are named {name!r}")
+        self.agents[uuid].name = name
 
     def _buried(self, given: Mapping[str, Any]) -> None:
         for uuid in given["uuids"]:

@@ -52,6 +52,7 @@ MOST_PERIODS = 20
 """How often as long as a restart counts a run may take to come to rest."""
 
 LABELS = st.sampled_from(("here", "there"))
+NAMES = st.sampled_from(("", "ann", "bob"))
 
 
 class AgentTreeMachine(AimedRules):
@@ -179,6 +180,11 @@ class AgentTreeMachine(AimedRules):
             lambda: agent.kill(cascade=spread, timeout=PATIENCE),
             lambda victims: self.ledger.died(self.system, victims, below),
         )
+
+    @rule(who=AGENTS, name=NAMES)
+    def rename(self, who: int, name: str) -> None:
+        """An agent gets another name, unless somebody has it; or none."""
+        self.attempt(lambda: self.agent(who).rename(name, timeout=PATIENCE))
 
     @rule(who=AGENTS, child=AGENTS)
     def adopt(self, who: int, child: int) -> None:

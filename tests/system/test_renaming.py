@@ -1,0 +1,142 @@
+"""Names of agents: set, changed and taken away, by a handle, in the shell, on the command line and from elsewhere."""
+
+import asyncio
+import unicodedata
+from collections.abc import Iterator
+
+import pytest
+
+from ikigai_actors import (
+    ActorSystem,
+    AgentDead,
+    AgentNotFound,
+    BadInput,
+    FunctionProvider,
+    NameTaken,
+    Request,
+    ScriptedProvider,
+)
+from ikigai_actors.agent.subscriptions import Event
+from ikigai_actors.records.fsck.check import check
+from ikigai_actors.records.registry import Renamed
+from ikigai_actors.shell.cli import client
+from ikigai_actors.system.attached.system import AttachedSystem
+from tests.kit.blocking_provider import DEADLINE
+from tests.kit.databases import eventually
+from tests.kit.echo import echo
+from tests.kit.sessions import Session
+
+
+@pytest.fixture
+def system(database: str) -> Iterator[ActorSystem]:
+    """A system on a fresh database."""
+    with ActorSystem.open(database, ScriptedProvider(echo)) as opened:
+        yield opened
+
+
+def test_a_name_is_set_changed_and_taken_away_and_agent_0_has_one_too(system: ActorSystem) -> None:
+    root = system.root
+    kid = root.fork()
+    kid.rename("kid")
+    assert (kid.name, system.agent("kid")) == ("kid", kid)
+    kid.rename("child", timeout=DEADLINE)
+    root.rename("kid")
+    assert (system.agent("child"), system.agent("kid")) == (kid, root)
+    root.rename("kid")
+    root.rename("")
+    kid.rename(None)
+    assert (root.name, kid.name) == (None, None)
+    with pytest.raises(AgentNotFound):
+        system.agent("child")
+    assert check(system.store) == []
+
+
+def test_a_name_that_cannot_be_had_is_refused_and_the_old_one_stays(system: ActorSystem) -> None:
+    zoe, kid = system.root.fork(name="Zo\u00eb"), system.root.fork(name="kid")
+    with pytest.raises(NameTaken, match="A living agent is named 'Zo\u00eb'; choose another name"):
+        kid.rename(unicodedata.normalize("NFD", "Zo\u00eb"))
+    with pytest.raises(BadInput, match="A name is 1 to 64 letters"):
+        kid.rename("two words")
+    with pytest.raises(BadInput, match="may not look like a uuid"):
+        kid.rename(zoe.uuid)
+    assert kid.name == "kid"
+    zoe.kill()
+    with pytest.raises(AgentDead, match="keeps the name that it had"):
+        zoe.rename("other")
+    kid.rename("Zo\u00eb")
+    assert system.agent("Zo\u00eb") == kid
+
+
+def test_a_name_is_awaited_and_the_model_and_subscribers_hear_of_it(database: str) -> None:
+    provider, heard = ScriptedProvider(echo), list[Event]()
+    with ActorSystem.open(database, provider) as system:
+        kid = system.root.fork()
+        subscription = system.subscribe(heard.append)
+
+        async def name_and_prompt() -> None:
+            await kid.ask.rename("kid")
+            await kid.prompt("tea")
+
+        asyncio.run(name_and_prompt())
+        subscription.close()
+        assert Renamed(kid.uuid, "kid") in heard
+    assert [request.name for request in provider.requests] == ["kid"]
+
+
+def test_an_agent_that_crashed_comes_back_by_its_new_name(database: str) -> None:
+    asked: list[str | None] = []
+
+    def code(request: Request) -> str:
+        asked.append(request.name)
+        if len(asked) == 1:
+            raise LookupError("a defect of its own")
+        return "well again"
+
+    with ActorSystem.open(database, FunctionProvider(code, "code")) as system:
+        kid = system.root.fork(name="child")
+        kid.rename("kid")
+        assert kid.prompt("tea").get(timeout=DEADLINE).text == "well again"
+        assert asked == ["kid", "kid"]
+
+
+def test_names_given_beside_the_host_are_heard_of_by_the_host_and_by_all_who_are_attached(durable: str) -> None:
+    host_heard, heard = list[Event](), list[Event]()
+    provider = ScriptedProvider(echo)
+    with ActorSystem.open(durable, provider) as host, AttachedSystem.open(durable) as system:
+        kid = host.root.fork(name="child")
+        assert system.agent("child").prompt("milk").get(timeout=DEADLINE).text == "milk / 1"  # it is seen, by that name
+        host.subscribe(host_heard.append)
+        system.subscribe(heard.append)
+        system.agent("child").rename("other")
+        assert client.rename(durable, "other", "kid") == "other is kid now"
+        told = Renamed(kid.uuid, "kid")
+        eventually(lambda: told in host_heard and told in heard, "the name")
+        kid.prompt("tea").get(timeout=DEADLINE)
+        with pytest.raises(NameTaken):
+            system.root.rename("kid")
+    assert [request.name for request in provider.requests] == ["child", "kid"]
+
+
+def test_an_agent_is_renamed_where_no_process_runs_it(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as host:
+        kid = host.root.fork(name="kid").uuid
+    assert client.rename(durable, "kid", "child") == "kid is child now"
+    assert client.rename(durable, "child", "") == f"child is {kid[:6]} now"
+    with pytest.raises(BadInput):
+        client.rename(durable, kid, "two words")
+
+
+def test_the_prompt_of_the_shell_and_its_tree_follow_a_new_name(session: Session) -> None:
+    printed = session(
+        "/rename boss",
+        "/fork --name kid --no-follow",
+        "/rename --agent kid boss",
+        '/rename ""',
+        "/rename top",
+        "/agents",
+    )
+    root = session.system.root.uuid[:6]
+    assert printed[0] == f"{root} is boss ({root}) now"
+    assert "A living agent is named 'boss'" in printed[2]
+    assert printed[3:5] == [f"boss ({root}) is {root} now", f"{root} is top ({root}) now"]
+    assert printed[5].startswith(f"* {root} top ")
