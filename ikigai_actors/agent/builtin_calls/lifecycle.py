@@ -1,4 +1,4 @@
-"""The built-in calls about the lives of agents: exit and kill."""
+"""The built-in calls about the lives of agents, and their names: exit, kill, rename."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -9,6 +9,8 @@ from ikigai_actors.agent.turn.events import Continue
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.agent.turn.steps import depart
 from ikigai_actors.records.deaths import Aftermath
+from ikigai_actors.records.identity import check_name
+from ikigai_actors.records.registry import Rename, Renamed
 from ikigai_actors.records.signals import KillByAgent
 from ikigai_actors.tools.policy import ToolTraits
 
@@ -47,4 +49,26 @@ class KillCall(BuiltinCall):
         return "Killed." if dead == 1 else f"Killed, and {dead - 1} agents with it."
 
 
-CALLS = (ExitCall(), KillCall())
+class RenameCall(BuiltinCall):
+    """Give the agent whose model calls another name."""
+
+    name = "rename"
+    description = (
+        "Give yourself a name, or another one, by which people and other agents know you; without a name yours is "
+        "taken away."
+    )
+    arguments: ClassVar = {"name": Argument("string", "Your new name, unique among living agents.")}
+
+    def check(self, given: Given) -> None:
+        super().check(given)
+        if name := given.get("name"):
+            check_name(name)
+
+    def act(self, agent: str, given: Given, now: int) -> Rename:
+        return Rename(agent, text(given, "name"))
+
+    def told(self, answer: Renamed) -> str:
+        return "You have no name any more." if answer.name is None else f"Your name is {answer.name} now."
+
+
+CALLS = (ExitCall(), KillCall(), RenameCall())
