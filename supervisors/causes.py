@@ -1,15 +1,22 @@
-"""Causes of death."""
+"""Causes: how an agent ended."""
 
 from enum import StrEnum
 
 
 class Cause(StrEnum):
-    """How an agent died."""
+    """How an agent ended; the value stands in the registry."""
 
     KILLED = "killed"
+    """The signal KILL."""
     TERMINATED = "terminated"
+    """The signal TERM; or, of a temporary agent, the restart of a sibling that takes it along."""
     EXITED = "exited"
+    """It had finished, and said so with a result."""
     CRASHED = "crashed"
+    """An exception in its own code, or it gave up as a supervisor."""
     GAVE_UP = "gave up"
+    """Its supervisor has no restarts left, and cannot crash because it is agent 0."""
     ORPHANED = "orphaned"
+    """Its supervisor died, whose orphan policy is ``cascade``."""
     DAMAGED = "damaged"
+    """No history can be made of what is stored of it."""

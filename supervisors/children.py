@@ -2,7 +2,7 @@
 
 By restart type and end:
 
-                 crash      exit       KILL, TERM, give-up, wrong rows, shutdown
+                 crashed    exited     any other cause
     permanent    restart    restart    bury
     transient    restart    bury       bury
     temporary    bury       bury       bury
@@ -10,6 +10,8 @@ By restart type and end:
 
 from enum import StrEnum
 from typing import NamedTuple
+
+from supervisors.causes import Cause
 
 
 class RestartType(StrEnum):
@@ -23,23 +25,6 @@ class RestartType(StrEnum):
     """None."""
 
 
-class Exit(StrEnum):
-    """How an agent ended; the value is its reason."""
-
-    NORMAL = "exit"
-    """It had finished, and said so with a result."""
-    CRASH = "crash"
-    """An exception in its own code, or it gave up as a supervisor."""
-    KILL = "KILL"
-    TERM = "TERM"
-    GIVE_UP = "gave up"
-    """Its supervisor has no restarts left, and cannot crash because it is agent 0."""
-    WRONG_ROWS = "wrong rows"
-    """No history can be made of what is stored of it."""
-    SHUTDOWN = "shutdown"
-    """A temporary agent, stopped because a sibling is restarted."""
-
-
 class Child(NamedTuple):
     """An agent as its supervisor sees it."""
 
@@ -47,12 +32,12 @@ class Child(NamedTuple):
     restart: RestartType = RestartType.TRANSIENT
 
 
-def is_restarted(restart: RestartType, end: Exit) -> bool:
+def is_restarted(restart: RestartType, cause: Cause) -> bool:
     """Whether an agent of this type is restarted after this end; it is buried otherwise."""
-    match restart, end:
-        case RestartType.PERMANENT, Exit.CRASH | Exit.NORMAL:
+    match restart, cause:
+        case RestartType.PERMANENT, Cause.CRASHED | Cause.EXITED:
             return True
-        case RestartType.TRANSIENT, Exit.CRASH:
+        case RestartType.TRANSIENT, Cause.CRASHED:
             return True
         case _:
             return False

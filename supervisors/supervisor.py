@@ -25,7 +25,8 @@ child that would be retried is buried, the siblings that are down behind it are 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from supervisors.children import Child, Exit, RestartType, is_restarted
+from supervisors.causes import Cause
+from supervisors.children import Child, RestartType, is_restarted
 from supervisors.intensity import INTENSITY, PERIOD, add_restart, backoff
 from supervisors.strategies import Strategy, plan
 
@@ -84,10 +85,10 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Bury:
-    """The child is dead for this reason; its orphan policy applies to those below it."""
+    """The child is dead by this cause; its orphan policy applies to those below it."""
 
     agent: str
-    reason: Exit
+    cause: Cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ Decided = tuple[Supervisor, tuple[Decision, ...]]
 """The supervisor after an event, and what to carry out, in order."""
 
 
-def exited(supervisor: Supervisor, agent: str, end: Exit, now: int) -> Decided:
+def exited(supervisor: Supervisor, agent: str, end: Cause, now: int) -> Decided:
     """A child has ended. One that is not (or no longer) its child changes nothing.
 
     Args:
@@ -126,7 +127,7 @@ def unstarted(supervisor: Supervisor, agent: str) -> Decided:
         return supervisor, ()
     waiting = replace(supervisor, down=supervisor.down | {agent}, retrying=supervisor.retrying | {agent})
     if child.restart is RestartType.TEMPORARY:
-        return _bury(waiting, child, Exit.CRASH)
+        return _bury(waiting, child, Cause.CRASHED)
     return waiting, (Retry(agent, backoff(len(supervisor.restarts))),)
 
 
@@ -155,7 +156,7 @@ def _restart(supervisor: Supervisor, child: Child, now: int) -> Decided:
     """Restart a child and whom the strategy takes along, or give up."""
     restarts = add_restart(supervisor.restarts, now, supervisor.intensity, supervisor.period)
     if restarts is None:
-        return _bury(supervisor, child, Exit.GIVE_UP) if supervisor.protected else _give_up(supervisor)
+        return _bury(supervisor, child, Cause.GAVE_UP) if supervisor.protected else _give_up(supervisor)
     stop, start = plan(supervisor.strategy, supervisor.children, child)
     again = frozenset(one.agent for one in start)
     lost = {one.agent for one in stop} - again
@@ -167,14 +168,14 @@ def _restart(supervisor: Supervisor, child: Child, now: int) -> Decided:
         retrying=supervisor.retrying - again,
     )
     stops = (
-        Bury(one.agent, Exit.SHUTDOWN) if one.agent in lost else Stop(one.agent)
+        Bury(one.agent, Cause.TERMINATED) if one.agent in lost else Stop(one.agent)
         for one in stop
         if one.agent in lost or one.agent not in supervisor.down
     )
     return after, (*stops, Start(tuple(one.agent for one in start)))
 
 
-def _bury(supervisor: Supervisor, child: Child, reason: Exit) -> Decided:
+def _bury(supervisor: Supervisor, child: Child, cause: Cause) -> Decided:
     """Let go of a child; whoever is down behind it need not wait for it any more."""
     gone = {child.agent}
     after = replace(
@@ -185,7 +186,7 @@ def _bury(supervisor: Supervisor, child: Child, reason: Exit) -> Decided:
     )
     released = after.down - after.retrying if child.agent in supervisor.retrying else frozenset()
     behind = tuple(one.agent for one in after.children if one.agent in released)
-    return after, (Bury(child.agent, reason), Start(behind)) if behind else (Bury(child.agent, reason),)
+    return after, (Bury(child.agent, cause), Start(behind)) if behind else (Bury(child.agent, cause),)
 
 
 def _give_up(supervisor: Supervisor) -> Decided:

@@ -66,7 +66,7 @@ from ikigai_actors.records.replies import outcome_of
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.store.verdicts import Committed, Failed, Refused, Verdict
 from ikigai_actors.text import described
-from supervisors.children import Exit
+from supervisors.causes import Cause
 from supervisors.signals import Status
 
 
@@ -277,7 +277,7 @@ class AgentActor(PooledActor):
 
     def _exit(self) -> None:
         """The agent has exited and is permanent: the actor ends, and its successor goes on."""
-        self._hand_over(end=Exit.NORMAL)
+        self._hand_over(end=Cause.EXITED)
         self._stop()
 
     def _take(self, step: Step) -> None:
@@ -459,9 +459,9 @@ class AgentActor(PooledActor):
         uuid = self.state.uuid
         return ActorGone(self._exit_message or f"Agent {uuid} acts no more on this host.", uuid)
 
-    def _hand_over(self, error: BaseException | None = None, end: Exit | None = None) -> None:
+    def _hand_over(self, error: BaseException | None = None, end: Cause | None = None) -> None:
         """Have the agent made anew, with all who wait. Whether a unit in flight came true is not known here."""
-        end, why = (Exit.CRASH, described(error)) if error is not None else (end, "")
+        end, why = (Cause.CRASHED, described(error)) if error is not None else (end, "")
         callers = tuple(self._callers(self._step))
         state, waiting = self.state, self.backlog.take_all()
         self._become(replace(state, callers=()))

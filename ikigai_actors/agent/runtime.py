@@ -19,7 +19,7 @@ from ikigai_actors.records.log import Archive, Log
 from ikigai_actors.records.log_unit import Birth
 from ikigai_actors.store.host import Host
 from ikigai_actors.store.journal import Journal
-from supervisors.children import Exit
+from supervisors.causes import Cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Runtime:
     """Ends the actor of a child that was not born after all."""
     happened: Callable[[object], None]
     """Takes the answer of a unit that did something to others than its agent."""
-    crashed: Callable[[Any, Handover, "Exit | None", str], Any]
+    crashed: Callable[[Any, Handover, "Cause | None", str], Any]
     """Makes an agent anew whose actor has died, and has its supervisor decide; gives the new actor."""
     unstarted: Callable[[str, Restarted], bool]
     """The log of a restarted agent could not be read for the moment: whether it is held until the next attempt."""

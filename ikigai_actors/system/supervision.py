@@ -40,7 +40,7 @@ from ikigai_actors.store.journal import FIRST_RETRY, LONGEST_RETRY, Journal
 from ikigai_actors.system.processes import Population
 from supervisors import supervisor as otp
 from supervisors.causes import Cause
-from supervisors.children import Child, Exit, RestartType
+from supervisors.children import Child, RestartType
 from supervisors.intensity import backoff, is_poison
 from supervisors.signals import Signal, Status
 from supervisors.strategies import Strategy
@@ -48,14 +48,6 @@ from supervisors.strategies import Strategy
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-CAUSES = {
-    Exit.CRASH: Cause.CRASHED,
-    Exit.GIVE_UP: Cause.GAVE_UP,
-    Exit.NORMAL: Cause.EXITED,
-    Exit.SHUTDOWN: Cause.TERMINATED,
-}
-"""How an agent died that its supervisor buries."""
 
 AGAIN = 0.5
 """Seconds after which prompts are handed over again that were not taken up since the store failed."""
@@ -75,7 +67,7 @@ class Keeper:
         self._events: Queue[Callable[[], None] | None] = threads.queue()
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
-        self._crashes: dict[str, tuple[Exit, str]] = {}  # those that were not decided on yet
+        self._crashes: dict[str, tuple[Cause, str]] = {}  # those that were not decided on yet
         self._expected: dict[str, int] = {}  # the deadlines of agents that terminate
         self._tree = -1  # the version of the tree whose names were looked at
         self._again = False  # whether prompts will be handed over again
@@ -100,7 +92,7 @@ class Keeper:
         if self._thread.ident is not None:
             self._thread.join()
 
-    def note_crash(self, uuid: str, end: Exit, reason: str) -> None:
+    def note_crash(self, uuid: str, end: Cause, reason: str) -> None:
         """An agent has crashed, or is permanent and has exited: told before anybody can see that it is down."""
         self._crashes[uuid] = (end, reason)
 
@@ -180,7 +172,7 @@ class Keeper:
         if (crash := self._crashes.pop(uuid, None)) is not None:  # else it was restarted with its siblings meanwhile
             self._decide(uuid, *crash)
 
-    def _decide(self, uuid: str, end: Exit, reason: str) -> None:
+    def _decide(self, uuid: str, end: Cause, reason: str) -> None:
         now = self._clock.now_ms()
         record, supervisor = self._read(lambda tx: with_supervisor(tx, uuid, now))
         above = record.supervisor_uuid
@@ -193,7 +185,7 @@ class Keeper:
         for decision in decisions:
             self._carry_out(decision, above, uuid, end, reason)
 
-    def _carry_out(self, decision: otp.Decision, above: str, failed: str, end: Exit, reason: str) -> None:
+    def _carry_out(self, decision: otp.Decision, above: str, failed: str, end: Cause, reason: str) -> None:
         match decision:
             case otp.Stop(agent=agent):
                 self._cut(agent)
@@ -201,8 +193,7 @@ class Keeper:
                 for agent in children:
                     with suppress(AgentDead):  # killed meanwhile: the others still wait for their start
                         self._start(agent, above, end if agent == failed else None, reason)
-            case otp.Bury(agent=agent, reason=why):
-                cause = CAUSES[why]  # which everybody tells before the reason
+            case otp.Bury(agent=agent, cause=cause):
                 told = reason.removeprefix(f"{cause}: ") if agent == failed else f"stopped with its sibling {failed}"
                 with suppress(AgentDead):
                     self._perform(Bury(agent, self._host, told, self._clock.now_ms(), cause))
@@ -211,13 +202,13 @@ class Keeper:
             case otp.Retry():
                 pass  # a start that fails is told by `unstarted`
 
-    def _start(self, agent: str, above: str, end: Exit | None, reason: str) -> None:
+    def _start(self, agent: str, above: str, end: Cause | None, reason: str) -> None:
         """Let an agent go on; the one that failed is counted, and a turn that keeps failing is closed."""
         self._restart(agent, above, end, reason)
         if end is not None:
             self._perform(Revive(agent))
 
-    def _restart(self, agent: str, above: str, end: Exit | None, reason: str) -> None:
+    def _restart(self, agent: str, above: str, end: Cause | None, reason: str) -> None:
         crash = self._crashes.pop(agent, None)
         if end is None and crash is not None:  # one that is taken along has crashed itself meanwhile
             end, reason = crash
@@ -230,7 +221,7 @@ class Keeper:
         self._population.restart(agent, Restarted(recorded.turn, recorded.status, poison))
         self._handle_prompts()  # the actor that is no more had them
 
-    def _give_up(self, supervisor: str, children: tuple[str, ...], failed: str, end: Exit, reason: str) -> None:
+    def _give_up(self, supervisor: str, children: tuple[str, ...], failed: str, end: Cause, reason: str) -> None:
         """Stop all children, the last one first; then the supervisor has crashed itself.
 
         They are back at once, but stopped: what they do next waits until the supervisor is restarted.
@@ -241,7 +232,7 @@ class Keeper:
             with suppress(AgentDead):  # killed meanwhile
                 self._restart(child, supervisor, end if child == failed else None, reason)
         self._cut(supervisor)
-        self._decide(supervisor, Exit.CRASH, f"{GAVE_UP}: {failed} failed too often: {reason}")
+        self._decide(supervisor, Cause.CRASHED, f"{GAVE_UP}: {failed} failed too often: {reason}")
 
     def _cut(self, agent: str) -> None:
         try:

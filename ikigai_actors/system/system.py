@@ -60,7 +60,7 @@ from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.supervision import Keeper
 from ikigai_actors.tools.base import Toolset
 from ikigai_actors.tools.function import Tool
-from supervisors.children import Exit
+from supervisors.causes import Cause
 from supervisors.signals import Status
 
 logger = logging.getLogger(__name__)
@@ -249,7 +249,7 @@ class ActorSystem(OfOneProcess):
         if isinstance(answer, Aftermath):
             self._keeper.expect_end(answer)
 
-    def _crashed(self, actor: AgentActor, handover: Handover, end: Exit | None, why: str) -> AgentActor:
+    def _crashed(self, actor: AgentActor, handover: Handover, end: Cause | None, why: str) -> AgentActor:
         uuid = actor.origin.uuid
         if end is None:  # cut by the keeper itself
             return self._population.crashed(actor, handover)

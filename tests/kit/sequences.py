@@ -10,7 +10,8 @@ from random import Random
 from typing import NamedTuple, Protocol
 
 from supervisors import supervisor as ours
-from supervisors.children import Child, Exit, RestartType
+from supervisors.causes import Cause
+from supervisors.children import Child, RestartType
 from supervisors.strategies import Strategy
 from supervisors.supervisor import Decided, Supervisor
 from tests.kit.otp_oracle import OtpSupervisor
@@ -160,9 +161,9 @@ class Ours:
                 self._carry_out(ours.retry(before, self._timers.popleft(), now * 1000))
             case "kill":
                 self.events.append(f"stop {op.child}")
-                self._carry_out(ours.exited(before, op.child, Exit.KILL, now * 1000), ended=op.child)
+                self._carry_out(ours.exited(before, op.child, Cause.KILLED, now * 1000), ended=op.child)
             case end:
-                reason = Exit.CRASH if end == "crash" else Exit.NORMAL
+                reason = Cause.CRASHED if end == "crash" else Cause.EXITED
                 self._carry_out(ours.exited(before, op.child, reason, now * 1000), ended=op.child)
 
     def _carry_out(self, decided: Decided, ended: str = "") -> None:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supervisors.children import Child, Exit, RestartType, is_restarted
+from supervisors.causes import Cause
+from supervisors.children import Child, RestartType, is_restarted
 from supervisors.intensity import INTENSITY, LONGEST_WAIT, PERIOD, add_restart, backoff, is_poison
 from supervisors.strategies import Strategy, plan
 
@@ -19,11 +20,11 @@ def names(children: tuple[Child, ...]) -> str:
 
 
 def test_restart_types_and_ends_decide_who_is_restarted() -> None:
-    restarted = {pair for pair in product(RestartType, Exit) if is_restarted(*pair)}
+    restarted = {pair for pair in product(RestartType, Cause) if is_restarted(*pair)}
     assert restarted == {
-        (RestartType.PERMANENT, Exit.CRASH),
-        (RestartType.PERMANENT, Exit.NORMAL),
-        (RestartType.TRANSIENT, Exit.CRASH),
+        (RestartType.PERMANENT, Cause.CRASHED),
+        (RestartType.PERMANENT, Cause.EXITED),
+        (RestartType.TRANSIENT, Cause.CRASHED),
     }
 
 

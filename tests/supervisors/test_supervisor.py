@@ -5,7 +5,8 @@ from itertools import product
 
 import pytest
 
-from supervisors.children import Child, Exit, RestartType
+from supervisors.causes import Cause
+from supervisors.children import Child, RestartType
 from supervisors.strategies import Strategy
 from supervisors.supervisor import (
     Bury,
@@ -26,19 +27,19 @@ CHILDREN = (Child("a"), Child("b"), Child("c"))
 ONE, ALL, REST = (
     Supervisor(CHILDREN, strategy) for strategy in (Strategy.ONE_FOR_ONE, Strategy.ONE_FOR_ALL, Strategy.REST_FOR_ONE)
 )
-FINAL = [end for end in Exit if end not in (Exit.CRASH, Exit.NORMAL)]
+FINAL = [end for end in Cause if end not in (Cause.CRASHED, Cause.EXITED)]
 
 
 def crash(supervisor: Supervisor, agent: str, times: int, now: int = 0) -> Supervisor:
     """The supervisor after so many crashes of a child, each followed by a start that succeeds."""
     for _ in range(times):
-        supervisor, decisions = exited(supervisor, agent, Exit.CRASH, now)
+        supervisor, decisions = exited(supervisor, agent, Cause.CRASHED, now)
         supervisor = started(supervisor, [agent for d in decisions if isinstance(d, Start) for agent in d.children])
     return supervisor
 
 
 @pytest.mark.parametrize(("restart", "end"), list(product(RestartType, FINAL)))
-def test_what_ends_an_agent_for_good_buries_it_whatever_its_restart_type(restart: RestartType, end: Exit) -> None:
+def test_what_ends_an_agent_for_good_buries_it_whatever_its_restart_type(restart: RestartType, end: Cause) -> None:
     child = Child("b", restart)
     after, decisions = exited(replace(ALL, children=(CHILDREN[0], child)), "b", end, 0)
     assert decisions == (Bury("b", end),)
@@ -47,22 +48,22 @@ def test_what_ends_an_agent_for_good_buries_it_whatever_its_restart_type(restart
 
 def test_a_permanent_agent_that_exits_is_restarted() -> None:
     permanent = Supervisor((Child("a", RestartType.PERMANENT),))
-    after, decisions = exited(permanent, "a", Exit.NORMAL, 7)
+    after, decisions = exited(permanent, "a", Cause.EXITED, 7)
     assert decisions == (Start(("a",)),)
     assert after == replace(permanent, restarts=(7,), down=frozenset("a"))
     assert started(after, ("a",)) == replace(permanent, restarts=(7,))
 
 
 def test_siblings_are_stopped_in_reverse_order_before_all_are_started_in_order() -> None:
-    assert exited(ALL, "b", Exit.CRASH, 0)[1] == (Stop("c"), Stop("a"), Start(("a", "b", "c")))
-    assert exited(REST, "b", Exit.CRASH, 0)[1] == (Stop("c"), Start(("b", "c")))
-    assert exited(ONE, "b", Exit.CRASH, 0)[1] == (Start(("b",)),)
+    assert exited(ALL, "b", Cause.CRASHED, 0)[1] == (Stop("c"), Stop("a"), Start(("a", "b", "c")))
+    assert exited(REST, "b", Cause.CRASHED, 0)[1] == (Stop("c"), Start(("b", "c")))
+    assert exited(ONE, "b", Cause.CRASHED, 0)[1] == (Start(("b",)),)
 
 
 def test_a_temporary_sibling_is_buried_with_the_stops() -> None:
     mixed = replace(ALL, children=(Child("a"), Child("t", RestartType.TEMPORARY), Child("c")))
-    after, decisions = exited(mixed, "a", Exit.CRASH, 0)
-    assert decisions == (Stop("c"), Bury("t", Exit.SHUTDOWN), Start(("a", "c")))
+    after, decisions = exited(mixed, "a", Cause.CRASHED, 0)
+    assert decisions == (Stop("c"), Bury("t", Cause.TERMINATED), Start(("a", "c")))
     assert after.children == (Child("a"), Child("c"))
 
 
@@ -70,31 +71,31 @@ def test_a_temporary_sibling_that_is_down_is_taken_along_too() -> None:
     mixed = replace(ALL, children=(Child("a"), Child("t", RestartType.TEMPORARY)))
     waiting, _ = unstarted(restarted(mixed)[0], "a")
     after, decisions = retry(waiting, "a", 0)
-    assert decisions == (Bury("t", Exit.SHUTDOWN), Start(("a",)))
+    assert decisions == (Bury("t", Cause.TERMINATED), Start(("a",)))
     assert (after.children, after.down) == ((Child("a"),), frozenset("a"))
 
 
 def test_who_is_not_a_child_changes_nothing() -> None:
-    assert exited(ALL, "x", Exit.CRASH, 0) == (ALL, ())
+    assert exited(ALL, "x", Cause.CRASHED, 0) == (ALL, ())
     assert unstarted(ALL, "x") == (ALL, ())
     assert retry(ALL, "x", 0) == (ALL, ())
 
 
 def test_past_the_intensity_all_children_are_stopped_in_reverse_order() -> None:
     tired = crash(ONE, "b", 3)
-    after, decisions = exited(tired, "b", Exit.CRASH, 10 * MINUTE)
+    after, decisions = exited(tired, "b", Cause.CRASHED, 10 * MINUTE)
     assert decisions == (GiveUp(("c", "b", "a")),)
     assert (after.children, after.down) == (CHILDREN, frozenset("abc"))
 
 
 def test_restarts_longer_ago_than_the_period_are_forgotten() -> None:
-    after, decisions = exited(crash(ONE, "b", 3), "b", Exit.CRASH, 10 * MINUTE + 1)
+    after, decisions = exited(crash(ONE, "b", 3), "b", Cause.CRASHED, 10 * MINUTE + 1)
     assert decisions == (Start(("b",)),)
     assert after.restarts == (10 * MINUTE + 1,)
 
 
 def test_a_supervisor_that_is_restarted_starts_its_children_in_order_and_counts_anew() -> None:
-    after, _ = exited(crash(REST, "b", 3), "b", Exit.CRASH, 1)
+    after, _ = exited(crash(REST, "b", 3), "b", Cause.CRASHED, 1)
     anew, decisions = restarted(after)
     assert decisions == (Start(("a", "b", "c")),)
     assert started(anew, ("a", "b", "c")) == REST
@@ -108,23 +109,23 @@ def test_independent_children_are_started_whether_or_not_those_before_them_fail(
 def test_trouble_climbs_from_supervisor_to_supervisor_and_ends_at_agent_0() -> None:
     inner, outer = replace(ONE, intensity=0), Supervisor((Child("inner"),), intensity=0)
     root = Supervisor((Child("outer"), Child("other")), intensity=0, protected=True)
-    assert exited(inner, "a", Exit.CRASH, 0)[1] == (GiveUp(("c", "b", "a")),)
-    assert exited(outer, "inner", Exit.CRASH, 0)[1] == (GiveUp(("inner",)),)
-    after, decisions = exited(root, "outer", Exit.CRASH, 0)
-    assert decisions == (Bury("outer", Exit.GIVE_UP),)
+    assert exited(inner, "a", Cause.CRASHED, 0)[1] == (GiveUp(("c", "b", "a")),)
+    assert exited(outer, "inner", Cause.CRASHED, 0)[1] == (GiveUp(("inner",)),)
+    after, decisions = exited(root, "outer", Cause.CRASHED, 0)
+    assert decisions == (Bury("outer", Cause.GAVE_UP),)
     assert after == replace(root, children=(Child("other"),))
 
 
 @pytest.mark.parametrize("supervisor", [ONE, ALL, REST])
 def test_at_agent_0_the_failing_child_alone_is_buried_and_takes_no_restart(supervisor: Supervisor) -> None:
     tired = crash(replace(supervisor, protected=True), "c", 3)
-    after, decisions = exited(tired, "b", Exit.CRASH, 1)
-    assert decisions == (Bury("b", Exit.GIVE_UP),)
+    after, decisions = exited(tired, "b", Cause.CRASHED, 1)
+    assert decisions == (Bury("b", Cause.GAVE_UP),)
     assert after == replace(tired, children=(Child("a"), Child("c")))
 
 
 def test_a_failed_restart_is_retried_later_and_later_and_counted() -> None:
-    supervisor, _ = exited(ONE, "b", Exit.CRASH, 0)
+    supervisor, _ = exited(ONE, "b", Cause.CRASHED, 0)
     for now, wait in ((0, 1000), (1000, 2000), (3000, 4000)):
         supervisor, decisions = unstarted(supervisor, "b")
         assert decisions == (Retry("b", wait),)
@@ -136,22 +137,22 @@ def test_a_failed_restart_is_retried_later_and_later_and_counted() -> None:
 
 
 def test_a_retry_that_is_due_after_the_child_runs_or_is_gone_does_nothing() -> None:
-    waiting, _ = unstarted(exited(ONE, "b", Exit.CRASH, 0)[0], "b")
+    waiting, _ = unstarted(exited(ONE, "b", Cause.CRASHED, 0)[0], "b")
     runs = started(waiting, ("b",))
     assert retry(runs, "b", 1000) == (runs, ())
-    gone, _ = exited(waiting, "b", Exit.KILL, 500)
+    gone, _ = exited(waiting, "b", Cause.KILLED, 500)
     assert retry(gone, "b", 1000) == (gone, ())
 
 
 def test_whoever_is_down_behind_a_failed_restart_comes_with_its_retry() -> None:
-    waiting, _ = unstarted(started(exited(ALL, "c", Exit.CRASH, 0)[0], ("a",)), "b")
+    waiting, _ = unstarted(started(exited(ALL, "c", Cause.CRASHED, 0)[0], ("a",)), "b")
     assert (waiting.down, waiting.retrying) == (frozenset("bc"), frozenset("b"))
     assert retry(waiting, "b", 1000)[1] == (Stop("a"), Start(("a", "b", "c")))
 
 
-@pytest.mark.parametrize("end", [Exit.KILL, Exit.WRONG_ROWS])
-def test_whoever_is_down_behind_a_child_that_is_buried_is_started(end: Exit) -> None:
-    waiting, _ = unstarted(started(exited(ALL, "c", Exit.CRASH, 0)[0], ("a",)), "b")
+@pytest.mark.parametrize("end", [Cause.KILLED, Cause.DAMAGED])
+def test_whoever_is_down_behind_a_child_that_is_buried_is_started(end: Cause) -> None:
+    waiting, _ = unstarted(started(exited(ALL, "c", Cause.CRASHED, 0)[0], ("a",)), "b")
     after, decisions = exited(waiting, "b", end, 500)
     assert decisions == (Bury("b", end), Start(("c",)))
     assert started(after, ("c",)) == replace(ALL, children=(Child("a"), Child("c")), restarts=(0,))
@@ -159,28 +160,28 @@ def test_whoever_is_down_behind_a_child_that_is_buried_is_started(end: Exit) -> 
 
 def test_at_agent_0_a_restart_that_fails_too_often_buries_the_child_and_starts_those_behind_it() -> None:
     root = replace(REST, protected=True, intensity=1)
-    waiting, _ = unstarted(exited(root, "a", Exit.CRASH, 0)[0], "a")
-    assert retry(waiting, "a", 1000)[1] == (Bury("a", Exit.GIVE_UP), Start(("b", "c")))
+    waiting, _ = unstarted(exited(root, "a", Cause.CRASHED, 0)[0], "a")
+    assert retry(waiting, "a", 1000)[1] == (Bury("a", Cause.GAVE_UP), Start(("b", "c")))
 
 
 def test_a_temporary_child_whose_start_fails_is_buried() -> None:
     mixed = replace(REST, children=(Child("t", RestartType.TEMPORARY), Child("b")))
     after, decisions = unstarted(restarted(mixed)[0], "t")
-    assert decisions == (Bury("t", Exit.CRASH), Start(("b",)))
+    assert decisions == (Bury("t", Cause.CRASHED), Start(("b",)))
     assert after.children == (Child("b"),)
 
 
 def test_a_sibling_that_waits_for_its_own_retry_is_not_started_with_those_behind() -> None:
-    waiting, _ = unstarted(exited(ONE, "b", Exit.CRASH, 0)[0], "b")
-    waiting, _ = unstarted(exited(waiting, "c", Exit.CRASH, 0)[0], "c")
-    after, decisions = exited(waiting, "b", Exit.KILL, 0)
-    assert decisions == (Bury("b", Exit.KILL),)
+    waiting, _ = unstarted(exited(ONE, "b", Cause.CRASHED, 0)[0], "b")
+    waiting, _ = unstarted(exited(waiting, "c", Cause.CRASHED, 0)[0], "c")
+    after, decisions = exited(waiting, "b", Cause.KILLED, 0)
+    assert decisions == (Bury("b", Cause.KILLED),)
     assert after.retrying == frozenset("c")
 
 
 def test_the_end_of_a_sibling_starts_nobody_twice() -> None:
-    starting, _ = exited(ALL, "c", Exit.CRASH, 0)
-    assert exited(starting, "a", Exit.KILL, 0)[1] == (Bury("a", Exit.KILL),)
+    starting, _ = exited(ALL, "c", Cause.CRASHED, 0)
+    assert exited(starting, "a", Cause.KILLED, 0)[1] == (Bury("a", Cause.KILLED),)
 
 
 @pytest.mark.parametrize(
