@@ -65,14 +65,7 @@ class Pause:
     agent: str
 
 
-@dataclass(frozen=True, slots=True)
-class Leave:
-    """The agent stays with its dead supervisor: an orphan."""
-
-    agent: str
-
-
-Decision = Kill | Adopt | Pause | Leave
+Decision = Kill | Adopt | Pause
 
 
 def decide(tree: Mapping[str, Member], dying: Set[str]) -> list[Decision]:
@@ -84,7 +77,8 @@ def decide(tree: Mapping[str, Member], dying: Set[str]) -> list[Decision]:
         dying: who dies, all at one moment.
 
     Returns:
-        Whom else to kill, leaves first; then what becomes of each survivor whose supervisor dies, from the top down.
+        Whom else to kill, leaves first; then what becomes of the survivors whose supervisors die, from the top down.
+        Nothing is decided about those that stay orphans.
 
     Raises:
         ValueError: agent 0 is among the dying.
@@ -129,6 +123,6 @@ def heirs(tree: Mapping[str, Member], dying: Set[str]) -> dict[str, str]:
 def _bereaved(agent: str, status: Status, policy: OrphanPolicy, heir: str | None) -> list[Decision]:
     """What becomes of a survivor, by the policy of its dead supervisor. No heir: a part of a tree without agent 0."""
     if policy is OrphanPolicy.CONTINUE or heir is None:
-        return [Leave(agent)]
+        return []
     pauses = policy is OrphanPolicy.STOP and isinstance(deliver(status, Signal.STOP), Delivered)
     return [Adopt(agent, heir), Pause(agent)] if pauses else [Adopt(agent, heir)]

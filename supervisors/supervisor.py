@@ -1,28 +1,25 @@
 """Supervisor: what it does about each event of its children. The semantics are those of OTP's ``supervisor``.
 
-    exited       a child has ended                      ─> Bury it, or restart it: Stop and Start, by the strategy
-    unstarted    a child has failed to start            ─> Retry after a while
-    retry        that while is over                     ─> a restart like the first, counted like the first
-    started      children have started
-    restarted    the supervisor itself was restarted    ─> Start every child, in order
+    exited       a child has ended               ─> Bury it, or restart it: Stop and Start, by the strategy
+    unstarted    a child has failed to start     ─> Retry: after a while it has `exited` by a crash once more
 
-Each is a pure function that gives the supervisor after the event, and the decisions, to be carried out in order. When
-one of the children of a `Start` fails to start, those behind it stay *down*, and come with the retry.
+Each is a pure function that gives the supervisor after the event, and the decisions, to be carried out in order. A
+failed start is counted like every restart, because its retry is one.
 
 A restart that the intensity does not allow makes the supervisor give up: its children are stopped, the last one first,
 and it has crashed itself, which is an `exited` for *its* supervisor. So trouble climbs, until somebody's restart cures
 it or agent 0 is reached: agent 0 cannot crash, and buries the failing child alone.
 
-Nothing is hidden: a `Supervisor` is what the registry and the restarts of the last period tell. Only who is down at the
-moment lives in memory; after the end of a process nobody is, since everybody who lives comes back. Every event is
-linear in the children; where they end for good by the thousands, ask `is_restarted` first.
+A `Supervisor` is what the registry and the restarts of the last period tell; nothing else is remembered. Every event is
+linear in the children.
+
+A database that is down is neither an end nor a failed start: who carries out the decisions waits for it, so an outage
+uses up no restarts and buries nobody.
 
 What differs from OTP: a child that ends without a restart is no longer a child (OTP keeps a transient one's
-specification, and starts it again with its siblings); a failed restart is retried after a while, not at once; when a
-child that would be retried is buried, the siblings that are down behind it are started, since they live.
+specification, and starts it again with its siblings); and a failed restart is retried after a while, not at once.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from supervisors.causes import Cause
@@ -46,10 +43,6 @@ class Supervisor:
     """When it restarted children: milliseconds, at least those of the last period."""
     protected: bool = False
     """Whether it is agent 0, which cannot crash."""
-    down: frozenset[str] = frozenset()
-    """The children that live but do not run: their start is under way, has failed, or is behind one that has."""
-    retrying: frozenset[str] = frozenset()
-    """Those of them whose start has failed, and is tried again."""
 
     def __post_init__(self) -> None:
         if self.intensity < 0:
@@ -67,9 +60,9 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Children are replayed, one after another, and resume their open turns (unless poison: `supervisors.intensity`).
+    """Children are replayed in order, and resume their open turns (unless poison: `supervisors.intensity`).
 
-    It ends with the first that fails. A child that is being started already is left to that; a paused one stays paused.
+    A paused child stays paused. The event `unstarted` follows for each that fails.
     """
 
     children: tuple[str, ...]
@@ -77,7 +70,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """The child's start is tried again: `retry` is due after so many milliseconds."""
+    """The start of the child is tried again after so many milliseconds: it has `exited` by a crash then."""
 
     agent: str
     after: int
@@ -103,21 +96,21 @@ Decided = tuple[Supervisor, tuple[Decision, ...]]
 """The supervisor after an event, and what to carry out, in order."""
 
 
-def exited(supervisor: Supervisor, agent: str, end: Cause, now: int) -> Decided:
+def exited(supervisor: Supervisor, agent: str, cause: Cause, now: int) -> Decided:
     """A child has ended. One that is not (or no longer) its child changes nothing.
 
     Args:
         supervisor: as it is.
         agent: who has ended.
-        end: how.
+        cause: how.
         now: milliseconds.
     """
     child = _child(supervisor, agent)
     if child is None:
         return supervisor, ()
-    if is_restarted(child.restart, end):
+    if is_restarted(child.restart, cause):
         return _restart(supervisor, child, now)
-    return _bury(supervisor, child, end)
+    return _bury(supervisor, child, cause)
 
 
 def unstarted(supervisor: Supervisor, agent: str) -> Decided:
@@ -125,31 +118,9 @@ def unstarted(supervisor: Supervisor, agent: str) -> Decided:
     child = _child(supervisor, agent)
     if child is None:
         return supervisor, ()
-    waiting = replace(supervisor, down=supervisor.down | {agent}, retrying=supervisor.retrying | {agent})
     if child.restart is RestartType.TEMPORARY:
-        return _bury(waiting, child, Cause.CRASHED)
-    return waiting, (Retry(agent, backoff(len(supervisor.restarts))),)
-
-
-def retry(supervisor: Supervisor, agent: str, now: int) -> Decided:
-    """It is time to try the start of a child again, unless it was started or buried meanwhile."""
-    child = _child(supervisor, agent)
-    if child is None or agent not in supervisor.retrying:
-        return supervisor, ()
-    return _restart(supervisor, child, now)
-
-
-def started(supervisor: Supervisor, agents: Iterable[str]) -> Supervisor:
-    """These children have started: they run."""
-    up = frozenset(agents)
-    return replace(supervisor, down=supervisor.down - up, retrying=supervisor.retrying - up)
-
-
-def restarted(supervisor: Supervisor) -> Decided:
-    """The supervisor was restarted after it gave up: it begins anew, with all its children in order."""
-    agents = tuple(child.agent for child in supervisor.children)
-    independent = supervisor.strategy is Strategy.ONE_FOR_ONE
-    return _all_down(supervisor), tuple(Start((agent,)) for agent in agents) if independent else (Start(agents),)
+        return _bury(supervisor, child, Cause.CRASHED)
+    return supervisor, (Retry(agent, backoff(len(supervisor.restarts))),)
 
 
 def _restart(supervisor: Supervisor, child: Child, now: int) -> Decided:
@@ -158,45 +129,23 @@ def _restart(supervisor: Supervisor, child: Child, now: int) -> Decided:
     if restarts is None:
         return _bury(supervisor, child, Cause.GAVE_UP) if supervisor.protected else _give_up(supervisor)
     stop, start = plan(supervisor.strategy, supervisor.children, child)
-    again = frozenset(one.agent for one in start)
-    lost = {one.agent for one in stop} - again
+    lost = {one.agent for one in stop} - {one.agent for one in start}
     after = replace(
-        supervisor,
-        children=tuple(one for one in supervisor.children if one.agent not in lost),
-        restarts=restarts,
-        down=supervisor.down - lost | again,
-        retrying=supervisor.retrying - again,
+        supervisor, children=tuple(one for one in supervisor.children if one.agent not in lost), restarts=restarts
     )
-    stops = (
-        Bury(one.agent, Cause.TERMINATED) if one.agent in lost else Stop(one.agent)
-        for one in stop
-        if one.agent in lost or one.agent not in supervisor.down
-    )
+    stops = (Bury(one.agent, Cause.TERMINATED) if one.agent in lost else Stop(one.agent) for one in stop)
     return after, (*stops, Start(tuple(one.agent for one in start)))
 
 
 def _bury(supervisor: Supervisor, child: Child, cause: Cause) -> Decided:
-    """Let go of a child; whoever is down behind it need not wait for it any more."""
-    gone = {child.agent}
-    after = replace(
-        supervisor,
-        children=tuple(one for one in supervisor.children if one != child),
-        down=supervisor.down - gone,
-        retrying=supervisor.retrying - gone,
-    )
-    released = after.down - after.retrying if child.agent in supervisor.retrying else frozenset()
-    behind = tuple(one.agent for one in after.children if one.agent in released)
-    return after, (Bury(child.agent, cause), Start(behind)) if behind else (Bury(child.agent, cause),)
+    """Let go of a child."""
+    children = tuple(one for one in supervisor.children if one != child)
+    return replace(supervisor, children=children), (Bury(child.agent, cause),)
 
 
 def _give_up(supervisor: Supervisor) -> Decided:
-    """Stop all children, the last one first, and crash."""
-    return _all_down(supervisor), (GiveUp(tuple(child.agent for child in reversed(supervisor.children))),)
-
-
-def _all_down(supervisor: Supervisor) -> Supervisor:
-    agents = frozenset(child.agent for child in supervisor.children)
-    return replace(supervisor, restarts=(), down=agents, retrying=frozenset())
+    """Stop all children, the last one first, and crash; the supervisor that is restarted counts anew."""
+    return replace(supervisor, restarts=()), (GiveUp(tuple(child.agent for child in reversed(supervisor.children))),)
 
 
 def _child(supervisor: Supervisor, agent: str) -> Child | None:

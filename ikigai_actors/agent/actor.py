@@ -429,7 +429,8 @@ class AgentActor(PooledActor):
             self.backlog.discard_resumption()
             self.actor_inbox.held = True
             again = self._restarted._replace(status=self.state.status)
-            self.actor_inbox.held = self.runtime.unstarted(self.state.uuid, again)
+            if not self.runtime.unstarted(self.state.uuid, again, error):
+                self.actor_inbox.held = False
             return
         self._answer_waiting(error)
         self._leave_prompts(error)

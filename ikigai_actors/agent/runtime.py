@@ -52,7 +52,7 @@ class Runtime:
     """Takes the answer of a unit that did something to others than its agent."""
     crashed: Callable[[Any, Handover, "Cause | None", str], Any]
     """Makes an agent anew whose actor has died, and has its supervisor decide; gives the new actor."""
-    unstarted: Callable[[str, Restarted], bool]
+    unstarted: Callable[[str, Restarted, Exception], bool]
     """The log of a restarted agent could not be read for the moment: whether it is held until the next attempt."""
     untaken: Callable[[], None]
     """Prompts of other processes were not taken up since the store failed: has them handed over again, later."""

@@ -29,15 +29,17 @@ class Recorded(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordRestart:
-    """An agent is restarted; answered with `Recorded`. One that its sibling takes along (no end) is not counted.
+    """An agent is restarted; answered with `Recorded`. One that its sibling takes along is not counted.
 
     Raises `AgentDead`, `AgentNotFound`: there is nobody to restart.
     """
 
     agent: str
     supervisor: str
-    end: str
-    """How it had ended, or nothing."""
+    failed: bool
+    """Whether it had failed itself: then the restart is counted."""
+    crashed: bool
+    """Whether it had failed in its turn, and not before it could go on with that."""
     reason: str
     now: int
 
@@ -52,12 +54,12 @@ class RecordRestart:
         """See `Unit.write`."""
         _living(locked, self.agent)
         [(turn,)] = tx.run("turn_of", uuid=self.agent)
-        if self.end:
+        if self.failed:
             tx.run(
                 "add_restart",
                 agent=self.agent,
                 supervisor=self.supervisor,
-                turn=turn,
+                turn=turn if self.crashed else 0,
                 reason=self.reason,
                 now=self.now,
             )

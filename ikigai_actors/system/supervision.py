@@ -10,8 +10,9 @@ remembers nothing that a restart of the process would lose:
     prompts       mail of kind ``prompt`` that no agent has taken up: handed to the actors, which take it up when idle
     signals       rows that nobody has handled: their statuses stand in the registry already, what is left is the actors
 
-While the store does not answer the keeper waits for it, so an outage neither buries nor forgets anybody. Whoever dies
-before its start has come is left out, and the others are not.
+While the store does not answer the keeper waits for it, and a start that fails by it is tried again uncounted; so an
+outage neither buries nor forgets anybody. A start that fails by anything else is counted, as `supervisors.supervisor`
+has it. Whoever dies before its start has come is left out, and the others are not.
 
 What a crash of the process leaves: an agent that crashed and was not restarted yet is cut off like any other, and comes
 back as interrupted.
@@ -29,7 +30,7 @@ from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.actors.threads import LONGEST_SLEEP, Queue, Threads
 from ikigai_actors.agent.messages import Restarted
-from ikigai_actors.errors import AgentDead, IkigaiError, StoreUnavailable
+from ikigai_actors.errors import AgentDead, IkigaiError, StoreUnavailable, StoreUnusable
 from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import Aftermath, Bury, End
 from ikigai_actors.records.registry import AgentRecord
@@ -56,6 +57,16 @@ PATIENCE = 30.0
 """Seconds in which an actor that is cut must have heard of it."""
 
 
+class Failure(NamedTuple):
+    """Why an agent needs its supervisor's decision."""
+
+    cause: Cause
+    """`Cause.CRASHED`, or `Cause.EXITED` of a permanent agent."""
+    reason: str
+    restarted: Restarted | None = None
+    """The start that failed; None when the agent had started."""
+
+
 class Keeper:
     """Keeps the agents of one host alive, as far as they are to live."""
 
@@ -67,7 +78,7 @@ class Keeper:
         self._events: Queue[Callable[[], None] | None] = threads.queue()
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
-        self._crashes: dict[str, tuple[Cause, str]] = {}  # those that were not decided on yet
+        self._failures: dict[str, Failure] = {}  # those that were not decided on yet
         self._expected: dict[str, int] = {}  # the deadlines of agents that terminate
         self._tree = -1  # the version of the tree whose names were looked at
         self._again = False  # whether prompts will be handed over again
@@ -94,22 +105,28 @@ class Keeper:
 
     def note_crash(self, uuid: str, end: Cause, reason: str) -> None:
         """An agent has crashed, or is permanent and has exited: told before anybody can see that it is down."""
-        self._crashes[uuid] = (end, reason)
+        self._failures[uuid] = Failure(end, reason)
 
     def crashed(self, uuid: str) -> None:
         """Its actor was made anew and is held."""
-        self._events.put(lambda: self._decide_on_crash(uuid))
+        if (failure := self._failures.get(uuid)) is not None:  # else it was restarted with its siblings already
+            self._events.put(lambda: self._decide_on_failure(uuid, failure))
 
-    def unstarted(self, uuid: str, restarted: Restarted) -> bool:
-        """A restart could not read the agent's log: it is tried again, the later the more often that was so.
+    def unstarted(self, uuid: str, restarted: Restarted, error: Exception) -> bool:
+        """Decide on an agent that failed to start, because its log could not be read; it is held until then.
+
+        A database that is down or cannot be used at all is no failure of the agent: the same start is tried again, the
+        later the more often that was so, and nothing is counted. Any other error is for the agent's supervisor.
 
         Returns False when the agent has died meanwhile: it need not wait.
         """
-        again, wait = restarted._replace(attempt=restarted.attempt + 1), backoff(restarted.attempt) / 1000
-        if not self._population.hold(uuid):
-            return False
-        self._events.put(lambda: self._at(wait, lambda: self._population.restart(uuid, again)))
-        return True
+        if isinstance(error, StoreUnavailable | StoreUnusable):
+            self._events.put(lambda: self._start_later(uuid, restarted))
+            return self._population.hold(uuid)
+        failure = Failure(Cause.CRASHED, f"its log could not be read: {error}", restarted)
+        self._failures[uuid] = failure  # before it is held: whoever starts it finds both
+        self._events.put(lambda: self._decide_on_start(uuid, failure))
+        return self._population.hold(uuid)
 
     def untaken(self) -> None:
         """An agent could not take up what other processes prompted, since the store failed: hand it over again."""
@@ -168,60 +185,89 @@ class Keeper:
 
     # What a crash leads to
 
-    def _decide_on_crash(self, uuid: str) -> None:
-        if (crash := self._crashes.pop(uuid, None)) is not None:  # else it was restarted with its siblings meanwhile
-            self._decide(uuid, *crash)
+    def _decide_on_failure(self, uuid: str, failure: Failure) -> None:
+        if self._failures.get(uuid) is failure:  # else it was started with its siblings meanwhile
+            del self._failures[uuid]
+            self._decide(uuid, failure)
 
-    def _decide(self, uuid: str, end: Cause, reason: str) -> None:
+    def _decide(self, uuid: str, failure: Failure) -> None:
         now = self._clock.now_ms()
         record, supervisor = self._read(lambda tx: with_supervisor(tx, uuid, now))
-        above = record.supervisor_uuid
         if not record.living:
             return
-        if above is None:  # nobody is above agent 0: only its turn can be given up
-            self._start(uuid, uuid, end, reason)
+        if record.supervisor_uuid is None:  # nobody is above agent 0: only its turn can be given up
+            self._start(uuid, uuid, failure)
             return
-        _, decisions = otp.exited(supervisor, uuid, end, now)
+        _, decisions = otp.exited(supervisor, uuid, failure.cause, now)
         for decision in decisions:
-            self._carry_out(decision, above, uuid, end, reason)
+            self._carry_out(decision, record.supervisor_uuid, uuid, failure)
 
-    def _carry_out(self, decision: otp.Decision, above: str, failed: str, end: Cause, reason: str) -> None:
+    def _decide_on_start(self, uuid: str, failure: Failure) -> None:
+        if self._failures.get(uuid) is not failure or failure.restarted is None:
+            return
+        now = self._clock.now_ms()
+        record, supervisor = self._read(lambda tx: with_supervisor(tx, uuid, now))
+        if record.supervisor_uuid is None or not record.living:
+            del self._failures[uuid]
+            self._start_later(uuid, failure.restarted)
+            return
+        _, decisions = otp.unstarted(supervisor, uuid)
+        for decision in decisions:
+            self._carry_out(decision, record.supervisor_uuid, uuid, failure)
+
+    def _start_later(self, uuid: str, restarted: Restarted) -> None:
+        again, wait = restarted._replace(attempt=restarted.attempt + 1), backoff(restarted.attempt) / 1000
+        self._at(wait, lambda: self._population.restart(uuid, again))
+
+    def _carry_out(self, decision: otp.Decision, above: str, failed: str, failure: Failure) -> None:
         match decision:
             case otp.Stop(agent=agent):
                 self._cut(agent)
             case otp.Start(children=children):
                 for agent in children:
                     with suppress(AgentDead):  # killed meanwhile: the others still wait for their start
-                        self._start(agent, above, end if agent == failed else None, reason)
+                        self._start(agent, above, failure if agent == failed else None)
+            case otp.Retry(agent=agent, after=after):
+                self._at(after / 1000, lambda: self._decide_on_failure(agent, failure))
             case otp.Bury(agent=agent, cause=cause):
-                told = reason.removeprefix(f"{cause}: ") if agent == failed else f"stopped with its sibling {failed}"
+                reason = failure.reason.removeprefix(f"{cause}: ")  # everybody tells the cause before the reason
+                told = reason if agent == failed else f"stopped with its sibling {failed}"
                 with suppress(AgentDead):
                     self._perform(Bury(agent, self._host, told, self._clock.now_ms(), cause))
             case otp.GiveUp(children=children):
-                self._give_up(above, children, failed, end, reason)
-            case otp.Retry():
-                pass  # a start that fails is told by `unstarted`
+                self._give_up(above, children, failed, failure)
 
-    def _start(self, agent: str, above: str, end: Cause | None, reason: str) -> None:
+    def _start(self, agent: str, above: str, failure: Failure | None) -> None:
         """Let an agent go on; the one that failed is counted, and a turn that keeps failing is closed."""
-        self._restart(agent, above, end, reason)
-        if end is not None:
+        self._restart(agent, above, failure)
+        if failure is not None:
             self._perform(Revive(agent))
 
-    def _restart(self, agent: str, above: str, end: Cause | None, reason: str) -> None:
-        crash = self._crashes.pop(agent, None)
-        if end is None and crash is not None:  # one that is taken along has crashed itself meanwhile
-            end, reason = crash
+    def _restart(self, agent: str, above: str, failure: Failure | None) -> None:
+        earlier = self._failures.pop(agent, failure)
+        if failure is None and earlier is not None and earlier.restarted is None:
+            failure = earlier  # one that is taken along has crashed itself meanwhile
         recorded: Recorded = self._perform(
-            RecordRestart(agent, above, end.value if end else "", reason, self._clock.now_ms())
+            RecordRestart(
+                agent,
+                above,
+                failed=failure is not None,
+                crashed=failure is not None and failure.restarted is None,
+                reason=failure.reason if failure is not None else "",
+                now=self._clock.now_ms(),
+            )
         )
         poison = ""
-        if recorded.turn and end is not None and is_poison(recorded.crashes):
-            poison = f"This turn crashed its agent {recorded.crashes} times, so it was closed. The latest: {reason}"
+        if earlier is not None and earlier.restarted is not None:
+            poison = earlier.restarted.poison
+        elif recorded.turn and failure is not None and is_poison(recorded.crashes):
+            poison = (
+                f"This turn crashed its agent {recorded.crashes} times, so it was closed. The latest: {failure.reason}"
+            )
         self._population.restart(agent, Restarted(recorded.turn, recorded.status, poison))
         self._handle_prompts()  # the actor that is no more had them
 
-    def _give_up(self, supervisor: str, children: tuple[str, ...], failed: str, end: Cause, reason: str) -> None:
+    def _give_up(self, supervisor: str, children: tuple[str, ...], failed: str, failure: Failure) -> None:
         """Stop all children, the last one first; then the supervisor has crashed itself.
 
         They are back at once, but stopped: what they do next waits until the supervisor is restarted.
@@ -230,9 +276,9 @@ class Keeper:
         for child in children:
             self._cut(child)
             with suppress(AgentDead):  # killed meanwhile
-                self._restart(child, supervisor, end if child == failed else None, reason)
+                self._restart(child, supervisor, failure if child == failed else None)
         self._cut(supervisor)
-        self._decide(supervisor, Cause.CRASHED, f"{GAVE_UP}: {failed} failed too often: {reason}")
+        self._decide(supervisor, Failure(Cause.CRASHED, f"{GAVE_UP}: {failed} failed too often: {failure.reason}"))
 
     def _cut(self, agent: str) -> None:
         try:

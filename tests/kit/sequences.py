@@ -130,6 +130,9 @@ class Ours:
         self._starts = Attempts(scenario.failing)
         self._given_up = False
         self._timers: deque[str] = deque()
+        self._down: set[str] = set()
+        """Children whose start has failed, and those behind them: OTP starts them with the retry."""
+        self._retrying: set[str] = set()
         self._supervisor = Supervisor(
             tuple(Child(name, RestartType(restart)) for name, restart in scenario.children),
             Strategy(scenario.strategy),
@@ -141,11 +144,11 @@ class Ours:
         return not self._given_up
 
     def running(self) -> list[str]:
-        return [child.agent for child in self._supervisor.children if child.agent not in self._supervisor.down]
+        return [child.agent for child in self._supervisor.children if child.agent not in self._down]
 
     def lost(self) -> list[str]:
-        down = [child.agent for child in self._supervisor.children if child.agent in self._supervisor.down]
-        return sorted(down, key=lambda name: name not in self._supervisor.retrying)
+        down = [child.agent for child in self._supervisor.children if child.agent in self._down]
+        return sorted(down, key=lambda name: name not in self._retrying)
 
     def retries(self) -> bool:
         return bool(self._timers)
@@ -158,7 +161,9 @@ class Ours:
                 child = Child(op.child, RestartType(op.restart))
                 self._supervisor = replace(before, children=(*before.children, child))
             case "retry":
-                self._carry_out(ours.retry(before, self._timers.popleft(), now * 1000))
+                agent = self._timers.popleft()
+                if agent in self._retrying:
+                    self._carry_out(ours.exited(before, agent, Cause.CRASHED, now * 1000))
             case "kill":
                 self.events.append(f"stop {op.child}")
                 self._carry_out(ours.exited(before, op.child, Cause.KILLED, now * 1000), ended=op.child)
@@ -184,13 +189,16 @@ class Ours:
                     self._given_up = True
 
     def _start(self, agents: tuple[str, ...]) -> None:
+        self._down.update(agents)
+        self._retrying.difference_update(agents)
         for agent in agents:
             well = self._starts()
             self.events.append(f"{'start' if well else 'fail'} {agent}")
             if not well:
+                self._retrying.add(agent)
                 self._carry_out(ours.unstarted(self._supervisor, agent))
                 return
-            self._supervisor = ours.started(self._supervisor, (agent,))
+            self._down.discard(agent)
 
 
 class Otps:

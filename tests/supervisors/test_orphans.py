@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supervisors.orphans import Adopt, Kill, Leave, Member, OrphanPolicy, Pause, decide
+from supervisors.orphans import Adopt, Kill, Member, OrphanPolicy, Pause, decide
 from supervisors.signals import Status
 
 POLICIES = st.sampled_from(OrphanPolicy)
@@ -37,8 +37,6 @@ def settle(members: Tree, dying: set[str]) -> Tree:
                 after[agent] = member._replace(supervisor=by)
             case Pause(agent):
                 after[agent] = member._replace(status=Status.STOPPED)
-            case Leave():
-                pass
     return after
 
 
@@ -103,12 +101,12 @@ def test_stop_reparents_and_pauses_those_that_can_be_paused() -> None:
 
 def test_continue_leaves_the_children_with_the_dead() -> None:
     members = tree("a root continue", "b a reparent", "c b reparent")
-    assert decide(members, {"a"}) == [Leave("b")]
+    assert decide(members, {"a"}) == []
 
 
 def test_the_policy_of_each_of_the_dying_counts_for_its_own_children() -> None:
     rows = ("a root reparent", "b a continue", "c b stop", "a1 a reparent", "b1 b reparent", "c1 c reparent")
-    assert decide(tree(*rows), {"a", "b", "c"}) == [Adopt("c1", "root"), Pause("c1"), Leave("b1"), Adopt("a1", "root")]
+    assert decide(tree(*rows), {"a", "b", "c"}) == [Adopt("c1", "root"), Pause("c1"), Adopt("a1", "root")]
 
 
 def test_whoever_dies_below_a_cascade_saves_nobody() -> None:
@@ -131,7 +129,7 @@ def test_agent_0_adopts_where_damaged_rows_break_the_way_up() -> None:
 def test_whom_nobody_can_adopt_is_left() -> None:
     members = tree("a nobody reparent", "b a reparent")
     del members["root"]
-    assert decide(members, {"a"}) == [Leave("b")]
+    assert decide(members, {"a"}) == []
 
 
 @given(histories())

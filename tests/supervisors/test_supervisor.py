@@ -16,9 +16,6 @@ from supervisors.supervisor import (
     Stop,
     Supervisor,
     exited,
-    restarted,
-    retry,
-    started,
     unstarted,
 )
 
@@ -33,8 +30,7 @@ FINAL = [end for end in Cause if end not in (Cause.CRASHED, Cause.EXITED)]
 def crash(supervisor: Supervisor, agent: str, times: int, now: int = 0) -> Supervisor:
     """The supervisor after so many crashes of a child, each followed by a start that succeeds."""
     for _ in range(times):
-        supervisor, decisions = exited(supervisor, agent, Cause.CRASHED, now)
-        supervisor = started(supervisor, [agent for d in decisions if isinstance(d, Start) for agent in d.children])
+        supervisor, _ = exited(supervisor, agent, Cause.CRASHED, now)
     return supervisor
 
 
@@ -50,8 +46,7 @@ def test_a_permanent_agent_that_exits_is_restarted() -> None:
     permanent = Supervisor((Child("a", RestartType.PERMANENT),))
     after, decisions = exited(permanent, "a", Cause.EXITED, 7)
     assert decisions == (Start(("a",)),)
-    assert after == replace(permanent, restarts=(7,), down=frozenset("a"))
-    assert started(after, ("a",)) == replace(permanent, restarts=(7,))
+    assert after == replace(permanent, restarts=(7,))
 
 
 def test_siblings_are_stopped_in_reverse_order_before_all_are_started_in_order() -> None:
@@ -67,43 +62,22 @@ def test_a_temporary_sibling_is_buried_with_the_stops() -> None:
     assert after.children == (Child("a"), Child("c"))
 
 
-def test_a_temporary_sibling_that_is_down_is_taken_along_too() -> None:
-    mixed = replace(ALL, children=(Child("a"), Child("t", RestartType.TEMPORARY)))
-    waiting, _ = unstarted(restarted(mixed)[0], "a")
-    after, decisions = retry(waiting, "a", 0)
-    assert decisions == (Bury("t", Cause.TERMINATED), Start(("a",)))
-    assert (after.children, after.down) == ((Child("a"),), frozenset("a"))
-
-
 def test_who_is_not_a_child_changes_nothing() -> None:
     assert exited(ALL, "x", Cause.CRASHED, 0) == (ALL, ())
     assert unstarted(ALL, "x") == (ALL, ())
-    assert retry(ALL, "x", 0) == (ALL, ())
 
 
 def test_past_the_intensity_all_children_are_stopped_in_reverse_order() -> None:
     tired = crash(ONE, "b", 3)
     after, decisions = exited(tired, "b", Cause.CRASHED, 10 * MINUTE)
     assert decisions == (GiveUp(("c", "b", "a")),)
-    assert (after.children, after.down) == (CHILDREN, frozenset("abc"))
+    assert after == replace(ONE, restarts=()), "restarted itself, it counts anew"
 
 
 def test_restarts_longer_ago_than_the_period_are_forgotten() -> None:
     after, decisions = exited(crash(ONE, "b", 3), "b", Cause.CRASHED, 10 * MINUTE + 1)
     assert decisions == (Start(("b",)),)
     assert after.restarts == (10 * MINUTE + 1,)
-
-
-def test_a_supervisor_that_is_restarted_starts_its_children_in_order_and_counts_anew() -> None:
-    after, _ = exited(crash(REST, "b", 3), "b", Cause.CRASHED, 1)
-    anew, decisions = restarted(after)
-    assert decisions == (Start(("a", "b", "c")),)
-    assert started(anew, ("a", "b", "c")) == REST
-
-
-def test_independent_children_are_started_whether_or_not_those_before_them_fail() -> None:
-    assert restarted(ONE)[1] == (Start(("a",)), Start(("b",)), Start(("c",)))
-    assert restarted(ALL)[1] == (Start(("a", "b", "c")),)
 
 
 def test_trouble_climbs_from_supervisor_to_supervisor_and_ends_at_agent_0() -> None:
@@ -129,59 +103,17 @@ def test_a_failed_restart_is_retried_later_and_later_and_counted() -> None:
     for now, wait in ((0, 1000), (1000, 2000), (3000, 4000)):
         supervisor, decisions = unstarted(supervisor, "b")
         assert decisions == (Retry("b", wait),)
-        supervisor, decisions = retry(supervisor, "b", now + wait)
+        supervisor, decisions = exited(supervisor, "b", Cause.CRASHED, now + wait)
         if now < 3000:
             assert decisions == (Start(("b",)),)
     assert decisions == (GiveUp(("c", "b", "a")),)
-    assert supervisor.retrying == frozenset(), "it is restarted with the others, or not at all"
-
-
-def test_a_retry_that_is_due_after_the_child_runs_or_is_gone_does_nothing() -> None:
-    waiting, _ = unstarted(exited(ONE, "b", Cause.CRASHED, 0)[0], "b")
-    runs = started(waiting, ("b",))
-    assert retry(runs, "b", 1000) == (runs, ())
-    gone, _ = exited(waiting, "b", Cause.KILLED, 500)
-    assert retry(gone, "b", 1000) == (gone, ())
-
-
-def test_whoever_is_down_behind_a_failed_restart_comes_with_its_retry() -> None:
-    waiting, _ = unstarted(started(exited(ALL, "c", Cause.CRASHED, 0)[0], ("a",)), "b")
-    assert (waiting.down, waiting.retrying) == (frozenset("bc"), frozenset("b"))
-    assert retry(waiting, "b", 1000)[1] == (Stop("a"), Start(("a", "b", "c")))
-
-
-@pytest.mark.parametrize("end", [Cause.KILLED, Cause.DAMAGED])
-def test_whoever_is_down_behind_a_child_that_is_buried_is_started(end: Cause) -> None:
-    waiting, _ = unstarted(started(exited(ALL, "c", Cause.CRASHED, 0)[0], ("a",)), "b")
-    after, decisions = exited(waiting, "b", end, 500)
-    assert decisions == (Bury("b", end), Start(("c",)))
-    assert started(after, ("c",)) == replace(ALL, children=(Child("a"), Child("c")), restarts=(0,))
-
-
-def test_at_agent_0_a_restart_that_fails_too_often_buries_the_child_and_starts_those_behind_it() -> None:
-    root = replace(REST, protected=True, intensity=1)
-    waiting, _ = unstarted(exited(root, "a", Cause.CRASHED, 0)[0], "a")
-    assert retry(waiting, "a", 1000)[1] == (Bury("a", Cause.GAVE_UP), Start(("b", "c")))
 
 
 def test_a_temporary_child_whose_start_fails_is_buried() -> None:
     mixed = replace(REST, children=(Child("t", RestartType.TEMPORARY), Child("b")))
-    after, decisions = unstarted(restarted(mixed)[0], "t")
-    assert decisions == (Bury("t", Cause.CRASHED), Start(("b",)))
+    after, decisions = unstarted(mixed, "t")
+    assert decisions == (Bury("t", Cause.CRASHED),)
     assert after.children == (Child("b"),)
-
-
-def test_a_sibling_that_waits_for_its_own_retry_is_not_started_with_those_behind() -> None:
-    waiting, _ = unstarted(exited(ONE, "b", Cause.CRASHED, 0)[0], "b")
-    waiting, _ = unstarted(exited(waiting, "c", Cause.CRASHED, 0)[0], "c")
-    after, decisions = exited(waiting, "b", Cause.KILLED, 0)
-    assert decisions == (Bury("b", Cause.KILLED),)
-    assert after.retrying == frozenset("c")
-
-
-def test_the_end_of_a_sibling_starts_nobody_twice() -> None:
-    starting, _ = exited(ALL, "c", Cause.CRASHED, 0)
-    assert exited(starting, "a", Cause.KILLED, 0)[1] == (Bury("a", Cause.KILLED),)
 
 
 @pytest.mark.parametrize(

@@ -191,6 +191,55 @@ def test_an_agent_is_killed_while_its_restart_waits_for_the_store(durable: str) 
         store.before, store.unreadable = (lambda: None), None
 
 
+@pytest.mark.parametrize(
+    ("error", "cause"), [(LookupError("planted"), "gave up"), (StoreUnavailable("down, as planned"), None)]
+)
+def test_a_restart_that_cannot_read_the_log_counts_unless_the_database_is_down(
+    durable: str, error: Exception, cause: str | None
+) -> None:
+    store = FaultyStore(open_store(durable))
+
+    def work(request: Request) -> str:
+        if not store.refused:
+            store.unreadable, store.unreadable_by = error, "ikigai-reader"
+            raise LookupError("once")
+        return "done"
+
+    with open_on(store, work) as system:
+        system.root.supervise(intensity=1)
+        child = system.root.fork()
+        answer = child.prompt("go")
+        if cause is None:
+            eventually(lambda: store.refused > 1, "a second attempt")
+            store.unreadable = None
+            assert answer.get(timeout=DEADLINE).text == "done"
+        else:
+            eventually(lambda: child.state == "dead", "the burial")
+            with pytest.raises(AgentDead, match="gave up"):
+                answer.get(timeout=DEADLINE)
+            assert (child.record.exit_cause, store.refused) == (cause, 1)
+            assert "its log could not be read" in str(child.record.exit_reason)
+        assert system.store.read(lambda tx: tx.run("restart_numbers")) == [(child.uuid, 1, 1, 1)]
+
+
+def test_a_turn_is_not_to_blame_for_a_log_that_could_not_be_read(durable: str) -> None:
+    store = FaultyStore(open_store(durable))
+
+    def work(request: Request) -> str:
+        if not store.refused:
+            store.unreadable, store.unreadable_by = LookupError("planted"), "ikigai-reader"
+            raise LookupError("once")
+        return "done"
+
+    with open_on(store, work) as system:
+        child = system.root.fork()
+        answer = child.prompt("go")
+        eventually(lambda: store.refused, "the log that could not be read")
+        store.unreadable = None
+        assert answer.get(timeout=DEADLINE).text == "done"
+        assert child.statistics().restarts == 2
+
+
 def test_a_deadline_further_away_than_any_clock_can_tell_keeps_nobody_from_being_restarted(durable: str) -> None:
     gate, worker = Gate(), Worker(child=1)
     with ActorSystem.open(durable, gate.provider) as system:
