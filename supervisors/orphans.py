@@ -89,25 +89,25 @@ def decide(tree: Mapping[str, Member], dying: Set[str]) -> list[Decision]:
     kills: list[Decision] = []
     others: list[Decision] = []
     condemned: set[str | None] = set()  # whoever has one of these as its supervisor dies
-    heirs: dict[str | None, str | None] = {}  # the nearest survivor, at or above each agent
+    survivors: dict[str | None, str | None] = {}  # the nearest survivor, at or above each agent
     for agent in everybody({agent: member.supervisor for agent, member in tree.items()}):
         supervisor, status, policy = tree[agent]
         doomed = supervisor in condemned
         if doomed or (agent in dying and policy is OrphanPolicy.CASCADE):
             condemned.add(agent)
         if status is Status.DEAD or agent in dying or doomed:
-            heirs[agent] = heirs.get(supervisor, root)  # agent 0 where damaged rows break the way up
+            survivors[agent] = survivors.get(supervisor, root)  # agent 0 where damaged rows break the way up
             if doomed and agent not in dying and status is not Status.DEAD:
                 kills.append(Kill(agent))
         else:
-            heirs[agent] = agent
+            survivors[agent] = agent
             if supervisor in dying and supervisor is not None:
-                others += _bereaved(agent, status, tree[supervisor].policy, heirs.get(supervisor, root))
+                others += _orphaned(agent, status, tree[supervisor].policy, survivors.get(supervisor, root))
     return kills[::-1] + others
 
 
-def heirs(tree: Mapping[str, Member], dying: Set[str]) -> dict[str, str]:
-    """Who inherits from each agent when these die: itself while it lives, else the nearest survivor above it.
+def survivors_above(tree: Mapping[str, Member], dying: Set[str]) -> dict[str, str]:
+    """Who takes over from each agent when these die: itself while it lives, else the nearest survivor above it.
 
     Linear in the tree, whatever its depth. Agent 0, which never dies, where damaged rows break the way up.
     """
@@ -120,9 +120,12 @@ def heirs(tree: Mapping[str, Member], dying: Set[str]) -> dict[str, str]:
     return nearest
 
 
-def _bereaved(agent: str, status: Status, policy: OrphanPolicy, heir: str | None) -> list[Decision]:
-    """What becomes of a survivor, by the policy of its dead supervisor. No heir: a part of a tree without agent 0."""
-    if policy is OrphanPolicy.CONTINUE or heir is None:
+def _orphaned(agent: str, status: Status, policy: OrphanPolicy, adopter: str | None) -> list[Decision]:
+    """What becomes of a survivor, by the policy of its dead supervisor.
+
+    No agent adopts it in a part of a tree that agent 0 is missing from.
+    """
+    if policy is OrphanPolicy.CONTINUE or adopter is None:
         return []
     pauses = policy is OrphanPolicy.STOP and isinstance(deliver(status, Signal.STOP), Delivered)
-    return [Adopt(agent, heir), Pause(agent)] if pauses else [Adopt(agent, heir)]
+    return [Adopt(agent, adopter), Pause(agent)] if pauses else [Adopt(agent, adopter)]

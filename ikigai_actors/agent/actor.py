@@ -56,7 +56,7 @@ from ikigai_actors.errors import (
 )
 from ikigai_actors.providers.base import Reply, Spent, Usage
 from ikigai_actors.records.append import Append, CallAppended, Fence
-from ikigai_actors.records.deaths import Bury
+from ikigai_actors.records.deaths import WriteDeath
 from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import LogUnit
@@ -303,7 +303,7 @@ class AgentActor(PooledActor):
                 return append_notice(unit, self._fence)
             case Departure():
                 now = self.runtime.clock.now_ms()
-                return Bury(self.state.uuid, self.runtime.host.id, unit.reason, now, unit.cause)
+                return WriteDeath(self.state.uuid, self.runtime.host.id, unit.reason, now, unit.cause)
 
     def _enter(self, step: Step) -> None:
         self._become(step.state)

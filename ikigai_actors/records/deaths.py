@@ -5,12 +5,12 @@ orphan policy decides about the agents that it supervised; and the nearest survi
 ``exit``. All that is one transaction: a crash leaves all of it or nothing.
 
 Every unit of deaths takes the row of ``tree`` first. While it is held nobody is born, dies, or changes its supervisor,
-so who dies, and who inherits, is read without locks; then all rows that change are locked in one statement, in the
+so who dies, and who takes over, is read without locks; then all rows that change are locked in one statement, in the
 order in which everybody locks them. No descendant escapes: a fork that comes first is seen, one that comes later finds
 its parent dead.
 
 What is not in the database, the actors of those that died or paused, is the business of the host that runs them: the
-unit's answer, an `Aftermath`, says who they are.
+unit's answer, a `LifecycleChange`, says who they are.
 """
 
 from collections.abc import Mapping
@@ -19,13 +19,12 @@ from typing import NamedTuple
 
 from ikigai_actors.errors import AgentDead, AgentNotFound, AgentStopped, Fenced, RootProtected
 from ikigai_actors.records.identity import SHORT_LENGTH
-from ikigai_actors.records.mail import EXIT, deliver
+from ikigai_actors.records.mail import EXIT, write_mail
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.locks import Locks
 from supervisors.causes import Cause
-from supervisors.orphans import Adopt, Kill, Member, OrphanPolicy, Pause, decide, heirs
-from supervisors.signals import Refusal, Refused, Signal, Status
-from supervisors.signals import deliver as outcome_of
+from supervisors.orphans import Adopt, Kill, Member, OrphanPolicy, Pause, decide, survivors_above
+from supervisors.signals import Refusal, Refused, Signal, Status, deliver
 
 
 class Relative(NamedTuple):
@@ -59,7 +58,7 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
-class Aftermath:
+class LifecycleChange:
     """What a unit did, for the host that runs the agents."""
 
     dead: Mapping[str, End] = field(default_factory=dict)
@@ -97,7 +96,7 @@ def branch(tx: Transaction, uuid: str) -> Family:
     return family
 
 
-def end(tx: Transaction, locked: Locks, family: Family, ends: Mapping[str, End], now: int) -> Aftermath:
+def end(tx: Transaction, locked: Locks, family: Family, ends: Mapping[str, End], now: int) -> LifecycleChange:
     """Let agents die, and carry out what that means for those below them.
 
     Args:
@@ -109,17 +108,17 @@ def end(tx: Transaction, locked: Locks, family: Family, ends: Mapping[str, End],
     """
     members = {uuid: one.member for uuid, one in family.items()}
     decisions = decide(members, ends.keys())
-    inherited = {
+    killed = {
         one.agent: End(Cause.ORPHANED, _orphaned(family[one.agent])) for one in decisions if isinstance(one, Kill)
     }
-    dead = {**inherited, **ends}
+    dead = {**killed, **ends}
     adopted = {one.agent: one.by for one in decisions if isinstance(one, Adopt)}
     paused = [one.agent for one in decisions if isinstance(one, Pause)]
-    nearest = heirs(members, dead.keys())
+    nearest = survivors_above(members, dead.keys())
     locked.take(tx, {*dead, *adopted, *adopted.values(), *(nearest[uuid] for uuid in dead)})
-    _bury(tx, dead, now)
+    _write_deaths(tx, dead, now)
     for uuid, why in dead.items():
-        deliver(tx, locked, nearest[uuid], uuid, _obituary(why), now, EXIT)
+        write_mail(tx, locked, nearest[uuid], uuid, _exit_message(why), now, EXIT)
     children: dict[str, list[str]] = {}
     for child, by in adopted.items():
         children.setdefault(by, []).append(child)
@@ -131,12 +130,14 @@ def end(tx: Transaction, locked: Locks, family: Family, ends: Mapping[str, End],
     for gone, uuids in orphans.items():
         reason = f"its supervisor {gone} died, whose policy is stop"
         tx.run("set_status", uuids=uuids, status=Status.STOPPED.value, deadline=None, reason=reason)
-    return Aftermath(dead, dict.fromkeys(paused, Status.STOPPED), told=tuple((nearest[uuid], uuid) for uuid in dead))
+    return LifecycleChange(
+        dead, dict.fromkeys(paused, Status.STOPPED), told=tuple((nearest[uuid], uuid) for uuid in dead)
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Bury:
-    """The death of one agent that no signal asked for; answered with its `Aftermath`.
+class WriteDeath:
+    """The death of one agent that no signal asked for; answered with its `LifecycleChange`.
 
     Raises:
         AgentNotFound, AgentDead: there is nobody to bury.
@@ -154,12 +155,12 @@ class Bury:
     changes_tree = True
     touches = ()
 
-    def write(self, tx: Transaction, locked: Locks) -> Aftermath:
+    def write(self, tx: Transaction, locked: Locks) -> LifecycleChange:
         """See `Unit.write`."""
         family = household(tx, self.uuid)
         victim = family[self.uuid]
         is_root = victim.parent is None or victim.member.supervisor is None  # in damaged rows only one may be so
-        told = outcome_of(Status(victim.status), Signal.KILL, protected=is_root)
+        told = deliver(Status(victim.status), Signal.KILL, protected=is_root)
         if isinstance(told, Refused):
             raise refusal_of(victim, told.refusal)
         if victim.owner != self.host:
@@ -170,15 +171,15 @@ class Bury:
 def _family(tx: Transaction, query: str, uuid: str) -> Family:
     """Rows in order of creation: fork points of one parent always grow, creation times can be equal.
 
-    Agent 0 is among them also when damaged rows run in a circle: it inherits.
+    Agent 0 is among them also when damaged rows run in a circle: it takes over.
     """
     found = [*tx.run(query, uuid=uuid), *tx.run("supervisors_of", uuid=uuid), *tx.run("agent_0")]
     rows = {row[0]: Relative(*row) for row in found}
     return dict(sorted(rows.items(), key=lambda pair: (pair[1].created_at, pair[1].fork)))
 
 
-def _bury(tx: Transaction, dead: Mapping[str, End], now: int) -> None:
-    """Who dies for the same reason is one statement."""
+def _write_deaths(tx: Transaction, dead: Mapping[str, End], now: int) -> None:
+    """Mark agents dead, by one statement for all that die for the same reason."""
     alike: dict[End, list[str]] = {}
     for uuid, why in dead.items():
         alike.setdefault(why, []).append(uuid)
@@ -186,7 +187,7 @@ def _bury(tx: Transaction, dead: Mapping[str, End], now: int) -> None:
         tx.run("bury", uuids=uuids, cause=why.cause.value, sender=why.sender, reason=why.reason, now=now)
 
 
-def _obituary(why: End) -> str:
+def _exit_message(why: End) -> str:
     """The body of the exit mail: what an agent that exited had to say, or how it died."""
     if why.cause is Cause.EXITED:
         return why.reason

@@ -12,8 +12,9 @@ or unread, never in between.
 Kind ``mail`` is of an agent or a person, ``exit`` of the runtime: these two an agent reads. ``prompt`` is a person's
 prompt on its way to the agent: it has an id, and is not seen here.
 
-`deliver`, `take` and `take_one` are functions of a transaction that has locked the recipient, so that they can be part
-of a larger unit; `Send`, `Read`, `Open` and `Delete` are units of their own. All else only reads, for dead agents too.
+`write_mail`, `take` and `take_one` are functions of a transaction that has locked the recipient, so that they can be
+part of a larger unit; `Send`, `Read`, `Open` and `Delete` are units of their own. All else only reads, for dead agents
+too.
 """
 
 from collections import Counter
@@ -138,7 +139,7 @@ def check_mail_id(number: int) -> int:
     return check_count(number, "the number of a mail", least=1)
 
 
-def deliver(
+def write_mail(
     tx: Transaction, locked: Locks, recipient: str, sender: str | None, body: str, now: int, kind: str = MAIL
 ) -> Mail:
     """Put a mail into a mailbox whose agent is locked; the body was checked.
@@ -204,7 +205,7 @@ def take_one(tx: Transaction, locked: Locks, recipient: str, number: int, now: i
 class Send:
     """A mail on its way; answered with the `Mail`.
 
-    Raises what `deliver` does; `AgentNotFound` and `AgentDead` also for the sender: the dead send nothing.
+    Raises what `write_mail` does; `AgentNotFound` and `AgentDead` also for the sender: the dead send nothing.
     """
 
     __slots__ = ("_body", "_kind", "_now", "_recipient", "_sender", "touches")
@@ -222,13 +223,13 @@ class Send:
         sender = self._sender
         if sender is not None and _mailbox(locked, sender).status == "dead":
             raise AgentDead(f"Agent {sender} is dead and sends no mail. Send as one that lives.", sender)
-        return deliver(tx, locked, self._recipient, sender, self._body, self._now, self._kind)
+        return write_mail(tx, locked, self._recipient, sender, self._body, self._now, self._kind)
 
 
 @dataclass(frozen=True, slots=True)
 class KeepPrompt:
     """A prompt that its agent cannot take up now, as mail of kind ``prompt``, however long it is; answered with its
-    number. Raises what `deliver` does.
+    number. Raises what `write_mail` does.
     """
 
     recipient: str
@@ -243,7 +244,7 @@ class KeepPrompt:
         return (self.recipient,)
 
     def write(self, tx: Transaction, locked: Locks) -> int:
-        return deliver(tx, locked, self.recipient, None, self.text, self.now, PROMPT).id
+        return write_mail(tx, locked, self.recipient, None, self.text, self.now, PROMPT).id
 
 
 @dataclass(frozen=True, slots=True)

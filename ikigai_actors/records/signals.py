@@ -10,17 +10,16 @@ from dataclasses import dataclass
 
 from ikigai_actors.arguments import check_seconds
 from ikigai_actors.errors import BadInput
-from ikigai_actors.records.deaths import Aftermath, End, Family, Relative, branch, end, household, refusal_of
+from ikigai_actors.records.deaths import End, Family, LifecycleChange, Relative, branch, end, household, refusal_of
 from ikigai_actors.records.registry import find
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.locks import Locks
 from supervisors.causes import Cause
-from supervisors.signals import Delivered, Refused, Signal, Status, cascade
-from supervisors.signals import deliver as outcome_of
+from supervisors.signals import Delivered, Refused, Signal, Status, cascade, deliver
 
 
 class SendSignal:
-    """A signal; answered with its `Aftermath`.
+    """A signal; answered with its `LifecycleChange`.
 
     Raises:
         AgentNotFound, AgentDead: there is nobody to hit.
@@ -63,11 +62,11 @@ class SendSignal:
         self._deadline = now + grace if signal is Signal.TERM else None
         self._handled = handled
 
-    def write(self, tx: Transaction, locked: Locks) -> Aftermath:
+    def write(self, tx: Transaction, locked: Locks) -> LifecycleChange:
         """See `Unit.write`."""
         family = (branch if self._spread else household)(tx, self._target)
         top = family[self._target]
-        told = outcome_of(Status(top.status), self._signal, protected=top.parent is None)
+        told = deliver(Status(top.status), self._signal, protected=top.parent is None)
         if isinstance(told, Refused):
             raise refusal_of(top, told.refusal)
         hit = self._hit(family)
@@ -75,7 +74,7 @@ class SendSignal:
         self._record(tx, top)
         if hit:
             return done
-        return Aftermath(ignored=told.reason if not isinstance(told, Delivered) else "")
+        return LifecycleChange(ignored=told.reason if not isinstance(told, Delivered) else "")
 
     def _hit(self, family: Family) -> dict[str, Status]:
         """Who is hit, leaves first, and what becomes of each."""
@@ -87,23 +86,23 @@ class SendSignal:
         hit = {}
         for uuid in order:
             one = family[uuid]
-            told = outcome_of(Status(one.status), self._signal, protected=one.parent is None)
+            told = deliver(Status(one.status), self._signal, protected=one.parent is None)
             if isinstance(told, Delivered):
                 hit[uuid] = told.status
         return hit
 
-    def _carry_out(self, tx: Transaction, locked: Locks, family: Family, hit: Mapping[str, Status]) -> Aftermath:
+    def _carry_out(self, tx: Transaction, locked: Locks, family: Family, hit: Mapping[str, Status]) -> LifecycleChange:
         cause = Cause.TERMINATED if self._signal is Signal.TERM else Cause.KILLED
         why = End(cause, self._reason or f"{self._signal} by {self._sender or 'a person'}", self._sender)
         dying = {uuid: why for uuid, status in hit.items() if status is Status.DEAD}
-        done = end(tx, locked, family, dying, self._now) if dying else Aftermath()
+        done = end(tx, locked, family, dying, self._now) if dying else LifecycleChange()
         status = {uuid: to for uuid, to in hit.items() if uuid not in done.dead and to != family[uuid].status}
         if status:
             locked.take(tx, status)
             to = next(iter(set(status.values())))  # a signal leads the living to one status
             reason = self._why(to, why)
             tx.run("set_status", uuids=list(status), status=to.value, deadline=self._deadline, reason=reason)
-        return Aftermath(done.dead, {**done.status, **status}, reason=why.reason, told=done.told)
+        return LifecycleChange(done.dead, {**done.status, **status}, reason=why.reason, told=done.told)
 
     def _why(self, status: Status, why: End) -> str | None:
         """What the registry tells of agents that have this status from now on. A reason that is given stands behind who
@@ -134,7 +133,7 @@ def milliseconds(grace: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class KillByAgent:
-    """An agent kills another one, that it names; answered with the `Aftermath`. Raises as `SendSignal` does, and
+    """An agent kills another one, that it names; answered with the `LifecycleChange`. Raises as `SendSignal` does, and
 
     BadInput: that is the agent itself, or somebody above it.
     """
@@ -149,7 +148,7 @@ class KillByAgent:
     changes_tree = True
     touches = ()
 
-    def write(self, tx: Transaction, locked: Locks) -> Aftermath:
+    def write(self, tx: Transaction, locked: Locks) -> LifecycleChange:
         """See `Unit.write`."""
         target = find(tx, self.target).uuid
         if target == self.sender:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput
 from ikigai_actors.records import registry
-from ikigai_actors.records.deaths import Aftermath
+from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.locks import Locks
 from supervisors.signals import Status
@@ -68,8 +68,8 @@ class RecordRestart:
 
 
 @dataclass(frozen=True, slots=True)
-class GiveUp:
-    """A supervisor has given up: its children are stopped, the last one first; answered with the `Aftermath`."""
+class StopChildren:
+    """A supervisor has given up: its children are stopped, the last one first; answered with the `LifecycleChange`."""
 
     supervisor: str
 
@@ -77,20 +77,20 @@ class GiveUp:
     changes_tree = True
     touches = ()
 
-    def write(self, tx: Transaction, locked: Locks) -> Aftermath:
+    def write(self, tx: Transaction, locked: Locks) -> LifecycleChange:
         """See `Unit.write`."""
         children = reversed(registry.children(tx, self.supervisor))
         stopped = [child.uuid for child in children if child.status == Status.RUNNING]
         if stopped:
             locked.take(tx, stopped)
             tx.run("set_status", uuids=stopped, status=Status.STOPPED.value, deadline=None, reason=GAVE_UP)
-        return Aftermath(status=dict.fromkeys(stopped, Status.STOPPED))
+        return LifecycleChange(status=dict.fromkeys(stopped, Status.STOPPED))
 
 
 @dataclass(frozen=True, slots=True)
 class Revive:
     """A supervisor was restarted: whom its giving up had stopped goes on, and so do those below them who had been
-    stopped likewise; answered with the `Aftermath`.
+    stopped likewise; answered with the `LifecycleChange`.
     """
 
     supervisor: str | None
@@ -100,7 +100,7 @@ class Revive:
     changes_tree = True
     touches = ()
 
-    def write(self, tx: Transaction, locked: Locks) -> Aftermath:
+    def write(self, tx: Transaction, locked: Locks) -> LifecycleChange:
         """See `Unit.write`."""
         rows = (
             tx.run("all_that_gave_up") if self.supervisor is None else tx.run("those_that_gave_up", top=self.supervisor)
@@ -109,7 +109,7 @@ class Revive:
         if children:
             locked.take(tx, children)
             tx.run("set_status", uuids=children, status=Status.RUNNING.value, deadline=None, reason=None)
-        return Aftermath(status=dict.fromkeys(children, Status.RUNNING))
+        return LifecycleChange(status=dict.fromkeys(children, Status.RUNNING))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class AdoptChild:
     changes_tree = True
     touches = ()
 
-    def write(self, tx: Transaction, locked: Locks) -> Aftermath:
+    def write(self, tx: Transaction, locked: Locks) -> LifecycleChange:
         """See `Unit.write`."""
         above = {self.by, *(row[0] for row in tx.run("supervisors_of", uuid=self.by))}
         locked.take(tx, (self.agent, self.by))
@@ -171,9 +171,9 @@ class AdoptChild:
             raise BadInput(f"Agent {self.agent} is above agent {self.by}, or is it: nobody is below himself.")
         tx.run("adopt", by=self.by, uuids=[self.agent])
         if locked[self.agent].status != Status.STOPPED:
-            return Aftermath()
+            return LifecycleChange()
         tx.run("set_status", uuids=[self.agent], status=Status.RUNNING.value, deadline=None, reason=None)
-        return Aftermath(status={self.agent: Status.RUNNING})
+        return LifecycleChange(status={self.agent: Status.RUNNING})
 
 
 def _living(locked: Locks, uuid: str) -> None:

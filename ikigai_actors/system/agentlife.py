@@ -15,7 +15,7 @@ from ikigai_actors.actors.futures import Future, refuse_to_block
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.arguments import check_flag, check_timeout
 from ikigai_actors.errors import BadInput
-from ikigai_actors.records.deaths import Aftermath
+from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.registry import Handle, uuid_of
 from ikigai_actors.records.supervision import AdoptChild
 from ikigai_actors.system.lifecycle import GRACE, had_effect, supervision, tell
@@ -46,8 +46,8 @@ class AgentLifeCommands:
         """See `AgentLife.kill`."""
         handle = self._ref.system.handle
 
-        def dead(aftermath: Aftermath) -> "list[AgentRef]":
-            return [handle(uuid) for uuid in aftermath.dead]
+        def dead(change: LifecycleChange) -> "list[AgentRef]":
+            return [handle(uuid) for uuid in change.dead]
 
         return self._ref.system.lives.signal(self._ref.uuid, Signal.KILL, dead, cascade=cascade, reason=reason)
 

@@ -11,7 +11,7 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.arguments import check_choice, check_count, check_flag, check_seconds
 from ikigai_actors.errors import AgentDead, BadInput
 from ikigai_actors.records import registry
-from ikigai_actors.records.deaths import Aftermath
+from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.signals import SendSignal, milliseconds
 from ikigai_actors.records.supervision import SetSupervision
 from ikigai_actors.store.base import Store
@@ -54,13 +54,13 @@ class Lives:
         self,
         uuid: str,
         signal: Signal,
-        make: Callable[[Aftermath], T],
+        make: Callable[[LifecycleChange], T],
         *,
         cascade: bool = False,
         reason: str = "",
         grace: float = GRACE,
     ) -> Future[T]:
-        """Send a signal; what is made of its `Aftermath` comes after the commit. Raises `BadInput`."""
+        """Send a signal; what is made of its `LifecycleChange` comes after the commit. Raises `BadInput`."""
         unit = self._unit(uuid, signal, cascade=cascade, reason=reason, grace=grace)
         return self.ask(unit, make)
 
@@ -119,9 +119,9 @@ def check_policy(on_orphan: str | None) -> str | None:
     return None if on_orphan is None else check_choice(on_orphan, "on_orphan", [*OrphanPolicy])
 
 
-def had_effect(aftermath: Aftermath) -> bool:
+def had_effect(change: LifecycleChange) -> bool:
     """Whether a signal did something."""
-    return not aftermath.ignored
+    return not change.ignored
 
 
 def tell(find: Callable[[str], AgentActor], uuid: str, message: object) -> AgentActor:

@@ -1,8 +1,8 @@
 """The population: the actors of the agents that this host runs, and what births, deaths and signals mean for them.
 
-The registry decides who lives; the population follows it. What a unit did to lives (`Aftermath`) is carried out here
-once it is committed: the actors of the dead are stopped, and their work outside is cancelled; those whose status has
-changed are told.
+The registry decides who lives; the population follows it. What a unit did to lives (`LifecycleChange`) is carried out
+here once it is committed: the actors of the dead are stopped, and their work outside is cancelled; those whose status
+has changed are told.
 
 An agent that has crashed is made anew at once, as after a boot, with whoever waited for the old actor; but it is held,
 and does nothing, until its supervisor has decided (`ikigai_actors.system.supervision`).
@@ -22,7 +22,7 @@ from ikigai_actors.agent.subscriptions import Died, Mailed
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import WORKING, LifecycleState, Phase
 from ikigai_actors.records.append import FIRST_EPOCH
-from ikigai_actors.records.deaths import Aftermath, Bury, End
+from ikigai_actors.records.deaths import End, LifecycleChange, WriteDeath
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import Birth
 from ikigai_actors.records.mail import Mail
@@ -100,12 +100,12 @@ class Population:
                 logger.error("Agent %s could not be buried (%s): %s", uuid, verdict.error, reason)
 
         runtime = self._parts
-        runtime.journal.submit(Bury(uuid, runtime.host.id, reason, runtime.clock.now_ms(), cause), done)
+        runtime.journal.submit(WriteDeath(uuid, runtime.host.id, reason, runtime.clock.now_ms(), cause), done)
 
     def happened(self, answer: object) -> None:
         """Carry out what a committed unit did to others than its own agent. Never waits."""
         match answer:
-            case Aftermath():
+            case LifecycleChange():
                 self._follow(answer)
             case Renamed():
                 self._renamed(answer)
@@ -223,14 +223,14 @@ class Population:
             pending=sum(actor.backlog.volatile for actor in actors),
         )
 
-    def _follow(self, aftermath: Aftermath) -> None:
-        for uuid, end in aftermath.dead.items():
+    def _follow(self, change: LifecycleChange) -> None:
+        for uuid, end in change.dead.items():
             self._end(uuid, end)
-        for uuid, status in aftermath.status.items():
-            self._tell(uuid, status, aftermath.reason)
+        for uuid, status in change.status.items():
+            self._tell(uuid, status, change.reason)
             self._parts.waits.changed(uuid)
-        for heir, dead in aftermath.told:
-            self._mailed(heir, dead)
+        for survivor, dead in change.told:
+            self._mailed(survivor, dead)
 
     def _renamed(self, change: Renamed) -> None:
         with self._lock:

@@ -32,10 +32,10 @@ from ikigai_actors.actors.threads import LONGEST_SLEEP, Queue, Threads
 from ikigai_actors.agent.messages import Restarted
 from ikigai_actors.errors import AgentDead, IkigaiError, StoreUnavailable, StoreUnusable
 from ikigai_actors.records import registry
-from ikigai_actors.records.deaths import Aftermath, Bury, End
+from ikigai_actors.records.deaths import End, LifecycleChange, WriteDeath
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.signals import SendSignal, SignalsHandled
-from ikigai_actors.records.supervision import GAVE_UP, GiveUp, Recorded, RecordRestart, Revive, restarts_of
+from ikigai_actors.records.supervision import GAVE_UP, Recorded, RecordRestart, Revive, StopChildren, restarts_of
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.journal import FIRST_RETRY, LONGEST_RETRY, Journal
 from ikigai_actors.system.processes import Population
@@ -139,9 +139,9 @@ class Keeper:
         self._events.put(self._handle_names)
         self._events.put(self._population.look_for_mail)
 
-    def expect_end(self, aftermath: Aftermath) -> None:
+    def expect_end(self, change: LifecycleChange) -> None:
         """Agents were told to terminate: kill them when their time is up."""
-        if Status.TERMINATING in aftermath.status.values():
+        if Status.TERMINATING in change.status.values():
             self._events.put(self._watch_deadlines)
 
     def _run(self) -> None:
@@ -233,7 +233,7 @@ class Keeper:
                 reason = failure.reason.removeprefix(f"{cause}: ")  # everybody tells the cause before the reason
                 told = reason if agent == failed else f"stopped with its sibling {failed}"
                 with suppress(AgentDead):
-                    self._perform(Bury(agent, self._host, told, self._clock.now_ms(), cause))
+                    self._perform(WriteDeath(agent, self._host, told, self._clock.now_ms(), cause))
             case otp.GiveUp(children=children):
                 self._give_up(above, children, failed, failure)
 
@@ -272,7 +272,7 @@ class Keeper:
 
         They are back at once, but stopped: what they do next waits until the supervisor is restarted.
         """
-        self._perform(GiveUp(supervisor))
+        self._perform(StopChildren(supervisor))
         for child in children:
             self._cut(child)
             with suppress(AgentDead):  # killed meanwhile

@@ -38,7 +38,7 @@ from ikigai_actors.errors import AgentDead, IkigaiError, StoreError, SystemClose
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.selection import Providers, choose_providers
 from ikigai_actors.records import registry
-from ikigai_actors.records.deaths import Aftermath
+from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.records.log import Archive
@@ -246,7 +246,7 @@ class ActorSystem(OfOneProcess):
 
     def _happened(self, answer: object) -> None:
         self._population.happened(answer)
-        if isinstance(answer, Aftermath):
+        if isinstance(answer, LifecycleChange):
             self._keeper.expect_end(answer)
 
     def _crashed(self, actor: AgentActor, handover: Handover, end: Cause | None, why: str) -> AgentActor:

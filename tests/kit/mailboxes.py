@@ -60,7 +60,7 @@ def fill(store: Store, recipient: str, count: int, sender: str | None = "b") -> 
 def deliver(tx: Transaction, recipient: str, kind: str, body: str = "news") -> Mail:
     """Deliver in a transaction whose unit takes the lock by itself, as that of a death does."""
     locked = Locks(tx.run("lock_agents", uuids=[recipient]))
-    mail = mailbox.deliver(tx, locked, recipient, None, body, NOW, kind)
+    mail = mailbox.write_mail(tx, locked, recipient, None, body, NOW, kind)
     locked.settle(tx)
     return mail
 

@@ -23,7 +23,7 @@ from ikigai_actors import (
 from ikigai_actors.agent.boot import survey
 from ikigai_actors.agent.turn.request import assemble
 from ikigai_actors.errors import StoreError, StoreUnusable
-from ikigai_actors.records.deaths import Bury
+from ikigai_actors.records.deaths import WriteDeath
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.replies import reply_message_data
 from ikigai_actors.shell.app.logs import logged_to
@@ -245,4 +245,4 @@ def test_a_table_whose_name_is_no_text_is_refused(family: str) -> None:
 def test_agent_0_is_not_buried_when_its_row_is_damaged(family: str) -> None:
     damage(family, f"UPDATE agents SET parent_uuid = 'nobody', owner = '{NOW}' WHERE uuid = 'root'")
     with closing(open_store(family)) as store, pytest.raises(RootProtected):
-        write_alone(store, Bury("root", NOW, "for the test", 1))
+        write_alone(store, WriteDeath("root", NOW, "for the test", 1))

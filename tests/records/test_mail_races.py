@@ -11,7 +11,7 @@ import pytest
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.errors import AgentDead, DocumentChanged
 from ikigai_actors.records import mail as mailbox
-from ikigai_actors.records.deaths import Bury
+from ikigai_actors.records.deaths import WriteDeath
 from ikigai_actors.records.documents import Change
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.records.mail import Mail, Read, Send, Taken
@@ -104,7 +104,7 @@ def test_mail_that_is_read_while_it_is_sent_is_read_once(arena: Arena) -> None:
 
 def test_a_mail_to_an_agent_that_dies_at_that_moment_is_refused(arena: Arena) -> None:
     arena.start()
-    death, mail = meet(arena.one, Bury("a", HOST, "test", 5), arena.other, Send("a", "b", "1", 5), arena.waits)
+    death, mail = meet(arena.one, WriteDeath("a", HOST, "test", 5), arena.other, Send("a", "b", "1", 5), arena.waits)
     assert isinstance(death, Committed)
     assert isinstance(mail, Refused)
     assert isinstance(mail.error, AgentDead)
@@ -113,7 +113,7 @@ def test_a_mail_to_an_agent_that_dies_at_that_moment_is_refused(arena: Arena) ->
 
 def test_a_mail_that_came_before_a_death_is_kept(arena: Arena) -> None:
     arena.start()
-    mail, death = meet(arena.other, Send("a", "b", "1", 5), arena.one, Bury("a", HOST, "test", 5), arena.waits)
+    mail, death = meet(arena.other, Send("a", "b", "1", 5), arena.one, WriteDeath("a", HOST, "test", 5), arena.waits)
     assert isinstance(mail, Committed)
     assert isinstance(death, Committed)
     assert [mail.body for mail in every(arena.store, "a")] == ["1"]

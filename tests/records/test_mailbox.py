@@ -12,7 +12,7 @@ from ikigai_actors.errors import (
     StoreConflict,
 )
 from ikigai_actors.records import mail as mailbox
-from ikigai_actors.records.deaths import Bury
+from ikigai_actors.records.deaths import WriteDeath
 from ikigai_actors.records.mail import (
     EXIT,
     MAIL,
@@ -171,7 +171,7 @@ def test_deleting_gives_no_number_again_and_counts(desk: Desk) -> None:
 
 def test_the_mail_of_the_dead_stays_readable(desk: Desk) -> None:
     desk.write(send("d", "a", "one"), send("d", "b", "two"))
-    desk.accepts(Bury("d", HOST, "test", 5))
+    desk.accepts(WriteDeath("d", HOST, "test", 5))
     assert check(desk.store, "d").unread == 2
     assert [mail.body for mail in every(desk.store, "d", "b")] == ["two"]
     assert desk.store.read(lambda tx: mailbox.one(tx, "d", 1)).body == "one"
@@ -181,7 +181,7 @@ def test_the_mail_of_the_dead_stays_readable(desk: Desk) -> None:
 
 def test_mail_from_the_dead_is_found_by_its_sender(desk: Desk) -> None:
     desk.accepts(send("b", "d", "my last words"))
-    desk.accepts(Bury("d", HOST, "test", 5))
+    desk.accepts(WriteDeath("d", HOST, "test", 5))
     assert [mail.body for mail in read(desk, "b", "d").mails] == ["my last words"]
 
 

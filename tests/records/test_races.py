@@ -12,7 +12,7 @@ import pytest
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import AgentDead, Fenced, NameTaken, SystemClosed
 from ikigai_actors.records import registry
-from ikigai_actors.records.deaths import Bury
+from ikigai_actors.records.deaths import WriteDeath
 from ikigai_actors.store import Transaction, open_store
 from ikigai_actors.store.host import take_database
 from ikigai_actors.store.migrations import ensure_schema
@@ -83,7 +83,7 @@ def test_no_child_of_a_dying_parent_escapes_reparenting(arena: Arena) -> None:
     arena.start()
     for number in range(ROUNDS):
         parent, child = f"parent {number}", f"child {number}"
-        birth, burial = fork(parent, child), Bury(parent, HOST, "race", 9)
+        birth, burial = fork(parent, child), WriteDeath(parent, HOST, "race", 9)
         if number % 3 == 0:
             born, buried = meet(arena.one, birth, arena.other, burial, arena.waits)
             assert isinstance(born, Committed)
@@ -144,14 +144,14 @@ def test_nothing_is_appended_after_a_death(arena: Arena) -> None:
         agent = f"agent {number}"
         answers: list[Callable[[], Verdict]] = []
         if number % 3 == 0:  # the append holds the agent; its death waits
-            born, died = meet(arena.one, append(agent, 1), arena.other, Bury(agent, HOST, "race", 9), arena.waits)
+            born, died = meet(arena.one, append(agent, 1), arena.other, WriteDeath(agent, HOST, "race", 9), arena.waits)
             assert isinstance(born, Committed)
         elif number % 3 == 1:  # the death holds it; the append waits, and is fenced
-            died, late = meet(arena.other, Bury(agent, HOST, "race", 9), arena.one, append(agent, 1), arena.waits)
+            died, late = meet(arena.other, WriteDeath(agent, HOST, "race", 9), arena.one, append(agent, 1), arena.waits)
             assert isinstance(getattr(late, "error", None), Fenced)
         else:
             answers = [arena.one.submit(append(agent, place)) for place in (1, 2, 3)]
-            dying = arena.other.submit(Bury(agent, HOST, "race", 9))
+            dying = arena.other.submit(WriteDeath(agent, HOST, "race", 9))
             answers += [arena.one.submit(append(agent, place)) for place in range(4, 20)]
             died = dying()
         assert isinstance(died, Committed)
@@ -177,7 +177,7 @@ def test_the_death_of_an_agent_beside_the_death_of_its_supervisor(arena: Arena) 
         arena.add((top, "root"), (middle, top), (leaf, middle))
     arena.start()
     for number, (top, middle, leaf) in enumerate(families):
-        upper, lower = Bury(top, HOST, "race", 9), Bury(middle, HOST, "race", 9)
+        upper, lower = WriteDeath(top, HOST, "race", 9), WriteDeath(middle, HOST, "race", 9)
         if number % 3 == 0:
             verdicts = meet(arena.one, upper, arena.other, lower, arena.waits)
         elif number % 3 == 1:
@@ -194,7 +194,7 @@ def test_of_two_burials_of_one_agent_one_is_told_that_it_is_dead(arena: Arena) -
     arena.add(*[(f"agent {number}", "root") for number in range(ROUNDS)])
     arena.start()
     for number in range(ROUNDS):
-        burials = [Bury(f"agent {number}", HOST, reason, 9) for reason in ("one", "other")]
+        burials = [WriteDeath(f"agent {number}", HOST, reason, 9) for reason in ("one", "other")]
         if number % 2:
             verdicts = meet(arena.one, burials[0], arena.other, burials[1], arena.waits)
         else:
@@ -213,10 +213,10 @@ def test_writers_let_loose_on_one_tree_leave_it_whole(arena: Arena) -> None:
     for number in range(60):
         answers.append(arena.one.submit(append(f"{number}", 1)))
         answers.append(arena.one.submit(fork(f"{number}", f"child of {number}", 2)))
-        answers.append(arena.other.submit(Bury(f"{59 - number}", HOST, "race", 9)))
+        answers.append(arena.other.submit(WriteDeath(f"{59 - number}", HOST, "race", 9)))
         answers.append(arena.one.submit(append(f"{number}", 3)))
         if number % 2:
-            answers.append(arena.one.submit(Bury(f"{number}", HOST, "race", 9)))
+            answers.append(arena.one.submit(WriteDeath(f"{number}", HOST, "race", 9)))
     errors = [getattr(answer(), "error", None) for answer in answers]
     assert {type(error) for error in errors if error is not None} <= {Fenced, AgentDead}
     arena.check()

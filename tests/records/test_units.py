@@ -14,7 +14,7 @@ from ikigai_actors.errors import (
     StoreConflict,
 )
 from ikigai_actors.records import registry
-from ikigai_actors.records.deaths import Bury
+from ikigai_actors.records.deaths import WriteDeath
 from ikigai_actors.records.registry import Touch
 from ikigai_actors.store import Store
 from ikigai_actors.store.journal import Journal
@@ -79,7 +79,7 @@ def test_a_living_agent_may_write_its_log(desk: Desk, status: str) -> None:
 
 
 def test_a_dead_agent_is_fenced_whatever_its_epoch(desk: Desk) -> None:
-    desk.accepts(Bury("d", HOST, "test", 5))
+    desk.accepts(WriteDeath("d", HOST, "test", 5))
     for epoch in (1, 2):
         assert "dead" in str(desk.refuses(append("d", 1, epoch=epoch, turn=1), Fenced))
     assert (ids(desk.store, "d"), record(desk.store, "d").turn) == ([], 0)
@@ -129,7 +129,7 @@ def test_a_parent_that_is_not_running_bears_no_child(desk: Desk, status: str, er
 
 
 def test_a_dead_parent_and_one_of_another_host_bear_no_child(desk: Desk) -> None:
-    desk.accepts(Bury("d", HOST, "test", 5))
+    desk.accepts(WriteDeath("d", HOST, "test", 5))
     desk.refuses(fork("d", "child"), Fenced)
     desk.refuses(fork("a", "child", host="host 2"), Fenced)
     desk.refuses(fork("a", "child", epoch=2), Fenced)
@@ -141,7 +141,7 @@ def test_a_name_is_taken_while_its_owner_lives_and_free_after_its_death(desk: De
     error = desk.refuses(fork("b", "second", 1, name="dba"), NameTaken)
     assert "'dba'" in str(error)
     assert (ids(desk.store, "b"), ids(desk.store, "second")) == ([], [])
-    desk.accepts(Bury("first", HOST, "test", 5))
+    desk.accepts(WriteDeath("first", HOST, "test", 5))
     desk.accepts(fork("b", "second", 1, name="dba"))
     assert record(desk.store, "first").name == record(desk.store, "second").name == "dba"
 
@@ -165,7 +165,7 @@ def test_a_uuid_that_exists_is_a_conflict_and_its_parent_writes_nothing(desk: De
 
 def test_a_burial_marks_the_agent_dead_and_writes_no_log(desk: Desk) -> None:
     desk.accepts(append("b", 1, turn=1))
-    desk.accepts(Bury("b", HOST, "wrong rows", 77))
+    desk.accepts(WriteDeath("b", HOST, "wrong rows", 77))
     dead = record(desk.store, "b")
     assert (dead.status, dead.exit_reason, dead.ended_at, dead.turn, dead.epoch) == ("dead", "wrong rows", 77, 0, 2)
     assert (dead.parent_uuid, dead.supervisor_uuid) == ("a", "a")
@@ -173,46 +173,46 @@ def test_a_burial_marks_the_agent_dead_and_writes_no_log(desk: Desk) -> None:
 
 
 def test_a_host_does_not_bury_what_another_one_owns(desk: Desk) -> None:
-    assert "another host" in str(desk.refuses(Bury("b", "somebody else", "test", 5), Fenced))
+    assert "another host" in str(desk.refuses(WriteDeath("b", "somebody else", "test", 5), Fenced))
     assert record(desk.store, "b").status == "running"
 
 
 def test_the_children_of_the_dead_go_to_the_nearest_living_supervisor(desk: Desk) -> None:
     desk.accepts(fork("b", "c2"))
-    desk.accepts(Bury("b", HOST, "test", 5))
+    desk.accepts(WriteDeath("b", HOST, "test", 5))
     assert desk.supervisors() == {"root": None, "a": "root", "d": "root", "c": "a", "c2": "a"}
-    desk.accepts(Bury("a", HOST, "test", 6))
+    desk.accepts(WriteDeath("a", HOST, "test", 6))
     assert desk.supervisors() == {"root": None, "d": "root", "c": "root", "c2": "root"}
     assert record(desk.store, "c").parent_uuid == "b"  # the lineage stays
     assert record(desk.store, "b").supervisor_uuid == "a"  # and so does what the dead had
 
 
 def test_the_dead_children_of_the_dead_stay_where_they_were(desk: Desk) -> None:
-    desk.accepts(Bury("c", HOST, "test", 5))
-    desk.accepts(Bury("b", HOST, "test", 6))
+    desk.accepts(WriteDeath("c", HOST, "test", 5))
+    desk.accepts(WriteDeath("b", HOST, "test", 6))
     assert record(desk.store, "c").supervisor_uuid == "b"
 
 
 def test_an_adopted_child_goes_with_its_supervisor_not_with_its_parent(desk: Desk) -> None:
     change(desk.store, "c", "supervisor_uuid = 'd'")
-    desk.accepts(Bury("b", HOST, "test", 5))
+    desk.accepts(WriteDeath("b", HOST, "test", 5))
     assert desk.supervisors()["c"] == "d"
-    desk.accepts(Bury("d", HOST, "test", 6))
+    desk.accepts(WriteDeath("d", HOST, "test", 6))
     assert desk.supervisors()["c"] == "root"
 
 
 def test_who_cannot_be_buried_is_refused_and_nothing_is_changed(desk: Desk) -> None:
-    desk.accepts(Bury("b", HOST, "test", 5))
+    desk.accepts(WriteDeath("b", HOST, "test", 5))
     before = [record(desk.store, uuid) for uuid in ("root", "a", "b", "c", "d")]
-    desk.refuses(Bury("root", HOST, "test", 6), RootProtected)
-    desk.refuses(Bury("b", HOST, "again", 6), AgentDead)
-    desk.refuses(Bury("nobody", HOST, "test", 6), AgentNotFound)
+    desk.refuses(WriteDeath("root", HOST, "test", 6), RootProtected)
+    desk.refuses(WriteDeath("b", HOST, "again", 6), AgentDead)
+    desk.refuses(WriteDeath("nobody", HOST, "test", 6), AgentNotFound)
     assert [record(desk.store, uuid) for uuid in ("root", "a", "b", "c", "d")] == before
 
 
 def test_what_the_dead_still_submit_in_the_same_batch_is_fenced(desk: Desk) -> None:
     answers = desk.write(
-        append("b", 1), Bury("b", HOST, "test", 5), append("b", 2), fork("b", "child", 2), append("d", 1)
+        append("b", 1), WriteDeath("b", HOST, "test", 5), append("b", 2), fork("b", "child", 2), append("d", 1)
     )
     assert answers["0"] == answers["4"] == Committed()
     assert isinstance(answers["1"], Committed)

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from ikigai_actors import ActorSystem, AgentDead, FunctionProvider, ProviderError, Request, Signal
-from ikigai_actors.records.supervision import GiveUp
+from ikigai_actors.records.supervision import StopChildren
 from ikigai_actors.store import open_store
 from ikigai_actors.store.unit import write_alone
 from tests.kit.blocking_provider import DEADLINE
@@ -57,7 +57,7 @@ def test_a_process_that_ended_while_a_supervisor_gave_up_leaves_nobody_stopped(d
         _, _, three = (top.fork(name=name) for name in ("one", "two", "three"))
         three.signal(Signal.STOP)
     store = open_store(durable)
-    write_alone(store, GiveUp(top.uuid))
+    write_alone(store, StopChildren(top.uuid))
     store.close()
     with worker.open(durable) as system:
         assert system.agent("one").prompt("go").get(timeout=DEADLINE).text == "one is done"

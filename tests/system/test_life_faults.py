@@ -24,7 +24,7 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.errors import StoreUnavailable
-from ikigai_actors.records.deaths import Bury
+from ikigai_actors.records.deaths import WriteDeath
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.records.mail import latest
 from ikigai_actors.store import Store, open_store
@@ -167,7 +167,7 @@ def test_a_process_that_ends_at_any_commit_of_a_restart_leaves_all_as_it_must_be
 def test_an_agent_whose_supervisors_run_in_a_circle_can_be_buried_and_agent_0_hears_of_it(store: Store) -> None:
     plant(store, a="root", b="a")
     change(store, "a", "supervisor_uuid = 'b'")
-    assert list(write_alone(store, Bury("a", HOST, "damaged", 9)).dead) == ["a"]
+    assert list(write_alone(store, WriteDeath("a", HOST, "damaged", 9)).dead) == ["a"]
     [mail] = store.read(lambda tx: latest(tx, "root"))
     assert (mail.kind, mail.sender) == ("exit", "a")
     assert record(store, "b").supervisor_uuid == "root"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ikigai_actors.errors import AgentDead, AgentStopped, BadInput, RootProtected
 from ikigai_actors.records import registry
 from ikigai_actors.records.append import Append, Fence
-from ikigai_actors.records.deaths import Aftermath, Bury
+from ikigai_actors.records.deaths import LifecycleChange, WriteDeath
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.records.log import Archive
 from ikigai_actors.records.log_unit import Birth, LogUnit
@@ -18,7 +18,7 @@ from ikigai_actors.records.mail import EXIT, latest
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.signals import SendSignal
-from ikigai_actors.records.supervision import AdoptChild, GiveUp, Revive
+from ikigai_actors.records.supervision import AdoptChild, Revive, StopChildren
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.unit import Unit, write_alone
@@ -94,11 +94,11 @@ def unit_of(blow: Blow, agents: list[str]) -> Unit:
         case "adopt":
             return AdoptChild(whom, other)
         case "give up":
-            return GiveUp(whom)
+            return StopChildren(whom)
         case "revive":
             return Revive(whom)
         case _:
-            return Bury(whom, HOST, "crashed", NOW, Cause.CRASHED)
+            return WriteDeath(whom, HOST, "crashed", NOW, Cause.CRASHED)
 
 
 def everybody(store: Store) -> dict[str, AgentRecord]:
@@ -168,7 +168,7 @@ def test_after_any_deaths_all_who_live_are_looked_after_and_remember_what_they_d
             try:
                 done = write_alone(store, unit_of(blow, agents))
             except (AgentDead, AgentStopped, BadInput, RootProtected):
-                done = Aftermath()  # refused, so nothing may have changed
+                done = LifecycleChange()  # refused, so nothing may have changed
             after, now = everybody(store), mails(store, agents)
             check_whole(after)
             check_mail(before, after, list(done.dead), {uuid: now[uuid][len(told[uuid]) :] for uuid in agents})

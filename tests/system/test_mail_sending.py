@@ -10,7 +10,7 @@ from ikigai_actors.errors import (
     MailboxFull,
     StoreConflict,
 )
-from ikigai_actors.records.deaths import Bury
+from ikigai_actors.records.deaths import WriteDeath
 from ikigai_actors.records.mail import (
     BODY_LIMIT,
     CAPACITY,
@@ -131,7 +131,9 @@ def test_a_mailbox_is_full_at_the_limit_has_room_after_a_read_and_takes_exits_al
 
 
 def test_what_comes_after_a_death_in_the_same_batch_is_refused(desk: Desk) -> None:
-    answers = desk.write(send("d", "a"), Bury("d", HOST, "test", 5), send("d", "a"), send("a", "d"), send("b", "a"))
+    answers = desk.write(
+        send("d", "a"), WriteDeath("d", HOST, "test", 5), send("d", "a"), send("a", "d"), send("b", "a")
+    )
     assert isinstance(answers["0"], Committed)
     assert [type(answers.error(name)) for name in ("2", "3")] == [AgentDead, AgentDead]
     assert isinstance(answers["4"], Committed)

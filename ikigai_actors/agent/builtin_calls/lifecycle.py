@@ -8,7 +8,7 @@ from ikigai_actors.agent.turn.calls import Call
 from ikigai_actors.agent.turn.events import Continue
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.agent.turn.steps import depart
-from ikigai_actors.records.deaths import Aftermath
+from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.identity import check_name
 from ikigai_actors.records.registry import Rename, Renamed
 from ikigai_actors.records.signals import KillByAgent
@@ -44,7 +44,7 @@ class KillCall(BuiltinCall):
     def act(self, agent: str, given: Given, now: int) -> KillByAgent:
         return KillByAgent(text(given, "agent"), agent, now, text(given, "reason"), bool(given.get("cascade")))
 
-    def told(self, answer: Aftermath) -> str:
+    def told(self, answer: LifecycleChange) -> str:
         dead = len(answer.dead)
         return "Killed." if dead == 1 else f"Killed, and {dead - 1} agents with it."
 

@@ -107,7 +107,7 @@ class SendMail(Addressed):
         """See `Unit.write`."""
         if self._uuid is None:
             raise self._refusal or AgentNotFound(f"Nobody is called {self._to!r}.", self._to)
-        return mailbox.deliver(tx, locked, self._uuid, self._sender, mailbox.check_body(self._body), self._now)
+        return mailbox.write_mail(tx, locked, self._uuid, self._sender, mailbox.check_body(self._body), self._now)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import IkigaiError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records import registry
-from ikigai_actors.records.deaths import Aftermath
+from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.mail import PROMPT, Mail, Send
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.signals import SendSignal, milliseconds
@@ -113,7 +113,7 @@ def signal(database: str | None, agent: str, name: Signal, *, cascade: bool, rea
         record = store.read(lambda tx: registry.find(tx, agent))
         now = SystemClock().now_ms()
         sent = SendSignal(record.uuid, name, now, spread=cascade, reason=reason, grace=milliseconds(grace))
-        done: Aftermath = write_alone(store, sent)
+        done: LifecycleChange = write_alone(store, sent)
     if done.dead:
         others = len(done.dead) - 1
         return f"{record.short} is dead" + (f", and {others} below it" if others else "")

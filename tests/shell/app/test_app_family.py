@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors import ActorSystem, ScriptedProvider
-from ikigai_actors.records.deaths import Bury
+from ikigai_actors.records.deaths import WriteDeath
 from tests.kit.app_pilot import Stage, on_stage, open_memory, short
 from tests.kit.blocking_provider import Hanging
 from tests.kit.trees import says
@@ -162,5 +162,5 @@ def test_the_death_of_the_current_agent_goes_to_the_nearest_living_ancestor() ->
 def bury(system: ActorSystem, name: str) -> None:
     """End an agent as the registry sees it, whatever the cause."""
     agent = system.agent(name)
-    unit = Bury(agent.uuid, system._runtime.host.id, "of old age", 1)
+    unit = WriteDeath(agent.uuid, system._runtime.host.id, "of old age", 1)
     system._runtime.journal.perform(unit)
