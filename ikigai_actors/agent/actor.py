@@ -254,7 +254,7 @@ class AgentActor(Performer):
         self.tally.submitted()
         if isinstance(step.unit, LogUnit) and step.unit.birth is not None:
             self.runtime.expect(step.unit.birth)
-        self.runtime.journal.submit(self._to_be_committed(step.unit), self._settled)
+        self.runtime.journal.submit(self._to_be_committed(step.unit), self.actor_inbox.release)
 
     def _to_be_committed(self, unit: LogUnit | CallUnit | MailNotice | Departure | PutAside) -> Unit:
         match unit:

@@ -27,10 +27,8 @@ from ikigai_actors.agent.turn.state import (
 )
 from ikigai_actors.errors import IkigaiError, StoreError
 from ikigai_actors.providers.base import Spent
-from ikigai_actors.records.append import CallAppended
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import Birth
-from ikigai_actors.store.verdicts import Committed, Verdict
 from supervisors.signals import Status
 
 ASKED = (on.Prompt, on.Clear, on.SetMark, on.Rewind, on.Undo, on.Configure, on.ExitNow)
@@ -208,15 +206,6 @@ class Performer(PooledActor):
         else:
             log = Log(birth.uuid, birth.fork_message_id, self._log, birth.messages)
             self.runtime.spawn(birth, self.runtime.archive.keep(log))
-
-    def _settled(self, verdict: Verdict) -> None:
-        """On the journal's thread: what a unit did to others is carried out even if its agent dies before it hears."""
-        try:
-            if isinstance(verdict, Committed):
-                value = verdict.value
-                self.runtime.happened(value.answer if isinstance(value, CallAppended) else value)
-        finally:  # whatever went wrong for others: an actor that is not released is held for ever
-            self.actor_inbox.release(verdict)
 
     def _wake(self) -> None:
         self.actor_inbox.put_urgent(GoOn())

@@ -48,8 +48,6 @@ class Runtime:
     """Lets a child run that was just born, with its log if that is at hand; its turn begins when it has a prompt."""
     forget: Callable[[Birth], None]
     """Ends the actor of a child that was not born after all."""
-    happened: Callable[[object], None]
-    """Takes the answer of a unit that did something to others than its agent."""
     crashed: Callable[[Any, Remains, "Exit | None", str], Any]
     """Makes an agent anew whose actor has died, and has its supervisor decide; gives the new actor."""
     unstarted: Callable[[str, Restarted], bool]

@@ -36,7 +36,7 @@ class AppendCall(Addressed):
     Answered with `CallAppended`, and refused as the act is.
     """
 
-    __slots__ = ("_act", "_agent", "_fence", "_told", "alone", "changes_tree")
+    __slots__ = ("_act", "_agent", "_fence", "_told", "alone", "changes_tree", "concerns_others")
 
     def __init__(self, agent: str, act: Unit, told: Callable[[Any], Message], fence: Fence) -> None:
         """Make the unit.
@@ -48,7 +48,7 @@ class AppendCall(Addressed):
             fence: the host that runs the agent, and its epoch.
         """
         self._agent, self._act, self._told, self._fence = agent, act, told, fence
-        self.alone, self.changes_tree = act.alone, act.changes_tree
+        self.alone, self.changes_tree, self.concerns_others = act.alone, act.changes_tree, act.concerns_others
 
     def look_up(self, tx: Transaction) -> None:
         """See `Addressed.look_up`."""
@@ -80,6 +80,7 @@ class Append:
     __slots__ = ("_fence", "_rows", "_unit", "changes_tree", "touches")
 
     alone = False
+    concerns_others = False
 
     def __init__(self, unit: LogUnit, fence: Fence) -> None:
         """Encodes the rows here, on the agent's worker: the journal's one thread has enough to do."""

@@ -152,6 +152,7 @@ class Bury:
 
     alone = True
     changes_tree = True
+    concerns_others = True
     touches = ()
 
     def write(self, tx: Transaction, locked: Locks) -> Aftermath:

@@ -127,6 +127,7 @@ class Change:
 
     alone = False
     changes_tree = False
+    concerns_others = False
 
     @property
     def touches(self) -> tuple[str, ...]:

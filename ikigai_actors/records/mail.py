@@ -211,6 +211,7 @@ class Send:
 
     alone = False
     changes_tree = False
+    concerns_others = True
 
     def __init__(self, recipient: str, sender: str | None, body: str, now: int, kind: str = MAIL) -> None:
         """Raises `BadInput` for a body that cannot be sent."""
@@ -237,6 +238,7 @@ class KeepPrompt:
 
     alone = False
     changes_tree = False
+    concerns_others = False
 
     @property
     def touches(self) -> tuple[str, ...]:
@@ -257,6 +259,7 @@ class Read:
 
     alone = False
     changes_tree = False
+    concerns_others = False
 
     @property
     def touches(self) -> tuple[str, ...]:
@@ -276,6 +279,7 @@ class Open:
 
     alone = False
     changes_tree = False
+    concerns_others = False
 
     @property
     def touches(self) -> tuple[str, ...]:
@@ -294,6 +298,7 @@ class Delete:
 
     alone = False
     changes_tree = False
+    concerns_others = False
 
     @property
     def touches(self) -> tuple[str, ...]:

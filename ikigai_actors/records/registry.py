@@ -266,6 +266,7 @@ class Touch:
 
     alone = False
     changes_tree = False
+    concerns_others = False
 
     def __init__(self, uuid: str, now: int) -> None:
         self._uuid = uuid

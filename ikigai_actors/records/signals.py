@@ -32,6 +32,7 @@ class SendSignal:
 
     alone = True
     changes_tree = True
+    concerns_others = True
     touches: tuple[str, ...] = ()
 
     def __init__(
@@ -147,6 +148,7 @@ class KillByAgent:
 
     alone = True
     changes_tree = True
+    concerns_others = True
     touches = ()
 
     def write(self, tx: Transaction, locked: Locks) -> Aftermath:
@@ -171,6 +173,7 @@ class SignalsHandled:
 
     alone = False
     changes_tree = False
+    concerns_others = False
     touches = ()
 
     def write(self, tx: Transaction, locked: Locks) -> None:

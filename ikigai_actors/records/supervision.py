@@ -43,6 +43,7 @@ class RecordRestart:
 
     alone = False
     changes_tree = False
+    concerns_others = False
 
     @property
     def touches(self) -> tuple[str, ...]:
@@ -73,6 +74,7 @@ class GiveUp:
 
     alone = True
     changes_tree = True
+    concerns_others = True
     touches = ()
 
     def write(self, tx: Transaction, locked: Locks) -> Aftermath:
@@ -96,6 +98,7 @@ class Revive:
 
     alone = True
     changes_tree = True
+    concerns_others = True
     touches = ()
 
     def write(self, tx: Transaction, locked: Locks) -> Aftermath:
@@ -124,6 +127,7 @@ class SetSupervision:
 
     alone = False
     changes_tree = False
+    concerns_others = False
 
     @property
     def touches(self) -> tuple[str, ...]:
@@ -157,6 +161,7 @@ class AdoptChild:
 
     alone = True
     changes_tree = True
+    concerns_others = True
     touches = ()
 
     def write(self, tx: Transaction, locked: Locks) -> Aftermath:

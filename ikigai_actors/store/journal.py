@@ -21,6 +21,9 @@ journal gives up.
 
 When nothing was written for a moment, the database's file is brought up to date (`Store.checkpoint`).
 
+What a unit did to others than its agent (`Unit.concerns_others`: mail, death, a new status) is told to ``on_commit``
+after the commit, and before the unit itself is answered; so nobody who commits has to tell those whom it concerns.
+
 Callbacks run on the journal's thread. They only post: no user code, no waiting, no new unit.
 """
 
@@ -100,6 +103,7 @@ class Journal:
         capacity: int = 10_000,
         batch: int = 1_000,
         patience: float = 60.0,
+        on_commit: Callable[[Any], object] = lambda answer: None,
         on_trouble: Callable[[str | None], None] = lambda trouble: None,
         on_failure: Callable[[IkigaiError], None] = lambda error: None,
     ) -> None:
@@ -113,12 +117,13 @@ class Journal:
             capacity: from how many queued units on callers outside the runtime wait.
             batch: the most units of one transaction.
             patience: seconds that the store may be down, from its first failure on, before the journal gives up.
+            on_commit: takes the answer of each committed unit that concerns others.
             on_trouble: told when the store stops answering (why) and when it answers again (None).
             on_failure: told once when the journal gives up.
         """
         self._store, self._host, self._clock = store, host, clock
         self._capacity, self._batch, self._patience = capacity, batch, patience
-        self._on_trouble, self._on_failure = on_trouble, on_failure
+        self._on_commit, self._on_trouble, self._on_failure = on_commit, on_trouble, on_failure
         self._entries: deque[Entry] = deque()
         self._lock = threading.Lock()
         self._changed = threads.condition(self._lock)
@@ -146,12 +151,10 @@ class Journal:
                 return
         done(Failed(self._gone()))
 
-    def perform(
-        self, unit: Unit, timeout: float | None = None, then: Callable[[Any], object] = lambda answer: None
-    ) -> Any:
+    def perform(self, unit: Unit, timeout: float | None = None) -> Any:
         """Commit a unit for a caller outside the runtime, and return its answer.
 
-        Waits for room in the queue, then for the commit. ``then`` is told the answer on the journal's thread.
+        Waits for room in the queue, then for the commit.
 
         Raises:
             BadInput: the timeout is none.
@@ -164,8 +167,6 @@ class Journal:
         answer: Future[Any] = Future()
 
         def done(verdict: Verdict) -> None:
-            if isinstance(verdict, Committed):
-                _tell(then, verdict.value)
             answer.settle(verdict.value if isinstance(verdict, Committed) else verdict.error)
 
         started = self._clock.monotonic()
@@ -275,7 +276,9 @@ class Journal:
                     self._commit((entry,))
                 return
             verdicts = [Failed(_ours(error, units[0]))]
-        for (_, done), verdict in zip(entries, verdicts, strict=True):
+        for (unit, done), verdict in zip(entries, verdicts, strict=True):
+            if unit.concerns_others and isinstance(verdict, Committed):
+                _tell(self._on_commit, verdict.value)
             _tell(done, verdict)
 
     def _until_it_answers(self, units: Sequence[Unit]) -> list[Verdict]:

@@ -26,6 +26,10 @@ class Unit(Protocol):
     def alone(self) -> bool:
         """Whether it has a transaction of its own: death, adoption, claim."""
 
+    @property
+    def concerns_others(self) -> bool:
+        """Whether its answer tells what it did to others than its agent: then whoever follows the commits hears it."""
+
     def write(self, tx: Transaction, locked: Locks) -> Any:
         """Check, then write; return the answer. Raises an `IkigaiError` to refuse."""
 

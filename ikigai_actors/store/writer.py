@@ -17,33 +17,34 @@ class Writer(Protocol):
     def submit(self, unit: Unit, done: Done) -> None:
         """Commit a unit; ``done`` takes the verdict."""
 
-    def perform(
-        self, unit: Unit, timeout: float | None = None, then: Callable[[Any], object] = lambda answer: None
-    ) -> Any:
-        """Commit a unit and return its answer, which ``then`` is told first."""
+    def perform(self, unit: Unit, timeout: float | None = None) -> Any:
+        """Commit a unit and return its answer."""
 
 
 class Direct:
     """Commits each unit at once, in a transaction of its own, on the thread of the caller."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, on_commit: Callable[[Any], object] = lambda answer: None) -> None:
+        """Write into a store; ``on_commit`` takes the answer of each unit that concerns others. See `Journal`."""
+        self._store, self._on_commit = store, on_commit
 
     def submit(self, unit: Unit, done: Done) -> None:
         """See `Writer.submit`."""
         try:
-            answer = write_alone(self._store, unit)
+            answer = self._write(unit)
         except IkigaiError as error:
             done(Refused(error))
         else:
             done(Committed(answer))
 
-    def perform(
-        self, unit: Unit, timeout: float | None = None, then: Callable[[Any], object] = lambda answer: None
-    ) -> Any:
+    def perform(self, unit: Unit, timeout: float | None = None) -> Any:
         """See `Writer.perform`. The database has a time-out of its own."""
         refuse_to_block()
         check_timeout(timeout)
+        return self._write(unit)
+
+    def _write(self, unit: Unit) -> Any:
         answer = write_alone(self._store, unit)
-        then(answer)
+        if unit.concerns_others:
+            self._on_commit(answer)
         return answer

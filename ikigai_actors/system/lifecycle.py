@@ -38,17 +38,8 @@ class Lives:
     here = True
     """Whether this process runs the agents, and so carries signals out."""
 
-    def __init__(
-        self,
-        store: Store,
-        journal: Writer,
-        clock: Clock,
-        actor: Callable[[str], AgentActor],
-        happened: Callable[[object], None],
-    ) -> None:
-        """Put the parts together; ``happened`` carries out what a unit did to agents of this host."""
-        self._store, self._journal, self._clock = store, journal, clock
-        self._actor, self._happened = actor, happened
+    def __init__(self, store: Store, journal: Writer, clock: Clock, actor: Callable[[str], AgentActor]) -> None:
+        self._store, self._journal, self._clock, self._actor = store, journal, clock, actor
 
     def signal(
         self,
@@ -65,8 +56,6 @@ class Lives:
         answer: Future[T] = Future(make=make)
 
         def done(verdict: Verdict) -> None:
-            if isinstance(verdict, Committed):
-                self._happened(verdict.value)
             answer.settle(verdict.value if isinstance(verdict, Committed) else verdict.error)
 
         self._journal.submit(unit, done)
@@ -85,8 +74,8 @@ class Lives:
         return ended
 
     def perform(self, unit: Unit, timeout: float | None = None) -> object:
-        """Commit a unit, and carry out what it did."""
-        answer: object = self._journal.perform(unit, timeout, self._happened)
+        """Commit a unit."""
+        answer: object = self._journal.perform(unit, timeout)
         return answer
 
     def _unit(self, uuid: str, signal: Signal, *, cascade: bool, reason: str, grace: float) -> SendSignal:

@@ -27,12 +27,8 @@ T = TypeVar("T")
 class Post:
     """The post of one system. An agent is given by its handle, uuid, name or prefix; `NOBODY` is a person outside."""
 
-    def __init__(
-        self, store: Store, journal: Writer, clock: Clock, happened: Callable[[object], None], waits: Waits
-    ) -> None:
-        """Put the parts together; ``happened`` tells those whom it concerns of a mail."""
-        self._store, self._journal, self._clock = store, journal, clock
-        self._happened, self._waits = happened, waits
+    def __init__(self, store: Store, journal: Writer, clock: Clock, waits: Waits) -> None:
+        self._store, self._journal, self._clock, self._waits = store, journal, clock, waits
 
     def letter(self, sender: str | None, recipient: Handle | str, body: str) -> Send:
         """A mail on its way; raises what looking its recipient up does, and `BadInput` for its body."""
@@ -40,12 +36,12 @@ class Post:
 
     def send(self, letter: Send, timeout: float | None = None) -> int:
         """Commit a mail; return its number in the recipient's mailbox."""
-        mail: Mail = self._journal.perform(letter, timeout, self._happened)
+        mail: Mail = self._journal.perform(letter, timeout)
         return mail.id
 
     def ask_send(self, letter: Send) -> Future[int]:
         """The same, to be awaited."""
-        return self._submit(letter, lambda mail: mail.id, self._happened)
+        return self._submit(letter, lambda mail: mail.id)
 
     def reading(self, recipient: str, sender: Handle | str | None) -> Read:
         """The reading of all unread mail, or of one sender's."""
@@ -125,14 +121,10 @@ class Post:
     def _sender(self, sender: Handle | str | None) -> str | None:
         return sender if sender is None or sender == NOBODY else registry.uuid_of(self._store, sender)
 
-    def _submit(
-        self, unit: Unit, make: Callable[..., T], then: Callable[..., object] = lambda answer: None
-    ) -> Future[T]:
+    def _submit(self, unit: Unit, make: Callable[..., T]) -> Future[T]:
         future: Future[T] = Future(make=make)
 
         def done(verdict: Verdict) -> None:
-            if isinstance(verdict, Committed):
-                then(verdict.value)
             future.settle(verdict.value if isinstance(verdict, Committed) else verdict.error)
 
         self._journal.submit(unit, done)

@@ -18,14 +18,13 @@ from ikigai_actors.agent.boot import Casualty, Survivor
 from ikigai_actors.agent.messages import Buried, Cut, NewMail, Remains, Restarted
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.statistics import SystemStatistics, total, total_by_model
-from ikigai_actors.agent.subscriptions import Died, Mailed
+from ikigai_actors.agent.subscriptions import Died
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import WORKING, LifecycleState, Phase
 from ikigai_actors.records.append import FIRST_EPOCH
 from ikigai_actors.records.deaths import Aftermath, Bury, End
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import Birth
-from ikigai_actors.records.mail import Mail
 from ikigai_actors.store.verdicts import Committed, Verdict
 from supervisors.causes import Cause
 from supervisors.signals import Status
@@ -94,21 +93,27 @@ class Population:
         def done(verdict: Verdict) -> None:
             if isinstance(verdict, Committed):
                 logger.error("Agent %s is dead: %s", uuid, reason)
-                self.happened(verdict.value)
             else:  # agent 0 is refused, and stays
                 logger.error("Agent %s could not be buried (%s): %s", uuid, verdict.error, reason)
 
         runtime = self._parts
         runtime.journal.submit(Bury(uuid, runtime.host.id, reason, runtime.clock.now_ms(), cause), done)
 
-    def happened(self, answer: object) -> None:
-        """Carry out what a committed unit did to others than its own agent. Never waits."""
-        match answer:
-            case Aftermath():
-                self._follow(answer)
-            case Mail():
-                self._parts.publisher.publish(Mailed(answer))
-                self._mailed(answer.recipient, answer.sender)
+    def follow(self, aftermath: Aftermath) -> None:
+        """Carry out what a committed unit did to lives. Never waits."""
+        for uuid, end in aftermath.dead.items():
+            self._end(uuid, end)
+        for uuid, status in aftermath.status.items():
+            self._tell(uuid, status, aftermath.reason)
+            self._parts.waits.changed(uuid)
+        for heir, dead in aftermath.told:
+            self.mailed(heir, dead)
+
+    def mailed(self, recipient: str, sender: str | None) -> None:
+        """A committed mail has come: tell whoever waits for it, and the agent if it is to hear. Never waits."""
+        self._parts.waits.mailed(recipient, sender)
+        if (actor := self._actors.get(recipient)) is not None and actor.wants_news:
+            actor.actor_inbox.put_urgent(NewMail())
 
     def prompt(self, uuid: str, mail: int, text: str) -> None:
         """A prompt of another process: the agent takes it up when it is idle; once, however often it is told."""
@@ -207,20 +212,6 @@ class Population:
             models=total_by_model(tallies),
             pending=sum(actor.pending for actor in actors),
         )
-
-    def _follow(self, aftermath: Aftermath) -> None:
-        for uuid, end in aftermath.dead.items():
-            self._end(uuid, end)
-        for uuid, status in aftermath.status.items():
-            self._tell(uuid, status, aftermath.reason)
-            self._parts.waits.changed(uuid)
-        for heir, dead in aftermath.told:
-            self._mailed(heir, dead)
-
-    def _mailed(self, recipient: str, sender: str | None) -> None:
-        self._parts.waits.mailed(recipient, sender)
-        if (actor := self._actors.get(recipient)) is not None and actor.wants_news:
-            actor.actor_inbox.put_urgent(NewMail())
 
     def _end(self, uuid: str, end: End) -> None:
         with self._lock:

@@ -23,7 +23,7 @@ import queue
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import TimedOut
@@ -85,7 +85,7 @@ class Keeper:
         """Begin, with what a boot has found: deadlines, signals, and a giving up that was cut off."""
         self._thread.start()
         if any(actor.state.standing.ending == GAVE_UP for actor in self._population):
-            self._events.put(lambda: self._perform(Revive(None)))
+            self._events.put(lambda: self._journal.perform(Revive(None)))
         self._events.put(self._watch_deadlines)
         self._events.put(self._handle_signals)
         self._events.put(self._handle_prompts)
@@ -157,9 +157,6 @@ class Keeper:
         self._count += 1
         heapq.heappush(self._due, (self._clock.monotonic() + seconds, self._count, action))
 
-    def _perform(self, unit: Any) -> Any:
-        return self._journal.perform(unit, then=self._population.happened)
-
     def _read(self, work: Callable[[Transaction], T]) -> T:
         """Read; while the store does not answer, wait for it."""
         pause = FIRST_RETRY
@@ -203,7 +200,7 @@ class Keeper:
                 cause = CAUSES[why]  # which everybody tells before the reason
                 told = reason.removeprefix(f"{cause}: ") if agent == failed else f"stopped with its sibling {failed}"
                 with suppress(AgentDead):
-                    self._perform(Bury(agent, self._host, told, self._clock.now_ms(), cause))
+                    self._journal.perform(Bury(agent, self._host, told, self._clock.now_ms(), cause))
             case otp.GiveUp(children=children):
                 self._give_up(above, children, failed, end, reason)
             case otp.Retry():
@@ -213,13 +210,13 @@ class Keeper:
         """Let an agent go on; the one that failed is counted, and a turn that keeps failing is closed."""
         self._restart(agent, above, end, reason)
         if end is not None:
-            self._perform(Revive(agent))
+            self._journal.perform(Revive(agent))
 
     def _restart(self, agent: str, above: str, end: Exit | None, reason: str) -> None:
         crash = self._crashes.pop(agent, None)
         if end is None and crash is not None:  # one that is taken along has crashed itself meanwhile
             end, reason = crash
-        recorded: Recorded = self._perform(
+        recorded: Recorded = self._journal.perform(
             RecordRestart(agent, above, end.value if end else "", reason, self._clock.now_ms())
         )
         poison = ""
@@ -233,7 +230,7 @@ class Keeper:
 
         They are back at once, but stopped: what they do next waits until the supervisor is restarted.
         """
-        self._perform(GiveUp(supervisor))
+        self._journal.perform(GiveUp(supervisor))
         for child in children:
             self._cut(child)
             with suppress(AgentDead):  # killed meanwhile
@@ -263,7 +260,7 @@ class Keeper:
         record = self._read(lambda tx: registry.get(tx, uuid))
         if record.status == Status.TERMINATING:
             reason = f"{record.exit_reason or 'TERM'}; its turn did not end in time"
-            self._perform(SendSignal(uuid, Signal.KILL, self._clock.now_ms(), reason=reason, handled=True))
+            self._journal.perform(SendSignal(uuid, Signal.KILL, self._clock.now_ms(), reason=reason, handled=True))
 
     def _handle_signals(self) -> None:
         signals = [Sent._make(row) for row in self._read(lambda tx: tx.run("new_signals"))]
@@ -279,7 +276,7 @@ class Keeper:
                 self._population.interrupt(signal.agent, signal.turn)
                 for record in self._below(signal.agent) if signal.spread else ():
                     self._population.interrupt(record.uuid, record.turn)
-        self._perform(SignalsHandled(tuple((signal.agent, signal.id) for signal in signals)))
+        self._journal.perform(SignalsHandled(tuple((signal.agent, signal.id) for signal in signals)))
         self._watch_deadlines()
 
     def _below(self, agent: str) -> list[AgentRecord]:

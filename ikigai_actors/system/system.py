@@ -28,7 +28,15 @@ from ikigai_actors.agent.log_loader import LogReader
 from ikigai_actors.agent.messages import Remains
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.statistics import AgentStatistics, SystemStatistics
-from ikigai_actors.agent.subscriptions import CALLBACK, Callback, Publisher, StoreTrouble, Subscription, ToolTrouble
+from ikigai_actors.agent.subscriptions import (
+    CALLBACK,
+    Callback,
+    Mailed,
+    Publisher,
+    StoreTrouble,
+    Subscription,
+    ToolTrouble,
+)
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.turn.calls import Approver
 from ikigai_actors.agent.turn.state import Phase
@@ -38,10 +46,12 @@ from ikigai_actors.errors import AgentDead, IkigaiError, StoreError, SystemClose
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.selection import Providers, choose_providers
 from ikigai_actors.records import registry
+from ikigai_actors.records.append import CallAppended
 from ikigai_actors.records.deaths import Aftermath
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.records.log import Archive
+from ikigai_actors.records.mail import Mail
 from ikigai_actors.records.registry import AgentRecord, Touch, ensure_root
 from ikigai_actors.records.settings import check_defaults
 from ikigai_actors.store.base import Store
@@ -94,6 +104,7 @@ class ActorSystem(OfOneProcess):
             clock,
             threads=threads,
             patience=patience,
+            on_commit=self._on_commit,
             on_trouble=self._tell_trouble,
             on_failure=self._fail,
         )
@@ -101,12 +112,12 @@ class ActorSystem(OfOneProcess):
         gate = self.store = Gate(store, self.check_open)
         self.random_bytes = parts.random_bytes
         self.toolbox = toolbox
-        self.lives = Lives(gate, journal, clock, self.actor, self._happened)  # what handles do to lives
+        self.lives = Lives(gate, journal, clock, self.actor)  # what handles do to lives
         self.documents = Documents(gate, journal.perform, clock.now_ms)
         """The documents that all agents share."""
         population = self._population = Population()
         waits = self._waits = Waits(store, clock, population.rests, threads)
-        self.post = Post(gate, journal, clock, self._happened, waits)  # what handles send, read and wait for
+        self.post = Post(gate, journal, clock, waits)  # what handles send, read and wait for
         self._keeper = Keeper(store, journal, population, host.id, clock, threads)
         with ExitStack() as undone:
             outside = Outside(threads=threads)
@@ -135,7 +146,6 @@ class ActorSystem(OfOneProcess):
             expect=population.expect,
             spawn=population.spawn,
             forget=population.forget,
-            happened=self._happened,
             crashed=self._crashed,
             unstarted=self._keeper.unstarted,
             untaken=self._keeper.untaken,
@@ -244,10 +254,17 @@ class ActorSystem(OfOneProcess):
             self._runtime.journal.note_others()
             self._waits.look_again()
 
-    def _happened(self, answer: object) -> None:
-        self._population.happened(answer)
-        if isinstance(answer, Aftermath):
-            self._keeper.expect_end(answer)
+    def _on_commit(self, answer: object) -> None:
+        """Carry out what a committed unit did to others than its own agent; whoever committed it. Never waits."""
+        match answer:
+            case CallAppended():
+                self._on_commit(answer.answer)
+            case Aftermath():
+                self._population.follow(answer)
+                self._keeper.expect_end(answer)
+            case Mail():
+                self._runtime.publisher.publish(Mailed(answer))
+                self._population.mailed(answer.recipient, answer.sender)
 
     def _crashed(self, actor: AgentActor, remains: Remains, end: Exit | None, why: str) -> AgentActor:
         uuid = actor.origin.uuid

@@ -27,6 +27,7 @@ class Task:
     touches: tuple[str, ...] = ()
     changes_tree: bool = False
     alone: bool = False
+    concerns_others: bool = False
     messages: tuple[Message, ...] = ()
     locked: list[Mapping[str, Locked]] = field(default_factory=list)
     """What it found locked, at each run."""
@@ -96,4 +97,4 @@ class Answers:
 
 def note(agent: str, *ids: int, does: Step = nothing, alone: bool = False, changes_tree: bool = False) -> Task:
     """A unit that appends to an agent's log, with no fence to pass."""
-    return Task(does, (agent,), changes_tree, alone, says(agent, *ids))
+    return Task(does, (agent,), changes_tree, alone, messages=says(agent, *ids))

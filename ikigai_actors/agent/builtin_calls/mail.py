@@ -83,6 +83,7 @@ class SendMail(Addressed):
 
     alone = False
     changes_tree = False
+    concerns_others = True
 
     def __init__(self, sender: str, to: str, body: str, now: int) -> None:
         self._sender, self._to, self._body, self._now = sender, to, body, now

@@ -89,13 +89,13 @@ class AttachedSystem(OfOneProcess):
         clock = self._clock = SystemClock()
         self._store, self._archive = store, Archive(store)
         gate = self.store = Gate(store, self.check_open)
-        direct = self._direct = Direct(gate)
+        direct = self._direct = Direct(gate, self._on_commit)
         self.documents = Documents(gate, direct.perform, clock.now_ms)
-        self.lives: Lives = AttachedLives(gate, direct, clock, self.actor, self._happened)
+        self.lives: Lives = AttachedLives(gate, direct, clock, self.actor)
         self.approvals: Approvals = AttachedApprovals(gate, self._archive, self.actor)
         # Of those that run elsewhere the rows tell whether they rest.
         waits = self._waits = Waits(store, clock, lambda uuid: True, SYSTEM_THREADS)
-        self.post = Post(gate, direct, clock, self._happened, waits)
+        self.post = Post(gate, direct, clock, waits)
         self._publisher = Publisher(SYSTEM_THREADS)
         self._watch = store.watch(hosts=True)
         self._follower = Follower(store)
@@ -381,7 +381,7 @@ class AttachedSystem(OfOneProcess):
             return Phase.IDLE.value
         return IN_A_TURN if self._host is not None else Phase.INTERRUPTED.value
 
-    def _happened(self, answer: object) -> None:
+    def _on_commit(self, answer: object) -> None:
         """Something was written here, which the watch does not tell of."""
         self._waits.look_again()
 

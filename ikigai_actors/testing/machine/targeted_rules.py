@@ -39,7 +39,7 @@ class Failing:
     """A unit of which a statement fails, whenever it runs."""
 
     touches: tuple[str, ...] = ()
-    changes_tree = alone = False
+    changes_tree = alone = concerns_others = False
 
     def write(self, tx: Transaction, locked: Locks) -> None:
         """See `Unit.write`."""
