@@ -23,7 +23,8 @@ from dataclasses import dataclass, replace
 from ikigai_actors.arguments import check_count
 from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput, MailboxFull, MailNotFound
 from ikigai_actors.frozen import maker
-from ikigai_actors.store.base import Transaction
+from ikigai_actors.records.registry import Handle, uuid_of
+from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.locks import Locked, Locks
 from ikigai_actors.text import check_text
 
@@ -199,6 +200,28 @@ def take_one(tx: Transaction, locked: Locks, recipient: str, number: int, now: i
     tx.run("mark_one_read", recipient=recipient, id=number, now=now)
     locked.count(recipient, unread=-1)
     return replace(mail, read_at=now)
+
+
+def letter(store: Store, sender: str | None, recipient: Handle | str, body: str, now: int) -> "Send":
+    """The unit that sends a mail.
+
+    Args:
+        store: where the recipient is looked up.
+        sender: the uuid of the agent that sends it; None is a person outside of any agent.
+        recipient: a handle, or a uuid, name, or unique prefix of a uuid.
+        body: the text.
+        now: milliseconds since 1970.
+
+    Raises:
+        AgentNotFound, AmbiguousAgent: the recipient is nobody, or several.
+        BadInput: the body cannot be sent.
+    """
+    return Send(uuid_of(store, recipient), sender, body, now)
+
+
+def sender_of(store: Store, sender: Handle | str | None) -> str | None:
+    """Whose mail is meant: a uuid, `NOBODY`, or None for all. Raises as `uuid_of` does."""
+    return sender if sender is None or sender == NOBODY else uuid_of(store, sender)
 
 
 class Send:

@@ -52,6 +52,7 @@ from ikigai_actors.errors import (
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.unit import Unit, lock
 from ikigai_actors.store.verdicts import Committed, Done, Failed, Refused, Verdict
+from ikigai_actors.store.writer import Writer
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -90,7 +91,7 @@ class JournalStatistics:
     """Why the store does not answer at the moment; None when it does."""
 
 
-class Journal:
+class Journal(Writer):
     """The one writer. Start it, submit units, close it: what was accepted is written first."""
 
     def __init__(
@@ -151,30 +152,23 @@ class Journal:
                 return
         done(Failed(self._gone()))
 
-    def perform(self, unit: Unit, timeout: float | None = None) -> Any:
-        """Commit a unit for a caller outside the runtime, and return its answer.
-
-        Waits for room in the queue, then for the commit.
-
-        Raises:
-            BadInput: the timeout is none.
-            TimedOut: room or commit did not come in time.
-            WouldDeadlock: this is a thread of the runtime.
-            IkigaiError: the refusal, or the failure.
-        """
-        refuse_to_block()
-        check_timeout(timeout)
-        answer: Future[Any] = Future()
+    def ask(self, unit: Unit, make: Callable[[Any], Any] | None = None) -> Future[Any]:
+        answer = Future[Any](make=make)
 
         def done(verdict: Verdict) -> None:
             answer.settle(verdict.value if isinstance(verdict, Committed) else verdict.error)
 
+        self.submit(unit, done)
+        return answer
+
+    def perform(self, unit: Unit, timeout: float | None = None) -> Any:
+        refuse_to_block()
+        check_timeout(timeout)
         started = self._clock.monotonic()
         self._wait_for_room(timeout)
-        self.submit(unit, done)
         if timeout is not None:
             timeout = max(0.0, timeout - (self._clock.monotonic() - started))
-        return answer.get(timeout=timeout)
+        return self.ask(unit).get(timeout=timeout)
 
     def note_others(self) -> None:
         """Another process may have written: the database's file is brought up to date when nothing more comes."""

@@ -17,7 +17,6 @@ from ikigai_actors.arguments import check_flag, check_timeout
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.deaths import Aftermath
 from ikigai_actors.records.registry import Handle, uuid_of
-from ikigai_actors.records.supervision import AdoptChild
 from ikigai_actors.system.lifecycle import GRACE, had_effect, supervision, tell
 from ikigai_actors.text import check_text
 from supervisors.signals import Signal
@@ -36,11 +35,11 @@ class AgentLifeCommands:
 
     def signal(self, signal: Signal, *, cascade: bool = False, reason: str = "", grace: float = GRACE) -> Future[bool]:
         """See `AgentLife.signal`."""
-        lives, uuid = self._ref.system.lives, self._ref.uuid
+        lifecycle, uuid = self._ref.system.lifecycle, self._ref.uuid
         if signal is Signal.INT:
             check_text(reason, "reason")
-            return lives.interrupt(uuid, cascade=check_flag(cascade, "cascade"))
-        return lives.signal(uuid, signal, had_effect, cascade=cascade, reason=reason, grace=grace)
+            return lifecycle.interrupt(uuid, cascade=check_flag(cascade, "cascade"))
+        return lifecycle.signal(uuid, signal, had_effect, cascade=cascade, reason=reason, grace=grace)
 
     def kill(self, *, cascade: bool = False, reason: str = "") -> "Future[list[AgentRef]]":
         """See `AgentLife.kill`."""
@@ -49,7 +48,7 @@ class AgentLifeCommands:
         def dead(aftermath: Aftermath) -> "list[AgentRef]":
             return [handle(uuid) for uuid in aftermath.dead]
 
-        return self._ref.system.lives.signal(self._ref.uuid, Signal.KILL, dead, cascade=cascade, reason=reason)
+        return self._ref.system.lifecycle.signal(self._ref.uuid, Signal.KILL, dead, cascade=cascade, reason=reason)
 
     def exit(self, result: str = "") -> Future[None]:
         """See `AgentLife.exit`."""
@@ -137,7 +136,7 @@ class AgentLife:
         """
         if (strategy, intensity, period, on_orphan) == (None, None, None, None):
             raise BadInput("Expected strategy, intensity, period or on_orphan; got none of them.")
-        self.system.lives.perform(supervision(self.uuid, strategy, intensity, period, on_orphan), timeout)
+        self.system.writer.perform(supervision(self.uuid, strategy, intensity, period, on_orphan), timeout)
 
     def adopt(self, child: Handle | str, timeout: float | None = None) -> None:
         """Look after another agent from now on; if it is stopped, it goes on. Its lineage stays as it is.
@@ -147,7 +146,7 @@ class AgentLife:
             AgentDead, AgentNotFound, AmbiguousAgent: one of the two is not there.
         """
         self.system.check_open()
-        self.system.lives.perform(AdoptChild(uuid_of(self.system.store, child), self.uuid), timeout)
+        self.system.lifecycle.adopt(uuid_of(self.system.store, child), self.uuid, timeout)
 
     @property
     def _commands(self) -> AgentLifeCommands:

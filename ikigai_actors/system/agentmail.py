@@ -13,8 +13,23 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ikigai_actors.actors.futures import Future, refuse_to_block
-from ikigai_actors.agent.waits import Found
-from ikigai_actors.records.mail import Mail, Mailbox
+from ikigai_actors.actors.threads import here
+from ikigai_actors.agent.waits import Found, Ticket
+from ikigai_actors.arguments import check_count, check_timeout
+from ikigai_actors.records.mail import (
+    Delete,
+    Mail,
+    Mailbox,
+    Open,
+    Read,
+    Send,
+    Taken,
+    check,
+    check_mail_id,
+    letter,
+    sender_of,
+)
+from ikigai_actors.records.mail import latest as latest_mail
 from ikigai_actors.records.registry import Handle
 
 if TYPE_CHECKING:
@@ -31,20 +46,17 @@ class AgentMailCommands:
 
     def send(self, recipient: Handle | str, body: str) -> Future[int]:
         """See `AgentMail.send`."""
-        post = self._ref.system.post
-        return post.ask_send(post.letter(self._ref.uuid, recipient, body))
+        return self._ref.system.writer.ask(_letter(self._ref, recipient, body), lambda mail: mail.id)
 
     def read_mail(self, sender: Handle | str | None = None) -> Future[list[Mail]]:
         """See `AgentMail.read_mail`."""
-        post = self._ref.system.post
-        return post.ask_read(post.reading(self._ref.uuid, sender))
+        return self._ref.system.writer.ask(_reading(self._ref, sender), lambda taken: list(taken.mails))
 
     def wait(
         self, agents: "Sequence[AgentRef | str] | None" = None, timeout: float | None = None
     ) -> "Future[dict[AgentRef | str, Found]]":
         """See `AgentMail.wait`. Cancelling an `await` of it ends the waiting."""
-        system = self._ref.system
-        future, ticket = system.post.waiting(self._ref.uuid, agents, timeout, system.handle)
+        future, ticket = _wait(self._ref, agents, timeout)
         ticket.begin()
         return future
 
@@ -73,8 +85,8 @@ class AgentMail:
             BadInput: the body cannot be sent.
             MailboxFull: the recipient has 10,000 unread mails.
         """
-        post = self.system.post
-        return post.send(post.letter(self.uuid, recipient, body), timeout)
+        mail: Mail = self.system.writer.perform(_letter(self, recipient, body), timeout)
+        return mail.id
 
     def check_mail(self, timeout: float | None = None) -> Mailbox:
         """What it has not read: how many mails, of whom, and how the oldest begin. Marks nothing.
@@ -82,7 +94,22 @@ class AgentMail:
         Args:
             timeout: seconds to wait.
         """
-        return self.system.post.check(self.uuid, timeout)
+
+        def look() -> Mailbox:
+            return self.system.store.read(lambda tx: check(tx, self.uuid))
+
+        if check_timeout(timeout) is None:
+            return look()
+        found: Future[Mailbox] = Future()
+
+        def run() -> None:
+            try:
+                found.settle(look())
+            except Exception as error:  # whatever it is, the caller is told
+                found.settle(error)
+
+        here().thread(run, "ikigai-check-mail").start()  # nothing ends a read of the database
+        return found.get(timeout=timeout)
 
     def read_mail(self, sender: Handle | str | None = None, timeout: float | None = None) -> list[Mail]:
         """Read its unread mail, oldest first, and mark it as read in the same commit.
@@ -92,8 +119,9 @@ class AgentMail:
                 agent. None reads all.
             timeout: seconds to wait.
         """
-        post = self.system.post
-        return post.read(post.reading(self.uuid, sender), timeout)
+        reading = _reading(self, sender)
+        taken: Taken = self.system.writer.perform(reading, timeout)
+        return list(taken.mails)
 
     def wait(
         self, agents: "Sequence[AgentRef | str] | None" = None, timeout: float | None = None
@@ -119,7 +147,7 @@ class AgentMail:
             WouldWaitForItself: called by the code of an agent that would wait for its own turn.
         """
         refuse_to_block()
-        future, ticket = self.system.post.waiting(self.uuid, agents, timeout, self.system.handle)
+        future, ticket = _wait(self, agents, timeout)
         try:
             ticket.begin()  # in here: Ctrl-C may come right behind it
             return future.get()
@@ -128,14 +156,35 @@ class AgentMail:
 
     def open_mail(self, number: int, timeout: float | None = None) -> Mail:
         """One mail by its number, read before or not; from now on it is read. Raises `MailNotFound`."""
-        return self.system.post.open(self.uuid, number, timeout)
+        opening = Open(self.uuid, check_mail_id(number), self.system.clock.now_ms())
+        mail: Mail = self.system.writer.perform(opening, timeout)
+        return mail
 
     def delete_mail(self, number: int, timeout: float | None = None) -> None:
         """Delete one mail for good; its number is not given again. Raises `MailNotFound`."""
-        self.system.post.delete(self.uuid, number, timeout)
+        self.system.writer.perform(Delete(self.uuid, check_mail_id(number)), timeout)
 
     def mails(self, sender: Handle | str | None = None, latest: int | None = None) -> list[Mail]:
         """All its mail, read or not, oldest first; of one sender as in `read_mail`, or only the latest so many. Marks
         nothing.
         """
-        return self.system.post.latest(self.uuid, sender, latest)
+        store = self.system.store
+        known = sender_of(store, sender)
+        if latest is not None:
+            check_count(latest, "latest")
+        return store.read(lambda tx: latest_mail(tx, self.uuid, known, latest))
+
+
+def _letter(ref: AgentMail, recipient: Handle | str, body: str) -> Send:
+    return letter(ref.system.store, ref.uuid, recipient, body, ref.system.clock.now_ms())
+
+
+def _reading(ref: AgentMail, sender: Handle | str | None) -> Read:
+    return Read(ref.uuid, ref.system.clock.now_ms(), sender_of(ref.system.store, sender))
+
+
+def _wait(
+    ref: AgentMail, agents: "Sequence[AgentRef | str] | None", timeout: float | None
+) -> "tuple[Future[dict[AgentRef | str, Found]], Ticket]":
+    system = ref.system
+    return system.waits.ticket_of(ref.uuid, agents, timeout, system.store, system.handle)

@@ -3,18 +3,20 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from ikigai_actors.actors.clock import Clock
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.statistics import AgentStatistics, SystemStatistics
 from ikigai_actors.agent.subscriptions import Callback, Subscription
 from ikigai_actors.agent.toolbox import Toolbox
+from ikigai_actors.agent.waits import Waits
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.identity import RandomBytes
 from ikigai_actors.records.log import Archive
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.base import Store
+from ikigai_actors.store.writer import Writer
 from ikigai_actors.system.approvals import Approvals
-from ikigai_actors.system.lifecycle import Lives
-from ikigai_actors.system.post import Post
+from ikigai_actors.system.lifecycle import Lifecycle
 from ikigai_actors.system.ref import AgentRef
 
 
@@ -35,10 +37,16 @@ class System(Protocol):
     def documents(self) -> Documents: ...
 
     @property
-    def post(self) -> Post: ...
+    def clock(self) -> Clock: ...
 
     @property
-    def lives(self) -> Lives: ...
+    def writer(self) -> Writer: ...
+
+    @property
+    def waits(self) -> Waits: ...
+
+    @property
+    def lifecycle(self) -> Lifecycle: ...
 
     @property
     def approvals(self) -> Approvals: ...

@@ -1,4 +1,4 @@
-"""Lives: commits the signals that handles send, and how agents look after one another."""
+"""The lives of agents: commits the signals that handles send, and how agents look after one another."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,10 +13,8 @@ from ikigai_actors.errors import AgentDead, BadInput
 from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import Aftermath
 from ikigai_actors.records.signals import SendSignal, milliseconds
-from ikigai_actors.records.supervision import SetSupervision
+from ikigai_actors.records.supervision import AdoptChild, SetSupervision
 from ikigai_actors.store.base import Store
-from ikigai_actors.store.unit import Unit
-from ikigai_actors.store.verdicts import Committed, Verdict
 from ikigai_actors.store.writer import Writer
 from ikigai_actors.text import check_text
 from supervisors.orphans import OrphanPolicy
@@ -32,14 +30,14 @@ MOST_RESTARTS = 1_000_000
 """The highest intensity: so many restarts within a period are as good as no limit."""
 
 
-class Lives:
+class Lifecycle:
     """What handles do to the lives of the agents of one system."""
 
     here = True
     """Whether this process runs the agents, and so carries signals out."""
 
-    def __init__(self, store: Store, journal: Writer, clock: Clock, actor: Callable[[str], AgentActor]) -> None:
-        self._store, self._journal, self._clock, self._actor = store, journal, clock, actor
+    def __init__(self, store: Store, writer: Writer, clock: Clock, actor: Callable[[str], AgentActor]) -> None:
+        self._store, self._writer, self._clock, self._actor = store, writer, clock, actor
 
     def signal(
         self,
@@ -52,14 +50,13 @@ class Lives:
         grace: float = GRACE,
     ) -> Future[T]:
         """Send a signal; what is made of its `Aftermath` comes after the commit. Raises `BadInput`."""
-        unit = self._unit(uuid, signal, cascade=cascade, reason=reason, grace=grace)
-        answer: Future[T] = Future(make=make)
-
-        def done(verdict: Verdict) -> None:
-            answer.settle(verdict.value if isinstance(verdict, Committed) else verdict.error)
-
-        self._journal.submit(unit, done)
-        return answer
+        if not isinstance(signal, Signal):
+            raise BadInput(f"Expected a Signal, one of {', '.join(Signal)}; got {signal!r}.")
+        check_text(reason, "reason")
+        now, limit = self._clock.now_ms(), milliseconds(grace)
+        spread = check_flag(cascade, "cascade")
+        unit = SendSignal(uuid, signal, now, spread=spread, reason=reason, grace=limit, handled=self.here)
+        return self._writer.ask(unit, make)
 
     def interrupt(self, uuid: str, *, cascade: bool = False) -> Future[bool]:
         """INT: end the turn in progress. The row of the signal follows."""
@@ -73,18 +70,9 @@ class Lives:
         self.signal(uuid, Signal.INT, had_effect, cascade=cascade)
         return ended
 
-    def perform(self, unit: Unit, timeout: float | None = None) -> object:
-        """Commit a unit."""
-        answer: object = self._journal.perform(unit, timeout)
-        return answer
-
-    def _unit(self, uuid: str, signal: Signal, *, cascade: bool, reason: str, grace: float) -> SendSignal:
-        if not isinstance(signal, Signal):
-            raise BadInput(f"Expected a Signal, one of {', '.join(Signal)}; got {signal!r}.")
-        check_text(reason, "reason")
-        now, limit = self._clock.now_ms(), milliseconds(grace)
-        spread = check_flag(cascade, "cascade")
-        return SendSignal(uuid, signal, now, spread=spread, reason=reason, grace=limit, handled=self.here)
+    def adopt(self, child: str, by: str, timeout: float | None = None) -> None:
+        """Have an agent supervised by another one; both by uuid. Raises as `AdoptChild` does."""
+        self._writer.perform(AdoptChild(child, by), timeout)
 
 
 def supervision(

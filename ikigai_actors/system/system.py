@@ -51,7 +51,7 @@ from ikigai_actors.records.deaths import Aftermath
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.records.log import Archive
-from ikigai_actors.records.mail import Mail
+from ikigai_actors.records.mail import Mail, letter
 from ikigai_actors.records.registry import AgentRecord, Touch, ensure_root
 from ikigai_actors.records.settings import check_defaults
 from ikigai_actors.store.base import Store
@@ -61,10 +61,9 @@ from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.migrations import ensure_schema, migrate
 from ikigai_actors.system.agents_tool import ListAgents
 from ikigai_actors.system.approvals import Approvals
-from ikigai_actors.system.lifecycle import Lives, check_policy
+from ikigai_actors.system.lifecycle import Lifecycle, check_policy
 from ikigai_actors.system.opening import check_tools, choose_approver
 from ikigai_actors.system.platform import MACHINE, Parts
-from ikigai_actors.system.post import Post
 from ikigai_actors.system.processes import Population
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.supervision import Keeper
@@ -112,12 +111,12 @@ class ActorSystem(OfOneProcess):
         gate = self.store = Gate(store, self.check_open)
         self.random_bytes = parts.random_bytes
         self.toolbox = toolbox
-        self.lives = Lives(gate, journal, clock, self.actor)  # what handles do to lives
+        self.clock, self.writer = clock, journal  # with which handles write
+        self.lifecycle = Lifecycle(gate, journal, clock, self.actor)  # what handles do to lives
         self.documents = Documents(gate, journal.perform, clock.now_ms)
         """The documents that all agents share."""
         population = self._population = Population()
-        waits = self._waits = Waits(store, clock, population.rests, threads)
-        self.post = Post(gate, journal, clock, waits)  # what handles send, read and wait for
+        waits = self.waits = Waits(store, clock, population.rests, threads)
         self._keeper = Keeper(store, journal, population, host.id, clock, threads)
         with ExitStack() as undone:
             outside = Outside(threads=threads)
@@ -244,7 +243,7 @@ class ActorSystem(OfOneProcess):
         runtime.host.keep(self._lose, self._tell_trouble)
         self._population.run(runtime, survivors, casualties)
         self._keeper.start()
-        self._waits.start()
+        self.waits.start()
         self._watching.start()
 
     def _follow_others(self) -> None:
@@ -252,7 +251,7 @@ class ActorSystem(OfOneProcess):
         while self._watch.wait():
             self._keeper.signalled()
             self._runtime.journal.note_others()
-            self._waits.look_again()
+            self.waits.look_again()
 
     def _on_commit(self, answer: object) -> None:
         """Carry out what a committed unit did to others than its own agent; whoever committed it. Never waits."""
@@ -326,7 +325,9 @@ class ActorSystem(OfOneProcess):
 
     def send(self, recipient: AgentRef | str, body: str, timeout: float | None = None) -> int:
         """Send a mail for a person outside of any agent. See `AgentRef.send`."""
-        return self.post.send(self.post.letter(None, recipient, body), timeout)
+        unit = letter(self.store, None, recipient, body, self.clock.now_ms())
+        mail: Mail = self.writer.perform(unit, timeout)
+        return mail.id
 
     def subscribe(self, callback: Callback) -> Subscription:
         """Call back for each committed message (`Message`), piece of a reply on its way (`Streamed`), mail (`Mailed`),
@@ -374,7 +375,7 @@ class ActorSystem(OfOneProcess):
             ("what runs outside", lambda: runtime.outside.close(runtime.providers)),
             ("the reader of logs", runtime.reader.close),
             ("the journal", runtime.journal.close),
-            ("the waits", self._waits.close),
+            ("the waits", self.waits.close),
             ("the keeper", self._keeper.close),
             ("the dispatcher", runtime.dispatcher.close),
             ("the agents", self._actors.run),

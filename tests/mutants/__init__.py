@@ -155,12 +155,12 @@ MUTANTS = (
         "        return take(tx, locked, self.recipient, self.now, self.sender, self.limit)",
         (
             Edit(
-                "system/post.py",
-                "        taken: Taken = self._journal.perform(reading, timeout)\n",
-                "        taken: Taken = self._journal.perform(reading, timeout)\n"
+                "system/agentmail.py",
+                "        taken: Taken = self.system.writer.perform(reading, timeout)\n",
+                "        taken: Taken = self.system.writer.perform(reading, timeout)\n"
                 "        from ikigai_actors.records.mail import Mark\n"
                 "        mark = Mark(reading.recipient, reading.now, reading.sender)\n"
-                "        self._journal.submit(mark, lambda told: None)\n",
+                "        self.system.writer.ask(mark)\n",
             ),
         ),
     ),

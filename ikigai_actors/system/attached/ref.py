@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import BadInput, HostElsewhere
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.records.supervision import AdoptChild
-from ikigai_actors.store.unit import Unit
 from ikigai_actors.system.approvals import Approvals
-from ikigai_actors.system.lifecycle import Lives, had_effect
+from ikigai_actors.system.lifecycle import Lifecycle, had_effect
 from ikigai_actors.system.ref import AgentCommands, AgentRef
 from ikigai_actors.text import check_text
 from supervisors.signals import Signal
@@ -67,7 +65,7 @@ class AttachedApprovals(Approvals):
         raise HostElsewhere("Calls are approved and denied in the shell that runs the agents; here they can be listed.")
 
 
-class AttachedLives(Lives):
+class AttachedLifecycle(Lifecycle):
     """Signals and supervision as rows, which the host carries out."""
 
     here = False
@@ -76,8 +74,5 @@ class AttachedLives(Lives):
         """INT: the host ends the turn that is in progress now."""
         return self.signal(uuid, Signal.INT, had_effect, cascade=cascade)
 
-    def perform(self, unit: Unit, timeout: float | None = None) -> object:
-        """See `Lives.perform`."""
-        if isinstance(unit, AdoptChild):
-            raise HostElsewhere("Adopt it in the shell that runs the agents: it must let the adopted one go on.")
-        return super().perform(unit, timeout)
+    def adopt(self, child: str, by: str, timeout: float | None = None) -> NoReturn:
+        raise HostElsewhere("Adopt it in the shell that runs the agents: it must let the adopted one go on.")

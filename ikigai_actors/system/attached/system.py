@@ -47,7 +47,7 @@ from ikigai_actors.providers.base import Reply, Usage
 from ikigai_actors.records import registry
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.log import Archive
-from ikigai_actors.records.mail import PROMPT, Mail, Send
+from ikigai_actors.records.mail import PROMPT, Mail, Send, letter
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.registry import AgentRecord, Touch
 from ikigai_actors.records.replies import last_outcome, outcome_of, reply_of
@@ -57,13 +57,12 @@ from ikigai_actors.store.gate import Gate
 from ikigai_actors.store.host import Owner
 from ikigai_actors.store.journal import JournalStatistics
 from ikigai_actors.store.migrations import require_schema
-from ikigai_actors.store.writer import Direct
+from ikigai_actors.store.writer import DirectWriter
 from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.attached.follower import HEARTBEAT, Follower, News
-from ikigai_actors.system.attached.ref import AttachedApprovals, AttachedLives, AttachedRef
+from ikigai_actors.system.attached.ref import AttachedApprovals, AttachedLifecycle, AttachedRef
 from ikigai_actors.system.attached.turn import Awaited
-from ikigai_actors.system.lifecycle import Lives
-from ikigai_actors.system.post import Post
+from ikigai_actors.system.lifecycle import Lifecycle
 from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Status
 
@@ -86,16 +85,15 @@ class AttachedSystem(OfOneProcess):
 
     def __init__(self, store: Store) -> None:
         """Put the parts together; use `open`."""
-        clock = self._clock = SystemClock()
+        clock = self.clock = SystemClock()
         self._store, self._archive = store, Archive(store)
         gate = self.store = Gate(store, self.check_open)
-        direct = self._direct = Direct(gate, self._on_commit)
-        self.documents = Documents(gate, direct.perform, clock.now_ms)
-        self.lives: Lives = AttachedLives(gate, direct, clock, self.actor)
+        writer = self.writer = DirectWriter(gate, self._on_commit)
+        self.documents = Documents(gate, writer.perform, clock.now_ms)
+        self.lifecycle: Lifecycle = AttachedLifecycle(gate, writer, clock, self.actor)
         self.approvals: Approvals = AttachedApprovals(gate, self._archive, self.actor)
         # Of those that run elsewhere the rows tell whether they rest.
-        waits = self._waits = Waits(store, clock, lambda uuid: True, SYSTEM_THREADS)
-        self.post = Post(gate, direct, clock, waits)
+        waits = self.waits = Waits(store, clock, lambda uuid: True, SYSTEM_THREADS)
         self._publisher = Publisher(SYSTEM_THREADS)
         self._watch = store.watch(hosts=True)
         self._follower = Follower(store)
@@ -222,11 +220,13 @@ class AttachedSystem(OfOneProcess):
     def touch(self, agent: AgentRef) -> None:
         """See `ActorSystem.touch`."""
         check_type(agent, AgentRef, "agent", "a handle")
-        self._direct.perform(Touch(agent.uuid, self._clock.now_ms()))
+        self.writer.perform(Touch(agent.uuid, self.clock.now_ms()))
 
     def send(self, recipient: AgentRef | str, body: str, timeout: float | None = None) -> int:
         """See `ActorSystem.send`."""
-        return self.post.send(self.post.letter(None, recipient, body), timeout)
+        unit = letter(self.store, None, recipient, body, self.clock.now_ms())
+        mail: Mail = self.writer.perform(unit, timeout)
+        return mail.id
 
     def subscribe(self, callback: Callback) -> Subscription:
         """Call back for each message (`Message`) and death (`Died`) that the host commits, for a change of the host
@@ -250,7 +250,7 @@ class AttachedSystem(OfOneProcess):
             tokens=tokens,
             journal=JournalStatistics(0, 0, 0, 0, 0, 0, 0, None),
             read_logs=self._archive.read_logs,
-            waits=len(self._waits),
+            waits=len(self.waits),
         )
 
     def statistics_of(self, uuid: str) -> AgentStatistics:
@@ -266,7 +266,7 @@ class AttachedSystem(OfOneProcess):
         future: Future[Reply] = Future()
         self.check_open()
         with self._looking:
-            mail: Mail = self._direct.perform(Send(uuid, None, text, self._clock.now_ms(), PROMPT))
+            mail: Mail = self.writer.perform(Send(uuid, None, text, self.clock.now_ms(), PROMPT))
             self._await(Awaited(uuid, prompt=mail.id), future)
         if self.store.read(lambda tx: registry.get(tx, uuid)).status == Status.STOPPED:
             self._publisher.publish(PromptKept(uuid, mail.id, text))
@@ -315,10 +315,10 @@ class AttachedSystem(OfOneProcess):
     # Following the host
 
     def _begin(self) -> None:
-        news = self._follower.begin(self._clock.now_ms())
+        news = self._follower.begin(self.clock.now_ms())
         self._host = news.host
         self._note(news)
-        self._waits.start()
+        self.waits.start()
         self._thread.start()
 
     def _follow(self) -> None:
@@ -354,14 +354,14 @@ class AttachedSystem(OfOneProcess):
                     future.settle(end)
                 else:
                     self._await(turn, future)
-        self._waits.look_again()
+        self.waits.look_again()
 
     def _note(self, news: News) -> None:
         """Count what was seen."""
         for uuid, turn in news.turns.items():
             seen = self._seen.setdefault(uuid, _Seen())
             if turn != seen.turn:
-                seen.turn, seen.since = turn, self._clock.now_ms()
+                seen.turn, seen.since = turn, self.clock.now_ms()
         for message in news.messages:
             seen = self._seen.setdefault(message.agent_uuid, _Seen())
             if message.kind == Kind.USER:
@@ -383,7 +383,7 @@ class AttachedSystem(OfOneProcess):
 
     def _on_commit(self, answer: object) -> None:
         """Something was written here, which the watch does not tell of."""
-        self._waits.look_again()
+        self.waits.look_again()
 
     def _tell_trouble(self, reason: str | None) -> None:
         if (reason is None) == self._trouble:
