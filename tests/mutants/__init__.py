@@ -155,7 +155,7 @@ MUTANTS = (
         "        return take(tx, locked, self.recipient, self.now, self.sender, self.limit)",
         (
             Edit(
-                "system/agentmail.py",
+                "system/ref.py",
                 "        taken: Taken = self.system.writer.perform(reading, timeout)\n",
                 "        taken: Taken = self.system.writer.perform(reading, timeout)\n"
                 "        from ikigai_actors.records.mail import Mark\n"

@@ -22,7 +22,7 @@ from ikigai_actors.shell.app.expenses import Expenses, in_all
 from ikigai_actors.shell.commands.approval_queue import Questions
 from ikigai_actors.shell.text.prices import Prices
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.system.interface import System
+from ikigai_actors.system.ref import System
 
 PERIOD = 0.5
 """Seconds between two snapshots when nothing happens."""

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from ikigai_actors.errors import BadInput, IkigaiError, SystemClosed
 from ikigai_actors.shell import commands
 from ikigai_actors.shell.line.session import Shell
-from ikigai_actors.system.interface import System
+from ikigai_actors.system.ref import System
 
 logger = logging.getLogger(__name__)
 
