@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.arguments import check_choice, check_count, check_flag, check_seconds
-from ikigai_actors.errors import AgentDead, BadInput
+from ikigai_actors.errors import AgentDead, BadInput, HostElsewhere
 from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import Aftermath
 from ikigai_actors.records.signals import SendSignal, milliseconds
@@ -33,10 +33,18 @@ MOST_RESTARTS = 1_000_000
 class Lifecycle:
     """What handles do to the lives of the agents of one system."""
 
-    here = True
-    """Whether this process runs the agents, and so carries signals out."""
+    def __init__(
+        self, store: Store, writer: Writer, clock: Clock, actor: Callable[[str], AgentActor] | None = None
+    ) -> None:
+        """Put the parts together.
 
-    def __init__(self, store: Store, writer: Writer, clock: Clock, actor: Callable[[str], AgentActor]) -> None:
+        Args:
+            store: where descendants are looked up.
+            writer: commits the signals.
+            clock: says when they are sent.
+            actor: gives the actor that runs an agent; None when another process runs the agents: that one carries out
+                what is committed here.
+        """
         self._store, self._writer, self._clock, self._actor = store, writer, clock, actor
 
     def signal(
@@ -55,11 +63,13 @@ class Lifecycle:
         check_text(reason, "reason")
         now, limit = self._clock.now_ms(), milliseconds(grace)
         spread = check_flag(cascade, "cascade")
-        unit = SendSignal(uuid, signal, now, spread=spread, reason=reason, grace=limit, handled=self.here)
+        unit = SendSignal(uuid, signal, now, spread=spread, reason=reason, grace=limit, handled=self._actor is not None)
         return self._writer.ask(unit, make)
 
     def interrupt(self, uuid: str, *, cascade: bool = False) -> Future[bool]:
-        """INT: end the turn in progress. The row of the signal follows."""
+        """INT: end the turn in progress. Where the agents run the row of the signal follows."""
+        if self._actor is None:
+            return self.signal(uuid, Signal.INT, had_effect, cascade=cascade)
         ended: Future[bool] = Future()
         self._actor(uuid).actor_inbox.put_urgent(on.Interrupt(ended))
         if cascade:
@@ -71,7 +81,9 @@ class Lifecycle:
         return ended
 
     def adopt(self, child: str, by: str, timeout: float | None = None) -> None:
-        """Have an agent supervised by another one; both by uuid. Raises as `AdoptChild` does."""
+        """Have an agent supervised by another one; both by uuid. Raises as `AdoptChild` does, and `HostElsewhere`."""
+        if self._actor is None:
+            raise HostElsewhere("Adopt it in the shell that runs the agents: it must let the adopted one go on.")
         self._writer.perform(AdoptChild(child, by), timeout)
 
 
@@ -97,7 +109,17 @@ def had_effect(aftermath: Aftermath) -> bool:
     return not aftermath.ignored
 
 
-def tell(find: Callable[[str], AgentActor], uuid: str, message: object) -> AgentActor:
+class Told(Protocol):
+    """Takes the commands of an agent: its actor; or, where another process runs the agents, what stands for it."""
+
+    def told(self, message: Any) -> bool:
+        """Take a command. Returns whether it was heard, and so will be answered; one that has died hears nothing."""
+
+
+Hearer = TypeVar("Hearer", bound=Told)
+
+
+def tell(find: Callable[[str], Hearer], uuid: str, message: object) -> Hearer:
     """Tell the actor that runs an agent something; return it. One that crashed just now is no longer the one: look
     again.
 

@@ -23,7 +23,7 @@ from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, current_acting_agent, refuse_to_block
 from ikigai_actors.actors.threads import here
 from ikigai_actors.agent.actor import AgentActor
-from ikigai_actors.agent.statistics import AgentStatistics, SystemStatistics
+from ikigai_actors.agent.statistics import AgentStatistics, TurnStatistics
 from ikigai_actors.agent.subscriptions import Callback, Subscription
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.turn import events as on
@@ -60,7 +60,7 @@ from ikigai_actors.records.supervision import times_restarted
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.writer import Writer
 from ikigai_actors.system.approvals import Approvals
-from ikigai_actors.system.lifecycle import GRACE, Lifecycle, check_policy, had_effect, supervision, tell
+from ikigai_actors.system.lifecycle import GRACE, Lifecycle, Told, check_policy, had_effect, supervision, tell
 from ikigai_actors.text import check_text
 from supervisors.signals import Signal
 
@@ -136,7 +136,7 @@ class System(Protocol):
 
     def handle(self, uuid: str) -> "AgentRef": ...
 
-    def actor(self, uuid: str) -> AgentActor: ...
+    def actor(self, uuid: str) -> Told: ...
 
     def state_of(self, record: AgentRecord) -> str: ...
 
@@ -148,7 +148,7 @@ class System(Protocol):
 
     def subscribe(self, callback: Callback) -> Subscription: ...
 
-    def statistics(self) -> SystemStatistics: ...
+    def statistics(self) -> TurnStatistics: ...
 
     def statistics_of(self, uuid: str) -> AgentStatistics: ...
 
@@ -252,8 +252,8 @@ class AgentCommands:
     def exit(self, result: str = "") -> Future[None]:
         """End the agent after its turn."""
         told: Future[None] = Future(self._ref.uuid)
-        command = on.ExitNow(check_text(result, "result"), told)
-        tell(self._ref.system.actor, self._ref.uuid, command)
+        check_text(result, "result")
+        tell(self._ref.system.actor, self._ref.uuid, on.ExitNow(result, told))
         return told
 
     def send(self, recipient: Handle | str, body: str) -> Future[int]:
@@ -654,9 +654,13 @@ class AgentRef:
         return replace(counted, restarts=self.system.store.read(lambda tx: times_restarted(tx, self.uuid)))
 
     def settings_at_hand(self) -> Mapping[str, Any] | None:
-        """The settings in force, if they are at hand; None when its log was not needed yet. Reads nothing."""
-        state = self.system.actor(self.uuid).state
-        return state.view.settings if state.phase is not Phase.UNLOADED else None
+        """The settings in force, if they are at hand; None when its log was not needed yet, or is in another process.
+        Reads nothing.
+        """
+        actor = self.system.actor(self.uuid)
+        if not isinstance(actor, AgentActor) or actor.state.phase is Phase.UNLOADED:
+            return None
+        return actor.state.view.settings
 
     def history(self, all: bool = False) -> list[Message]:  # noqa: A002 - the interface names it so
         """Its messages, inherited ones first: as clears and rewinds leave them, or ``all`` that were ever written.

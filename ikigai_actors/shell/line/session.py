@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import click
 
 from ikigai_actors.actors.futures import Future, TimedOut
+from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.turn.state import WORKING, Phase
 from ikigai_actors.errors import AgentDead, IkigaiError, ProviderError, StoreError, SystemClosed
 from ikigai_actors.shell.commands.approval_queue import Questions, described
@@ -207,8 +208,8 @@ class Shell:
         """Whether a turn of the agent is going on; that of a stopped one is, too, until it is over."""
         record = agent.record
         if record.status == Status.STOPPED:
-            here = not self.system.attached
-            return bool(record.turn) and (not here or self.system.actor(agent.uuid).state.phase in WORKING)
+            actor = self.system.actor(agent.uuid)
+            return bool(record.turn) and (not isinstance(actor, AgentActor) or actor.state.phase in WORKING)
         return record.status == Status.RUNNING and self.system.state_of(record) not in (Phase.IDLE, Phase.INTERRUPTED)
 
     def interrupt(self) -> bool:

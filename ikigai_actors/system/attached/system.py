@@ -15,20 +15,21 @@ answers it. Nothing here takes over; a system that is opened anew does.
 """
 
 import logging
+import os
 import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from time import monotonic
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.actors.closing import Closing, note_failure
 from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.threads import SYSTEM_THREADS
-from ikigai_actors.agent.statistics import NO_TOKENS, AgentStatistics, SystemStatistics, added
+from ikigai_actors.agent.statistics import NO_TOKENS, AgentStatistics, TurnStatistics, added
 from ikigai_actors.agent.subscriptions import (
     CALLBACK,
     Callback,
@@ -39,6 +40,7 @@ from ikigai_actors.agent.subscriptions import (
     Subscription,
 )
 from ikigai_actors.agent.toolbox import Toolbox
+from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import IN_A_TURN, Phase
 from ikigai_actors.agent.waits import Waits
 from ikigai_actors.arguments import check_callable, check_choice, check_type
@@ -55,12 +57,10 @@ from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.gate import Gate
 from ikigai_actors.store.host import Owner
-from ikigai_actors.store.journal import JournalStatistics
 from ikigai_actors.store.migrations import require_schema
 from ikigai_actors.store.writer import DirectWriter
 from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.attached.follower import HEARTBEAT, Follower, News
-from ikigai_actors.system.attached.ref import AttachedApprovals, AttachedLifecycle, AttachedRef
 from ikigai_actors.system.attached.turn import Awaited
 from ikigai_actors.system.lifecycle import Lifecycle
 from ikigai_actors.system.ref import AgentRef
@@ -87,11 +87,12 @@ class AttachedSystem(OfOneProcess):
         """Put the parts together; use `open`."""
         clock = self.clock = SystemClock()
         self._store, self._archive = store, Archive(store)
+        self.random_bytes = os.urandom
         gate = self.store = Gate(store, self.check_open)
         writer = self.writer = DirectWriter(gate, self._on_commit)
         self.documents = Documents(gate, writer.perform, clock.now_ms)
-        self.lifecycle: Lifecycle = AttachedLifecycle(gate, writer, clock, self.actor)
-        self.approvals: Approvals = AttachedApprovals(gate, self._archive, self.actor)
+        self.lifecycle = Lifecycle(gate, writer, clock)
+        self.approvals = Approvals(gate, self._archive)
         # Of those that run elsewhere the rows tell whether they rest.
         waits = self.waits = Waits(store, clock, lambda uuid: True, SYSTEM_THREADS)
         self._publisher = Publisher(SYSTEM_THREADS)
@@ -159,24 +160,19 @@ class AttachedSystem(OfOneProcess):
         return f"attached to pid {self._host.pid}" if self._host is not None else "attached, no host"
 
     @property
-    def random_bytes(self) -> NoReturn:
-        """Agents are born elsewhere."""
-        raise self._elsewhere()
-
-    @property
     def toolbox(self) -> Toolbox:
-        """Which tools there are only the host knows."""
-        raise self._elsewhere()
+        """Which tools there are only the host knows: raises `HostElsewhere`."""
+        raise self.elsewhere()
 
     @property
-    def root(self) -> AttachedRef:
+    def root(self) -> AgentRef:
         """Agent 0."""
         record = self.store.read(registry.root)
         if record is None:
             raise NoHost("There are no agents yet: the process that makes the first one was not done. Start again.")
         return self.handle(record.uuid)
 
-    def agent(self, text: str) -> AttachedRef:
+    def agent(self, text: str) -> AgentRef:
         """See `ActorSystem.agent`."""
         check_type(text, str, "agent", "a uuid, the beginning of one, or a name")
         return self.handle(self.store.read(lambda tx: registry.find(tx, text)).uuid)
@@ -187,13 +183,14 @@ class AttachedSystem(OfOneProcess):
             check_choice(status, "status", [*Status])
         return self.store.read(lambda tx: registry.every(tx, status))
 
-    def handle(self, uuid: str) -> AttachedRef:
+    def handle(self, uuid: str) -> AgentRef:
         """See `ActorSystem.handle`."""
-        return AttachedRef(self, check_type(uuid, str, "uuid", "text"))
+        return AgentRef(self, check_type(uuid, str, "uuid", "text"))
 
-    def actor(self, uuid: str) -> NoReturn:
-        """Refuse what an agent must do itself: raises `HostElsewhere`."""
-        raise self._elsewhere()
+    def actor(self, uuid: str) -> "RemoteActor":
+        """What stands for the actor of an agent. Raises `SystemClosed`."""
+        self.check_open()
+        return RemoteActor(self, uuid)
 
     def state_of(self, record: AgentRecord) -> str:
         """What an agent is doing, as far as rows tell."""
@@ -235,20 +232,15 @@ class AttachedSystem(OfOneProcess):
         self.check_open()
         return self._publisher.subscribe(check_callable(callback, "callback", CALLBACK))
 
-    def statistics(self) -> SystemStatistics:
-        """Nothing runs here; turns, steps and tokens are those seen since this process was attached."""
+    def statistics(self) -> TurnStatistics:
+        """What was done in other processes: turns, steps and tokens are those seen since this process was attached."""
         seen, tokens = list(self._seen.values()), NO_TOKENS
         for each in seen:
             tokens = added(tokens, each.tokens)
-        return SystemStatistics(
-            agents=0,
-            working=0,
-            ready=0,
-            inbox=0,
+        return TurnStatistics(
             turns=sum(each.turns for each in seen),
             steps=sum(each.steps for each in seen),
             tokens=tokens,
-            journal=JournalStatistics(0, 0, 0, 0, 0, 0, 0, None),
             read_logs=self._archive.read_logs,
             waits=len(self.waits),
         )
@@ -261,20 +253,17 @@ class AttachedSystem(OfOneProcess):
         seen = self._seen.get(uuid) or _Seen()
         return AgentStatistics(self._state(seen.turn), seen.since, 0, seen.turns, seen.steps, seen.tokens, 0, 0, 0)
 
-    def prompt(self, uuid: str, text: str) -> Future[Reply]:
-        """Leave a prompt, committed when this returns; the future gives the outcome of its turn."""
-        future: Future[Reply] = Future()
+    def prompt(self, uuid: str, text: str, future: Future[Reply]) -> None:
+        """Leave a prompt, committed when this returns; the future is given the outcome of its turn."""
         self.check_open()
         with self._looking:
             mail: Mail = self.writer.perform(Send(uuid, None, text, self.clock.now_ms(), PROMPT))
             self._await(Awaited(uuid, prompt=mail.id), future)
         if self.store.read(lambda tx: registry.get(tx, uuid)).status == Status.STOPPED:
             self._publisher.publish(PromptKept(uuid, mail.id, text))
-        return future
 
-    def reply(self, uuid: str) -> Future[Reply]:
-        """The outcome of the turn in progress, or else of the latest one."""
-        future: Future[Reply] = Future()
+    def reply(self, uuid: str, future: Future[Reply]) -> None:
+        """Give a future the outcome of the turn in progress, or else of the latest one."""
 
         def read(tx: Transaction) -> tuple[AgentRecord, list[Message]]:
             record = registry.get(tx, uuid)
@@ -285,14 +274,13 @@ class AttachedSystem(OfOneProcess):
             record, messages = self.store.read(read)
             if record.turn:
                 self._await(Awaited(uuid, turn=record.turn, messages=messages), future)
-                return future
+                return
         if record.living:
             never: IkigaiError = NoTurn(f"Agent {uuid} has had no turn of its own yet; prompt it first.", uuid)
             future.settle(outcome_of(messages) or never)
         else:
             gone = AgentDead(f"Agent {record.short} is dead: {record.exit_reason or 'no reason is known'}.", uuid)
             future.settle(last_outcome(messages) or gone)
-        return future
 
     def close(self) -> None:
         """Look no more; the agents go on. Closes as `ActorSystem.close` does, whatever goes wrong with a part."""
@@ -396,7 +384,8 @@ class AttachedSystem(OfOneProcess):
             "which then runs them."
         )
 
-    def _elsewhere(self) -> IkigaiError:
+    def elsewhere(self) -> IkigaiError:
+        """Why this process does not do what only the one can that runs the agents."""
         if self._closing.is_set():
             return SystemClosed("The system is closed; open it again.")
         if self._host is None:
@@ -405,6 +394,31 @@ class AttachedSystem(OfOneProcess):
             f"This can be done only in the process that runs the agents: {self._host}. An attached shell reads, "
             "prompts, and sends mail and signals."
         )
+
+
+class RemoteActor:
+    """Stands for the actor of an agent that another process runs: does by rows what can be done so, and refuses what
+    the agent must do itself.
+    """
+
+    __slots__ = ("_system", "_uuid")
+
+    def __init__(self, system: AttachedSystem, uuid: str) -> None:
+        self._system, self._uuid = system, uuid
+
+    def told(self, message: Any) -> bool:
+        """Take a command. A prompt is a mail of kind ``prompt``, committed when this returns.
+
+        Raises `HostElsewhere`, `NoHost` and `SystemClosed` for what cannot be done here.
+        """
+        match message:
+            case on.Prompt():
+                self._system.prompt(self._uuid, message.text, message.caller)
+            case on.GetOutcome():
+                self._system.reply(self._uuid, message.caller)
+            case _:
+                raise self._system.elsewhere()
+        return True
 
 
 _END = 2**62
