@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ikigai_actors.actors.actor import ActorGone
+from ikigai_actors.actors.actor import ActorGone, PooledActor
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.inbox import CAPACITY, Envelope
 from ikigai_actors.agent.boot import Survivor
@@ -80,7 +80,7 @@ class AgentActor(Performer):
         self._later.extend(last.commands)
         self._passing = sum(isinstance(one, AT_ANY_TIME) for one in last.commands)  # how many of them wait for no turn
         self._restarted: Restarted | None = None
-        self._heir: AgentActor | None = None
+        self._heir: PooledActor | None = None
         self._epitaph = ""
 
     def begin(self, log: Log | None) -> None:
@@ -253,7 +253,7 @@ class AgentActor(Performer):
         self.actor_inbox.held = True
         self.tally.submitted()
         if isinstance(step.unit, LogUnit) and step.unit.birth is not None:
-            self.runtime.expect(step.unit.birth)
+            self.runtime.processes.expect(step.unit.birth)
         self.runtime.journal.submit(self._to_be_committed(step.unit), self.actor_inbox.release)
 
     def _to_be_committed(self, unit: LogUnit | CallUnit | MailNotice | Departure | PutAside) -> Unit:
@@ -280,7 +280,7 @@ class AgentActor(Performer):
         assert step is not None  # a verdict answers the one unit in flight
         unit = step.unit
         if isinstance(unit, LogUnit) and unit.birth is not None and not isinstance(verdict, Committed):
-            self.runtime.forget(unit.birth)
+            self.runtime.processes.forget(unit.birth)
         if isinstance(unit, PutAside):
             self._put_aside(unit.prompt, verdict)
         match verdict:
@@ -365,12 +365,12 @@ class AgentActor(Performer):
             self._later = [one for one in self._later if not isinstance(one, on.Resume | on.TurnPoisoned)]
             self.actor_inbox.held = True
             again = self._restarted._replace(status=self.state.status)
-            self.actor_inbox.held = self.runtime.unstarted(self.state.uuid, again)
+            self.actor_inbox.held = self.runtime.processes.unstarted(self.state.uuid, again)
             return
         self._answer_waiting(error)
         self._leave_prompts(error)
         if isinstance(error, HistoryError) and error.agent == self.state.uuid:
-            self.runtime.bury(self.state.uuid, str(error))
+            self.runtime.processes.bury(self.state.uuid, str(error))
 
     def on_crash(self, reason: BaseException) -> None:
         """An agent that crashed is the business of its supervisor; its next actor takes what comes from here on."""
@@ -395,7 +395,7 @@ class AgentActor(Performer):
         self._forks, self._later, self._passing = [], [], 0
         head = state.head if self._step is None else UNKNOWN
         remains = Remains(head, state.turn, state.standing, callers, waiting)
-        self._heir = self.runtime.crashed(self, remains, end, why)
+        self._heir = self.runtime.processes.crashed(self, remains, end, why)
 
     def close(self) -> None:
         """End the actor with the system; called when no worker runs any more."""

@@ -86,7 +86,9 @@ class Errands:
                     self._crash = Crashed(request, answer.error)
                     inbox.put_urgent(self._crash)
 
-        self._call = self._runtime.outside.ask_model(provider, question, self._runtime.handle(uuid), on_delta, on_reply)
+        self._call = self._runtime.outside.ask_model(
+            provider, question, self._runtime.processes.handle(uuid), on_delta, on_reply
+        )
 
     def crash(self, request: int) -> Exception | None:
         """What the agent's own code failed with as it answered this request, though nobody has looked at it yet."""
@@ -105,7 +107,7 @@ class Errands:
             inbox.put_urgent(on.ToolFinished(request, call.id, storable(result.content), result.is_error))
 
         run = self._runtime.outside.run_tool(
-            self._runtime.toolbox[call.name], call.input, self._runtime.handle(self._uuid), on_result
+            self._runtime.toolbox[call.name], call.input, self._runtime.processes.handle(self._uuid), on_result
         )
         self._keep(call, run)
 
@@ -147,7 +149,7 @@ class Errands:
             reason = decision if isinstance(decision, str) else ""
             inbox.put_urgent(on.Decide(call.reply, call.id, decision is True, storable(reason), False, Future()))
 
-        self._runtime.outside.consult(lambda: approver(asked), self._runtime.handle(self._uuid), decided)
+        self._runtime.outside.consult(lambda: approver(asked), self._runtime.processes.handle(self._uuid), decided)
 
     def finished(self, call: str) -> None:
         """The tool of a call is done."""

@@ -141,7 +141,7 @@ class Performer(PooledActor):
     def _leave_prompts(self, error: IkigaiError) -> None:
         """What other processes prompted cannot be taken up now; it stays in the mailbox, and comes again."""
         if isinstance(error, StoreError):
-            self.runtime.untaken()
+            self.runtime.processes.untaken()
         self._prompts = []
 
     def _drop(self) -> None:
@@ -202,10 +202,10 @@ class Performer(PooledActor):
         for message in birth.messages:
             self.runtime.publisher.publish(message)
         if self._log is None:  # not read: the child's is read when it needs it
-            self.runtime.spawn(birth, None)
+            self.runtime.processes.spawn(birth, None)
         else:
             log = Log(birth.uuid, birth.fork_message_id, self._log, birth.messages)
-            self.runtime.spawn(birth, self.runtime.archive.keep(log))
+            self.runtime.processes.spawn(birth, self.runtime.archive.keep(log))
 
     def _wake(self) -> None:
         self.actor_inbox.put_urgent(GoOn())

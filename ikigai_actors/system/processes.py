@@ -1,6 +1,6 @@
-"""The population: the actors of the agents that this host runs, and what births, deaths and signals mean for them.
+"""The process table: the actors of the agents that this host runs, and what births, deaths and signals mean for them.
 
-The registry decides who lives; the population follows it. What a unit did to lives (`Aftermath`) is carried out here
+The registry decides who lives; the table follows it. What a unit did to lives (`Aftermath`) is carried out here
 once it is committed: the actors of the dead are stopped, and their work outside is cancelled; those whose status has
 changed are told.
 
@@ -10,13 +10,14 @@ and does nothing, until its supervisor has decided (`ikigai_actors.system.superv
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.boot import Casualty, Survivor
 from ikigai_actors.agent.messages import Buried, Cut, NewMail, Remains, Restarted
-from ikigai_actors.agent.runtime import Runtime
+from ikigai_actors.agent.runtime import Predecessor, Processes, Runtime
 from ikigai_actors.agent.statistics import SystemStatistics, total, total_by_model
 from ikigai_actors.agent.subscriptions import Died
 from ikigai_actors.agent.turn import events as on
@@ -27,25 +28,46 @@ from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import Birth
 from ikigai_actors.store.verdicts import Committed, Verdict
 from supervisors.causes import Cause
+from supervisors.children import Exit
 from supervisors.signals import Status
 
 logger = logging.getLogger(__name__)
 
 
-class Population:
+class Supervises(Protocol):
+    """What the table needs of whoever decides on agents that crash."""
+
+    def note_crash(self, uuid: str, end: Exit, reason: str) -> None:
+        """An agent has crashed, or is permanent and has exited: told before anybody can see that it is down."""
+
+    def crashed(self, uuid: str) -> None:
+        """Its actor was made anew and is held."""
+
+    def unstarted(self, uuid: str, restarted: Restarted) -> bool:
+        """A restart could not read the agent's log. See `Processes.unstarted`."""
+
+    def untaken(self) -> None:
+        """An agent could not take up what other processes prompted. See `Processes.untaken`."""
+
+
+class ProcessTable(Processes):
     """The actors of one host, by uuid."""
 
-    def __init__(self) -> None:
-        """Empty; `run` gives it what actors need."""
+    def __init__(self, handle: Callable[[str], object]) -> None:
+        """Empty; `run` gives it what actors need. ``handle`` makes the handle of an agent whose uuid is known."""
+        self._handle = handle
         self._actors: dict[str, AgentActor] = {}
         self._down: set[str] = set()
         self._told: dict[str, Status] = {}  # those that were told last that they do not run
         self._lock = threading.RLock()  # of the three above: the journal, the keeper and the workers change them
         self._runtime: Runtime | None = None
+        self._supervision: Supervises | None = None
 
-    def run(self, runtime: Runtime, survivors: list[Survivor], casualties: list[Casualty]) -> None:
+    def run(
+        self, runtime: Runtime, supervision: Supervises, survivors: list[Survivor], casualties: list[Casualty]
+    ) -> None:
         """Run those that come back from a boot, and bury the others."""
-        self._runtime = runtime
+        self._runtime, self._supervision = runtime, supervision
         for agent in survivors:
             actor = self._actors[agent.uuid] = AgentActor(runtime, agent)
             if agent.standing.status is not Status.RUNNING:
@@ -70,8 +92,10 @@ class Population:
         actor = self._actors.get(uuid)
         return actor is None or actor.rests
 
+    def handle(self, uuid: str) -> object:
+        return self._handle(uuid)
+
     def expect(self, birth: Birth) -> None:
-        """Make the actor of a child before its row is committed: whoever finds the row finds the actor, held."""
         standing = LifecycleState(permanent=birth.restart == "permanent")
         child = Survivor(birth.uuid, birth.name, FIRST_EPOCH, birth.messages[-1].id, birth.turn, standing)
         actor = AgentActor(self._parts, child)
@@ -79,17 +103,13 @@ class Population:
         self._actors[birth.uuid] = actor
 
     def spawn(self, birth: Birth, log: Log | None) -> None:
-        """Let a child run that was just born, with its log if that is at hand."""
         if (actor := self._actors.get(birth.uuid)) is not None:
             actor.begin(log)
 
     def forget(self, birth: Birth) -> None:
-        """End the actor of a child that was not born after all."""
         self._actors.pop(birth.uuid).actor_inbox.set()
 
     def bury(self, uuid: str, reason: str, cause: Cause = Cause.DAMAGED) -> None:
-        """Mark an agent dead that cannot go on, and end its actor; returns before it is done."""
-
         def done(verdict: Verdict) -> None:
             if isinstance(verdict, Committed):
                 logger.error("Agent %s is dead: %s", uuid, reason)
@@ -148,18 +168,22 @@ class Population:
         for uuid, (status, reason) in paused.items():
             self._tell(uuid, status, reason)
 
-    def crashed(self, old: AgentActor, remains: Remains) -> AgentActor:
-        """Make an agent anew whose actor has died; it is held until `restart`."""
-        new = AgentActor(self._parts, old.origin, remains)
-        new.actor_inbox.held = True
-        uuid = old.origin.uuid
-        with self._lock:
-            if known := self._actors.get(uuid) is old:
-                self._actors[uuid] = new
-                self._down.add(uuid)
-        if not known:  # it was buried meanwhile
-            new.close()
-        return new
+    def crashed(self, old: Predecessor, remains: Remains, end: Exit | None, why: str) -> AgentActor:
+        assert self._supervision is not None  # `run` comes before anything can happen
+        if end is None:
+            return self._make_anew(old, remains)
+        self._supervision.note_crash(old.origin.uuid, end, why)
+        heir = self._make_anew(old, remains)
+        self._supervision.crashed(old.origin.uuid)
+        return heir
+
+    def unstarted(self, uuid: str, restarted: Restarted) -> bool:
+        assert self._supervision is not None
+        return self._supervision.unstarted(uuid, restarted)
+
+    def untaken(self) -> None:
+        assert self._supervision is not None
+        self._supervision.untaken()
 
     def cut(self, uuid: str) -> Future[None]:
         """Throw the state of an agent away, and hold it until `restart`; answered when that is done."""
@@ -212,6 +236,19 @@ class Population:
             models=total_by_model(tallies),
             pending=sum(actor.pending for actor in actors),
         )
+
+    def _make_anew(self, old: Predecessor, remains: Remains) -> AgentActor:
+        """Make the next actor of an agent; it is held until `restart`."""
+        new = AgentActor(self._parts, old.origin, remains)
+        new.actor_inbox.held = True
+        uuid = old.origin.uuid
+        with self._lock:
+            if known := self._actors.get(uuid) is old:
+                self._actors[uuid] = new
+                self._down.add(uuid)
+        if not known:  # it was buried meanwhile
+            new.close()
+        return new
 
     def _end(self, uuid: str, end: End) -> None:
         with self._lock:

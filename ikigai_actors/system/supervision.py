@@ -37,7 +37,7 @@ from ikigai_actors.records.signals import SendSignal, SignalsHandled
 from ikigai_actors.records.supervision import GAVE_UP, GiveUp, Recorded, RecordRestart, Revive, restarts_of
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.journal import FIRST_RETRY, LONGEST_RETRY, Journal
-from ikigai_actors.system.processes import Population
+from ikigai_actors.system.processes import ProcessTable
 from supervisors import supervisor as otp
 from supervisors.causes import Cause
 from supervisors.children import Child, Exit, RestartType
@@ -68,9 +68,9 @@ class Keeper:
     """Keeps the agents of one host alive, as far as they are to live."""
 
     def __init__(
-        self, store: Store, journal: Journal, population: Population, host: str, clock: Clock, threads: Threads
+        self, store: Store, journal: Journal, processes: ProcessTable, host: str, clock: Clock, threads: Threads
     ) -> None:
-        self._store, self._journal, self._population = store, journal, population
+        self._store, self._journal, self._processes = store, journal, processes
         self._host, self._clock = host, clock
         self._events: Queue[Callable[[], None] | None] = threads.queue()
         self._due: list[tuple[float, int, Callable[[], None]]] = []
@@ -84,7 +84,7 @@ class Keeper:
     def start(self) -> None:
         """Begin, with what a boot has found: deadlines, signals, and a giving up that was cut off."""
         self._thread.start()
-        if any(actor.state.standing.ending == GAVE_UP for actor in self._population):
+        if any(actor.state.standing.ending == GAVE_UP for actor in self._processes):
             self._events.put(lambda: self._journal.perform(Revive(None)))
         self._events.put(self._watch_deadlines)
         self._events.put(self._handle_signals)
@@ -113,9 +113,9 @@ class Keeper:
         Returns False when the agent has died meanwhile: it need not wait.
         """
         again, wait = restarted._replace(attempt=restarted.attempt + 1), backoff(restarted.attempt) / 1000
-        if not self._population.hold(uuid):
+        if not self._processes.hold(uuid):
             return False
-        self._events.put(lambda: self._at(wait, lambda: self._population.restart(uuid, again)))
+        self._events.put(lambda: self._at(wait, lambda: self._processes.restart(uuid, again)))
         return True
 
     def untaken(self) -> None:
@@ -126,7 +126,7 @@ class Keeper:
         """Another process may have sent signals, prompts, or mail."""
         self._events.put(self._handle_signals)
         self._events.put(self._handle_prompts)
-        self._events.put(self._population.look_for_mail)
+        self._events.put(self._processes.look_for_mail)
 
     def expect_end(self, aftermath: Aftermath) -> None:
         """Agents were told to terminate: kill them when their time is up."""
@@ -222,7 +222,7 @@ class Keeper:
         poison = ""
         if recorded.turn and end is not None and is_poison(recorded.crashes):
             poison = f"This turn crashed its agent {recorded.crashes} times, so it was closed. The latest: {reason}"
-        self._population.restart(agent, Restarted(recorded.turn, recorded.status, poison))
+        self._processes.restart(agent, Restarted(recorded.turn, recorded.status, poison))
         self._handle_prompts()  # the actor that is no more had them
 
     def _give_up(self, supervisor: str, children: tuple[str, ...], failed: str, end: Exit, reason: str) -> None:
@@ -240,7 +240,7 @@ class Keeper:
 
     def _cut(self, agent: str) -> None:
         try:
-            self._population.cut(agent).get(timeout=PATIENCE)
+            self._processes.cut(agent).get(timeout=PATIENCE)
         except TimedOut:
             logger.error("Agent %s was to be stopped and did not hear of it within %s s", agent, PATIENCE)
 
@@ -269,13 +269,13 @@ class Keeper:
         since = min(signal.created_at for signal in signals)
         seen = None
         while (found := self._read(lambda tx: standings(tx, since))) != seen:  # a signal of ours may come in between
-            self._population.catch_up(*found)
+            self._processes.catch_up(*found)
             seen = found
         for signal in signals:
             if signal.signal == Signal.INT:
-                self._population.interrupt(signal.agent, signal.turn)
+                self._processes.interrupt(signal.agent, signal.turn)
                 for record in self._below(signal.agent) if signal.spread else ():
-                    self._population.interrupt(record.uuid, record.turn)
+                    self._processes.interrupt(record.uuid, record.turn)
         self._journal.perform(SignalsHandled(tuple((signal.agent, signal.id) for signal in signals)))
         self._watch_deadlines()
 
@@ -291,7 +291,7 @@ class Keeper:
     def _handle_prompts(self) -> None:
         self._again = False
         for agent, mail, text in self._read(lambda tx: tx.run("new_prompts")):
-            self._population.prompt(agent, mail, text)
+            self._processes.prompt(agent, mail, text)
 
 
 class Sent(NamedTuple):

@@ -25,7 +25,6 @@ from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.boot import Casualty, Survivor, everything_stays, survey
 from ikigai_actors.agent.executor import Outside
 from ikigai_actors.agent.log_loader import LogReader
-from ikigai_actors.agent.messages import Remains
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.statistics import AgentStatistics, SystemStatistics
 from ikigai_actors.agent.subscriptions import (
@@ -64,12 +63,11 @@ from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.lifecycle import Lifecycle, check_policy
 from ikigai_actors.system.opening import check_tools, choose_approver
 from ikigai_actors.system.platform import MACHINE, Parts
-from ikigai_actors.system.processes import Population
+from ikigai_actors.system.processes import ProcessTable
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.supervision import Keeper
 from ikigai_actors.tools.base import Toolset
 from ikigai_actors.tools.function import Tool
-from supervisors.children import Exit
 from supervisors.signals import Status
 
 logger = logging.getLogger(__name__)
@@ -115,9 +113,9 @@ class ActorSystem(OfOneProcess):
         self.lifecycle = Lifecycle(gate, journal, clock, self.actor)  # what handles do to lives
         self.documents = Documents(gate, journal.perform, clock.now_ms)
         """The documents that all agents share."""
-        population = self._population = Population()
-        waits = self.waits = Waits(store, clock, population.rests, threads)
-        self._keeper = Keeper(store, journal, population, host.id, clock, threads)
+        processes = self._processes = ProcessTable(self.handle)
+        waits = self.waits = Waits(store, clock, processes.rests, threads)
+        self._keeper = Keeper(store, journal, processes, host.id, clock, threads)
         with ExitStack() as undone:
             outside = Outside(threads=threads)
             undone.callback(outside.close, ())
@@ -141,20 +139,13 @@ class ActorSystem(OfOneProcess):
             waits=waits,
             approver=approver,
             random_bytes=parts.random_bytes,
-            handle=self.handle,
-            expect=population.expect,
-            spawn=population.spawn,
-            forget=population.forget,
-            crashed=self._crashed,
-            unstarted=self._keeper.unstarted,
-            untaken=self._keeper.untaken,
-            bury=population.bury,
+            processes=processes,
         )
         self.approvals = Approvals(gate, self._archive, self.actor)
         """The calls that wait for somebody to decide."""
         self._threads = threads
         self._watching = threads.thread(self._follow_others, "ikigai-watch")
-        self._actors = Closing(threads, lambda: [(str(actor), actor.close) for actor in population])
+        self._actors = Closing(threads, lambda: [(str(actor), actor.close) for actor in processes])
         self._closing = Closing(threads, self._parts)
         self._closed = False
         self._failing = threading.Lock()
@@ -241,7 +232,7 @@ class ActorSystem(OfOneProcess):
         runtime = self._runtime
         runtime.journal.start()
         runtime.host.keep(self._lose, self._tell_trouble)
-        self._population.run(runtime, survivors, casualties)
+        self._processes.run(runtime, self._keeper, survivors, casualties)
         self._keeper.start()
         self.waits.start()
         self._watching.start()
@@ -259,20 +250,11 @@ class ActorSystem(OfOneProcess):
             case CallAppended():
                 self._on_commit(answer.answer)
             case Aftermath():
-                self._population.follow(answer)
+                self._processes.follow(answer)
                 self._keeper.expect_end(answer)
             case Mail():
                 self._runtime.publisher.publish(Mailed(answer))
-                self._population.mailed(answer.recipient, answer.sender)
-
-    def _crashed(self, actor: AgentActor, remains: Remains, end: Exit | None, why: str) -> AgentActor:
-        uuid = actor.origin.uuid
-        if end is None:  # cut by the keeper itself
-            return self._population.crashed(actor, remains)
-        self._keeper.note_crash(uuid, end, why)
-        heir = self._population.crashed(actor, remains)
-        self._keeper.crashed(uuid)
-        return heir
+                self._processes.mailed(answer.recipient, answer.sender)
 
     def _open_toolsets(self, toolsets: list[Toolset]) -> None:
         """Before anybody can prompt: an agent finds all tools there."""
@@ -340,7 +322,7 @@ class ActorSystem(OfOneProcess):
 
     def statistics(self) -> SystemStatistics:
         """What the system is doing now."""
-        return self._population.statistics(self._archive.read_logs)
+        return self._processes.statistics(self._archive.read_logs)
 
     def statistics_of(self, uuid: str) -> AgentStatistics:
         """What an agent is doing, and has done since its actor was started; without its restarts. Reads nothing."""
@@ -349,7 +331,7 @@ class ActorSystem(OfOneProcess):
     def resume(self) -> list[AgentRef]:
         """Go on with every turn that was cut off; returns the agents that do."""
         self.check_open()
-        return [self.handle(uuid) for uuid in self._population.resume()]
+        return [self.handle(uuid) for uuid in self._processes.resume()]
 
     def close(self) -> None:
         """Give everything up in order, whatever goes wrong with a part: at the end the database is free.
@@ -396,7 +378,7 @@ class ActorSystem(OfOneProcess):
     def actor(self, uuid: str) -> AgentActor:
         """The actor that runs an agent. Raises `SystemClosed`, `AgentNotFound` and `AgentDead`."""
         self.check_open()
-        actor = self._population.get(check_type(uuid, str, "uuid", "text"))
+        actor = self._processes.get(check_type(uuid, str, "uuid", "text"))
         if actor is None:
             record = self.store.read(lambda tx: registry.get(tx, uuid))
             raise AgentDead(
@@ -408,7 +390,7 @@ class ActorSystem(OfOneProcess):
         """What an agent is doing, in a word or two."""
         if check_type(record, AgentRecord, "record", "a row of the registry").status != "running":
             return record.status
-        actor = self._population.get(record.uuid)
+        actor = self._processes.get(record.uuid)
         if actor is None:
             return (Phase.INTERRUPTED if record.turn else Phase.IDLE).value
         return actor.state.shown.value
