@@ -50,8 +50,8 @@ from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.mail import KeepPrompt
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.replies import outcome_of
+from ikigai_actors.store.journal import CommitResult, Committed, Failed, Refused
 from ikigai_actors.store.unit import Unit
-from ikigai_actors.store.verdicts import Committed, Failed, Refused, Verdict
 from ikigai_actors.text import described
 from supervisors.children import Exit
 from supervisors.signals import Status
@@ -274,7 +274,7 @@ class AgentActor(Performer):
         self._become(step.state)
         self._effects.extend(step.effects)
 
-    def _settle(self, verdict: Verdict) -> None:
+    def _settle(self, verdict: CommitResult) -> None:
         step, self._step = self._step, None
         self.tally.settled()
         assert step is not None  # a verdict answers the one unit in flight
@@ -304,7 +304,7 @@ class AgentActor(Performer):
             self._grow((answer.message,))
         self._enter(step)
 
-    def _put_aside(self, prompt: on.Prompt, verdict: Verdict) -> None:
+    def _put_aside(self, prompt: on.Prompt, verdict: CommitResult) -> None:
         """It is kept as mail, and keeps its place among what waits; or it could not be, and its caller hears."""
         place = next(place for place, one in enumerate(self._later) if getattr(one, "caller", None) is prompt.caller)
         if not isinstance(verdict, Committed):

@@ -7,8 +7,7 @@ from ikigai_actors.errors import AgentNotFound, AgentStopped, Fenced, MailNotFou
 from ikigai_actors.records.log_unit import Birth, LogUnit
 from ikigai_actors.records.messages import Message
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.locks import Locked, Locks
-from ikigai_actors.store.unit import Addressed, Unit
+from ikigai_actors.store.unit import Addressed, Locked, LockedRows, Unit
 
 FIRST_EPOCH = 1
 """The epoch in which an agent is born."""
@@ -62,9 +61,9 @@ class AppendCall(Addressed):
         """
         return self._act.touches if self._act.changes_tree else (self._agent, *self._act.touches)
 
-    def write(self, tx: Transaction, locked: Locks) -> CallAppended:
+    def write(self, tx: Transaction, locked: LockedRows) -> CallAppended:
         uuid = self._agent
-        row = locked.get(uuid) or Locks(tx.run("look_at_agent", uuid=uuid)).get(uuid)
+        row = locked.get(uuid) or LockedRows(tx.run("look_at_agent", uuid=uuid)).get(uuid)
         if row is None:
             raise AgentNotFound(f"There is no agent {uuid}.", uuid)
         check_fence(row, self._fence)

@@ -25,7 +25,7 @@ from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput, MailboxFull
 from ikigai_actors.frozen import maker
 from ikigai_actors.records.registry import Handle, uuid_of
 from ikigai_actors.store.base import Store, Transaction
-from ikigai_actors.store.locks import Locked, Locks
+from ikigai_actors.store.unit import Locked, LockedRows
 from ikigai_actors.text import check_text
 
 MAIL, EXIT, PROMPT = "mail", "exit", "prompt"
@@ -140,7 +140,7 @@ def check_mail_id(number: int) -> int:
 
 
 def deliver(
-    tx: Transaction, locked: Locks, recipient: str, sender: str | None, body: str, now: int, kind: str = MAIL
+    tx: Transaction, locked: LockedRows, recipient: str, sender: str | None, body: str, now: int, kind: str = MAIL
 ) -> Mail:
     """Put a mail into a mailbox whose agent is locked; the body was checked.
 
@@ -164,7 +164,7 @@ def deliver(
 
 def take(
     tx: Transaction,
-    locked: Locks,
+    locked: LockedRows,
     recipient: str,
     now: int,
     sender: str | None = None,
@@ -191,7 +191,7 @@ def take(
     return Taken(tuple(replace(mail, read_at=now) for mail in mails), row.unread)
 
 
-def take_one(tx: Transaction, locked: Locks, recipient: str, number: int, now: int) -> Mail:
+def take_one(tx: Transaction, locked: LockedRows, recipient: str, number: int, now: int) -> Mail:
     """Read one mail of a locked agent, and mark it as read if it was not. Raises `MailNotFound`."""
     _mailbox(locked, recipient)
     mail = one(tx, recipient, number)
@@ -242,7 +242,7 @@ class Send:
         self._body = check_body(body, kind)
         self.touches = (recipient,) if sender is None else (recipient, sender)
 
-    def write(self, tx: Transaction, locked: Locks) -> Mail:
+    def write(self, tx: Transaction, locked: LockedRows) -> Mail:
         sender = self._sender
         if sender is not None and _mailbox(locked, sender).status == "dead":
             raise AgentDead(f"Agent {sender} is dead and sends no mail. Send as one that lives.", sender)
@@ -267,7 +267,7 @@ class KeepPrompt:
     def touches(self) -> tuple[str, ...]:
         return (self.recipient,)
 
-    def write(self, tx: Transaction, locked: Locks) -> int:
+    def write(self, tx: Transaction, locked: LockedRows) -> int:
         return deliver(tx, locked, self.recipient, None, self.text, self.now, PROMPT).id
 
 
@@ -288,7 +288,7 @@ class Read:
     def touches(self) -> tuple[str, ...]:
         return (self.recipient,)
 
-    def write(self, tx: Transaction, locked: Locks) -> Taken:
+    def write(self, tx: Transaction, locked: LockedRows) -> Taken:
         return take(tx, locked, self.recipient, self.now, self.sender, self.limit)
 
 
@@ -308,7 +308,7 @@ class Open:
     def touches(self) -> tuple[str, ...]:
         return (self.recipient,)
 
-    def write(self, tx: Transaction, locked: Locks) -> Mail:
+    def write(self, tx: Transaction, locked: LockedRows) -> Mail:
         return take_one(tx, locked, self.recipient, self.id, self.now)
 
 
@@ -327,7 +327,7 @@ class Delete:
     def touches(self) -> tuple[str, ...]:
         return (self.recipient,)
 
-    def write(self, tx: Transaction, locked: Locks) -> None:
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
         _mailbox(locked, self.recipient)
         deleted = tx.run("delete_mail", recipient=self.recipient, id=self.id)
         if not deleted:
@@ -417,7 +417,7 @@ def _unread_within(
     return taken
 
 
-def _mailbox(locked: Locks, uuid: str) -> Locked:
+def _mailbox(locked: LockedRows, uuid: str) -> Locked:
     row = locked.get(uuid)
     if row is None:
         raise AgentNotFound(f"There is no agent {uuid}. See the list of agents.", uuid)

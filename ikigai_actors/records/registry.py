@@ -21,7 +21,7 @@ from ikigai_actors.records.identity import (
     same_name,
 )
 from ikigai_actors.store.base import Row, Store, Transaction
-from ikigai_actors.store.locks import Locked
+from ikigai_actors.store.unit import Locked
 from ikigai_actors.text import storable
 
 

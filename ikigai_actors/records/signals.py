@@ -13,9 +13,9 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.records.deaths import Aftermath, End, Family, Relative, branch, end, household, refusal_of
 from ikigai_actors.records.registry import find
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.locks import Locks
+from ikigai_actors.store.unit import LockedRows
 from supervisors.causes import Cause
-from supervisors.signals import Delivered, Refused, Signal, Status, cascade
+from supervisors.signals import Delivered, Rejected, Signal, Status, cascade
 from supervisors.signals import deliver as outcome_of
 
 
@@ -64,12 +64,12 @@ class SendSignal:
         self._deadline = now + grace if signal is Signal.TERM else None
         self._handled = handled
 
-    def write(self, tx: Transaction, locked: Locks) -> Aftermath:
+    def write(self, tx: Transaction, locked: LockedRows) -> Aftermath:
         """See `Unit.write`."""
         family = (branch if self._spread else household)(tx, self._target)
         top = family[self._target]
         told = outcome_of(Status(top.status), self._signal, protected=top.parent is None)
-        if isinstance(told, Refused):
+        if isinstance(told, Rejected):
             raise refusal_of(top, told.refusal)
         hit = self._hit(family)
         done = self._carry_out(tx, locked, family, hit)
@@ -93,7 +93,7 @@ class SendSignal:
                 hit[uuid] = told.status
         return hit
 
-    def _carry_out(self, tx: Transaction, locked: Locks, family: Family, hit: Mapping[str, Status]) -> Aftermath:
+    def _carry_out(self, tx: Transaction, locked: LockedRows, family: Family, hit: Mapping[str, Status]) -> Aftermath:
         cause = Cause.TERMINATED if self._signal is Signal.TERM else Cause.KILLED
         why = End(cause, self._reason or f"{self._signal} by {self._sender or 'a person'}", self._sender)
         dying = {uuid: why for uuid, status in hit.items() if status is Status.DEAD}
@@ -151,7 +151,7 @@ class KillByAgent:
     concerns_others = True
     touches = ()
 
-    def write(self, tx: Transaction, locked: Locks) -> Aftermath:
+    def write(self, tx: Transaction, locked: LockedRows) -> Aftermath:
         """See `Unit.write`."""
         target = find(tx, self.target).uuid
         if target == self.sender:
@@ -176,7 +176,7 @@ class SignalsHandled:
     concerns_others = False
     touches = ()
 
-    def write(self, tx: Transaction, locked: Locks) -> None:
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
         """See `Unit.write`."""
         for agent, number in self.signals:
             tx.defer("handle_signals", agent=agent, id=number)

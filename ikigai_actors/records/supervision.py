@@ -10,7 +10,7 @@ from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput
 from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import Aftermath
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.locks import Locks
+from ikigai_actors.store.unit import LockedRows
 from supervisors.signals import Status
 
 GAVE_UP = "gave up"
@@ -49,7 +49,7 @@ class RecordRestart:
     def touches(self) -> tuple[str, ...]:
         return (self.agent,)
 
-    def write(self, tx: Transaction, locked: Locks) -> Recorded:
+    def write(self, tx: Transaction, locked: LockedRows) -> Recorded:
         """See `Unit.write`."""
         _living(locked, self.agent)
         [(turn,)] = tx.run("turn_of", uuid=self.agent)
@@ -77,7 +77,7 @@ class GiveUp:
     concerns_others = True
     touches = ()
 
-    def write(self, tx: Transaction, locked: Locks) -> Aftermath:
+    def write(self, tx: Transaction, locked: LockedRows) -> Aftermath:
         """See `Unit.write`."""
         children = reversed(registry.children(tx, self.supervisor))
         stopped = [child.uuid for child in children if child.status == Status.RUNNING]
@@ -101,7 +101,7 @@ class Revive:
     concerns_others = True
     touches = ()
 
-    def write(self, tx: Transaction, locked: Locks) -> Aftermath:
+    def write(self, tx: Transaction, locked: LockedRows) -> Aftermath:
         """See `Unit.write`."""
         rows = (
             tx.run("all_that_gave_up") if self.supervisor is None else tx.run("those_that_gave_up", top=self.supervisor)
@@ -133,7 +133,7 @@ class SetSupervision:
     def touches(self) -> tuple[str, ...]:
         return (self.agent,)
 
-    def write(self, tx: Transaction, locked: Locks) -> None:
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
         """See `Unit.write`. Raises `AgentDead`, `AgentNotFound`."""
         _living(locked, self.agent)
         tx.run(
@@ -164,7 +164,7 @@ class AdoptChild:
     concerns_others = True
     touches = ()
 
-    def write(self, tx: Transaction, locked: Locks) -> Aftermath:
+    def write(self, tx: Transaction, locked: LockedRows) -> Aftermath:
         """See `Unit.write`."""
         above = {self.by, *(row[0] for row in tx.run("supervisors_of", uuid=self.by))}
         locked.take(tx, (self.agent, self.by))
@@ -179,7 +179,7 @@ class AdoptChild:
         return Aftermath(status={self.agent: Status.RUNNING})
 
 
-def _living(locked: Locks, uuid: str) -> None:
+def _living(locked: LockedRows, uuid: str) -> None:
     row = locked.get(uuid)
     if row is None:
         raise AgentNotFound(f"There is no agent {uuid}.", uuid)

@@ -333,7 +333,7 @@ def _refuse_believed(tx: Transaction, location: str) -> None:
 def _take(tx: Transaction, location: str, host_id: str, lease: int) -> None:
     """End the earlier hosts and claim every living agent: what an earlier host still writes is fenced from here on.
 
-    Locks are taken in the order of the journal: the tree, the agents, the host's row. An earlier host that still
+    LockedRows are taken in the order of the journal: the tree, the agents, the host's row. An earlier host that still
     commits, or renews its lease at this moment, is waited for; one that has renewed it is believed after all.
     """
     tx.run("tree_change")  # whoever takes the database at the same moment waits here, and then finds this one's row

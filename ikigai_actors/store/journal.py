@@ -51,7 +51,6 @@ from ikigai_actors.errors import (
 )
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.unit import Unit, lock
-from ikigai_actors.store.verdicts import Committed, Done, Failed, Refused, Verdict
 from ikigai_actors.store.writer import Writer
 
 logger = logging.getLogger(__name__)
@@ -64,9 +63,37 @@ LONGEST_RETRY = 1.0
 IDLE = 1.0
 """Seconds without a commit after which the database's file is brought up to date."""
 
-_COMMITTED = Committed()  # what nearly every unit is told
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The unit is durable."""
+
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The unit found a reason not to be written."""
+
+    error: IkigaiError
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The unit could not be written."""
+
+    error: IkigaiError
+
+
+CommitResult = Committed | Refused | Failed
+"""What became of a unit."""
+
+Done = Callable[[CommitResult], None]
+"""Takes what became of a unit."""
 
 Entry = tuple[Unit, Done]
+
+_COMMITTED = Committed()  # what nearly every unit is told
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +182,8 @@ class Journal(Writer):
     def ask(self, unit: Unit, make: Callable[[Any], Any] | None = None) -> Future[Any]:
         answer = Future[Any](make=make)
 
-        def done(verdict: Verdict) -> None:
-            answer.settle(verdict.value if isinstance(verdict, Committed) else verdict.error)
+        def done(result: CommitResult) -> None:
+            answer.settle(result.value if isinstance(result, Committed) else result.error)
 
         self.submit(unit, done)
         return answer
@@ -257,25 +284,25 @@ class Journal(Writer):
             self._commit(batch)
 
     def _commit(self, entries: Sequence[Entry]) -> None:
-        """Commit these units together, or else each alone; tell every one of them its verdict."""
+        """Commit these units together, or else each alone; tell every one of them what became of it."""
         units = [unit for unit, _ in entries]
         try:
-            verdicts = self._until_it_answers(units)
+            results = self._until_it_answers(units)
         except (StoreUnavailable, StoreUnusable, SystemClosed, Fenced) as error:  # patience is over, or will never help
-            verdicts = [Failed(self._give_up(error))] * len(units)
+            results = [Failed(self._give_up(error))] * len(units)
         except Exception as error:  # a statement failed, or a unit has a defect: the other agents' units go on
             self._note_trouble(None)  # the store answers
             if len(entries) > 1:
                 for entry in entries:
                     self._commit((entry,))
                 return
-            verdicts = [Failed(_ours(error, units[0]))]
-        for (unit, done), verdict in zip(entries, verdicts, strict=True):
-            if unit.concerns_others and isinstance(verdict, Committed):
-                _tell(self._on_commit, verdict.value)
-            _tell(done, verdict)
+            results = [Failed(_ours(error, units[0]))]
+        for (unit, done), result in zip(entries, results, strict=True):
+            if unit.concerns_others and isinstance(result, Committed):
+                _tell(self._on_commit, result.value)
+            _tell(done, result)
 
-    def _until_it_answers(self, units: Sequence[Unit]) -> list[Verdict]:
+    def _until_it_answers(self, units: Sequence[Unit]) -> list[CommitResult]:
         """Run the transaction until the store takes or refuses it. Raises `Fenced`, or why patience is over:
         `_InDoubt` when a COMMIT may have happened.
         """
@@ -283,14 +310,14 @@ class Journal(Writer):
             return [Failed(self._gone())] * len(units)
         down_since, pause = None, FIRST_RETRY
         number, settling, last = self._number + 1, False, False
-        verdicts: list[Verdict] = []
+        results: list[CommitResult] = []
         while True:
             try:
                 # A write, which locks the row: a server that has heard COMMIT and is still at it must finish first.
                 if settling and self._store.write(lambda tx: tx.run("batch_of", host=self._host)) == [(number,)]:
                     break
                 settling = False
-                self._store.write(lambda tx: self._write(tx, units, number, verdicts))
+                self._store.write(lambda tx: self._write(tx, units, number, results))
                 break
             except StoreUnavailable as unavailable:
                 trouble, settling = unavailable, settling or isinstance(unavailable, CommitUnknown)
@@ -310,25 +337,25 @@ class Journal(Writer):
                 self._changed.wait_for(lambda: self._closing, pause)
             pause = min(pause * 2, LONGEST_RETRY)
         self._number, self._fresh = number, True
-        self._units += sum(isinstance(verdict, Committed) for verdict in verdicts)
+        self._units += sum(isinstance(result, Committed) for result in results)
         self._note_trouble(None)
-        return verdicts
+        return results
 
-    def _write(self, tx: Transaction, units: Sequence[Unit], number: int, verdicts: list[Verdict]) -> None:
+    def _write(self, tx: Transaction, units: Sequence[Unit], number: int, results: list[CommitResult]) -> None:
         """One transaction: the tree's row, the agents' rows, then the units in order, then the batch number.
 
-        The verdicts are left in the caller's list, since a broken COMMIT returns nothing.
+        The results are left in the caller's list, since a broken COMMIT returns nothing.
         """
-        verdicts.clear()
+        results.clear()
         locked = lock(tx, units)
         for unit in units:
             try:
                 answer = unit.write(tx, locked)
-                verdicts.append(_COMMITTED if answer is None else Committed(answer))
+                results.append(_COMMITTED if answer is None else Committed(answer))
             except StoreError:
                 raise
             except IkigaiError as refusal:
-                verdicts.append(Refused(refusal))
+                results.append(Refused(refusal))
         locked.settle(tx)
         if not tx.run("set_batch", host=self._host, batch=number):
             raise Fenced("Another host has taken this database over; what this one still did is dropped.")

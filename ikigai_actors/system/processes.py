@@ -26,7 +26,7 @@ from ikigai_actors.records.append import FIRST_EPOCH
 from ikigai_actors.records.deaths import Aftermath, Bury, End
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import Birth
-from ikigai_actors.store.verdicts import Committed, Verdict
+from ikigai_actors.store.journal import CommitResult, Committed
 from supervisors.causes import Cause
 from supervisors.children import Exit
 from supervisors.signals import Status
@@ -110,11 +110,11 @@ class ProcessTable(Processes):
         self._actors.pop(birth.uuid).actor_inbox.set()
 
     def bury(self, uuid: str, reason: str, cause: Cause = Cause.DAMAGED) -> None:
-        def done(verdict: Verdict) -> None:
-            if isinstance(verdict, Committed):
+        def done(result: CommitResult) -> None:
+            if isinstance(result, Committed):
                 logger.error("Agent %s is dead: %s", uuid, reason)
             else:  # agent 0 is refused, and stays
-                logger.error("Agent %s could not be buried (%s): %s", uuid, verdict.error, reason)
+                logger.error("Agent %s could not be buried (%s): %s", uuid, result.error, reason)
 
         runtime = self._parts
         runtime.journal.submit(Bury(uuid, runtime.host.id, reason, runtime.clock.now_ms(), cause), done)

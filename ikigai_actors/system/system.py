@@ -10,6 +10,7 @@ database is given up. A turn that is open then comes back as interrupted. ``kill
 courtesy.
 """
 
+import inspect
 import logging
 import os
 import threading
@@ -40,8 +41,16 @@ from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.turn.calls import Approver
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.agent.waits import Waits
-from ikigai_actors.arguments import check_callable, check_choice, check_count, check_flag, check_seconds, check_type
-from ikigai_actors.errors import AgentDead, IkigaiError, StoreError, SystemClosed
+from ikigai_actors.arguments import (
+    check_callable,
+    check_choice,
+    check_count,
+    check_flag,
+    check_seconds,
+    check_type,
+    shown,
+)
+from ikigai_actors.errors import AgentDead, BadInput, IkigaiError, StoreError, SystemClosed
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.selection import Providers, choose_providers
 from ikigai_actors.records import registry
@@ -61,19 +70,45 @@ from ikigai_actors.store.migrations import ensure_schema, migrate
 from ikigai_actors.system.agents_tool import ListAgents
 from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.lifecycle import Lifecycle, check_policy
-from ikigai_actors.system.opening import check_tools, choose_approver
-from ikigai_actors.system.platform import MACHINE, Parts
+from ikigai_actors.system.platform import SYSTEM_PLATFORM, Platform
 from ikigai_actors.system.processes import ProcessTable
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.supervision import Keeper
 from ikigai_actors.tools.base import Toolset
 from ikigai_actors.tools.function import Tool
+from ikigai_actors.tools.policy import Policy
 from supervisors.signals import Status
 
 logger = logging.getLogger(__name__)
 
 MOST_WORKERS = 1_000
 """The most threads that run agents: they never block, so more than a machine's cores are of no use."""
+
+_OF_A_TOOL = ("name", "timeout", "traits", "is_async", "describe", "call", "call_async")
+
+
+def choose_approver(approvals: Approver | str) -> tuple[Policy, Approver | None]:
+    """What becomes of calls that ask, and the function that decides on them. Raises `BadInput`."""
+    if callable(approvals):
+        return Policy.ASK, approvals
+    try:
+        return Policy(approvals), None
+    except ValueError as error:
+        raise BadInput(
+            f"Expected approvals to be a function, 'ask', 'deny' or 'allow'; got {shown(approvals)}."
+        ) from error
+
+
+def check_tools(tools: object) -> list[Tool | Toolset]:
+    """The tools as a list. Raises `BadInput` for what is none."""
+    if isinstance(tools, str) or not isinstance(tools, Iterable):
+        raise BadInput(f"Expected tools to be a list of tools; got {shown(tools)}.")
+    given = [*tools]
+    for one in given:
+        if inspect.isclass(one) or not (isinstance(one, Toolset) or all(hasattr(one, part) for part in _OF_A_TOOL)):
+            remedy = " Put @tool on the function, or write tool(function)." if inspect.isroutine(one) else ""
+            raise BadInput(f"Expected each of tools to be a tool or a toolset; got {shown(one)}.{remedy}")
+    return given
 
 
 class ActorSystem(OfOneProcess):
@@ -87,7 +122,7 @@ class ActorSystem(OfOneProcess):
         host: Host,
         providers: Providers,
         toolbox: Toolbox,
-        parts: Parts,
+        parts: Platform,
         workers: int,
         patience: float,
         approver: Approver | None,
@@ -166,7 +201,7 @@ class ActorSystem(OfOneProcess):
         workers: int = 2,
         patience: float = 60.0,
         lease: float = LEASE,
-        parts: Parts = MACHINE,
+        parts: Platform = SYSTEM_PLATFORM,
     ) -> Self:
         """Open a database and bring its agents back.
 

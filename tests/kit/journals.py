@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from ikigai_actors.records.messages import Message
 from ikigai_actors.store import Transaction
-from ikigai_actors.store.locks import Locked
-from ikigai_actors.store.verdicts import Done, Verdict
+from ikigai_actors.store.journal import CommitResult, Done
+from ikigai_actors.store.unit import Locked
 from tests.kit.databases import DEADLINE
 from tests.kit.trees import says
 
@@ -68,13 +68,13 @@ class Answers:
 
     def __init__(self) -> None:
         self.order: list[str] = []
-        self._verdicts: dict[str, Verdict] = {}
+        self._verdicts: dict[str, CommitResult] = {}
         self._changed = threading.Condition()
 
     def to(self, name: str) -> Done:
         """A callback for the unit of this name."""
 
-        def done(verdict: Verdict) -> None:
+        def done(verdict: CommitResult) -> None:
             with self._changed:
                 self.order.append(name)
                 self._verdicts[name] = verdict
@@ -82,7 +82,7 @@ class Answers:
 
         return done
 
-    def __getitem__(self, name: str) -> Verdict:
+    def __getitem__(self, name: str) -> CommitResult:
         """The unit's verdict, waited for."""
         with self._changed:
             assert self._changed.wait_for(lambda: name in self._verdicts, DEADLINE), f"no answer to {name}"

@@ -151,7 +151,7 @@ MUTANTS = (
         "        return take(tx, locked, self.recipient, self.now, self.sender, self.limit)",
         "        return Taken(tuple(_unread(tx, self.recipient, self.sender)), 0)\n\n\n"
         "class Mark(Read):\n"
-        "    def write(self, tx: Transaction, locked: Locks) -> Taken:\n"
+        "    def write(self, tx: Transaction, locked: LockedRows) -> Taken:\n"
         "        return take(tx, locked, self.recipient, self.now, self.sender, self.limit)",
         (
             Edit(
@@ -224,9 +224,7 @@ MUTANTS = (
         "adopted = {one.agent: one.by for one in decisions",
         "adopted = {one.agent: family[one.agent].supervisor or one.by for one in decisions",
     ),
-    Mutant(
-        "a retry writes twice", "store/journal.py", "        verdicts.clear()\n", "        verdicts[:] = verdicts\n"
-    ),
+    Mutant("a retry writes twice", "store/journal.py", "        results.clear()\n", "        results[:] = results\n"),
     Mutant(
         "a batch that fails is dropped",
         "store/journal.py",

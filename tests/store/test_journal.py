@@ -12,8 +12,7 @@ from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.errors import AgentStopped, Fenced, StoreConflict, StoreError, SystemClosed
 from ikigai_actors.store import Store, Transaction
-from ikigai_actors.store.journal import Journal
-from ikigai_actors.store.verdicts import Committed, Failed, Refused, Verdict
+from ikigai_actors.store.journal import CommitResult, Committed, Failed, Journal, Refused
 from tests.kit.databases import DEADLINE, eventually, sql, tree_version
 from tests.kit.journals import Answers, Gate, Task, note
 from tests.kit.trees import HOST, append, batch, fork, ids, plant, stop
@@ -234,7 +233,7 @@ def test_each_transaction_writes_its_number_into_the_hosts_row(journal: Journal,
 def test_a_callback_with_a_defect_does_not_end_the_journal(journal: Journal, caplog: pytest.LogCaptureFixture) -> None:
     answers = Answers()
 
-    def broken(verdict: Verdict) -> None:
+    def broken(verdict: CommitResult) -> None:
         raise ZeroDivisionError
 
     journal.start()

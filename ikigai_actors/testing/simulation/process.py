@@ -18,7 +18,7 @@ from ikigai_actors.providers.base import Request
 from ikigai_actors.records import registry
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.store.base import Store
-from ikigai_actors.system.platform import Parts
+from ikigai_actors.system.platform import Platform
 from ikigai_actors.testing.dispatcher import SeededDispatcher
 from ikigai_actors.testing.machine.messages_api import violations
 from ikigai_actors.testing.simulation.faults import RARITY
@@ -80,7 +80,7 @@ class Process:
         """The database, for who looks on."""
         self.unreadable_until = 0.0
         """When the store can be read again, by the clock that never leaps."""
-        self.parts = Parts(
+        self.parts = Platform(
             threads=self.threads,
             clock=world.clock,
             random_bytes=world.random_bytes,
