@@ -56,8 +56,8 @@ from ikigai_actors.records.replies import last_outcome, outcome_of, reply_of
 from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.gate import Gate
-from ikigai_actors.store.host import Owner
 from ikigai_actors.store.migrations import require_schema
+from ikigai_actors.store.owner import HostRow
 from ikigai_actors.store.writer import DirectWriter
 from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.attached.follower import HEARTBEAT, Follower, News
@@ -101,7 +101,7 @@ class AttachedSystem(OfOneProcess):
         self._looking = threading.Lock()  # held for a look, and to begin a wait: none falls between two looks
         self._awaited: list[tuple[Awaited, Future[Reply]]] = []
         self._seen: dict[str, _Seen] = {}
-        self._host: Owner | None = None
+        self._host: HostRow | None = None
         self._trouble = False
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="ikigai-attached", daemon=True)
@@ -150,7 +150,7 @@ class AttachedSystem(OfOneProcess):
         note_failure(self.close, error)
 
     @property
-    def host(self) -> Owner | None:
+    def host(self) -> HostRow | None:
         """Who runs the agents, as seen at the last look; None when nobody does."""
         return self._host
 
