@@ -29,9 +29,8 @@ from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.store.base import Row as Values
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.host import Host, take_database
-from ikigai_actors.store.journal import Journal
+from ikigai_actors.store.journal import CommitResult, Committed, Journal
 from ikigai_actors.store.unit import Unit
-from ikigai_actors.store.verdicts import Committed, Verdict
 
 APPENDS = {1: 2_000, 10: 10_000, 100: 50_000, 1_000: 100_000}
 """Appends that are measured, by the number of agents that write."""
@@ -116,7 +115,7 @@ class Writers:
         self._units = {uuid: iter(each) for uuid, each in units.items()}
         self._busy = len(units)
         self._over = threading.Event()
-        self.failed: list[Verdict] = []
+        self.failed: list[CommitResult] = []
 
     def run(self) -> None:
         """Write all; return when the last is committed."""
@@ -133,7 +132,7 @@ class Writers:
         if not self._busy:
             self._over.set()
 
-    def _done(self, uuid: str, verdict: Verdict) -> None:
+    def _done(self, uuid: str, verdict: CommitResult) -> None:
         if not isinstance(verdict, Committed):
             self.failed.append(verdict)
         self._next(uuid)

@@ -69,16 +69,16 @@ class Ignored:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Rejected:
     """The signal cannot be obeyed; whoever sent it is told."""
 
     refusal: Refusal
 
 
-Outcome = Delivered | Ignored | Refused
+Outcome = Delivered | Ignored | Rejected
 
 _RUNS, _PAUSED, _ENDING = Ignored("it runs"), Ignored("it is stopped already"), Ignored("it is terminating already")
-_GONE = Refused(Refusal.DEAD)
+_GONE = Rejected(Refusal.DEAD)
 
 TRANSITIONS: Final[Mapping[tuple[Status, Signal], Outcome]] = {
     (Status.RUNNING, Signal.INT): Delivered(Status.RUNNING),
@@ -92,7 +92,7 @@ TRANSITIONS: Final[Mapping[tuple[Status, Signal], Outcome]] = {
     (Status.STOPPED, Signal.TERM): Delivered(Status.DEAD),
     (Status.STOPPED, Signal.KILL): Delivered(Status.DEAD),
     (Status.TERMINATING, Signal.INT): Delivered(Status.TERMINATING),
-    (Status.TERMINATING, Signal.STOP): Refused(Refusal.TERMINATING),
+    (Status.TERMINATING, Signal.STOP): Rejected(Refusal.TERMINATING),
     (Status.TERMINATING, Signal.CONT): _ENDING,
     (Status.TERMINATING, Signal.TERM): _ENDING,
     (Status.TERMINATING, Signal.KILL): Delivered(Status.DEAD),
@@ -114,7 +114,7 @@ def deliver(status: Status, signal: Signal, *, protected: bool = False) -> Outco
         protected: whether it is agent 0.
     """
     if protected and signal in (Signal.TERM, Signal.KILL):
-        return Refused(Refusal.PROTECTED)
+        return Rejected(Refusal.PROTECTED)
     return TRANSITIONS[status, signal]
 
 

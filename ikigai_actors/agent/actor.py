@@ -63,8 +63,8 @@ from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.mail import KeepPrompt
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.replies import outcome_of
+from ikigai_actors.store.journal import CommitResult, Committed, Failed, Refused
 from ikigai_actors.store.unit import Unit
-from ikigai_actors.store.verdicts import Committed, Failed, Refused, Verdict
 from ikigai_actors.text import described
 from supervisors.causes import Cause
 from supervisors.signals import Status
@@ -93,7 +93,7 @@ class AgentActor(PooledActor):
         self._step: Step | None = None  # whose unit is with the journal
         self._effects = Effects(runtime, self.actor_inbox, state.uuid, origin.name, self.tally)
         self._restarted: Restarted | None = None
-        self._successor: AgentActor | None = None
+        self._successor: PooledActor | None = None
         self._exit_message = ""
         self._slices = 0
 
@@ -288,8 +288,8 @@ class AgentActor(PooledActor):
         self.actor_inbox.held = True
         self.tally.submitted()
         if isinstance(step.unit, LogUnit) and step.unit.birth is not None:
-            self.runtime.expect(step.unit.birth)
-        self.runtime.journal.submit(self._to_be_committed(step.unit), self._settled)
+            self.runtime.processes.expect(step.unit.birth)
+        self.runtime.journal.submit(self._to_be_committed(step.unit), self.actor_inbox.release)
 
     def _to_be_committed(self, unit: LogUnit | CallUnit | MailNotice | Departure | PutAside) -> Unit:
         match unit:
@@ -309,22 +309,13 @@ class AgentActor(PooledActor):
         self._become(step.state)
         self._effects.add(step.effects)
 
-    def _settled(self, verdict: Verdict) -> None:
-        """On the journal's thread: what a unit did to others is carried out even if its agent dies before it hears."""
-        try:
-            if isinstance(verdict, Committed):
-                value = verdict.value
-                self.runtime.happened(value.answer if isinstance(value, CallAppended) else value)
-        finally:  # whatever went wrong for others: an actor that is not released is held for ever
-            self.actor_inbox.release(verdict)
-
-    def _settle(self, verdict: Verdict) -> None:
+    def _settle(self, verdict: CommitResult) -> None:
         step, self._step = self._step, None
         self.tally.settled()
         assert step is not None  # a verdict answers the one unit in flight
         unit = step.unit
         if isinstance(unit, LogUnit) and unit.birth is not None and not isinstance(verdict, Committed):
-            self.runtime.forget(unit.birth)
+            self.runtime.processes.forget(unit.birth)
         if isinstance(unit, PutAside):
             self._put_aside(unit.prompt, verdict)
         match verdict:
@@ -355,7 +346,7 @@ class AgentActor(PooledActor):
             self._grow((answer.message,))
         self._enter(step)
 
-    def _put_aside(self, prompt: on.Prompt, verdict: Verdict) -> None:
+    def _put_aside(self, prompt: on.Prompt, verdict: CommitResult) -> None:
         """The prompt is kept as mail and keeps its place; or it could not be, and its caller hears."""
         if not isinstance(verdict, Committed):
             self.backlog.discard(prompt.caller)
@@ -429,13 +420,13 @@ class AgentActor(PooledActor):
             self.backlog.discard_resumption()
             self.actor_inbox.held = True
             again = self._restarted._replace(status=self.state.status)
-            if not self.runtime.unstarted(self.state.uuid, again, error):
+            if not self.runtime.processes.unstarted(self.state.uuid, again, error):
                 self.actor_inbox.held = False
             return
         self._answer_waiting(error)
         self._leave_prompts(error)
         if isinstance(error, HistoryError) and error.agent == self.state.uuid:
-            self.runtime.bury(self.state.uuid, str(error))
+            self.runtime.processes.bury(self.state.uuid, str(error))
 
     def _answer_waiting(self, error: IkigaiError) -> None:
         for command in self.backlog.take_all():
@@ -445,7 +436,7 @@ class AgentActor(PooledActor):
     def _leave_prompts(self, error: IkigaiError) -> None:
         """Prompts of other processes cannot be taken up now; they stay in the mailbox, and come again."""
         if isinstance(error, StoreError):
-            self.runtime.untaken()
+            self.runtime.processes.untaken()
         self.backlog.discard_remote()
 
     def on_crash(self, reason: BaseException) -> None:
@@ -470,7 +461,7 @@ class AgentActor(PooledActor):
             self._step = replace(self._step, state=replace(self._step.state, callers=()))
         head = state.head if self._step is None else UNKNOWN
         handover = Handover(head, state.turn, state.standing, callers, waiting)
-        self._successor = self.runtime.crashed(self, handover, end, why)
+        self._successor = self.runtime.processes.crashed(self, handover, end, why)
 
     def close(self) -> None:
         """End the actor with the system; called when no worker runs any more."""

@@ -225,7 +225,7 @@ class Effects:
                     inbox.put_urgent(self._crash)
 
         self._request = self._runtime.executor.ask_model(
-            provider, question, self._runtime.handle(uuid), on_delta, on_reply
+            provider, question, self._runtime.processes.handle(uuid), on_delta, on_reply
         )
 
     def _run_tool(self, request: int, call: Call) -> None:
@@ -236,7 +236,7 @@ class Effects:
             inbox.put_urgent(on.ToolFinished(request, call.id, storable(result.content), result.is_error))
 
         run = self._runtime.executor.run_tool(
-            self._runtime.toolbox[call.name], call.input, self._runtime.handle(self._uuid), on_result
+            self._runtime.toolbox[call.name], call.input, self._runtime.processes.handle(self._uuid), on_result
         )
         self._keep(call, run)
 
@@ -278,16 +278,16 @@ class Effects:
             reason = decision if isinstance(decision, str) else ""
             inbox.put_urgent(on.Decide(call.reply, call.id, decision is True, storable(reason), False, Future()))
 
-        self._runtime.executor.consult(lambda: approver(asked), self._runtime.handle(self._uuid), decided)
+        self._runtime.executor.consult(lambda: approver(asked), self._runtime.processes.handle(self._uuid), decided)
 
     def _spawn(self, birth: Birth, log: Log | None) -> None:
         for message in birth.messages:
             self._runtime.publisher.publish(message)
         if log is None:  # not read: the child's is read when it needs it
-            self._runtime.spawn(birth, None)
+            self._runtime.processes.spawn(birth, None)
         else:
             own = Log(birth.uuid, birth.fork_message_id, log, birth.messages)
-            self._runtime.spawn(birth, self._runtime.archive.keep(own))
+            self._runtime.processes.spawn(birth, self._runtime.archive.keep(own))
 
     def _wake(self) -> None:
         self._inbox.put_urgent(Wake())

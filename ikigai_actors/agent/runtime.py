@@ -1,11 +1,11 @@
 """The parts of a running system that an agent's actor works with. Put together by `ActorSystem`."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
-from ikigai_actors.actors.actor import Dispatcher
+from ikigai_actors.actors.actor import Dispatcher, PooledActor
 from ikigai_actors.actors.clock import Clock
+from ikigai_actors.agent.boot import Origin
 from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.log_loader import LogLoader
 from ikigai_actors.agent.messages import Handover, Restarted
@@ -20,6 +20,59 @@ from ikigai_actors.records.log_unit import Birth
 from ikigai_actors.store.host import Host
 from ikigai_actors.store.journal import Journal
 from supervisors.causes import Cause
+
+
+class Predecessor(Protocol):
+    """An actor that has died, whose agent is made anew."""
+
+    @property
+    def origin(self) -> Origin:
+        """The agent, as the registry knew it when its actor was made."""
+
+
+class Processes(Protocol):
+    """The process table, as the actor of an agent knows it: what it asks for other actors, and for its own end."""
+
+    def handle(self, uuid: str) -> object:
+        """The handle of the agent with this uuid, for `current_agent`."""
+
+    def expect(self, birth: Birth) -> None:
+        """Make the actor of a child before its row is committed: whoever finds the row finds the actor, held."""
+
+    def spawn(self, birth: Birth, log: Log | None) -> None:
+        """Let a child run that was just born; its turn begins when it has a prompt.
+
+        Args:
+            birth: the child.
+            log: its log, if that is at hand.
+        """
+
+    def forget(self, birth: Birth) -> None:
+        """End the actor of a child that was not born after all."""
+
+    def crashed(self, old: Predecessor, handover: Handover, end: Cause | None, why: str) -> PooledActor:
+        """Make an agent anew whose actor has died, and have its supervisor decide.
+
+        Args:
+            old: the actor that has died.
+            handover: what it has left.
+            end: how it ended; None when its supervisor has cut it, and has decided.
+            why: the reason, for people.
+
+        Returns:
+            The new actor, which is held until the supervisor lets it go on.
+        """
+
+    def unstarted(self, uuid: str, restarted: Restarted, error: Exception) -> bool:
+        """The log of a restarted agent could not be read for the moment. Returns whether it is held until the next
+        attempt; False when it has died meanwhile.
+        """
+
+    def untaken(self) -> None:
+        """Prompts of other processes were not taken up since the store failed: have them handed over again, later."""
+
+    def bury(self, uuid: str, reason: str) -> None:
+        """Mark an agent dead that cannot go on, and end its actor; returns before it is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +93,4 @@ class Runtime:
     approver: Approver | None
     """Decides on calls that ask; None when a person does, in good time."""
     random_bytes: RandomBytes
-    handle: Callable[[str], object]
-    """The handle of the agent with this uuid, for `current_agent`."""
-    expect: Callable[[Birth], None]
-    """Makes the actor of a child before its row is committed: whoever finds the row finds the actor, which is held."""
-    spawn: Callable[[Birth, Log | None], None]
-    """Lets a child run that was just born, with its log if that is at hand; its turn begins when it has a prompt."""
-    forget: Callable[[Birth], None]
-    """Ends the actor of a child that was not born after all."""
-    happened: Callable[[object], None]
-    """Takes the answer of a unit that did something to others than its agent."""
-    crashed: Callable[[Any, Handover, "Cause | None", str], Any]
-    """Makes an agent anew whose actor has died, and has its supervisor decide; gives the new actor."""
-    unstarted: Callable[[str, Restarted, Exception], bool]
-    """The log of a restarted agent could not be read for the moment: whether it is held until the next attempt."""
-    untaken: Callable[[], None]
-    """Prompts of other processes were not taken up since the store failed: has them handed over again, later."""
-    bury: Callable[[str, str], None]
-    """Marks an agent dead that cannot go on, with the reason, and ends its actor; returns before it is done."""
+    processes: Processes

@@ -153,9 +153,27 @@ def total_by_model(tallies: Iterable[Tally]) -> dict[str, Usage]:
     return models
 
 
-@dataclass(frozen=True, slots=True)
-class SystemStatistics:
-    """What a system is doing."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnStatistics:
+    """What the agents of a system have done, as far as this process has seen it."""
+
+    turns: int
+    """Turns that ended, of the agents that this host runs; likewise steps and tokens. See `AgentStatistics`."""
+    steps: int
+    """Requests that were sent to models."""
+    tokens: Usage
+    """Tokens that the providers reported."""
+    read_logs: int
+    """Logs read from the store since open."""
+    waits: int
+    """Waits for mail or agents that are in progress."""
+    models: Mapping[str, Usage] = field(default_factory=dict)
+    """The tokens by model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemStatistics(TurnStatistics):
+    """What a system that runs agents is doing, and has done."""
 
     agents: int
     """Agents that this host runs."""
@@ -165,20 +183,8 @@ class SystemStatistics:
     """Agents that have something to do and wait for a worker."""
     inbox: int
     """Messages that wait, for all agents together."""
-    turns: int
-    """Turns that ended, of the agents that this host runs; likewise steps and tokens. See `AgentStatistics`."""
-    steps: int
-    """Requests that were sent to models."""
-    tokens: Usage
-    """Tokens that the providers reported."""
     journal: JournalStatistics
     """The writer."""
-    read_logs: int
-    """Logs read from the store since open."""
-    waits: int
-    """Waits for mail or agents that are in progress."""
-    models: Mapping[str, Usage] = field(default_factory=dict)
-    """The tokens by model."""
     pending: int = 0
     """Prompts and commands that wait in memory for the end of a turn, or for a stopped agent to go on: lost with the
     process. Prompts to stopped agents are kept in the database, and not among them.

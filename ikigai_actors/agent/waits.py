@@ -21,11 +21,22 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ikigai_actors.actors.clock import Clock
+from ikigai_actors.actors.futures import Future, acting_agent
 from ikigai_actors.actors.threads import LONGEST_SLEEP, Threads
-from ikigai_actors.errors import AgentDead, AgentNotFound, IkigaiError, StoreUnavailable, SystemClosed
+from ikigai_actors.arguments import check_timeout, shown
+from ikigai_actors.errors import (
+    AgentDead,
+    AgentNotFound,
+    BadInput,
+    IkigaiError,
+    StoreUnavailable,
+    SystemClosed,
+    WouldWaitForItself,
+)
+from ikigai_actors.records import registry
 from ikigai_actors.records.mail import EXIT, NOBODY, unread_kinds, unread_letters
 from ikigai_actors.records.registry import look_at_all
 from ikigai_actors.store.base import Store, Transaction
@@ -160,6 +171,50 @@ class Waits:
         waiter.pending.update((wait.mailbox,) if wait.agents is None else wait.agents)
         return waiter
 
+    def prepare_by_name(
+        self,
+        mailbox: str,
+        agents: Iterable[Any] | None,
+        timeout: float | None,
+        store: Store,
+        handle: Callable[[str], Any],
+    ) -> tuple[Future[dict[Any, WaitResult]], Waiter]:
+        """A wait that has yet to begin, for agents as a program calls them.
+
+        Args:
+            mailbox: the uuid of the agent whose mailbox is looked at.
+            agents: handles, or uuids, names or prefixes; None waits for mail of anybody.
+            timeout: seconds to wait; None waits for ever.
+            store: where the agents are looked up.
+            handle: gives the handle of an agent whose uuid is known.
+
+        Returns:
+            What comes of it, by agent as it was given, and the waiter.
+
+        Raises:
+            BadInput, AmbiguousAgent: what is given makes no sense.
+            WouldWaitForItself: the code of an agent would wait for that agent.
+        """
+        check_timeout(timeout)
+        if agents is not None and (isinstance(agents, str) or not isinstance(agents, Iterable)):
+            raise BadInput(f"Expected agents to be a list of agents, or None for all mail; got {shown(agents)}.")
+        named = None if agents is None else [*agents]
+        known = None if named is None else store.read(lambda tx: {one: _known(tx, one) for one in named})
+        acting = acting_agent.get(None)
+        if known is not None and acting is not None and acting.uuid in known.values():
+            raise WouldWaitForItself(f"Agent {acting.uuid} would wait for the end of its own turn. Wait for others.")
+
+        def by_agent(answers: WaitResults) -> dict[Any, WaitResult]:
+            if known is None:
+                return {handle(uuid) if uuid else NOBODY: found for uuid, found in answers.items()}
+            return {one: WaitResult.UNKNOWN if uuid is None else answers[uuid] for one, uuid in known.items()}
+
+        future: Future[dict[Any, WaitResult]] = Future(make=by_agent, cancel=lambda: waiter.cancel())
+        uuids = None if known is None else tuple(dict.fromkeys(uuid for uuid in known.values() if uuid is not None))
+        deadline = None if timeout is None else self._clock.now_ms() + int(timeout * 1000)
+        waiter = self.prepare(Wait(mailbox, uuids, deadline), future.settle)
+        return future, waiter
+
     def add(self, waiter: Waiter) -> None:
         """Register a waiter, and look at what it waits for soon."""
         wait = waiter.wait
@@ -283,6 +338,17 @@ class Waits:
             there = self._remove(waiter)
         if there:
             waiter.answer(answers)
+
+
+def _known(tx: Transaction, agent: object) -> str | None:
+    """The uuid of an agent that is given by its handle, uuid, name or prefix; None when there is none."""
+    text = getattr(agent, "uuid", agent)
+    if not isinstance(text, str):
+        raise BadInput(f"Expected an agent, or its uuid, name or prefix; got {shown(agent)}.")
+    try:
+        return registry.find(tx, text).uuid
+    except AgentNotFound:
+        return None
 
 
 def _answered(

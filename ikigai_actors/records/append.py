@@ -8,8 +8,7 @@ from ikigai_actors.records.log_unit import Birth, LogUnit
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import check_free
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.locks import Locked, Locks
-from ikigai_actors.store.unit import Addressed, Unit
+from ikigai_actors.store.unit import Addressed, Locked, LockedRows, Unit
 
 FIRST_EPOCH = 1
 """The epoch in which an agent is born."""
@@ -37,7 +36,7 @@ class AppendCall(Addressed):
     Answered with `CallAppended`, and refused as the act is.
     """
 
-    __slots__ = ("_act", "_agent", "_fence", "_told", "alone", "changes_tree")
+    __slots__ = ("_act", "_agent", "_fence", "_told", "alone", "changes_tree", "concerns_others")
 
     def __init__(self, agent: str, act: Unit, told: Callable[[Any], Message], fence: Fence) -> None:
         """Make the unit.
@@ -49,7 +48,7 @@ class AppendCall(Addressed):
             fence: the host that runs the agent, and its epoch.
         """
         self._agent, self._act, self._told, self._fence = agent, act, told, fence
-        self.alone, self.changes_tree = act.alone, act.changes_tree
+        self.alone, self.changes_tree, self.concerns_others = act.alone, act.changes_tree, act.concerns_others
 
     def look_up(self, tx: Transaction) -> None:
         """See `Addressed.look_up`."""
@@ -63,9 +62,9 @@ class AppendCall(Addressed):
         """
         return self._act.touches if self._act.changes_tree else (self._agent, *self._act.touches)
 
-    def write(self, tx: Transaction, locked: Locks) -> CallAppended:
+    def write(self, tx: Transaction, locked: LockedRows) -> CallAppended:
         uuid = self._agent
-        row = locked.get(uuid) or Locks(tx.run("look_at_agent", uuid=uuid)).get(uuid)
+        row = locked.get(uuid) or LockedRows(tx.run("look_at_agent", uuid=uuid)).get(uuid)
         if row is None:
             raise AgentNotFound(f"There is no agent {uuid}.", uuid)
         check_fence(row, self._fence)
@@ -81,6 +80,7 @@ class Append:
     __slots__ = ("_fence", "_rows", "_unit", "changes_tree", "touches")
 
     alone = False
+    concerns_others = False
 
     def __init__(self, unit: LogUnit, fence: Fence) -> None:
         """Encodes the rows here, on the agent's worker: the journal's one thread has enough to do."""

@@ -21,10 +21,10 @@ from ikigai_actors.errors import AgentDead, AgentNotFound, AgentStopped, Fenced,
 from ikigai_actors.records.identity import SHORT_LENGTH
 from ikigai_actors.records.mail import EXIT, write_mail
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.locks import Locks
+from ikigai_actors.store.unit import LockedRows
 from supervisors.causes import Cause
 from supervisors.orphans import Adopt, Kill, Member, OrphanPolicy, Pause, decide, survivors_above
-from supervisors.signals import Refusal, Refused, Signal, Status, deliver
+from supervisors.signals import Refusal, Rejected, Signal, Status, deliver
 
 
 class Relative(NamedTuple):
@@ -96,7 +96,7 @@ def branch(tx: Transaction, uuid: str) -> Family:
     return family
 
 
-def end(tx: Transaction, locked: Locks, family: Family, ends: Mapping[str, End], now: int) -> LifecycleChange:
+def end(tx: Transaction, locked: LockedRows, family: Family, ends: Mapping[str, End], now: int) -> LifecycleChange:
     """Let agents die, and carry out what that means for those below them.
 
     Args:
@@ -153,15 +153,16 @@ class WriteDeath:
 
     alone = True
     changes_tree = True
+    concerns_others = True
     touches = ()
 
-    def write(self, tx: Transaction, locked: Locks) -> LifecycleChange:
+    def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
         """See `Unit.write`."""
         family = household(tx, self.uuid)
         victim = family[self.uuid]
         is_root = victim.parent is None or victim.member.supervisor is None  # in damaged rows only one may be so
         told = deliver(Status(victim.status), Signal.KILL, protected=is_root)
-        if isinstance(told, Refused):
+        if isinstance(told, Rejected):
             raise refusal_of(victim, told.refusal)
         if victim.owner != self.host:
             raise Fenced(f"Agent {self.uuid} belongs to another host by now, which decides on it.", self.uuid)

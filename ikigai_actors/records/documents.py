@@ -24,8 +24,7 @@ from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput, DocumentCha
 from ikigai_actors.records import registry
 from ikigai_actors.records.registry import Handle
 from ikigai_actors.store.base import Row, Store, Transaction
-from ikigai_actors.store.locks import Locks
-from ikigai_actors.store.unit import Unit
+from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.text import check_text
 
 PATH_LIMIT = 512
@@ -127,12 +126,13 @@ class Change:
 
     alone = False
     changes_tree = False
+    concerns_others = False
 
     @property
     def touches(self) -> tuple[str, ...]:
         return () if self.author is None else (self.author,)
 
-    def write(self, tx: Transaction, locked: Locks) -> int:
+    def write(self, tx: Transaction, locked: LockedRows) -> int:
         if self.author is not None:
             _check_author(locked, self.author)
         while True:
@@ -232,7 +232,7 @@ def check_version(version: int, least: int) -> None:
     check_count(version, "version", least)
 
 
-def _check_author(locked: Locks, author: str) -> None:
+def _check_author(locked: LockedRows, author: str) -> None:
     row = locked.get(author)
     if row is None:
         raise AgentNotFound(f"There is no agent {author}. See the list of agents.", author)

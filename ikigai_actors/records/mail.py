@@ -24,8 +24,9 @@ from dataclasses import dataclass, replace
 from ikigai_actors.arguments import check_count
 from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput, MailboxFull, MailNotFound
 from ikigai_actors.frozen import maker
-from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.locks import Locked, Locks
+from ikigai_actors.records.registry import Handle, uuid_of
+from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.unit import Locked, LockedRows
 from ikigai_actors.text import check_text
 
 MAIL, EXIT, PROMPT = "mail", "exit", "prompt"
@@ -140,7 +141,7 @@ def check_mail_id(number: int) -> int:
 
 
 def write_mail(
-    tx: Transaction, locked: Locks, recipient: str, sender: str | None, body: str, now: int, kind: str = MAIL
+    tx: Transaction, locked: LockedRows, recipient: str, sender: str | None, body: str, now: int, kind: str = MAIL
 ) -> Mail:
     """Put a mail into a mailbox whose agent is locked; the body was checked.
 
@@ -164,7 +165,7 @@ def write_mail(
 
 def take(
     tx: Transaction,
-    locked: Locks,
+    locked: LockedRows,
     recipient: str,
     now: int,
     sender: str | None = None,
@@ -191,7 +192,7 @@ def take(
     return Taken(tuple(replace(mail, read_at=now) for mail in mails), row.unread)
 
 
-def take_one(tx: Transaction, locked: Locks, recipient: str, number: int, now: int) -> Mail:
+def take_one(tx: Transaction, locked: LockedRows, recipient: str, number: int, now: int) -> Mail:
     """Read one mail of a locked agent, and mark it as read if it was not. Raises `MailNotFound`."""
     _mailbox(locked, recipient)
     mail = one(tx, recipient, number)
@@ -200,6 +201,28 @@ def take_one(tx: Transaction, locked: Locks, recipient: str, number: int, now: i
     tx.run("mark_one_read", recipient=recipient, id=number, now=now)
     locked.count(recipient, unread=-1)
     return replace(mail, read_at=now)
+
+
+def letter(store: Store, sender: str | None, recipient: Handle | str, body: str, now: int) -> "Send":
+    """The unit that sends a mail.
+
+    Args:
+        store: where the recipient is looked up.
+        sender: the uuid of the agent that sends it; None is a person outside of any agent.
+        recipient: a handle, or a uuid, name, or unique prefix of a uuid.
+        body: the text.
+        now: milliseconds since 1970.
+
+    Raises:
+        AgentNotFound, AmbiguousAgent: the recipient is nobody, or several.
+        BadInput: the body cannot be sent.
+    """
+    return Send(uuid_of(store, recipient), sender, body, now)
+
+
+def sender_of(store: Store, sender: Handle | str | None) -> str | None:
+    """Whose mail is meant: a uuid, `NOBODY`, or None for all. Raises as `uuid_of` does."""
+    return sender if sender is None or sender == NOBODY else uuid_of(store, sender)
 
 
 class Send:
@@ -212,6 +235,7 @@ class Send:
 
     alone = False
     changes_tree = False
+    concerns_others = True
 
     def __init__(self, recipient: str, sender: str | None, body: str, now: int, kind: str = MAIL) -> None:
         """Raises `BadInput` for a body that cannot be sent."""
@@ -219,7 +243,7 @@ class Send:
         self._body = check_body(body, kind)
         self.touches = (recipient,) if sender is None else (recipient, sender)
 
-    def write(self, tx: Transaction, locked: Locks) -> Mail:
+    def write(self, tx: Transaction, locked: LockedRows) -> Mail:
         sender = self._sender
         if sender is not None and _mailbox(locked, sender).status == "dead":
             raise AgentDead(f"Agent {sender} is dead and sends no mail. Send as one that lives.", sender)
@@ -238,12 +262,13 @@ class KeepPrompt:
 
     alone = False
     changes_tree = False
+    concerns_others = False
 
     @property
     def touches(self) -> tuple[str, ...]:
         return (self.recipient,)
 
-    def write(self, tx: Transaction, locked: Locks) -> int:
+    def write(self, tx: Transaction, locked: LockedRows) -> int:
         return write_mail(tx, locked, self.recipient, None, self.text, self.now, PROMPT).id
 
 
@@ -258,12 +283,13 @@ class Read:
 
     alone = False
     changes_tree = False
+    concerns_others = False
 
     @property
     def touches(self) -> tuple[str, ...]:
         return (self.recipient,)
 
-    def write(self, tx: Transaction, locked: Locks) -> Taken:
+    def write(self, tx: Transaction, locked: LockedRows) -> Taken:
         return take(tx, locked, self.recipient, self.now, self.sender, self.limit)
 
 
@@ -277,12 +303,13 @@ class Open:
 
     alone = False
     changes_tree = False
+    concerns_others = False
 
     @property
     def touches(self) -> tuple[str, ...]:
         return (self.recipient,)
 
-    def write(self, tx: Transaction, locked: Locks) -> Mail:
+    def write(self, tx: Transaction, locked: LockedRows) -> Mail:
         return take_one(tx, locked, self.recipient, self.id, self.now)
 
 
@@ -295,12 +322,13 @@ class Delete:
 
     alone = False
     changes_tree = False
+    concerns_others = False
 
     @property
     def touches(self) -> tuple[str, ...]:
         return (self.recipient,)
 
-    def write(self, tx: Transaction, locked: Locks) -> None:
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
         _mailbox(locked, self.recipient)
         deleted = tx.run("delete_mail", recipient=self.recipient, id=self.id)
         if not deleted:
@@ -390,7 +418,7 @@ def _unread_within(
     return taken
 
 
-def _mailbox(locked: Locks, uuid: str) -> Locked:
+def _mailbox(locked: LockedRows, uuid: str) -> Locked:
     row = locked.get(uuid)
     if row is None:
         raise AgentNotFound(f"There is no agent {uuid}. See the list of agents.", uuid)

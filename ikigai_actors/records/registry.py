@@ -22,7 +22,7 @@ from ikigai_actors.records.identity import (
     same_name,
 )
 from ikigai_actors.store.base import Row, Store, Transaction
-from ikigai_actors.store.locks import Locked
+from ikigai_actors.store.unit import Locked
 from ikigai_actors.text import storable
 
 
@@ -305,6 +305,7 @@ class Rename:
 
     alone = False
     changes_tree = True
+    concerns_others = True
 
     def __init__(self, uuid: str, name: str | None) -> None:
         """Name an agent.
@@ -337,6 +338,7 @@ class Touch:
 
     alone = False
     changes_tree = False
+    concerns_others = False
 
     def __init__(self, uuid: str, now: int) -> None:
         self._uuid = uuid

@@ -13,9 +13,9 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.records.deaths import End, Family, LifecycleChange, Relative, branch, end, household, refusal_of
 from ikigai_actors.records.registry import find
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.locks import Locks
+from ikigai_actors.store.unit import LockedRows
 from supervisors.causes import Cause
-from supervisors.signals import Delivered, Refused, Signal, Status, cascade, deliver
+from supervisors.signals import Delivered, Rejected, Signal, Status, cascade, deliver
 
 
 class SendSignal:
@@ -31,6 +31,7 @@ class SendSignal:
 
     alone = True
     changes_tree = True
+    concerns_others = True
     touches: tuple[str, ...] = ()
 
     def __init__(
@@ -62,12 +63,12 @@ class SendSignal:
         self._deadline = now + grace if signal is Signal.TERM else None
         self._handled = handled
 
-    def write(self, tx: Transaction, locked: Locks) -> LifecycleChange:
+    def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
         """See `Unit.write`."""
         family = (branch if self._spread else household)(tx, self._target)
         top = family[self._target]
         told = deliver(Status(top.status), self._signal, protected=top.parent is None)
-        if isinstance(told, Refused):
+        if isinstance(told, Rejected):
             raise refusal_of(top, told.refusal)
         hit = self._hit(family)
         done = self._carry_out(tx, locked, family, hit)
@@ -91,7 +92,9 @@ class SendSignal:
                 hit[uuid] = told.status
         return hit
 
-    def _carry_out(self, tx: Transaction, locked: Locks, family: Family, hit: Mapping[str, Status]) -> LifecycleChange:
+    def _carry_out(
+        self, tx: Transaction, locked: LockedRows, family: Family, hit: Mapping[str, Status]
+    ) -> LifecycleChange:
         cause = Cause.TERMINATED if self._signal is Signal.TERM else Cause.KILLED
         why = End(cause, self._reason or f"{self._signal} by {self._sender or 'a person'}", self._sender)
         dying = {uuid: why for uuid, status in hit.items() if status is Status.DEAD}
@@ -146,9 +149,10 @@ class KillByAgent:
 
     alone = True
     changes_tree = True
+    concerns_others = True
     touches = ()
 
-    def write(self, tx: Transaction, locked: Locks) -> LifecycleChange:
+    def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
         """See `Unit.write`."""
         target = find(tx, self.target).uuid
         if target == self.sender:
@@ -170,9 +174,10 @@ class SignalsHandled:
 
     alone = False
     changes_tree = False
+    concerns_others = False
     touches = ()
 
-    def write(self, tx: Transaction, locked: Locks) -> None:
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
         """See `Unit.write`."""
         for agent, number in self.signals:
             tx.defer("handle_signals", agent=agent, id=number)

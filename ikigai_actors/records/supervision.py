@@ -10,7 +10,7 @@ from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput
 from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.locks import Locks
+from ikigai_actors.store.unit import LockedRows
 from supervisors.signals import Status
 
 GAVE_UP = "gave up"
@@ -45,12 +45,13 @@ class RecordRestart:
 
     alone = False
     changes_tree = False
+    concerns_others = False
 
     @property
     def touches(self) -> tuple[str, ...]:
         return (self.agent,)
 
-    def write(self, tx: Transaction, locked: Locks) -> Recorded:
+    def write(self, tx: Transaction, locked: LockedRows) -> Recorded:
         """See `Unit.write`."""
         _living(locked, self.agent)
         [(turn,)] = tx.run("turn_of", uuid=self.agent)
@@ -75,9 +76,10 @@ class StopChildren:
 
     alone = True
     changes_tree = True
+    concerns_others = True
     touches = ()
 
-    def write(self, tx: Transaction, locked: Locks) -> LifecycleChange:
+    def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
         """See `Unit.write`."""
         children = reversed(registry.children(tx, self.supervisor))
         stopped = [child.uuid for child in children if child.status == Status.RUNNING]
@@ -98,9 +100,10 @@ class Revive:
 
     alone = True
     changes_tree = True
+    concerns_others = True
     touches = ()
 
-    def write(self, tx: Transaction, locked: Locks) -> LifecycleChange:
+    def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
         """See `Unit.write`."""
         rows = (
             tx.run("all_that_gave_up") if self.supervisor is None else tx.run("those_that_gave_up", top=self.supervisor)
@@ -126,12 +129,13 @@ class SetSupervision:
 
     alone = False
     changes_tree = False
+    concerns_others = False
 
     @property
     def touches(self) -> tuple[str, ...]:
         return (self.agent,)
 
-    def write(self, tx: Transaction, locked: Locks) -> None:
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
         """See `Unit.write`. Raises `AgentDead`, `AgentNotFound`."""
         _living(locked, self.agent)
         tx.run(
@@ -159,9 +163,10 @@ class AdoptChild:
 
     alone = True
     changes_tree = True
+    concerns_others = True
     touches = ()
 
-    def write(self, tx: Transaction, locked: Locks) -> LifecycleChange:
+    def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
         """See `Unit.write`."""
         above = {self.by, *(row[0] for row in tx.run("supervisors_of", uuid=self.by))}
         locked.take(tx, (self.agent, self.by))
@@ -176,7 +181,7 @@ class AdoptChild:
         return LifecycleChange(status={self.agent: Status.RUNNING})
 
 
-def _living(locked: Locks, uuid: str) -> None:
+def _living(locked: LockedRows, uuid: str) -> None:
     row = locked.get(uuid)
     if row is None:
         raise AgentNotFound(f"There is no agent {uuid}.", uuid)

@@ -18,7 +18,7 @@ from ikigai_actors.agent.subscriptions import (
     ToolTrouble,
 )
 from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.system.interface import System
+from ikigai_actors.system.ref import System
 
 ENDS = frozenset({Kind.USER, Kind.ASSISTANT, Kind.RETRY, Kind.ERROR, Kind.INTERRUPTED})
 """The kinds of messages that end an answer, or come before it."""

@@ -20,18 +20,18 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ikigai_actors.actors.clock import Clock
+from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads
 from ikigai_actors.errors import Fenced, IkigaiError, StoreInUse, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.store.owner import HostRow
 from ikigai_actors.store.sqlite.file import ASKED, lock_path
 
 if TYPE_CHECKING:
-    from ikigai_actors.actors.threads import Threads  # imports asyncio: who only asks for the host does without
     from ikigai_actors.store.sqlite.store import SQLiteStore
 
 logger = logging.getLogger(__name__)
@@ -65,55 +65,17 @@ def renewal(age: float, awake: float, lease: float) -> Renewal:
     return Renewal.LOST if min(age, awake) >= LOST * lease else Renewal.LATE
 
 
-class Owner(NamedTuple):
-    """A host as its row tells."""
-
-    id: str
-    hostname: str
-    pid: int
-    started_at: int
-    lease_until: int
-    epoch: int
-    now: int
-
-    @property
-    def is_believed(self) -> bool:
-        """Whether its lease lasts. On SQLite there is none."""
-        return self.lease_until > self.now
-
-    @property
-    def is_gone(self) -> bool:
-        """Whether it has a lease, and its process is seen to be no more: only on this machine it can be."""
-        if not self.lease_until or self.hostname != socket.gethostname():
-            return False
-        try:
-            os.kill(self.pid, 0)  # asks, and sends nothing
-        except ProcessLookupError:
-            return True
-        except OSError:  # somebody else's process
-            return False
-        return False
-
-    def __str__(self) -> str:
-        since = datetime.fromtimestamp(self.started_at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-        return f"host {self.hostname}, pid {self.pid}, since {since}"
-
-
 class Host:
     """This process as the owner of a database. Taken by `take_database`."""
 
     def __init__(
-        self, store: Store, host_id: str, clock: Clock, lease: float | None, threads: "Threads | None" = None
+        self, store: Store, host_id: str, clock: Clock, lease: float | None, threads: Threads = SYSTEM_THREADS
     ) -> None:
         self.id = host_id
         self._store, self._clock, self._lease = store, clock, lease
         self._renewed = clock.monotonic()
         self._postponed: list[Callable[[], None]] = []
         self._lock = threading.Lock()
-        if threads is None:
-            from ikigai_actors.actors.threads import SYSTEM_THREADS
-
-            threads = SYSTEM_THREADS
         self._threads = threads
         self._changed = threads.condition()
         self._over = False
@@ -239,14 +201,8 @@ class Host:
         self._store.abandon(str(error))
 
 
-def owner(tx: Transaction) -> Owner | None:
-    """The host that runs the agents; None when none does, as far as can be seen."""
-    owners = map(Owner._make, tx.run("owners"))
-    return next((one for one in owners if one.is_believed or (not one.lease_until and tx.is_hosted())), None)
-
-
 def take_database(
-    store: Store, host_id: str, clock: Clock, lease: float = LEASE, threads: "Threads | None" = None
+    store: Store, host_id: str, clock: Clock, lease: float = LEASE, threads: Threads = SYSTEM_THREADS
 ) -> Host:
     """Become the owner of a database whose schema is there.
 
@@ -255,7 +211,7 @@ def take_database(
         host_id: a fresh id for this host.
         clock: measures how old the lease is.
         lease: seconds for which the host is believed on PostgreSQL.
-        threads: whence the threads come that keep the lease; None: the machine's.
+        threads: whence the threads come that keep the lease.
 
     Raises:
         StoreInUse: another host owns it; the message names it.
@@ -263,7 +219,7 @@ def take_database(
     from ikigai_actors.store.sqlite.store import SQLiteStore
 
     if isinstance(store, SQLiteStore):
-        host = Host(store, host_id, clock, None)
+        host = Host(store, host_id, clock, None, threads)
         try:
             if store.path is not None:
                 host.holds(_lock_file(store))
@@ -321,11 +277,11 @@ def _clear_the_way(tx: Transaction, location: str) -> None:
     """
     _refuse_believed(tx, location)
     for row in tx.run("owners"):
-        tx.end_stalled(Owner(*row).lease_until)
+        tx.end_stalled(HostRow(*row).lease_until)
 
 
 def _refuse_believed(tx: Transaction, location: str) -> None:
-    believed = [row for row in tx.run("owners") if Owner(*row).is_believed]
+    believed = [row for row in tx.run("owners") if HostRow(*row).is_believed]
     if believed:
         raise _in_use(location, believed)
 
@@ -333,7 +289,7 @@ def _refuse_believed(tx: Transaction, location: str) -> None:
 def _take(tx: Transaction, location: str, host_id: str, lease: int) -> None:
     """End the earlier hosts and claim every living agent: what an earlier host still writes is fenced from here on.
 
-    Locks are taken in the order of the journal: the tree, the agents, the host's row. An earlier host that still
+    LockedRows are taken in the order of the journal: the tree, the agents, the host's row. An earlier host that still
     commits, or renews its lease at this moment, is waited for; one that has renewed it is believed after all.
     """
     tx.run("tree_change")  # whoever takes the database at the same moment waits here, and then finds this one's row
@@ -349,7 +305,7 @@ def _take(tx: Transaction, location: str, host_id: str, lease: int) -> None:
 def _in_use(location: str, owners: list[Row]) -> StoreInUse:
     who, wait = "another process", ""
     if owners:
-        owner = Owner(*owners[0])
+        owner = HostRow(*owners[0])
         who = str(owner)
         if owner.is_believed:
             wait = f"; if that process is gone, try again in {(owner.lease_until - owner.now) // 1000 + 1} s"

@@ -21,6 +21,9 @@ journal gives up.
 
 When nothing was written for a moment, the database's file is brought up to date (`Store.checkpoint`).
 
+What a unit did to others than its agent (`Unit.concerns_others`: mail, death, a new status) is told to ``on_commit``
+after the commit, and before the unit itself is answered; so nobody who commits has to tell those whom it concerns.
+
 Callbacks run on the journal's thread. They only post: no user code, no waiting, no new unit.
 """
 
@@ -48,7 +51,7 @@ from ikigai_actors.errors import (
 )
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.unit import Unit, lock
-from ikigai_actors.store.verdicts import Committed, Done, Failed, Refused, Verdict
+from ikigai_actors.store.writer import Writer
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -60,9 +63,37 @@ LONGEST_RETRY = 1.0
 IDLE = 1.0
 """Seconds without a commit after which the database's file is brought up to date."""
 
-_COMMITTED = Committed()  # what nearly every unit is told
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The unit is durable."""
+
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The unit found a reason not to be written."""
+
+    error: IkigaiError
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The unit could not be written."""
+
+    error: IkigaiError
+
+
+CommitResult = Committed | Refused | Failed
+"""What became of a unit."""
+
+Done = Callable[[CommitResult], None]
+"""Takes what became of a unit."""
 
 Entry = tuple[Unit, Done]
+
+_COMMITTED = Committed()  # what nearly every unit is told
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +118,7 @@ class JournalStatistics:
     """Why the store does not answer at the moment; None when it does."""
 
 
-class Journal:
+class Journal(Writer):
     """The one writer. Start it, submit units, close it: what was accepted is written first."""
 
     def __init__(
@@ -100,6 +131,7 @@ class Journal:
         capacity: int = 10_000,
         batch: int = 1_000,
         patience: float = 60.0,
+        on_commit: Callable[[Any], object] = lambda answer: None,
         on_trouble: Callable[[str | None], None] = lambda trouble: None,
         on_failure: Callable[[IkigaiError], None] = lambda error: None,
     ) -> None:
@@ -113,12 +145,13 @@ class Journal:
             capacity: from how many queued units on callers outside the runtime wait.
             batch: the most units of one transaction.
             patience: seconds that the store may be down, from its first failure on, before the journal gives up.
+            on_commit: takes the answer of each committed unit that concerns others.
             on_trouble: told when the store stops answering (why) and when it answers again (None).
             on_failure: told once when the journal gives up.
         """
         self._store, self._host, self._clock = store, host, clock
         self._capacity, self._batch, self._patience = capacity, batch, patience
-        self._on_trouble, self._on_failure = on_trouble, on_failure
+        self._on_commit, self._on_trouble, self._on_failure = on_commit, on_trouble, on_failure
         self._entries: deque[Entry] = deque()
         self._lock = threading.Lock()
         self._changed = threads.condition(self._lock)
@@ -146,34 +179,23 @@ class Journal:
                 return
         done(Failed(self._gone()))
 
-    def perform(
-        self, unit: Unit, timeout: float | None = None, then: Callable[[Any], object] = lambda answer: None
-    ) -> Any:
-        """Commit a unit for a caller outside the runtime, and return its answer.
+    def ask(self, unit: Unit, make: Callable[[Any], Any] | None = None) -> Future[Any]:
+        answer = Future[Any](make=make)
 
-        Waits for room in the queue, then for the commit. ``then`` is told the answer on the journal's thread.
+        def done(result: CommitResult) -> None:
+            answer.settle(result.value if isinstance(result, Committed) else result.error)
 
-        Raises:
-            BadInput: the timeout is none.
-            TimedOut: room or commit did not come in time.
-            WouldDeadlock: this is a thread of the runtime.
-            IkigaiError: the refusal, or the failure.
-        """
+        self.submit(unit, done)
+        return answer
+
+    def perform(self, unit: Unit, timeout: float | None = None) -> Any:
         refuse_to_block()
         check_timeout(timeout)
-        answer: Future[Any] = Future()
-
-        def done(verdict: Verdict) -> None:
-            if isinstance(verdict, Committed):
-                _tell(then, verdict.value)
-            answer.settle(verdict.value if isinstance(verdict, Committed) else verdict.error)
-
         started = self._clock.monotonic()
         self._wait_for_room(timeout)
-        self.submit(unit, done)
         if timeout is not None:
             timeout = max(0.0, timeout - (self._clock.monotonic() - started))
-        return answer.get(timeout=timeout)
+        return self.ask(unit).get(timeout=timeout)
 
     def note_others(self) -> None:
         """Another process may have written: the database's file is brought up to date when nothing more comes."""
@@ -262,23 +284,25 @@ class Journal:
             self._commit(batch)
 
     def _commit(self, entries: Sequence[Entry]) -> None:
-        """Commit these units together, or else each alone; tell every one of them its verdict."""
+        """Commit these units together, or else each alone; tell every one of them what became of it."""
         units = [unit for unit, _ in entries]
         try:
-            verdicts = self._until_it_answers(units)
+            results = self._until_it_answers(units)
         except (StoreUnavailable, StoreUnusable, SystemClosed, Fenced) as error:  # patience is over, or will never help
-            verdicts = [Failed(self._give_up(error))] * len(units)
+            results = [Failed(self._give_up(error))] * len(units)
         except Exception as error:  # a statement failed, or a unit has a defect: the other agents' units go on
             self._note_trouble(None)  # the store answers
             if len(entries) > 1:
                 for entry in entries:
                     self._commit((entry,))
                 return
-            verdicts = [Failed(_ours(error, units[0]))]
-        for (_, done), verdict in zip(entries, verdicts, strict=True):
-            _tell(done, verdict)
+            results = [Failed(_ours(error, units[0]))]
+        for (unit, done), result in zip(entries, results, strict=True):
+            if unit.concerns_others and isinstance(result, Committed):
+                _tell(self._on_commit, result.value)
+            _tell(done, result)
 
-    def _until_it_answers(self, units: Sequence[Unit]) -> list[Verdict]:
+    def _until_it_answers(self, units: Sequence[Unit]) -> list[CommitResult]:
         """Run the transaction until the store takes or refuses it. Raises `Fenced`, or why patience is over:
         `_InDoubt` when a COMMIT may have happened.
         """
@@ -286,14 +310,14 @@ class Journal:
             return [Failed(self._gone())] * len(units)
         down_since, pause = None, FIRST_RETRY
         number, settling, last = self._number + 1, False, False
-        verdicts: list[Verdict] = []
+        results: list[CommitResult] = []
         while True:
             try:
                 # A write, which locks the row: a server that has heard COMMIT and is still at it must finish first.
                 if settling and self._store.write(lambda tx: tx.run("batch_of", host=self._host)) == [(number,)]:
                     break
                 settling = False
-                self._store.write(lambda tx: self._write(tx, units, number, verdicts))
+                self._store.write(lambda tx: self._write(tx, units, number, results))
                 break
             except StoreUnavailable as unavailable:
                 trouble, settling = unavailable, settling or isinstance(unavailable, CommitUnknown)
@@ -313,25 +337,25 @@ class Journal:
                 self._changed.wait_for(lambda: self._closing, pause)
             pause = min(pause * 2, LONGEST_RETRY)
         self._number, self._fresh = number, True
-        self._units += sum(isinstance(verdict, Committed) for verdict in verdicts)
+        self._units += sum(isinstance(result, Committed) for result in results)
         self._note_trouble(None)
-        return verdicts
+        return results
 
-    def _write(self, tx: Transaction, units: Sequence[Unit], number: int, verdicts: list[Verdict]) -> None:
+    def _write(self, tx: Transaction, units: Sequence[Unit], number: int, results: list[CommitResult]) -> None:
         """One transaction: the tree's row, the agents' rows, then the units in order, then the batch number.
 
-        The verdicts are left in the caller's list, since a broken COMMIT returns nothing.
+        The results are left in the caller's list, since a broken COMMIT returns nothing.
         """
-        verdicts.clear()
+        results.clear()
         locked = lock(tx, units)
         for unit in units:
             try:
                 answer = unit.write(tx, locked)
-                verdicts.append(_COMMITTED if answer is None else Committed(answer))
+                results.append(_COMMITTED if answer is None else Committed(answer))
             except StoreError:
                 raise
             except IkigaiError as refusal:
-                verdicts.append(Refused(refusal))
+                results.append(Refused(refusal))
         locked.settle(tx)
         if not tx.run("set_batch", host=self._host, batch=number):
             raise Fenced("Another host has taken this database over; what this one still did is dropped.")

@@ -1,49 +1,64 @@
-"""Who commits the units of handles: the journal of a host; or, in a process that runs no agents, `Direct`."""
+"""Who commits the units of handles: the journal of a host; or, in a process that runs no agents, `DirectWriter`."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ikigai_actors.actors.futures import refuse_to_block
+from ikigai_actors.actors.futures import Future, refuse_to_block
 from ikigai_actors.arguments import check_timeout
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.unit import Unit, write_alone
-from ikigai_actors.store.verdicts import Committed, Done, Refused
 
 
 class Writer(Protocol):
-    """Commits units. See `Journal`."""
+    """Commits units."""
 
-    def submit(self, unit: Unit, done: Done) -> None:
-        """Commit a unit; ``done`` takes the verdict."""
+    def ask(self, unit: Unit, make: Callable[[Any], Any] | None = None) -> Future[Any]:
+        """Commit a unit; never waits for that.
 
-    def perform(
-        self, unit: Unit, timeout: float | None = None, then: Callable[[Any], object] = lambda answer: None
-    ) -> Any:
-        """Commit a unit and return its answer, which ``then`` is told first."""
+        Args:
+            unit: what is written.
+            make: turns the unit's answer into the value of the future; None leaves it as it is.
+
+        Returns:
+            What comes of it: a value after the commit, or the refusal or failure as an exception.
+        """
+
+    def perform(self, unit: Unit, timeout: float | None = None) -> Any:
+        """Commit a unit and return its answer. A journal waits for room in its queue first.
+
+        Args:
+            unit: what is written.
+            timeout: seconds to wait.
+
+        Raises:
+            BadInput: the timeout is none.
+            TimedOut: room or commit did not come in time; the unit may still be committed.
+            WouldDeadlock: this is a thread of the runtime.
+            IkigaiError: the refusal, or the failure.
+        """
 
 
-class Direct:
+class DirectWriter(Writer):
     """Commits each unit at once, in a transaction of its own, on the thread of the caller."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, on_commit: Callable[[Any], object] = lambda answer: None) -> None:
+        """Write into a store; ``on_commit`` takes the answer of each unit that concerns others. See `Journal`."""
+        self._store, self._on_commit = store, on_commit
 
-    def submit(self, unit: Unit, done: Done) -> None:
-        """See `Writer.submit`."""
+    def ask(self, unit: Unit, make: Callable[[Any], Any] | None = None) -> Future[Any]:
+        asked = Future[Any](make=make)
         try:
             answer = write_alone(self._store, unit)
         except IkigaiError as error:
-            done(Refused(error))
-        else:
-            done(Committed(answer))
+            asked.settle(error)
+            return asked
+        if unit.concerns_others:
+            self._on_commit(answer)
+        asked.settle(answer)
+        return asked
 
-    def perform(
-        self, unit: Unit, timeout: float | None = None, then: Callable[[Any], object] = lambda answer: None
-    ) -> Any:
-        """See `Writer.perform`. The database has a time-out of its own."""
+    def perform(self, unit: Unit, timeout: float | None = None) -> Any:
         refuse_to_block()
         check_timeout(timeout)
-        answer = write_alone(self._store, unit)
-        then(answer)
-        return answer
+        return self.ask(unit).get()  # the database has a time-out of its own

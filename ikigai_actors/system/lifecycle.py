@@ -1,22 +1,20 @@
-"""Lives: commits the signals that handles send, and how agents look after one another."""
+"""The lives of agents: commits the signals that handles send, and how agents look after one another."""
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.arguments import check_choice, check_count, check_flag, check_seconds
-from ikigai_actors.errors import AgentDead, BadInput
+from ikigai_actors.errors import AgentDead, BadInput, HostElsewhere
 from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.signals import SendSignal, milliseconds
-from ikigai_actors.records.supervision import SetSupervision
+from ikigai_actors.records.supervision import AdoptChild, SetSupervision
 from ikigai_actors.store.base import Store
-from ikigai_actors.store.unit import Unit
-from ikigai_actors.store.verdicts import Committed, Verdict
 from ikigai_actors.store.writer import Writer
 from ikigai_actors.text import check_text
 from supervisors.orphans import OrphanPolicy
@@ -32,23 +30,22 @@ MOST_RESTARTS = 1_000_000
 """The highest intensity: so many restarts within a period are as good as no limit."""
 
 
-class Lives:
+class Lifecycle:
     """What handles do to the lives of the agents of one system."""
 
-    here = True
-    """Whether this process runs the agents, and so carries signals out."""
-
     def __init__(
-        self,
-        store: Store,
-        journal: Writer,
-        clock: Clock,
-        actor: Callable[[str], AgentActor],
-        happened: Callable[[object], None],
+        self, store: Store, writer: Writer, clock: Clock, actor: Callable[[str], AgentActor] | None = None
     ) -> None:
-        """Put the parts together; ``happened`` carries out what a unit did to agents of this host."""
-        self._store, self._journal, self._clock = store, journal, clock
-        self._actor, self._happened = actor, happened
+        """Put the parts together.
+
+        Args:
+            store: where descendants are looked up.
+            writer: commits the signals.
+            clock: says when they are sent.
+            actor: gives the actor that runs an agent; None when another process runs the agents: that one carries out
+                what is committed here.
+        """
+        self._store, self._writer, self._clock, self._actor = store, writer, clock, actor
 
     def signal(
         self,
@@ -61,23 +58,18 @@ class Lives:
         grace: float = GRACE,
     ) -> Future[T]:
         """Send a signal; what is made of its `LifecycleChange` comes after the commit. Raises `BadInput`."""
-        unit = self._unit(uuid, signal, cascade=cascade, reason=reason, grace=grace)
-        return self.ask(unit, make)
-
-    def ask(self, unit: Unit, make: Callable[[Any], T]) -> Future[T]:
-        """Have a unit committed, and what it did carried out; what is made of its answer comes after the commit."""
-        answer: Future[T] = Future(make=make)
-
-        def done(verdict: Verdict) -> None:
-            if isinstance(verdict, Committed):
-                self._happened(verdict.value)
-            answer.settle(verdict.value if isinstance(verdict, Committed) else verdict.error)
-
-        self._journal.submit(unit, done)
-        return answer
+        if not isinstance(signal, Signal):
+            raise BadInput(f"Expected a Signal, one of {', '.join(Signal)}; got {signal!r}.")
+        check_text(reason, "reason")
+        now, limit = self._clock.now_ms(), milliseconds(grace)
+        spread = check_flag(cascade, "cascade")
+        unit = SendSignal(uuid, signal, now, spread=spread, reason=reason, grace=limit, handled=self._actor is not None)
+        return self._writer.ask(unit, make)
 
     def interrupt(self, uuid: str, *, cascade: bool = False) -> Future[bool]:
-        """INT: end the turn in progress. The row of the signal follows."""
+        """INT: end the turn in progress. Where the agents run the row of the signal follows."""
+        if self._actor is None:
+            return self.signal(uuid, Signal.INT, had_effect, cascade=cascade)
         ended: Future[bool] = Future()
         self._actor(uuid).actor_inbox.put_urgent(on.Interrupt(ended))
         if cascade:
@@ -88,18 +80,11 @@ class Lives:
         self.signal(uuid, Signal.INT, had_effect, cascade=cascade)
         return ended
 
-    def perform(self, unit: Unit, timeout: float | None = None) -> object:
-        """Commit a unit, and carry out what it did."""
-        answer: object = self._journal.perform(unit, timeout, self._happened)
-        return answer
-
-    def _unit(self, uuid: str, signal: Signal, *, cascade: bool, reason: str, grace: float) -> SendSignal:
-        if not isinstance(signal, Signal):
-            raise BadInput(f"Expected a Signal, one of {', '.join(Signal)}; got {signal!r}.")
-        check_text(reason, "reason")
-        now, limit = self._clock.now_ms(), milliseconds(grace)
-        spread = check_flag(cascade, "cascade")
-        return SendSignal(uuid, signal, now, spread=spread, reason=reason, grace=limit, handled=self.here)
+    def adopt(self, child: str, by: str, timeout: float | None = None) -> None:
+        """Have an agent supervised by another one; both by uuid. Raises as `AdoptChild` does, and `HostElsewhere`."""
+        if self._actor is None:
+            raise HostElsewhere("Adopt it in the shell that runs the agents: it must let the adopted one go on.")
+        self._writer.perform(AdoptChild(child, by), timeout)
 
 
 def supervision(
@@ -124,7 +109,17 @@ def had_effect(change: LifecycleChange) -> bool:
     return not change.ignored
 
 
-def tell(find: Callable[[str], AgentActor], uuid: str, message: object) -> AgentActor:
+class Told(Protocol):
+    """Takes the commands of an agent: its actor; or, where another process runs the agents, what stands for it."""
+
+    def told(self, message: Any) -> bool:
+        """Take a command. Returns whether it was heard, and so will be answered; one that has died hears nothing."""
+
+
+Hearer = TypeVar("Hearer", bound=Told)
+
+
+def tell(find: Callable[[str], Hearer], uuid: str, message: object) -> Hearer:
     """Tell the actor that runs an agent something; return it. One that crashed just now is no longer the one: look
     again.
 

@@ -14,7 +14,7 @@ from ikigai_actors.store.base import Store
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Platform:
     """The ground of a system."""
 
     threads: Threads
@@ -25,5 +25,5 @@ class Parts:
     """Makes the dispatcher, given how many workers are wanted."""
 
 
-MACHINE = Parts(SYSTEM_THREADS, SystemClock(), os.urandom, open_store, ThreadDispatcher)
+SYSTEM_PLATFORM = Platform(SYSTEM_THREADS, SystemClock(), os.urandom, open_store, ThreadDispatcher)
 """The machine's own."""

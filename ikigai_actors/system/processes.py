@@ -1,6 +1,6 @@
-"""The population: the actors of the agents that this host runs, and what births, deaths and signals mean for them.
+"""The process table: the actors of the agents that this host runs, and what births, deaths and signals mean for them.
 
-The registry decides who lives; the population follows it. What a unit did to lives (`LifecycleChange`) is carried out
+The registry decides who lives; the table follows it. What a unit did to lives (`LifecycleChange`) is carried out
 here once it is committed: the actors of the dead are stopped, and their work outside is cancelled; those whose status
 has changed are told.
 
@@ -10,44 +10,64 @@ and does nothing, until its supervisor has decided (`ikigai_actors.system.superv
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Protocol
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.boot import Origin, Unrestorable
 from ikigai_actors.agent.messages import Dead, Handover, NewMail, Reset, Restarted
-from ikigai_actors.agent.runtime import Runtime
+from ikigai_actors.agent.runtime import Predecessor, Processes, Runtime
 from ikigai_actors.agent.statistics import SystemStatistics, total, total_by_model
-from ikigai_actors.agent.subscriptions import Died, Mailed
+from ikigai_actors.agent.subscriptions import Died
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import WORKING, LifecycleState, Phase
 from ikigai_actors.records.append import FIRST_EPOCH
 from ikigai_actors.records.deaths import End, LifecycleChange, WriteDeath
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import Birth
-from ikigai_actors.records.mail import Mail
 from ikigai_actors.records.registry import Renamed
-from ikigai_actors.store.verdicts import Committed, Verdict
+from ikigai_actors.store.journal import CommitResult, Committed
 from supervisors.causes import Cause
 from supervisors.signals import Status
 
 logger = logging.getLogger(__name__)
 
 
-class Population:
+class Supervises(Protocol):
+    """What the table needs of whoever decides on agents that crash."""
+
+    def note_crash(self, uuid: str, end: Cause, reason: str) -> None:
+        """An agent has crashed, or is permanent and has exited: told before anybody can see that it is down."""
+
+    def crashed(self, uuid: str) -> None:
+        """Its actor was made anew and is held."""
+
+    def unstarted(self, uuid: str, restarted: Restarted, error: Exception) -> bool:
+        """A restart could not read the agent's log. See `Processes.unstarted`."""
+
+    def untaken(self) -> None:
+        """An agent could not take up what other processes prompted. See `Processes.untaken`."""
+
+
+class ProcessTable(Processes):
     """The actors of one host, by uuid."""
 
-    def __init__(self) -> None:
-        """Empty; `run` gives it what actors need."""
+    def __init__(self, handle: Callable[[str], object]) -> None:
+        """Empty; `run` gives it what actors need. ``handle`` makes the handle of an agent whose uuid is known."""
+        self._handle = handle
         self._actors: dict[str, AgentActor] = {}
         self._down: set[str] = set()
         self._told: dict[str, Status] = {}  # those that were told last that they do not run
         self._lock = threading.RLock()  # of the three above: the journal, the keeper and the workers change them
         self._runtime: Runtime | None = None
+        self._supervision: Supervises | None = None
 
-    def run(self, runtime: Runtime, restored: list[Origin], unrestorable: list[Unrestorable]) -> None:
+    def run(
+        self, runtime: Runtime, supervision: Supervises, restored: list[Origin], unrestorable: list[Unrestorable]
+    ) -> None:
         """Run those that come back from a boot, and bury the others."""
-        self._runtime = runtime
+        self._runtime, self._supervision = runtime, supervision
         for agent in restored:
             actor = self._actors[agent.uuid] = AgentActor(runtime, agent)
             if agent.standing.status is not Status.RUNNING:
@@ -72,8 +92,10 @@ class Population:
         actor = self._actors.get(uuid)
         return actor is None or actor.is_idle
 
+    def handle(self, uuid: str) -> object:
+        return self._handle(uuid)
+
     def expect(self, birth: Birth) -> None:
-        """Make the actor of a child before its row is committed: whoever finds the row finds the actor, held."""
         standing = LifecycleState(permanent=birth.restart == "permanent")
         child = Origin(birth.uuid, birth.name, FIRST_EPOCH, birth.messages[-1].id, birth.turn, standing)
         actor = AgentActor(self._parts, child)
@@ -81,37 +103,44 @@ class Population:
         self._actors[birth.uuid] = actor
 
     def spawn(self, birth: Birth, log: Log | None) -> None:
-        """Let a child run that was just born, with its log if that is at hand."""
         if (actor := self._actors.get(birth.uuid)) is not None:
             actor.begin(log)
 
     def forget(self, birth: Birth) -> None:
-        """End the actor of a child that was not born after all."""
         self._actors.pop(birth.uuid).actor_inbox.set()
 
     def bury(self, uuid: str, reason: str, cause: Cause = Cause.DAMAGED) -> None:
-        """Mark an agent dead that cannot go on, and end its actor; returns before it is done."""
-
-        def done(verdict: Verdict) -> None:
-            if isinstance(verdict, Committed):
+        def done(result: CommitResult) -> None:
+            if isinstance(result, Committed):
                 logger.error("Agent %s is dead: %s", uuid, reason)
-                self.happened(verdict.value)
             else:  # agent 0 is refused, and stays
-                logger.error("Agent %s could not be buried (%s): %s", uuid, verdict.error, reason)
+                logger.error("Agent %s could not be buried (%s): %s", uuid, result.error, reason)
 
         runtime = self._parts
         runtime.journal.submit(WriteDeath(uuid, runtime.host.id, reason, runtime.clock.now_ms(), cause), done)
 
-    def happened(self, answer: object) -> None:
-        """Carry out what a committed unit did to others than its own agent. Never waits."""
-        match answer:
-            case LifecycleChange():
-                self._follow(answer)
-            case Renamed():
-                self._renamed(answer)
-            case Mail():
-                self._parts.publisher.publish(Mailed(answer))
-                self._mailed(answer.recipient, answer.sender)
+    def follow(self, change: LifecycleChange) -> None:
+        """Carry out what a committed unit did to lives. Never waits."""
+        for uuid, end in change.dead.items():
+            self._end(uuid, end)
+        for uuid, status in change.status.items():
+            self._tell(uuid, status, change.reason)
+            self._parts.waits.changed(uuid)
+        for survivor, dead in change.told:
+            self.mailed(survivor, dead)
+
+    def renamed(self, change: Renamed) -> None:
+        """Have an agent go by its new name, and tell who listens."""
+        with self._lock:
+            if (actor := self._actors.get(change.agent_uuid)) is not None:
+                actor.rename(change.name)
+        self._parts.publisher.publish(change)
+
+    def mailed(self, recipient: str, sender: str | None) -> None:
+        """A committed mail has come: tell whoever waits for it, and the agent if it is to hear. Never waits."""
+        self._parts.waits.mailed(recipient, sender)
+        if (actor := self._actors.get(recipient)) is not None and actor.wants_news:
+            actor.actor_inbox.put_urgent(NewMail())
 
     def prompt(self, uuid: str, mail: int, text: str) -> None:
         """A prompt of another process: the agent takes it up when it is idle; once, however often it is told."""
@@ -154,22 +183,25 @@ class Population:
             if (actor := self._actors.get(uuid)) is not None and actor.origin.name != name
         ]
         for change in renamed:
-            self._renamed(change)
+            self.renamed(change)
         return bool(renamed)
 
-    def crashed(self, old: AgentActor, handover: Handover) -> AgentActor:
-        """Make an agent anew whose actor has died; it is held until `restart`."""
-        new = AgentActor(self._parts, old.origin, handover)
-        new.actor_inbox.held = True
-        uuid = old.origin.uuid
-        with self._lock:
-            new.rename(old.origin.name)  # it may have another name since it crashed
-            if known := self._actors.get(uuid) is old:
-                self._actors[uuid] = new
-                self._down.add(uuid)
-        if not known:  # it was buried meanwhile
-            new.close()
-        return new
+    def crashed(self, old: Predecessor, handover: Handover, end: Cause | None, why: str) -> AgentActor:
+        assert self._supervision is not None  # `run` comes before anything can happen
+        if end is None:
+            return self._make_anew(old, handover)
+        self._supervision.note_crash(old.origin.uuid, end, why)
+        successor = self._make_anew(old, handover)
+        self._supervision.crashed(old.origin.uuid)
+        return successor
+
+    def unstarted(self, uuid: str, restarted: Restarted, error: Exception) -> bool:
+        assert self._supervision is not None
+        return self._supervision.unstarted(uuid, restarted, error)
+
+    def untaken(self) -> None:
+        assert self._supervision is not None
+        self._supervision.untaken()
 
     def cut(self, uuid: str) -> Future[None]:
         """Throw the state of an agent away, and hold it until `restart`; answered when that is done."""
@@ -223,25 +255,19 @@ class Population:
             pending=sum(actor.backlog.volatile for actor in actors),
         )
 
-    def _follow(self, change: LifecycleChange) -> None:
-        for uuid, end in change.dead.items():
-            self._end(uuid, end)
-        for uuid, status in change.status.items():
-            self._tell(uuid, status, change.reason)
-            self._parts.waits.changed(uuid)
-        for survivor, dead in change.told:
-            self._mailed(survivor, dead)
-
-    def _renamed(self, change: Renamed) -> None:
+    def _make_anew(self, old: Predecessor, handover: Handover) -> AgentActor:
+        """Make the next actor of an agent; it is held until `restart`."""
+        new = AgentActor(self._parts, old.origin, handover)
+        new.actor_inbox.held = True
+        uuid = old.origin.uuid
         with self._lock:
-            if (actor := self._actors.get(change.agent_uuid)) is not None:
-                actor.rename(change.name)
-        self._parts.publisher.publish(change)
-
-    def _mailed(self, recipient: str, sender: str | None) -> None:
-        self._parts.waits.mailed(recipient, sender)
-        if (actor := self._actors.get(recipient)) is not None and actor.wants_news:
-            actor.actor_inbox.put_urgent(NewMail())
+            new.rename(old.origin.name)  # it may have another name since it crashed
+            if known := self._actors.get(uuid) is old:
+                self._actors[uuid] = new
+                self._down.add(uuid)
+        if not known:  # it was buried meanwhile
+            new.close()
+        return new
 
     def _end(self, uuid: str, end: End) -> None:
         with self._lock:

@@ -3,39 +3,66 @@
     child = root.fork("analyse the schema", name="dba")     # blocks until the fork is committed
     child.prompt("and the indexes?").get(timeout=60)        # a Future of the Reply
     child = await root.ask.fork("analyse the schema")       # the same in an asyncio program
+    child.signal(Signal.STOP)                               # it pauses after its step; CONT lets it go on
+    branch.kill(cascade=True)                               # it and all its descendants, at once
+    root.supervise(strategy="rest_for_one", intensity=5, period=60)
+    root.send(child, "The schema has changed.")             # returns after the commit
+    [mail.body for mail in child.read_mail(sender=root)]
+    root.wait([child], timeout=30)                          # {child: "idle"}
 
 A handle is a uuid and a system: plain, safe to share between threads, valid for dead agents too. What changes an agent
 returns after the commit, and takes ``timeout`` in seconds: a `TimedOut` says that the answer did not come in time, not
 that nothing happens. Reading works for any agent, the dead too.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from ikigai_actors.actors.futures import Future, current_acting_agent
-from ikigai_actors.agent.statistics import AgentStatistics
+from ikigai_actors.actors.clock import Clock
+from ikigai_actors.actors.futures import Future, current_acting_agent, refuse_to_block
+from ikigai_actors.actors.threads import current_threads
+from ikigai_actors.agent.actor import AgentActor
+from ikigai_actors.agent.statistics import AgentStatistics, TurnStatistics
+from ikigai_actors.agent.subscriptions import Callback, Subscription
+from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import Phase
-from ikigai_actors.arguments import check_choice, check_flag, check_timeout
+from ikigai_actors.agent.waits import Waiter, WaitResult, Waits
+from ikigai_actors.arguments import check_choice, check_count, check_flag, check_timeout
 from ikigai_actors.errors import AgentDead, BadInput
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records import registry
+from ikigai_actors.records.deaths import LifecycleChange
+from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.history import ReplayRange
-from ikigai_actors.records.identity import check_name, new_agent_uuid
-from ikigai_actors.records.log import read_ranges, read_whole
+from ikigai_actors.records.identity import RandomBytes, check_name, new_agent_uuid
+from ikigai_actors.records.log import Archive, read_ranges, read_whole
+from ikigai_actors.records.mail import (
+    Delete,
+    Mail,
+    Mailbox,
+    Open,
+    Read,
+    Send,
+    Taken,
+    check,
+    check_mail_id,
+    letter,
+    sender_of,
+)
+from ikigai_actors.records.mail import latest as latest_mail
 from ikigai_actors.records.messages import Message
-from ikigai_actors.records.registry import AgentRecord, Rename
+from ikigai_actors.records.registry import AgentRecord, Handle, Rename, uuid_of
 from ikigai_actors.records.replies import last_outcome
 from ikigai_actors.records.settings import check_settings
 from ikigai_actors.records.supervision import times_restarted
-from ikigai_actors.system.agentlife import AgentLife, AgentLifeCommands
-from ikigai_actors.system.agentmail import AgentMail, AgentMailCommands
-from ikigai_actors.system.lifecycle import check_policy, tell
+from ikigai_actors.store.base import Store
+from ikigai_actors.store.writer import Writer
+from ikigai_actors.system.approvals import Approvals
+from ikigai_actors.system.lifecycle import GRACE, Lifecycle, Told, check_policy, had_effect, supervision, tell
 from ikigai_actors.text import check_text
-
-if TYPE_CHECKING:
-    from ikigai_actors.system.interface import System
+from supervisors.signals import Signal
 
 RESTART_TYPES = ("permanent", "transient", "temporary")
 
@@ -58,7 +85,75 @@ class Context:
     """Tokens as last reported by a provider; empty when none has."""
 
 
-class AgentCommands(AgentMailCommands, AgentLifeCommands):
+class System(Protocol):
+    """What handles and shells need of a system: an `ActorSystem`, or an `AttachedSystem`. See there."""
+
+    @property
+    def attached(self) -> str:
+        """Who runs the agents, when it is another process; empty when this one does."""
+
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def archive(self) -> Archive: ...
+
+    @property
+    def documents(self) -> Documents: ...
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def writer(self) -> Writer: ...
+
+    @property
+    def waits(self) -> Waits: ...
+
+    @property
+    def lifecycle(self) -> Lifecycle: ...
+
+    @property
+    def approvals(self) -> Approvals: ...
+
+    @property
+    def toolbox(self) -> Toolbox: ...
+
+    @property
+    def random_bytes(self) -> RandomBytes: ...
+
+    @property
+    def default_settings(self) -> Mapping[str, Any]: ...
+
+    @property
+    def root(self) -> "AgentRef": ...
+
+    def agent(self, text: str) -> "AgentRef": ...
+
+    def agents(self, status: str | None = None) -> list[AgentRecord]: ...
+
+    def check_open(self) -> None: ...
+
+    def handle(self, uuid: str) -> "AgentRef": ...
+
+    def actor(self, uuid: str) -> Told: ...
+
+    def state_of(self, record: AgentRecord) -> str: ...
+
+    def touch(self, agent: "AgentRef") -> None: ...
+
+    def send(self, recipient: "AgentRef | str", body: str, timeout: float | None = None) -> int: ...
+
+    def close(self) -> None: ...
+
+    def subscribe(self, callback: Callback) -> Subscription: ...
+
+    def statistics(self) -> TurnStatistics: ...
+
+    def statistics_of(self, uuid: str) -> AgentStatistics: ...
+
+
+class AgentCommands:
     """The commands of an agent, each as a future: ``await ref.ask.fork(...)``. See `AgentRef` for what they do."""
 
     __slots__ = ("_ref", "_waits")
@@ -68,7 +163,7 @@ class AgentCommands(AgentMailCommands, AgentLifeCommands):
         self._waits = waits  # the caller blocks until the answer is there: when it may not, nothing is asked for
 
     def prompt(self, text: str) -> Future[Reply]:
-        """See `AgentRef.prompt`."""
+        """Open a turn; the future gives the `Reply`."""
         check_text(text, "prompt")
         if not text.strip():
             raise BadInput("Expected a prompt, got blank text. Say something.")
@@ -84,7 +179,7 @@ class AgentCommands(AgentMailCommands, AgentLifeCommands):
         restart: str = "transient",
         on_orphan: str | None = None,
     ) -> "Future[AgentRef]":
-        """See `AgentRef.fork`."""
+        """Make a child; gives its handle."""
         if prompt is not None and not check_text(prompt, "prompt").strip():
             raise BadInput("Expected a prompt for the child, got blank text. Leave it out to fork without one.")
         check_choice(restart, "restart", RESTART_TYPES)
@@ -99,7 +194,7 @@ class AgentCommands(AgentMailCommands, AgentLifeCommands):
         return self._tell(lambda caller: on.Fork(child, name, prompt, settings, restart, caller, policy), future)
 
     def reply(self) -> Future[Reply]:
-        """See `AgentRef.reply`."""
+        """Gives the outcome of the turn in progress, or else of the latest one."""
         try:
             return self._tell(on.GetOutcome, self._future())
         except AgentDead:
@@ -111,35 +206,75 @@ class AgentCommands(AgentMailCommands, AgentLifeCommands):
         return settled
 
     def clear(self) -> Future[int]:
-        """See `AgentRef.clear`."""
+        """Begin anew; gives the position of the clear."""
         return self._tell(on.Clear, self._future())
 
     def mark(self, label: str | None = None) -> Future[int]:
-        """See `AgentRef.mark`."""
+        """Set a mark; gives its position."""
         text = "" if label is None else check_text(label, "label")
         return self._tell(lambda caller: on.SetMark(text, caller), self._future())
 
     def rewind(self, label: str | None = None) -> Future[int]:
-        """See `AgentRef.rewind`."""
+        """Go back to a mark; gives the position of the rewind."""
         text = None if label is None else check_text(label, "label")
         return self._tell(lambda caller: on.Rewind(text, caller), self._future())
 
     def undo(self) -> Future[int]:
-        """See `AgentRef.undo`."""
+        """Take back the latest prompt; gives the position of the rewind."""
         return self._tell(on.Undo, self._future())
 
     def configure(self, **settings: Any) -> Future[int]:
-        """See `AgentRef.configure`."""
+        """Change settings; gives the position of the change."""
         checked = check_settings(settings)
         return self._tell(lambda caller: on.Configure(checked, caller), self._future())
 
     def rename(self, name: str | None) -> Future[None]:
         """See `AgentRef.rename`."""
-        return self._ref.system.lives.ask(Rename(self._ref.uuid, name), lambda _: None)
+        return self._ref.system.writer.ask(Rename(self._ref.uuid, name), lambda _: None)
 
     def resume(self) -> Future[bool]:
-        """See `AgentRef.resume`."""
+        """Go on with the latest turn; gives whether there was one to go on with."""
         return self._tell(on.Resume, Future())
+
+    def signal(self, signal: Signal, *, cascade: bool = False, reason: str = "", grace: float = GRACE) -> Future[bool]:
+        """Send a signal; gives whether it had an effect."""
+        lifecycle, uuid = self._ref.system.lifecycle, self._ref.uuid
+        if signal is Signal.INT:
+            check_text(reason, "reason")
+            return lifecycle.interrupt(uuid, cascade=check_flag(cascade, "cascade"))
+        return lifecycle.signal(uuid, signal, had_effect, cascade=cascade, reason=reason, grace=grace)
+
+    def kill(self, *, cascade: bool = False, reason: str = "") -> "Future[list[AgentRef]]":
+        """End the agent at once; gives who died, leaves first."""
+        handle = self._ref.system.handle
+
+        def dead(aftermath: LifecycleChange) -> "list[AgentRef]":
+            return [handle(uuid) for uuid in aftermath.dead]
+
+        return self._ref.system.lifecycle.signal(self._ref.uuid, Signal.KILL, dead, cascade=cascade, reason=reason)
+
+    def exit(self, result: str = "") -> Future[None]:
+        """End the agent after its turn."""
+        told: Future[None] = Future(self._ref.uuid)
+        check_text(result, "result")
+        tell(self._ref.system.actor, self._ref.uuid, on.ExitNow(result, told))
+        return told
+
+    def send(self, recipient: Handle | str, body: str) -> Future[int]:
+        """Send a mail; gives its number in the recipient's mailbox."""
+        return self._ref.system.writer.ask(_letter(self._ref, recipient, body), lambda mail: mail.id)
+
+    def read_mail(self, sender: Handle | str | None = None) -> Future[list[Mail]]:
+        """Read the unread mail, and mark it as read; gives the mails, oldest first."""
+        return self._ref.system.writer.ask(_reading(self._ref, sender), lambda taken: list(taken.mails))
+
+    def wait(
+        self, agents: "Sequence[AgentRef | str] | None" = None, timeout: float | None = None
+    ) -> "Future[dict[AgentRef | str, WaitResult]]":
+        """Wait for mail or agents; gives why, by agent. Cancelling an `await` of it ends the waiting."""
+        future, waiter = _wait(self._ref, agents, timeout)
+        waiter.begin()
+        return future
 
     def _future(self) -> Future[Any]:
         return Future(self._ref.uuid)
@@ -152,7 +287,7 @@ class AgentCommands(AgentMailCommands, AgentLifeCommands):
         return future
 
 
-class AgentRef(AgentMail, AgentLife):
+class AgentRef:
     """The handle of one agent."""
 
     __slots__ = ("system", "uuid")
@@ -313,6 +448,193 @@ class AgentRef(AgentMail, AgentLife):
         """
         return self._within(timeout).resume().get(timeout=timeout)
 
+    def signal(
+        self,
+        signal: Signal,
+        timeout: float | None = None,
+        *,
+        cascade: bool = False,
+        reason: str = "",
+        grace: float = GRACE,
+    ) -> bool:
+        """Send a signal, which overtakes all that waits. Returns, after the commit, whether it had an effect.
+
+        Args:
+            signal: ``INT`` ends the turn in progress; ``STOP`` pauses the agent after its step, ``CONT`` lets it go
+                on; ``TERM`` lets it finish its turn and die; ``KILL`` ends it at once.
+            timeout: seconds to wait.
+            cascade: it hits all descendants too, in one transaction.
+            reason: why; it stands in the registry when somebody dies of it.
+            grace: seconds after which TERM becomes KILL.
+
+        Raises:
+            AgentDead: it is dead already.
+            AgentStopped: it is terminating, and cannot be paused.
+            RootProtected: agent 0 is neither killed nor terminated.
+        """
+        refuse_to_block()
+        check_timeout(timeout)
+        return self.ask.signal(signal, cascade=cascade, reason=reason, grace=grace).get(timeout=timeout)
+
+    def kill(self, *, cascade: bool = False, reason: str = "", timeout: float | None = None) -> "list[AgentRef]":
+        """End the agent at once; returns, after the commit, who died, leaves first. Raises as `signal` does.
+
+        Its orphan policy decides about the agents that it supervised; with ``cascade`` all its descendants die too.
+        """
+        refuse_to_block()
+        check_timeout(timeout)
+        return self.ask.kill(cascade=cascade, reason=reason).get(timeout=timeout)
+
+    def exit(self, result: str = "", timeout: float | None = None) -> None:
+        """End the agent, after its turn: the normal end. Its supervisor gets the result by mail.
+
+        A permanent agent is restarted. Raises `AgentDead`, and `RootProtected` for agent 0.
+        """
+        check_timeout(timeout)
+        Future[None](self.uuid).check_wait()
+        self.ask.exit(result).get(timeout=timeout)
+
+    def supervise(
+        self,
+        *,
+        strategy: str | None = None,
+        intensity: int | None = None,
+        period: float | None = None,
+        on_orphan: str | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Say how the agent looks after its children; what is left out stays as it is. Returns after the commit.
+
+        Args:
+            strategy: whom a restart takes along: ``one_for_one``, ``one_for_all`` or ``rest_for_one``.
+            intensity: how many restarts of its children are allowed within a period, before it gives up.
+            period: seconds.
+            on_orphan: what becomes of its children when it dies: ``reparent``, ``cascade``, ``stop`` or ``continue``.
+            timeout: seconds to wait.
+
+        Raises:
+            BadInput: a setting makes no sense.
+            AgentDead: the agent is dead.
+        """
+        if (strategy, intensity, period, on_orphan) == (None, None, None, None):
+            raise BadInput("Expected strategy, intensity, period or on_orphan; got none of them.")
+        self.system.writer.perform(supervision(self.uuid, strategy, intensity, period, on_orphan), timeout)
+
+    def adopt(self, child: Handle | str, timeout: float | None = None) -> None:
+        """Look after another agent from now on; if it is stopped, it goes on. Its lineage stays as it is.
+
+        Raises:
+            BadInput: the child stands above this agent, or is it.
+            AgentDead, AgentNotFound, AmbiguousAgent: one of the two is not there.
+        """
+        self.system.check_open()
+        self.system.lifecycle.adopt(uuid_of(self.system.store, child), self.uuid, timeout)
+
+    def send(self, recipient: Handle | str, body: str, timeout: float | None = None) -> int:
+        """Send a mail as this agent; return, after the commit, its number in the recipient's mailbox.
+
+        Mails of one sender arrive in the order in which they were sent.
+
+        Args:
+            recipient: a handle, or a uuid, name, or unique prefix of a uuid.
+            body: at most 64 KiB in UTF-8, and not blank.
+            timeout: seconds to wait.
+
+        Raises:
+            AgentNotFound, AmbiguousAgent: the recipient is nobody, or several.
+            AgentDead: the recipient is dead, or this agent is.
+            BadInput: the body cannot be sent.
+            MailboxFull: the recipient has 10,000 unread mails.
+        """
+        mail: Mail = self.system.writer.perform(_letter(self, recipient, body), timeout)
+        return mail.id
+
+    def check_mail(self, timeout: float | None = None) -> Mailbox:
+        """What it has not read: how many mails, of whom, and how the oldest begin. Marks nothing.
+
+        Args:
+            timeout: seconds to wait.
+        """
+
+        def look() -> Mailbox:
+            return self.system.store.read(lambda tx: check(tx, self.uuid))
+
+        if check_timeout(timeout) is None:
+            return look()
+        found: Future[Mailbox] = Future()
+
+        def run() -> None:
+            try:
+                found.settle(look())
+            except Exception as error:  # whatever it is, the caller is told
+                found.settle(error)
+
+        current_threads().thread(run, "ikigai-check-mail").start()  # nothing ends a read of the database
+        return found.get(timeout=timeout)
+
+    def read_mail(self, sender: Handle | str | None = None, timeout: float | None = None) -> list[Mail]:
+        """Read its unread mail, oldest first, and mark it as read in the same commit.
+
+        Args:
+            sender: only what this agent sent (a handle or text, as in `send`); ``""`` is a person outside of any
+                agent. None reads all.
+            timeout: seconds to wait.
+        """
+        reading = _reading(self, sender)
+        taken: Taken = self.system.writer.perform(reading, timeout)
+        return list(taken.mails)
+
+    def wait(
+        self, agents: "Sequence[AgentRef | str] | None" = None, timeout: float | None = None
+    ) -> "dict[AgentRef | str, WaitResult]":
+        """Wait until this agent has unread mail, or until each of some agents has sent it mail that is unread, has
+        nothing to do, or has ended. Returns why, by agent: ``mail``, ``idle``, ``stopped``, ``dead``, ``unknown``; or
+        ``timeout``.
+
+        An agent has nothing to do (``idle``) when no turn is open and no prompt waits; one whose turn was cut off and
+        not resumed is not idle. Whatever an agent was once found to be stays, while others are waited for; ``mail`` is
+        told rather than anything else. No thread polls meanwhile.
+
+        Args:
+            agents: handles, or texts as in `send`; the answer has them as they are given. None waits for mail of
+                anybody, and the answer then has whose mail is unread: handles, ``""`` for a person outside of any
+                agent, and ``dead`` where all that one sent is its exit; nobody when none came in time.
+            timeout: seconds to wait; 0 looks once, None waits for ever.
+
+        Raises:
+            BadInput: an agent or the timeout makes no sense.
+            AmbiguousAgent: a prefix is that of several.
+            AgentDead: this agent is dead, so nobody sends it mail any more.
+            WouldWaitForItself: called by the code of an agent that would wait for its own turn.
+        """
+        refuse_to_block()
+        future, waiter = _wait(self, agents, timeout)
+        try:
+            waiter.begin()  # in here: Ctrl-C may come right behind it
+            return future.get()
+        finally:
+            waiter.cancel()
+
+    def open_mail(self, number: int, timeout: float | None = None) -> Mail:
+        """One mail by its number, read before or not; from now on it is read. Raises `MailNotFound`."""
+        opening = Open(self.uuid, check_mail_id(number), self.system.clock.now_ms())
+        mail: Mail = self.system.writer.perform(opening, timeout)
+        return mail
+
+    def delete_mail(self, number: int, timeout: float | None = None) -> None:
+        """Delete one mail for good; its number is not given again. Raises `MailNotFound`."""
+        self.system.writer.perform(Delete(self.uuid, check_mail_id(number)), timeout)
+
+    def mails(self, sender: Handle | str | None = None, latest: int | None = None) -> list[Mail]:
+        """All its mail, read or not, oldest first; of one sender as in `read_mail`, or only the latest so many. Marks
+        nothing.
+        """
+        store = self.system.store
+        known = sender_of(store, sender)
+        if latest is not None:
+            check_count(latest, "latest")
+        return store.read(lambda tx: latest_mail(tx, self.uuid, known, latest))
+
     @property
     def record(self) -> AgentRecord:
         """Its row of the registry, read now."""
@@ -351,9 +673,13 @@ class AgentRef(AgentMail, AgentLife):
         return replace(counted, restarts=self.system.store.read(lambda tx: times_restarted(tx, self.uuid)))
 
     def settings_at_hand(self) -> Mapping[str, Any] | None:
-        """The settings in force, if they are at hand; None when its log was not needed yet. Reads nothing."""
-        state = self.system.actor(self.uuid).state
-        return state.view.settings if state.phase is not Phase.UNLOADED else None
+        """The settings in force, if they are at hand; None when its log was not needed yet, or is in another process.
+        Reads nothing.
+        """
+        actor = self.system.actor(self.uuid)
+        if not isinstance(actor, AgentActor) or actor.state.phase is Phase.UNLOADED:
+            return None
+        return actor.state.view.settings
 
     def history(self, all: bool = False) -> list[Message]:  # noqa: A002 - the interface names it so
         """Its messages, inherited ones first: as clears and rewinds leave them, or ``all`` that were ever written.
@@ -390,6 +716,21 @@ class AgentRef(AgentMail, AgentLife):
 
     def _handle(self, uuid: str | None) -> "AgentRef | None":
         return None if uuid is None else self.system.handle(uuid)
+
+
+def _letter(ref: AgentRef, recipient: Handle | str, body: str) -> Send:
+    return letter(ref.system.store, ref.uuid, recipient, body, ref.system.clock.now_ms())
+
+
+def _reading(ref: AgentRef, sender: Handle | str | None) -> Read:
+    return Read(ref.uuid, ref.system.clock.now_ms(), sender_of(ref.system.store, sender))
+
+
+def _wait(
+    ref: AgentRef, agents: Sequence[AgentRef | str] | None, timeout: float | None
+) -> tuple[Future[dict[AgentRef | str, WaitResult]], Waiter]:
+    system = ref.system
+    return system.waits.prepare_by_name(ref.uuid, agents, timeout, system.store, system.handle)
 
 
 def current_agent() -> AgentRef:

@@ -24,7 +24,7 @@ import queue
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import TimedOut
@@ -38,7 +38,7 @@ from ikigai_actors.records.signals import SendSignal, SignalsHandled
 from ikigai_actors.records.supervision import GAVE_UP, Recorded, RecordRestart, Revive, StopChildren, restarts_of
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.journal import FIRST_RETRY, LONGEST_RETRY, Journal
-from ikigai_actors.system.processes import Population
+from ikigai_actors.system.processes import ProcessTable
 from supervisors import supervisor as otp
 from supervisors.causes import Cause
 from supervisors.children import Child, RestartType
@@ -71,9 +71,9 @@ class Keeper:
     """Keeps the agents of one host alive, as far as they are to live."""
 
     def __init__(
-        self, store: Store, journal: Journal, population: Population, host: str, clock: Clock, threads: Threads
+        self, store: Store, journal: Journal, processes: ProcessTable, host: str, clock: Clock, threads: Threads
     ) -> None:
-        self._store, self._journal, self._population = store, journal, population
+        self._store, self._journal, self._processes = store, journal, processes
         self._host, self._clock = host, clock
         self._events: Queue[Callable[[], None] | None] = threads.queue()
         self._due: list[tuple[float, int, Callable[[], None]]] = []
@@ -88,8 +88,8 @@ class Keeper:
     def start(self) -> None:
         """Begin, with what a boot has found: deadlines, signals, and a giving up that was cut off."""
         self._thread.start()
-        if any(actor.state.standing.ending == GAVE_UP for actor in self._population):
-            self._events.put(lambda: self._perform(Revive(None)))
+        if any(actor.state.standing.ending == GAVE_UP for actor in self._processes):
+            self._events.put(lambda: self._journal.perform(Revive(None)))
         self._events.put(self._watch_deadlines)
         self._events.put(self._handle_signals)
         self._events.put(self._handle_prompts)
@@ -122,11 +122,11 @@ class Keeper:
         """
         if isinstance(error, StoreUnavailable | StoreUnusable):
             self._events.put(lambda: self._start_later(uuid, restarted))
-            return self._population.hold(uuid)
+            return self._processes.hold(uuid)
         failure = Failure(Cause.CRASHED, f"its log could not be read: {error}", restarted)
         self._failures[uuid] = failure  # before it is held: whoever starts it finds both
         self._events.put(lambda: self._decide_on_start(uuid, failure))
-        return self._population.hold(uuid)
+        return self._processes.hold(uuid)
 
     def untaken(self) -> None:
         """An agent could not take up what other processes prompted, since the store failed: hand it over again."""
@@ -137,7 +137,7 @@ class Keeper:
         self._events.put(self._handle_signals)
         self._events.put(self._handle_prompts)
         self._events.put(self._handle_names)
-        self._events.put(self._population.look_for_mail)
+        self._events.put(self._processes.look_for_mail)
 
     def expect_end(self, change: LifecycleChange) -> None:
         """Agents were told to terminate: kill them when their time is up."""
@@ -167,9 +167,6 @@ class Keeper:
     def _at(self, seconds: float, action: Callable[[], None]) -> None:
         self._count += 1
         heapq.heappush(self._due, (self._clock.monotonic() + seconds, self._count, action))
-
-    def _perform(self, unit: Any) -> Any:
-        return self._journal.perform(unit, then=self._population.happened)
 
     def _read(self, work: Callable[[Transaction], T]) -> T:
         """Read; while the store does not answer, wait for it."""
@@ -217,7 +214,7 @@ class Keeper:
 
     def _start_later(self, uuid: str, restarted: Restarted) -> None:
         again, wait = restarted._replace(attempt=restarted.attempt + 1), backoff(restarted.attempt) / 1000
-        self._at(wait, lambda: self._population.restart(uuid, again))
+        self._at(wait, lambda: self._processes.restart(uuid, again))
 
     def _carry_out(self, decision: otp.Decision, above: str, failed: str, failure: Failure) -> None:
         match decision:
@@ -233,7 +230,7 @@ class Keeper:
                 reason = failure.reason.removeprefix(f"{cause}: ")  # everybody tells the cause before the reason
                 told = reason if agent == failed else f"stopped with its sibling {failed}"
                 with suppress(AgentDead):
-                    self._perform(WriteDeath(agent, self._host, told, self._clock.now_ms(), cause))
+                    self._journal.perform(WriteDeath(agent, self._host, told, self._clock.now_ms(), cause))
             case otp.GiveUp(children=children):
                 self._give_up(above, children, failed, failure)
 
@@ -241,13 +238,13 @@ class Keeper:
         """Let an agent go on; the one that failed is counted, and a turn that keeps failing is closed."""
         self._restart(agent, above, failure)
         if failure is not None:
-            self._perform(Revive(agent))
+            self._journal.perform(Revive(agent))
 
     def _restart(self, agent: str, above: str, failure: Failure | None) -> None:
         earlier = self._failures.pop(agent, failure)
         if failure is None and earlier is not None and earlier.restarted is None:
             failure = earlier  # one that is taken along has crashed itself meanwhile
-        recorded: Recorded = self._perform(
+        recorded: Recorded = self._journal.perform(
             RecordRestart(
                 agent,
                 above,
@@ -264,7 +261,7 @@ class Keeper:
             poison = (
                 f"This turn crashed its agent {recorded.crashes} times, so it was closed. The latest: {failure.reason}"
             )
-        self._population.restart(agent, Restarted(recorded.turn, recorded.status, poison))
+        self._processes.restart(agent, Restarted(recorded.turn, recorded.status, poison))
         self._handle_prompts()  # the actor that is no more had them
 
     def _give_up(self, supervisor: str, children: tuple[str, ...], failed: str, failure: Failure) -> None:
@@ -272,7 +269,7 @@ class Keeper:
 
         They are back at once, but stopped: what they do next waits until the supervisor is restarted.
         """
-        self._perform(StopChildren(supervisor))
+        self._journal.perform(StopChildren(supervisor))
         for child in children:
             self._cut(child)
             with suppress(AgentDead):  # killed meanwhile
@@ -282,7 +279,7 @@ class Keeper:
 
     def _cut(self, agent: str) -> None:
         try:
-            self._population.cut(agent).get(timeout=PATIENCE)
+            self._processes.cut(agent).get(timeout=PATIENCE)
         except TimedOut:
             logger.error("Agent %s was to be stopped and did not hear of it within %s s", agent, PATIENCE)
 
@@ -302,7 +299,7 @@ class Keeper:
         record = self._read(lambda tx: registry.get(tx, uuid))
         if record.status == Status.TERMINATING:
             reason = f"{record.exit_reason or 'TERM'}; its turn did not end in time"
-            self._perform(SendSignal(uuid, Signal.KILL, self._clock.now_ms(), reason=reason, handled=True))
+            self._journal.perform(SendSignal(uuid, Signal.KILL, self._clock.now_ms(), reason=reason, handled=True))
 
     def _handle_signals(self) -> None:
         signals = [Sent._make(row) for row in self._read(lambda tx: tx.run("new_signals"))]
@@ -311,14 +308,14 @@ class Keeper:
         since = min(signal.created_at for signal in signals)
         seen = None
         while (found := self._read(lambda tx: standings(tx, since))) != seen:  # a signal of ours may come in between
-            self._population.catch_up(*found)
+            self._processes.catch_up(*found)
             seen = found
         for signal in signals:
             if signal.signal == Signal.INT:
-                self._population.interrupt(signal.agent, signal.turn)
+                self._processes.interrupt(signal.agent, signal.turn)
                 for record in self._below(signal.agent) if signal.spread else ():
-                    self._population.interrupt(record.uuid, record.turn)
-        self._perform(SignalsHandled(tuple((signal.agent, signal.id) for signal in signals)))
+                    self._processes.interrupt(record.uuid, record.turn)
+        self._journal.perform(SignalsHandled(tuple((signal.agent, signal.id) for signal in signals)))
         self._watch_deadlines()
 
     def _below(self, agent: str) -> list[AgentRecord]:
@@ -335,13 +332,13 @@ class Keeper:
         version = self._read(registry.tree_version)
         if version != self._tree:
             self._tree = version
-            while self._population.follow_names(self._read(registry.names)):
+            while self._processes.follow_names(self._read(registry.names)):
                 pass
 
     def _handle_prompts(self) -> None:
         self._again = False
         for agent, mail, text in self._read(lambda tx: tx.run("new_prompts")):
-            self._population.prompt(agent, mail, text)
+            self._processes.prompt(agent, mail, text)
 
 
 class Sent(NamedTuple):

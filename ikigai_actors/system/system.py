@@ -10,6 +10,7 @@ database is given up. A turn that is open then comes back as interrupted. ``kill
 courtesy.
 """
 
+import inspect
 import logging
 import os
 import threading
@@ -25,24 +26,41 @@ from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.boot import Origin, Unrestorable, everything_stays, survey
 from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.log_loader import LogLoader
-from ikigai_actors.agent.messages import Handover
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.statistics import AgentStatistics, SystemStatistics
-from ikigai_actors.agent.subscriptions import CALLBACK, Callback, Publisher, StoreTrouble, Subscription, ToolTrouble
+from ikigai_actors.agent.subscriptions import (
+    CALLBACK,
+    Callback,
+    Mailed,
+    Publisher,
+    StoreTrouble,
+    Subscription,
+    ToolTrouble,
+)
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.turn.calls import Approver
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.agent.waits import Waits
-from ikigai_actors.arguments import check_callable, check_choice, check_count, check_flag, check_seconds, check_type
-from ikigai_actors.errors import AgentDead, IkigaiError, StoreError, SystemClosed
+from ikigai_actors.arguments import (
+    check_callable,
+    check_choice,
+    check_count,
+    check_flag,
+    check_seconds,
+    check_type,
+    shown,
+)
+from ikigai_actors.errors import AgentDead, BadInput, IkigaiError, StoreError, SystemClosed
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.selection import Providers, choose_providers
 from ikigai_actors.records import registry
+from ikigai_actors.records.append import CallAppended
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.records.log import Archive
-from ikigai_actors.records.registry import AgentRecord, Touch, ensure_root
+from ikigai_actors.records.mail import Mail, letter
+from ikigai_actors.records.registry import AgentRecord, Renamed, Touch, ensure_root
 from ikigai_actors.records.settings import check_defaults
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.gate import Gate
@@ -51,22 +69,46 @@ from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.migrations import ensure_schema, migrate
 from ikigai_actors.system.agents_tool import ListAgents
 from ikigai_actors.system.approvals import Approvals
-from ikigai_actors.system.lifecycle import Lives, check_policy
-from ikigai_actors.system.opening import check_tools, choose_approver
-from ikigai_actors.system.platform import MACHINE, Parts
-from ikigai_actors.system.post import Post
-from ikigai_actors.system.processes import Population
+from ikigai_actors.system.lifecycle import Lifecycle, check_policy
+from ikigai_actors.system.platform import SYSTEM_PLATFORM, Platform
+from ikigai_actors.system.processes import ProcessTable
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.supervision import Keeper
 from ikigai_actors.tools.base import Toolset
 from ikigai_actors.tools.function import Tool
-from supervisors.causes import Cause
+from ikigai_actors.tools.policy import Policy
 from supervisors.signals import Status
 
 logger = logging.getLogger(__name__)
 
 MOST_WORKERS = 1_000
 """The most threads that run agents: they never block, so more than a machine's cores are of no use."""
+
+_OF_A_TOOL = ("name", "timeout", "traits", "is_async", "describe", "call", "call_async")
+
+
+def choose_approver(approvals: Approver | str) -> tuple[Policy, Approver | None]:
+    """What becomes of calls that ask, and the function that decides on them. Raises `BadInput`."""
+    if callable(approvals):
+        return Policy.ASK, approvals
+    try:
+        return Policy(approvals), None
+    except ValueError as error:
+        raise BadInput(
+            f"Expected approvals to be a function, 'ask', 'deny' or 'allow'; got {shown(approvals)}."
+        ) from error
+
+
+def check_tools(tools: object) -> list[Tool | Toolset]:
+    """The tools as a list. Raises `BadInput` for what is none."""
+    if isinstance(tools, str) or not isinstance(tools, Iterable):
+        raise BadInput(f"Expected tools to be a list of tools; got {shown(tools)}.")
+    given = [*tools]
+    for one in given:
+        if inspect.isclass(one) or not (isinstance(one, Toolset) or all(hasattr(one, part) for part in _OF_A_TOOL)):
+            remedy = " Put @tool on the function, or write tool(function)." if inspect.isroutine(one) else ""
+            raise BadInput(f"Expected each of tools to be a tool or a toolset; got {shown(one)}.{remedy}")
+    return given
 
 
 class ActorSystem(OfOneProcess):
@@ -80,7 +122,7 @@ class ActorSystem(OfOneProcess):
         host: Host,
         providers: Providers,
         toolbox: Toolbox,
-        parts: Parts,
+        parts: Platform,
         workers: int,
         patience: float,
         approver: Approver | None,
@@ -94,6 +136,7 @@ class ActorSystem(OfOneProcess):
             clock,
             threads=threads,
             patience=patience,
+            on_commit=self._on_commit,
             on_trouble=self._tell_trouble,
             on_failure=self._fail,
         )
@@ -101,13 +144,13 @@ class ActorSystem(OfOneProcess):
         gate = self.store = Gate(store, self.check_open)
         self.random_bytes = parts.random_bytes
         self.toolbox = toolbox
-        self.lives = Lives(gate, journal, clock, self.actor, self._happened)  # what handles do to lives
+        self.clock, self.writer = clock, journal  # with which handles write
+        self.lifecycle = Lifecycle(gate, journal, clock, self.actor)  # what handles do to lives
         self.documents = Documents(gate, journal.perform, clock.now_ms)
         """The documents that all agents share."""
-        population = self._population = Population()
-        waits = self._waits = Waits(store, clock, population.is_idle, threads)
-        self.post = Post(gate, journal, clock, self._happened, waits)  # what handles send, read and wait for
-        self._keeper = Keeper(store, journal, population, host.id, clock, threads)
+        processes = self._processes = ProcessTable(self.handle)
+        waits = self.waits = Waits(store, clock, processes.is_idle, threads)
+        self._keeper = Keeper(store, journal, processes, host.id, clock, threads)
         with ExitStack() as undone:
             executor = Executor(threads=threads)
             undone.callback(executor.close, ())
@@ -131,21 +174,13 @@ class ActorSystem(OfOneProcess):
             waits=waits,
             approver=approver,
             random_bytes=parts.random_bytes,
-            handle=self.handle,
-            expect=population.expect,
-            spawn=population.spawn,
-            forget=population.forget,
-            happened=self._happened,
-            crashed=self._crashed,
-            unstarted=self._keeper.unstarted,
-            untaken=self._keeper.untaken,
-            bury=population.bury,
+            processes=processes,
         )
         self.approvals = Approvals(gate, self._archive, self.actor)
         """The calls that wait for somebody to decide."""
         self._threads = threads
         self._watching = threads.thread(self._follow_others, "ikigai-watch")
-        self._actors = Closing(threads, lambda: [(str(actor), actor.close) for actor in population])
+        self._actors = Closing(threads, lambda: [(str(actor), actor.close) for actor in processes])
         self._closing = Closing(threads, self._parts)
         self._closed = False
         self._failing = threading.Lock()
@@ -166,7 +201,7 @@ class ActorSystem(OfOneProcess):
         workers: int = 2,
         patience: float = 60.0,
         lease: float = LEASE,
-        parts: Parts = MACHINE,
+        parts: Platform = SYSTEM_PLATFORM,
     ) -> Self:
         """Open a database and bring its agents back.
 
@@ -232,9 +267,9 @@ class ActorSystem(OfOneProcess):
         runtime = self._runtime
         runtime.journal.start()
         runtime.host.keep(self._lose, self._tell_trouble)
-        self._population.run(runtime, restored, unrestorable)
+        self._processes.run(runtime, self._keeper, restored, unrestorable)
         self._keeper.start()
-        self._waits.start()
+        self.waits.start()
         self._watching.start()
 
     def _follow_others(self) -> None:
@@ -242,21 +277,21 @@ class ActorSystem(OfOneProcess):
         while self._watch.wait():
             self._keeper.signalled()
             self._runtime.journal.note_others()
-            self._waits.look_again()
+            self.waits.look_again()
 
-    def _happened(self, answer: object) -> None:
-        self._population.happened(answer)
-        if isinstance(answer, LifecycleChange):
-            self._keeper.expect_end(answer)
-
-    def _crashed(self, actor: AgentActor, handover: Handover, end: Cause | None, why: str) -> AgentActor:
-        uuid = actor.origin.uuid
-        if end is None:  # cut by the keeper itself
-            return self._population.crashed(actor, handover)
-        self._keeper.note_crash(uuid, end, why)
-        successor = self._population.crashed(actor, handover)
-        self._keeper.crashed(uuid)
-        return successor
+    def _on_commit(self, answer: object) -> None:
+        """Carry out what a committed unit did to others than its own agent; whoever committed it. Never waits."""
+        match answer:
+            case CallAppended():
+                self._on_commit(answer.answer)
+            case LifecycleChange():
+                self._processes.follow(answer)
+                self._keeper.expect_end(answer)
+            case Renamed():
+                self._processes.renamed(answer)
+            case Mail():
+                self._runtime.publisher.publish(Mailed(answer))
+                self._processes.mailed(answer.recipient, answer.sender)
 
     def _open_toolsets(self, toolsets: list[Toolset]) -> None:
         """Before anybody can prompt: an agent finds all tools there."""
@@ -309,7 +344,9 @@ class ActorSystem(OfOneProcess):
 
     def send(self, recipient: AgentRef | str, body: str, timeout: float | None = None) -> int:
         """Send a mail for a person outside of any agent. See `AgentRef.send`."""
-        return self.post.send(self.post.letter(None, recipient, body), timeout)
+        unit = letter(self.store, None, recipient, body, self.clock.now_ms())
+        mail: Mail = self.writer.perform(unit, timeout)
+        return mail.id
 
     def subscribe(self, callback: Callback) -> Subscription:
         """Call back for each committed message (`Message`), piece of a reply on its way (`Streamed`), mail (`Mailed`),
@@ -322,7 +359,7 @@ class ActorSystem(OfOneProcess):
 
     def statistics(self) -> SystemStatistics:
         """What the system is doing now."""
-        return self._population.statistics(self._archive.read_logs)
+        return self._processes.statistics(self._archive.read_logs)
 
     def statistics_of(self, uuid: str) -> AgentStatistics:
         """What an agent is doing, and has done since its actor was started; without its restarts. Reads nothing."""
@@ -331,7 +368,7 @@ class ActorSystem(OfOneProcess):
     def resume(self) -> list[AgentRef]:
         """Go on with every turn that was cut off; returns the agents that do."""
         self.check_open()
-        return [self.handle(uuid) for uuid in self._population.resume()]
+        return [self.handle(uuid) for uuid in self._processes.resume()]
 
     def close(self) -> None:
         """Give everything up in order, whatever goes wrong with a part: at the end the database is free.
@@ -357,7 +394,7 @@ class ActorSystem(OfOneProcess):
             ("what runs outside", lambda: runtime.executor.close(runtime.providers)),
             ("the reader of logs", runtime.log_loader.close),
             ("the journal", runtime.journal.close),
-            ("the waits", self._waits.close),
+            ("the waits", self.waits.close),
             ("the keeper", self._keeper.close),
             ("the dispatcher", runtime.dispatcher.close),
             ("the agents", self._actors.run),
@@ -378,7 +415,7 @@ class ActorSystem(OfOneProcess):
     def actor(self, uuid: str) -> AgentActor:
         """The actor that runs an agent. Raises `SystemClosed`, `AgentNotFound` and `AgentDead`."""
         self.check_open()
-        actor = self._population.get(check_type(uuid, str, "uuid", "text"))
+        actor = self._processes.get(check_type(uuid, str, "uuid", "text"))
         if actor is None:
             record = self.store.read(lambda tx: registry.get(tx, uuid))
             raise AgentDead(
@@ -390,7 +427,7 @@ class ActorSystem(OfOneProcess):
         """What an agent is doing, in a word or two."""
         if check_type(record, AgentRecord, "record", "a row of the registry").status != "running":
             return record.status
-        actor = self._population.get(record.uuid)
+        actor = self._processes.get(record.uuid)
         if actor is None:
             return (Phase.INTERRUPTED if record.turn else Phase.IDLE).value
         return actor.state.shown.value

@@ -10,7 +10,7 @@ import pytest
 from ikigai_actors import ActorSystem, AgentRef, BadInput, Signal, TurnInterrupted
 from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.store import open_store
-from ikigai_actors.system.platform import MACHINE
+from ikigai_actors.system.platform import SYSTEM_PLATFORM
 from ikigai_actors.system.ref import current_agent
 from ikigai_actors.tools.function import FunctionTool, tool
 from tests.conftest import NewDatabase
@@ -252,7 +252,7 @@ def test_decisions_that_come_while_the_log_is_read_are_carried_out(
         system.root.prompt("go")
         before = waiting(system, 2)
     store, may_read = SlowToRead(open_store(url)), threading.Event()
-    parts = replace(MACHINE, open_store=lambda _: store)
+    parts = replace(SYSTEM_PLATFORM, open_store=lambda _: store)
     with (
         ActorSystem.open(provider=scripted(["done"]), tools=world.tools(), approvals="ask", parts=parts) as system,
         ThreadPoolExecutor() as people,

@@ -17,9 +17,8 @@ from ikigai_actors.records.documents import Change
 from ikigai_actors.records.mail import BODY_LIMIT, Send
 from ikigai_actors.records.messages import Kind, new_message
 from ikigai_actors.store import Store
-from ikigai_actors.store.journal import Journal
+from ikigai_actors.store.journal import Committed, Failed, Journal
 from ikigai_actors.store.unit import Unit, write_alone
-from ikigai_actors.store.verdicts import Committed, Failed
 from ikigai_actors.tools.function import LIMIT
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import python, sql

@@ -19,7 +19,7 @@ from ikigai_actors import (
 from ikigai_actors.actors.inbox import CAPACITY
 from ikigai_actors.errors import InboxFull
 from ikigai_actors.store import open_store
-from ikigai_actors.system.platform import MACHINE
+from ikigai_actors.system.platform import SYSTEM_PLATFORM
 from ikigai_actors.testing import simulated
 from tests.conftest import NewDatabase
 from tests.kit.blocking_provider import DEADLINE, Gate, Hanging
@@ -82,7 +82,7 @@ def test_an_interrupt_that_waits_for_the_log_ends_the_turn_of_the_prompt_before_
     with open_echo(durable) as system:
         system.root.prompt("zero").get(timeout=DEADLINE)
     store, may_read, hanging = SlowToRead(open_store(durable)), threading.Event(), Hanging("")
-    with ActorSystem.open(provider=hanging, parts=replace(MACHINE, open_store=lambda _: store)) as system:
+    with ActorSystem.open(provider=hanging, parts=replace(SYSTEM_PLATFORM, open_store=lambda _: store)) as system:
         store.hold(may_read)
         first, second = system.root.prompt("one"), system.root.prompt("two")
         actor = system.actor(system.root.uuid)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from ikigai_actors.records.messages import Message
 from ikigai_actors.store import Transaction
-from ikigai_actors.store.locks import Locked
-from ikigai_actors.store.verdicts import Done, Verdict
+from ikigai_actors.store.journal import CommitResult, Done
+from ikigai_actors.store.unit import Locked
 from tests.kit.databases import DEADLINE
 from tests.kit.trees import says
 
@@ -27,6 +27,7 @@ class Task:
     touches: tuple[str, ...] = ()
     changes_tree: bool = False
     alone: bool = False
+    concerns_others: bool = False
     messages: tuple[Message, ...] = ()
     locked: list[Mapping[str, Locked]] = field(default_factory=list)
     """What it found locked, at each run."""
@@ -67,13 +68,13 @@ class Answers:
 
     def __init__(self) -> None:
         self.order: list[str] = []
-        self._verdicts: dict[str, Verdict] = {}
+        self._verdicts: dict[str, CommitResult] = {}
         self._changed = threading.Condition()
 
     def to(self, name: str) -> Done:
         """A callback for the unit of this name."""
 
-        def done(verdict: Verdict) -> None:
+        def done(verdict: CommitResult) -> None:
             with self._changed:
                 self.order.append(name)
                 self._verdicts[name] = verdict
@@ -81,7 +82,7 @@ class Answers:
 
         return done
 
-    def __getitem__(self, name: str) -> Verdict:
+    def __getitem__(self, name: str) -> CommitResult:
         """The unit's verdict, waited for."""
         with self._changed:
             assert self._changed.wait_for(lambda: name in self._verdicts, DEADLINE), f"no answer to {name}"
@@ -96,4 +97,4 @@ class Answers:
 
 def note(agent: str, *ids: int, does: Step = nothing, alone: bool = False, changes_tree: bool = False) -> Task:
     """A unit that appends to an agent's log, with no fence to pass."""
-    return Task(does, (agent,), changes_tree, alone, says(agent, *ids))
+    return Task(does, (agent,), changes_tree, alone, messages=says(agent, *ids))

@@ -6,8 +6,8 @@ from ikigai_actors.records import mail as mailbox
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.records.mail import MAIL, Mail, Mailbox, Read, Send, Taken
 from ikigai_actors.store import Store, Transaction
-from ikigai_actors.store.locks import Locks
-from ikigai_actors.store.verdicts import Committed
+from ikigai_actors.store.journal import Committed
+from ikigai_actors.store.unit import LockedRows
 from tests.kit.databases import sql
 from tests.kit.trees import record
 from tests.records.test_units import Desk
@@ -59,14 +59,14 @@ def fill(store: Store, recipient: str, count: int, sender: str | None = "b") -> 
 
 def deliver(tx: Transaction, recipient: str, kind: str, body: str = "news") -> Mail:
     """Deliver in a transaction whose unit takes the lock by itself, as that of a death does."""
-    locked = Locks(tx.run("lock_agents", uuids=[recipient]))
+    locked = LockedRows(tx.run("lock_agents", uuids=[recipient]))
     mail = mailbox.write_mail(tx, locked, recipient, None, body, NOW, kind)
     locked.settle(tx)
     return mail
 
 
 def taken_in(tx: Transaction, recipient: str, limit: int) -> Taken:
-    locked = Locks(tx.run("lock_agents", uuids=[recipient]))
+    locked = LockedRows(tx.run("lock_agents", uuids=[recipient]))
     taken = mailbox.take(tx, locked, recipient, NOW, limit=limit)
     locked.settle(tx)
     return taken

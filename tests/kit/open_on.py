@@ -8,7 +8,7 @@ from ikigai_actors.actors.actor import Dispatcher, PooledActor
 from ikigai_actors.actors.dispatcher import ThreadDispatcher
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.store import Store
-from ikigai_actors.system.platform import MACHINE
+from ikigai_actors.system.platform import SYSTEM_PLATFORM
 
 
 def open_on(
@@ -17,7 +17,7 @@ def open_on(
     dispatcher: Callable[[int], Dispatcher] = ThreadDispatcher,
 ) -> ActorSystem:
     """Open a system on a store of the test's own; the agents ask the provider, or run the code."""
-    parts = replace(MACHINE, open_store=lambda _: store, dispatcher=dispatcher)
+    parts = replace(SYSTEM_PLATFORM, open_store=lambda _: store, dispatcher=dispatcher)
     asked = FunctionProvider(provider, "code") if callable(provider) else provider
     return ActorSystem.open(provider=asked, parts=parts)
 

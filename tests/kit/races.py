@@ -4,9 +4,8 @@ from collections.abc import Callable
 
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.store import open_store
-from ikigai_actors.store.journal import Journal
+from ikigai_actors.store.journal import CommitResult, Journal
 from ikigai_actors.store.unit import Unit
-from ikigai_actors.store.verdicts import Verdict
 from tests.kit.databases import DEADLINE, Admin, eventually
 from tests.kit.faults import HeldStore
 from tests.kit.journals import Answers
@@ -32,7 +31,7 @@ class Writer:
         """Let it write."""
         self.journal.start()
 
-    def submit(self, unit: Unit) -> Callable[[], Verdict]:
+    def submit(self, unit: Unit) -> Callable[[], CommitResult]:
         """Hand over a unit; what is returned waits for its verdict."""
         self._count += 1
         name = str(self._count)
@@ -45,7 +44,7 @@ class Writer:
         self.store.close()
 
 
-def meet(first: Writer, unit: Unit, second: Writer, other: Unit, waits: Callable[[], object]) -> list[Verdict]:
+def meet(first: Writer, unit: Unit, second: Writer, other: Unit, waits: Callable[[], object]) -> list[CommitResult]:
     """Hold the first unit before its COMMIT until the other one has come and waits; return both verdicts."""
     first.store.hold()
     second.store.tried.clear()

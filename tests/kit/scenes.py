@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider, ToolCall, Usage, tool
 from ikigai_actors.providers.scripted import Script, ScriptedReply
 from ikigai_actors.shell.app.widgets.status_bars import SPINNER
-from ikigai_actors.system.interface import System
+from ikigai_actors.system.ref import System
 from tests.kit.app_pilot import Stage, on_stage
 from tests.kit.blocking_provider import DEADLINE
 

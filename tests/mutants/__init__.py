@@ -152,16 +152,16 @@ MUTANTS = (
         "        return take(tx, locked, self.recipient, self.now, self.sender, self.limit)",
         "        return Taken(tuple(_unread(tx, self.recipient, self.sender)), 0)\n\n\n"
         "class Mark(Read):\n"
-        "    def write(self, tx: Transaction, locked: Locks) -> Taken:\n"
+        "    def write(self, tx: Transaction, locked: LockedRows) -> Taken:\n"
         "        return take(tx, locked, self.recipient, self.now, self.sender, self.limit)",
         (
             Edit(
-                "system/post.py",
-                "        taken: Taken = self._journal.perform(reading, timeout)\n",
-                "        taken: Taken = self._journal.perform(reading, timeout)\n"
+                "system/ref.py",
+                "        taken: Taken = self.system.writer.perform(reading, timeout)\n",
+                "        taken: Taken = self.system.writer.perform(reading, timeout)\n"
                 "        from ikigai_actors.records.mail import Mark\n"
                 "        mark = Mark(reading.recipient, reading.now, reading.sender)\n"
-                "        self._journal.submit(mark, lambda told: None)\n",
+                "        self.system.writer.ask(mark)\n",
             ),
         ),
     ),
@@ -225,9 +225,7 @@ MUTANTS = (
         "adopted = {one.agent: one.by for one in decisions",
         "adopted = {one.agent: family[one.agent].supervisor or one.by for one in decisions",
     ),
-    Mutant(
-        "a retry writes twice", "store/journal.py", "        verdicts.clear()\n", "        verdicts[:] = verdicts\n"
-    ),
+    Mutant("a retry writes twice", "store/journal.py", "        results.clear()\n", "        results[:] = results\n"),
     Mutant(
         "a batch that fails is dropped",
         "store/journal.py",

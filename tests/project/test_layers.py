@@ -91,6 +91,18 @@ def known_by(module: str) -> set[str]:
     return known - {module}
 
 
+def circles() -> list[list[str]]:
+    """The files that know each other, in groups: a file is in one when it imports itself by way of others."""
+    known = {module: {name for name in imports(path) if name in FILES} - {module} for module, path in FILES.items()}
+    reached = {module: set(below) for module, below in known.items()}
+    for between in FILES:  # Warshall's closure
+        for module in FILES:
+            if between in reached[module]:
+                reached[module] |= reached[between]
+    groups = {tuple(sorted(a for a in reached[b] if b in reached[a])) for b in FILES if b in reached[b]}
+    return [list(group) for group in sorted(groups)]
+
+
 def floor(room: str) -> int:
     return next(place for place, rooms in enumerate(ROOMS) if room in rooms)
 
@@ -105,6 +117,10 @@ def test_a_room_knows_only_rooms_below(module: str) -> None:
     for known in map(room, (name for name in imports(FILES[module]) if name.startswith(f"{PACKAGE}."))):
         below = floor(known) > floor(own) or floor(own) == floor("errors")
         assert known == own or below, f"{own} imports {known}, which is not below it"
+
+
+def test_no_two_files_know_each_other() -> None:
+    assert circles() == []
 
 
 @pytest.mark.parametrize("module", RUNTIME)

@@ -11,8 +11,8 @@ from ikigai_actors.records import mail as mailbox
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.records.mail import NOBODY, Delete, Mail, Open, Read, Send, Taken
 from ikigai_actors.store import Store
+from ikigai_actors.store.journal import Committed, Refused
 from ikigai_actors.store.unit import Unit
-from ikigai_actors.store.verdicts import Committed, Refused
 from tests.kit.databases import sql
 from tests.kit.trees import record
 from tests.records.test_units import Desk

@@ -16,7 +16,7 @@ from ikigai_actors.records.documents import Change
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.records.mail import Mail, Read, Send, Taken
 from ikigai_actors.store import Store, open_store
-from ikigai_actors.store.verdicts import Committed, Refused, Verdict
+from ikigai_actors.store.journal import CommitResult, Committed, Refused
 from tests.kit.databases import DEADLINE, printed, python, sql
 from tests.kit.races import meet
 from tests.kit.trees import HOST, record
@@ -38,7 +38,7 @@ def every(store: Store, recipient: str) -> list[Mail]:
     return store.read(lambda tx: mailbox.latest(tx, recipient))
 
 
-def value(verdict: Verdict) -> object:
+def value(verdict: CommitResult) -> object:
     assert isinstance(verdict, Committed), verdict
     return verdict.value
 

@@ -31,9 +31,9 @@ from ikigai_actors.records.mail import (
 )
 from ikigai_actors.store import Store, Transaction
 from ikigai_actors.store.base import Row
+from ikigai_actors.store.journal import Committed
 from ikigai_actors.store.queries import query
 from ikigai_actors.store.unit import lock, write_alone
-from ikigai_actors.store.verdicts import Committed
 from tests.kit.databases import sql
 from tests.kit.faults import FaultyStore
 from tests.kit.journals import Task

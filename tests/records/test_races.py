@@ -15,8 +15,8 @@ from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import WriteDeath
 from ikigai_actors.store import Transaction, open_store
 from ikigai_actors.store.host import take_database
+from ikigai_actors.store.journal import CommitResult, Committed
 from ikigai_actors.store.migrations import ensure_schema
-from ikigai_actors.store.verdicts import Committed, Verdict
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, Admin, eventually
 from tests.kit.faults import HeldStore
@@ -142,7 +142,7 @@ def test_nothing_is_appended_after_a_death(arena: Arena) -> None:
     heads: list[int] = []
     for number in range(ROUNDS):
         agent = f"agent {number}"
-        answers: list[Callable[[], Verdict]] = []
+        answers: list[Callable[[], CommitResult]] = []
         if number % 3 == 0:  # the append holds the agent; its death waits
             born, died = meet(arena.one, append(agent, 1), arena.other, WriteDeath(agent, HOST, "race", 9), arena.waits)
             assert isinstance(born, Committed)
@@ -209,7 +209,7 @@ def test_writers_let_loose_on_one_tree_leave_it_whole(arena: Arena) -> None:
     """Forks, appends and deaths by one host, deaths by the other, all at once and in each other's way."""
     arena.add(*[(f"{number}", "root" if number % 5 == 0 else f"{number - 1}") for number in range(60)])
     arena.start()
-    answers: list[Callable[[], Verdict]] = []
+    answers: list[Callable[[], CommitResult]] = []
     for number in range(60):
         answers.append(arena.one.submit(append(f"{number}", 1)))
         answers.append(arena.one.submit(fork(f"{number}", f"child of {number}", 2)))

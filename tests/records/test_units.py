@@ -17,9 +17,8 @@ from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import WriteDeath
 from ikigai_actors.records.registry import Touch
 from ikigai_actors.store import Store
-from ikigai_actors.store.journal import Journal
+from ikigai_actors.store.journal import Committed, Journal, Refused
 from ikigai_actors.store.unit import Unit
-from ikigai_actors.store.verdicts import Committed, Refused
 from tests.kit.databases import sql
 from tests.kit.journals import Answers
 from tests.kit.trees import HOST, append, change, fork, ids, plant, record, stop

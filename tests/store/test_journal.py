@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -11,8 +12,7 @@ from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.errors import AgentStopped, Fenced, StoreConflict, StoreError, SystemClosed
 from ikigai_actors.store import Store, Transaction
-from ikigai_actors.store.journal import Journal
-from ikigai_actors.store.verdicts import Committed, Failed, Refused, Verdict
+from ikigai_actors.store.journal import CommitResult, Committed, Failed, Journal, Refused
 from tests.kit.databases import DEADLINE, eventually, sql, tree_version
 from tests.kit.journals import Answers, Gate, Task, note
 from tests.kit.trees import HOST, append, batch, fork, ids, plant, stop
@@ -26,8 +26,8 @@ def journals(store: Store) -> Iterator[Callable[..., Journal]]:
     plant(store, **dict.fromkeys(AGENTS, "root"))
     made: list[Journal] = []
 
-    def make(**options: int) -> Journal:
-        made.append(Journal(store, HOST, SystemClock(), **options))  # type: ignore[arg-type]  # options are capacity and batch, whole numbers
+    def make(**options: Any) -> Journal:
+        made.append(Journal(store, HOST, SystemClock(), **options))
         return made[-1]
 
     yield make
@@ -233,13 +233,50 @@ def test_each_transaction_writes_its_number_into_the_hosts_row(journal: Journal,
 def test_a_callback_with_a_defect_does_not_end_the_journal(journal: Journal, caplog: pytest.LogCaptureFixture) -> None:
     answers = Answers()
 
-    def broken(verdict: Verdict) -> None:
+    def broken(verdict: CommitResult) -> None:
         raise ZeroDivisionError
 
     journal.start()
     journal.submit(append("a", 1), broken)
     journal.submit(append("a", 2), answers.to("next"))
     assert answers["next"] == Committed()
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_the_answer_of_a_unit_that_concerns_others_is_handed_over_before_the_unit_is_answered(
+    journals: Callable[..., Journal],
+) -> None:
+    order: list[object] = []
+    journal = journals(on_commit=order.append)
+    for answer, concerns_others in (("mail", True), ("nobody's business", False), ("death", True)):
+        unit = Task(lambda tx, answer=answer: answer, concerns_others=concerns_others)  # type: ignore[misc]
+        journal.submit(unit, order.append)
+    journal.commit_pending()
+    assert order == ["mail", Committed("mail"), Committed("nobody's business"), "death", Committed("death")]
+
+
+@pytest.mark.parametrize("does", [refusal, defect])
+def test_nothing_is_handed_over_of_a_unit_that_is_not_committed(
+    journals: Callable[..., Journal], does: Callable[[Transaction], None]
+) -> None:
+    handed_over: list[object] = []
+    journal, answers = journals(on_commit=handed_over.append), Answers()
+    journal.submit(Task(does, concerns_others=True), answers.to("one"))
+    journal.commit_pending()
+    assert answers.error("one")
+    assert handed_over == []
+
+
+def test_a_unit_is_answered_though_whoever_follows_the_commits_has_a_defect(
+    journals: Callable[..., Journal], caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(answer: object) -> None:
+        raise ZeroDivisionError
+
+    journal, answers = journals(on_commit=broken), Answers()
+    journal.submit(Task(concerns_others=True), answers.to("one"))
+    journal.commit_pending()
+    assert answers["one"] == Committed("nothing")
     assert "ZeroDivisionError" in caplog.text
 
 

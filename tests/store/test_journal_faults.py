@@ -16,8 +16,7 @@ from ikigai_actors.errors import (
     SystemClosed,
 )
 from ikigai_actors.store import Store
-from ikigai_actors.store.journal import Journal
-from ikigai_actors.store.verdicts import Committed, Failed
+from ikigai_actors.store.journal import Committed, Failed, Journal
 from ikigai_actors.testing import ManualClock
 from tests.kit.databases import DEADLINE, eventually
 from tests.kit.faults import FaultyStore

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from ikigai_actors.store import Store, Transaction, open_store
-from ikigai_actors.store.journal import Journal
+from ikigai_actors.store.journal import Committed, Journal
 from ikigai_actors.store.migrations import ensure_schema
-from ikigai_actors.store.verdicts import Committed
 from ikigai_actors.testing import ManualClock
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, Admin, eventually, sql

@@ -14,10 +14,9 @@ from ikigai_actors.records.documents import Change
 from ikigai_actors.records.mail import Send
 from ikigai_actors.store import Row, Transaction, open_store
 from ikigai_actors.store.host import Host
-from ikigai_actors.store.journal import Journal
+from ikigai_actors.store.journal import Committed, Journal
 from ikigai_actors.store.postgres.errors import PostgresErrors
 from ikigai_actors.store.postgres.transaction import PostgresTransaction
-from ikigai_actors.store.verdicts import Committed
 from ikigai_actors.testing import ManualClock
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, Admin, eventually, sql

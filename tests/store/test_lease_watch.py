@@ -11,7 +11,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, IkigaiError, OfflineProvider, StoreTrouble, SystemClosed
 from ikigai_actors.actors.threads import current_threads
-from ikigai_actors.errors import OutcomeUnknown, StoreUnavailable
+from ikigai_actors.errors import Fenced, OutcomeUnknown, StoreUnavailable
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.host import LOST, Host, Renewal, renewal
 from ikigai_actors.store.migrations import ensure_schema
@@ -113,9 +113,33 @@ def watched() -> Iterator[Watched]:
             watched.host.release()
 
 
-def test_a_lease_that_is_renewed_is_no_trouble(watched: Watched) -> None:
-    watched.passes(100 * LEASE)
+def test_a_lease_is_renewed_in_time_and_is_no_trouble(watched: Watched) -> None:
+    before = watched.store.writes
+    for _ in range(400):
+        watched.passes(LEASE / 4)
+        assert watched.host.may_act(lambda: None)
     assert (watched.troubles, watched.ends) == ([], [])
+    assert 395 <= watched.store.writes - before <= 405
+
+
+def test_a_lease_that_cannot_be_renewed_holds_effects_back_until_it_is(watched: Watched) -> None:
+    woken: list[float] = []
+    watched.store.swallows = True
+    watched.passes(LEASE)
+    assert not watched.host.may_act(lambda: woken.append(watched.now))
+    assert woken == []
+    watched.store.answers_again()
+    watched.passes(LEASE / 4)
+    assert len(woken) == 1
+    assert watched.host.may_act(lambda: None)
+
+
+def test_a_host_that_was_taken_over_ends_at_its_next_renewal(watched: Watched) -> None:
+    watched.store.write(lambda tx: tx.run("end_host", id="host"))
+    watched.passes(LEASE)
+    [(ended, error)] = watched.ends
+    assert ended <= LEASE / 2
+    assert isinstance(error, Fenced)
 
 
 def test_a_host_whose_renewals_are_swallowed_tells_after_one_lease_and_ends_after_three(watched: Watched) -> None:

@@ -13,7 +13,7 @@ from supervisors.signals import (
     Ignored,
     Outcome,
     Refusal,
-    Refused,
+    Rejected,
     Signal,
     Status,
     cascade,
@@ -57,7 +57,7 @@ def word(outcome: Outcome) -> str:
             return status
         case Ignored():
             return "-"
-        case Refused():
+        case Rejected():
             return "refused"
 
 
@@ -69,8 +69,8 @@ def test_each_signal_does_to_each_status_what_the_matrix_says() -> None:
 
 
 def test_a_refusal_tells_the_dead_from_the_terminating() -> None:
-    assert {deliver(Status.DEAD, signal) for signal in Signal} == {Refused(Refusal.DEAD)}
-    assert deliver(Status.TERMINATING, Signal.STOP) == Refused(Refusal.TERMINATING)
+    assert {deliver(Status.DEAD, signal) for signal in Signal} == {Rejected(Refusal.DEAD)}
+    assert deliver(Status.TERMINATING, Signal.STOP) == Rejected(Refusal.TERMINATING)
 
 
 def test_what_is_ignored_says_why() -> None:
@@ -82,7 +82,7 @@ def test_what_is_ignored_says_why() -> None:
 @pytest.mark.parametrize("status", [Status.RUNNING, Status.STOPPED])
 def test_agent_0_can_be_paused_and_interrupted_but_not_ended(status: Status) -> None:
     for signal in (Signal.TERM, Signal.KILL):
-        assert deliver(status, signal, protected=True) == Refused(Refusal.PROTECTED)
+        assert deliver(status, signal, protected=True) == Rejected(Refusal.PROTECTED)
     for signal in (Signal.INT, Signal.STOP, Signal.CONT):
         assert deliver(status, signal, protected=True) == deliver(status, signal)
 

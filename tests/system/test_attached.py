@@ -163,7 +163,7 @@ def test_figures_are_those_seen_since_it_was_attached(durable: str) -> None:
             system.root.prompt("after").get(timeout=DEADLINE)
             told = system.root.statistics()
             assert (told.state, told.turns, told.steps) == ("idle", 1, 1)
-            assert (system.statistics().turns, system.statistics().working) == (1, 0)
+            assert (system.statistics().turns, system.statistics().steps) == (1, 1)
 
 
 def test_when_the_host_goes_away_that_is_told_and_nobody_waits_for_ever(durable: str, gate: Gate) -> None:

@@ -16,9 +16,9 @@ from ikigai_actors.records.registry import every, living
 from ikigai_actors.records.signals import SendSignal
 from ikigai_actors.shell.cli import client
 from ikigai_actors.store import Store, Transaction, open_store
+from ikigai_actors.store.journal import CommitResult, Committed
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.unit import lock, write_alone
-from ikigai_actors.store.verdicts import Committed, Verdict
 from tests.conftest import NewDatabase
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import Admin, backend, eventually, printed, python, sql
@@ -35,7 +35,7 @@ STORMS = int(os.environ.get("IKIGAI_TEST_STORMS", "3"))
 KILL_ELSEWHERE = """
     import sys
     from ikigai_actors import Signal
-    from ikigai_actors.shell import client
+    from ikigai_actors.shell.cli import client
     for top in sys.stdin:
         print(client.signal(sys.argv[1], top.strip(), Signal.KILL, cascade=True, reason="", grace=1), flush=True)
 """
@@ -135,7 +135,7 @@ def breed(writer: Writer, host: str, ancestors: list[str]) -> int:
     heads = dict.fromkeys(ancestors, 0)
     births = 0
     while heads:
-        asked: list[tuple[str, str, Callable[[], Verdict]]] = []
+        asked: list[tuple[str, str, Callable[[], CommitResult]]] = []
         for parent in list(heads)[-8:]:
             child = f"{parent}.{births + len(asked)}"
             asked.append((parent, child, writer.submit(fork(parent, child, heads[parent] + 1, host=host))))

@@ -20,7 +20,7 @@ from ikigai_actors.agent.subscriptions import Event, Publisher, ToolTrouble
 from ikigai_actors.errors import BadInput, SystemClosed, WouldDeadlock
 from ikigai_actors.providers.base import OnDelta
 from ikigai_actors.system.attached.system import AttachedSystem
-from ikigai_actors.system.platform import MACHINE
+from ikigai_actors.system.platform import SYSTEM_PLATFORM
 from ikigai_actors.tools.base import Tell, Toolset
 from ikigai_actors.tools.function import Tool
 from tests.kit.blocking_provider import DEADLINE
@@ -260,7 +260,7 @@ def _no_dispatcher(count: int) -> NoReturn:
     ("options", "error"),
     [
         ({"on_orphan": "nonsense"}, BadInput),
-        ({"parts": replace(MACHINE, dispatcher=_no_dispatcher)}, LookupError),
+        ({"parts": replace(SYSTEM_PLATFORM, dispatcher=_no_dispatcher)}, LookupError),
         ({"tools": [Part(), 5]}, Exception),
     ],
 )

@@ -29,8 +29,8 @@ from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.records.mail import latest
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.unit import write_alone
-from ikigai_actors.system.interface import System
-from ikigai_actors.system.platform import MACHINE
+from ikigai_actors.system.platform import SYSTEM_PLATFORM
+from ikigai_actors.system.ref import System
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.databases import eventually, python
 from tests.kit.faults import Ending, FaultyStore, HeldStore
@@ -279,7 +279,7 @@ def test_who_is_prompted_just_as_it_crashes_answers_when_it_is_back(database: st
             raise LookupError("once")
         return "done"
 
-    parts = replace(MACHINE, clock=clock)
+    parts = replace(SYSTEM_PLATFORM, clock=clock)
     with ActorSystem.open(database, provider=FunctionProvider(work, "code"), parts=parts) as system:
         child = system.root.fork()
         assert child.prompt("one").get(timeout=DEADLINE).text == "done"

@@ -17,7 +17,7 @@ from ikigai_actors.records.mail import Send
 from ikigai_actors.records.registry import every
 from ikigai_actors.records.signals import SendSignal
 from ikigai_actors.records.supervision import AdoptChild
-from ikigai_actors.store.verdicts import Committed, Verdict
+from ikigai_actors.store.journal import CommitResult, Committed
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.races import meet
 from tests.kit.trees import append, ids, record
@@ -25,7 +25,7 @@ from tests.records.test_races import ROUNDS, Arena, arena  # noqa: F401  # a fix
 from tests.system.test_cascades import Kill, by_another_connection, by_handle
 
 
-def refusal(verdict: Verdict) -> type[Exception] | None:
+def refusal(verdict: CommitResult) -> type[Exception] | None:
     """The type of a unit's refusal, or None when it was committed."""
     return None if isinstance(verdict, Committed) else type(verdict.error)
 

@@ -291,7 +291,7 @@ def test_an_interrupt_of_a_branch_reaches_those_beside_one_who_dies_meanwhile(da
             dying.kill()
 
         store.meanwhile = meanwhile
-        system.lives.interrupt(top.uuid, cascade=True)
+        system.lifecycle.interrupt(top.uuid, cascade=True)
         with pytest.raises(TurnInterrupted):
             turn.get(timeout=DEADLINE)
         gate.open()

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from ikigai_actors import ActorSystem, AgentDead, AgentNotFound, AmbiguousAgent, BadInput, IkigaiError, MailboxFull
 from ikigai_actors.records.mail import BODY_LIMIT, CAPACITY
 from ikigai_actors.shell.cli.main import cli
-from ikigai_actors.system.interface import System
+from ikigai_actors.system.ref import System
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import sql
 from tests.kit.program import run

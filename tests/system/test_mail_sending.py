@@ -22,8 +22,8 @@ from ikigai_actors.records.mail import (
     check_body,
 )
 from ikigai_actors.store import Store
+from ikigai_actors.store.journal import Committed
 from ikigai_actors.store.unit import Unit, write_alone
-from ikigai_actors.store.verdicts import Committed
 from tests.kit.databases import bury, sql
 from tests.kit.journals import Task
 from tests.kit.mailboxes import NOW, counts, deliver, every, fill, numbers, read, send

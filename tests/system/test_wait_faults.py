@@ -15,7 +15,7 @@ from ikigai_actors.actors.threads import SYSTEM_THREADS
 from ikigai_actors.agent.waits import Wait, WaitResult, WaitResults, Waits
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.store import Store
-from ikigai_actors.system.agentmail import AgentMail
+from ikigai_actors.system.ref import AgentRef
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
 from tests.kit.faults import FaultyStore
@@ -147,7 +147,7 @@ def interrupted(line: int, work: Callable[[], object]) -> bool:
 
     def trace(frame: FrameType, event: str, _: object) -> "Callable[..., Any] | None":
         nonlocal left
-        if frame.f_code is not AgentMail.wait.__code__:
+        if frame.f_code is not AgentRef.wait.__code__:
             return None
         left -= event == "line"
         if left == 0:

@@ -126,6 +126,7 @@ class OwnUnit:
 
     alone = False
     changes_tree = False
+    concerns_others = False
     touches: tuple[str, ...] = ()
 
 

@@ -18,7 +18,7 @@ from ikigai_actors.records.documents import (
     read_version,
 )
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.locks import Locks
+from ikigai_actors.store.unit import LockedRows
 from ikigai_actors.tools.function import cut
 
 _PATH = Argument("string", "A relative path, such as plan/mast.md.", required=True)
@@ -106,7 +106,7 @@ class WriteDocument(OwnUnit):
     expect: int | None
     now: int
 
-    def write(self, tx: Transaction, locked: Locks) -> int:
+    def write(self, tx: Transaction, locked: LockedRows) -> int:
         """See `Unit.write`."""
         if self.expect is not None:
             check_version(self.expect, least=0)
@@ -121,7 +121,7 @@ class ReadDocument(OwnUnit):
     path: str
     version: int | None
 
-    def write(self, tx: Transaction, locked: Locks) -> str:
+    def write(self, tx: Transaction, locked: LockedRows) -> str:
         """See `Unit.write`."""
         found = read_version(tx, self.path, self.version)
         about = DocumentVersion(found.path, found.version, found.author, found.created_at, False)
@@ -134,7 +134,7 @@ class ListDocuments(OwnUnit):
 
     prefix: str
 
-    def write(self, tx: Transaction, locked: Locks) -> str:
+    def write(self, tx: Transaction, locked: LockedRows) -> str:
         """See `Unit.write`."""
         names = CalledAs(tx)
         return "\n".join(f"{one.path}: {one.told(names[one.author])}" for one in listed(tx, self.prefix)) or (

@@ -17,8 +17,7 @@ from ikigai_actors.records.append import AppendCall, Fence
 from ikigai_actors.records.identity import is_agent_uuid
 from ikigai_actors.records.mail import Mail, marked
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.locks import Locks
-from ikigai_actors.store.unit import Addressed
+from ikigai_actors.store.unit import Addressed, LockedRows
 from ikigai_actors.tools.function import LIMIT
 
 
@@ -83,6 +82,7 @@ class SendMail(Addressed):
 
     alone = False
     changes_tree = False
+    concerns_others = True
 
     def __init__(self, sender: str, to: str, body: str, now: int) -> None:
         self._sender, self._to, self._body, self._now = sender, to, body, now
@@ -103,7 +103,7 @@ class SendMail(Addressed):
     def touches(self) -> tuple[str, ...]:
         return () if self._uuid is None else (self._uuid,)
 
-    def write(self, tx: Transaction, locked: Locks) -> Mail:
+    def write(self, tx: Transaction, locked: LockedRows) -> Mail:
         """See `Unit.write`."""
         if self._uuid is None:
             raise self._refusal or AgentNotFound(f"Nobody is called {self._to!r}.", self._to)
@@ -116,7 +116,7 @@ class CheckMail(OwnUnit):
 
     agent: str
 
-    def write(self, tx: Transaction, locked: Locks) -> str:
+    def write(self, tx: Transaction, locked: LockedRows) -> str:
         """See `Unit.write`."""
         box, names = mailbox.check(tx, self.agent), CalledAs(tx)
         lines = [box.summary(names)]
@@ -135,7 +135,7 @@ class ReadMail(OwnUnit):
     """Characters of the text; the first mail is read in any case."""
     now: int
 
-    def write(self, tx: Transaction, locked: Locks) -> str:
+    def write(self, tx: Transaction, locked: LockedRows) -> str:
         """See `Unit.write`. Raises `AgentNotFound`, `AmbiguousAgent`."""
         names = CalledAs(tx)
 
@@ -172,7 +172,7 @@ class NoteMail(OwnUnit):
     earlier: Mapping[str, int] | None
     """What it was told last, as far as it has not looked since."""
 
-    def write(self, tx: Transaction, locked: Locks) -> Noted:
+    def write(self, tx: Transaction, locked: LockedRows) -> Noted:
         """See `Unit.write`."""
         row = locked[self.agent]
         told = self.earlier

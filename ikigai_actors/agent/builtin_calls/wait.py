@@ -18,7 +18,7 @@ from ikigai_actors.records import registry
 from ikigai_actors.records.mail import EXIT
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.locks import Locks
+from ikigai_actors.store.unit import LockedRows
 from ikigai_actors.text import storable
 from ikigai_actors.tools.policy import ToolTraits
 
@@ -105,7 +105,7 @@ class NameAwaited(OwnUnit):
     deadline: int
     """Milliseconds since 1970."""
 
-    def write(self, tx: Transaction, locked: Locks) -> Mapping[str, Any]:
+    def write(self, tx: Transaction, locked: LockedRows) -> Mapping[str, Any]:
         """See `Unit.write`. Raises `AmbiguousAgent`, and `BadInput` for the agent itself."""
         named = self.called or self.children
         return {"deadline": self.deadline, "agents": [[*one] for one in self._awaited(tx)] if named else None}

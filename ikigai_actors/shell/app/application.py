@@ -50,8 +50,7 @@ from ikigai_actors.shell.commands.approval_queue import ApprovalQueue
 from ikigai_actors.shell.commands.context import last_active
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.text.prices import known_prices
-from ikigai_actors.system.interface import System
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.ref import AgentRef, System
 from supervisors.signals import Signal
 
 T = TypeVar("T")

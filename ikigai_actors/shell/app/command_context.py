@@ -20,8 +20,7 @@ from ikigai_actors.shell import commands
 from ikigai_actors.shell.commands.approval_queue import ApprovalQueue
 from ikigai_actors.shell.commands.context import CommandContext, Printer, named, nothing_to_resume
 from ikigai_actors.shell.text.wording import resume_waits, waits_for_cont
-from ikigai_actors.system.interface import System
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.ref import AgentRef, System
 
 T = TypeVar("T")
 

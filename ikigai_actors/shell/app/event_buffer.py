@@ -10,7 +10,7 @@ from ikigai_actors.agent.subscriptions import Event, PromptKept
 from ikigai_actors.records.messages import Message
 from ikigai_actors.shell.event_buffer import ENDS, AnswerPiece, EventBuffer, Trouble
 from ikigai_actors.shell.text.wording import explained, waits_for_cont
-from ikigai_actors.system.interface import System
+from ikigai_actors.system.ref import System
 
 KEPT = 500
 """Messages that are kept for an agent nobody looks at; a page reads what it misses from the database."""

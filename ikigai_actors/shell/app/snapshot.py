@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
 
+from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.statistics import AgentStatistics
 from ikigai_actors.agent.turn.calls import PendingCall, Progress
 from ikigai_actors.agent.turn.state import Phase
@@ -22,7 +23,7 @@ from ikigai_actors.shell.app.expenses import Expenses, in_all
 from ikigai_actors.shell.commands.approval_queue import ApprovalQueue
 from ikigai_actors.shell.text.prices import Prices
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.system.interface import System
+from ikigai_actors.system.ref import System
 
 PERIOD = 0.5
 """Seconds between two snapshots when nothing happens."""
@@ -132,7 +133,7 @@ class Snapshots:
     def _closed(self) -> SystemClosed | None:
         """Why the system gives no answers any more; None when it does."""
         try:
-            self._system.actor(self._current)
+            self._system.check_open()
         except SystemClosed as error:
             return error
         except IkigaiError:
@@ -176,7 +177,8 @@ class Snapshots:
     def _state(self, record: AgentRecord) -> str:
         state = self._system.state_of(record)
         if state == Phase.RUNNING_TOOLS:
-            calls = self._system.actor(record.uuid).state.calls
+            actor = self._system.actor(record.uuid)
+            calls = actor.state.calls if isinstance(actor, AgentActor) else ()
             names = [call.name for call in calls if call.progress is Progress.RUNNING]
             return f"runs {', '.join(names)}" if names else state
         return state

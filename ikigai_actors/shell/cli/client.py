@@ -17,7 +17,7 @@ from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.signals import SendSignal, milliseconds
 from ikigai_actors.shell.cli.registry import existing
 from ikigai_actors.store.base import Store
-from ikigai_actors.store.host import Owner, owner
+from ikigai_actors.store.owner import HostRow, owner
 from ikigai_actors.store.unit import write_alone
 from ikigai_actors.system.attached.follower import HEARTBEAT, Follower, watching
 from supervisors.signals import Signal
@@ -137,7 +137,7 @@ def _leave(store: Store, to: AgentRecord, text: str) -> int:
     return mail.id
 
 
-def _tell_of_delay(to: AgentRecord, host: Owner | None, notice: Tell) -> None:
+def _tell_of_delay(to: AgentRecord, host: HostRow | None, notice: Tell) -> None:
     if host is None:
         notice(f"{NO_HOST} now: the prompt waits until one does, as ikigai does.")
     elif to.status == "stopped":

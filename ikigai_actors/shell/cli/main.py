@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from ikigai_actors.shell.line.input import Complete, Keyboard
     from ikigai_actors.shell.line.interrupts import Interrupts
     from ikigai_actors.system.attached.system import AttachedSystem
-    from ikigai_actors.system.interface import System
+    from ikigai_actors.system.ref import System
     from ikigai_actors.system.system import ActorSystem
 
 NO_KEY = "No ANTHROPIC_API_KEY is set: the offline stand-in answers, from what each agent remembers."

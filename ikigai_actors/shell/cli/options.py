@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from ikigai_actors.errors import BadInput
 
 if TYPE_CHECKING:
-    from ikigai_actors.store.host import Owner
+    from ikigai_actors.store.owner import HostRow
     from ikigai_actors.tools.base import Toolset
 
 
@@ -67,7 +67,7 @@ class Options:
         return f"{self.provider}:{model if colon else self.model}"
 
 
-def attached_notices(host: "Owner | None", options: Options) -> list[str]:
+def attached_notices(host: "HostRow | None", options: Options) -> list[str]:
     """What a person is told whose shell is attached."""
     given = {
         "--model": options.model,

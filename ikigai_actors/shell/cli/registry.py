@@ -16,9 +16,9 @@ from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.shell.line import output
 from ikigai_actors.shell.text.tree import Line, drawn, tree_lines
 from ikigai_actors.store import Store, open_store
-from ikigai_actors.store.host import owner
 from ikigai_actors.store.location import locate
 from ikigai_actors.store.migrations import check_types, require_schema
+from ikigai_actors.store.owner import owner
 
 
 class Registry(NamedTuple):

@@ -10,7 +10,7 @@ from ikigai_actors.records.replies import spent_of
 from ikigai_actors.shell.cli.registry import existing
 from ikigai_actors.shell.line.output import as_json, harmless
 from ikigai_actors.store.base import Store
-from ikigai_actors.store.host import owner
+from ikigai_actors.store.owner import owner
 
 BATCH = 10_000
 """Messages that are read at once."""

@@ -15,7 +15,7 @@ from ikigai_actors.shell.cli.registry import existing
 from ikigai_actors.shell.line.output import as_json, harmless
 from ikigai_actors.shell.text.pages import text_of
 from ikigai_actors.store.base import Store
-from ikigai_actors.store.host import Owner
+from ikigai_actors.store.owner import HostRow
 from ikigai_actors.system.attached.follower import HEARTBEAT, Follower, News, watching
 
 Tell = Callable[[str], object]
@@ -120,7 +120,7 @@ def _follow(
     notice("Nothing more comes: dead agents write no logs.")
 
 
-def _hosted(host: Owner | None) -> str:
+def _hosted(host: HostRow | None) -> str:
     if host is None:
         return "No process runs these agents: nothing comes until one does, as ikigai does. Ctrl-C ends this."
     return f"These agents are run by {host}. Ctrl-C ends this."

@@ -10,8 +10,7 @@ from typing import Protocol, TypeVar
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.shell.commands.approval_queue import ApprovalQueue
-from ikigai_actors.system.interface import System
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.ref import AgentRef, System
 
 T = TypeVar("T")
 

@@ -10,8 +10,7 @@ from ikigai_actors.errors import IkigaiError, NoHost, ProviderError, TurnInterru
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages import NO_DATA, Message
 from ikigai_actors.shell.event_buffer import EventBuffer, Trouble
-from ikigai_actors.system.interface import System
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.ref import AgentRef, System
 
 SETTLED = "settled"
 """Kind of a message of our own, never stored: the outcome of a turn is known, and all its messages came before."""

@@ -15,10 +15,11 @@ Ctrl-C interrupts the turn of the current agent; at an empty prompt it asks, and
 import logging
 from collections.abc import Callable
 
+from ikigai_actors.agent.statistics import SystemStatistics
 from ikigai_actors.errors import BadInput, IkigaiError, SystemClosed
 from ikigai_actors.shell import commands
 from ikigai_actors.shell.line.session import Shell
-from ikigai_actors.system.interface import System
+from ikigai_actors.system.ref import System
 
 logger = logging.getLogger(__name__)
 
@@ -116,6 +117,8 @@ class LineMode:
 def leaving(system: System) -> str | None:
     """What a person is told who leaves turns in progress, and what waits for their end; None when there are none."""
     statistics = system.statistics()
+    if not isinstance(statistics, SystemStatistics):  # the agents go on: another process runs them
+        return None
     working, pending, told = statistics.working, statistics.pending, []
     if working:
         turns = "a turn that is" if working == 1 else f"{working} turns that are"

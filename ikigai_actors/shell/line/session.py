@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import click
 
 from ikigai_actors.actors.futures import Future, TimedOut
+from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.turn.state import WORKING, Phase
 from ikigai_actors.errors import IkigaiError, StoreError, SystemClosed
 from ikigai_actors.shell.commands.approval_queue import ApprovalQueue, described_call
@@ -25,8 +26,7 @@ from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn_follower import TurnFollower
 from ikigai_actors.shell.text.wording import inherited, resume_waits, waits_for_cont
-from ikigai_actors.system.interface import System
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.ref import AgentRef, System
 from supervisors.signals import Signal, Status
 
 T = TypeVar("T")
@@ -198,8 +198,8 @@ class Shell(CommandContext):
         """Whether a turn of the agent is going on; that of a stopped one is, too, until it is over."""
         record = agent.record
         if record.status == Status.STOPPED:
-            here = not self.system.attached
-            return bool(record.turn) and (not here or self.system.actor(agent.uuid).state.phase in WORKING)
+            actor = self.system.actor(agent.uuid)
+            return bool(record.turn) and (not isinstance(actor, AgentActor) or actor.state.phase in WORKING)
         return record.status == Status.RUNNING and self.system.state_of(record) not in (Phase.IDLE, Phase.INTERRUPTED)
 
     def interrupt(self) -> bool:

@@ -19,8 +19,7 @@ from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn import Turn
 from ikigai_actors.shell.line.wakeup import WakeupPipe
 from ikigai_actors.shell.text.wording import ended, explained, waits_for_cont
-from ikigai_actors.system.interface import System
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.ref import AgentRef, System
 from supervisors.signals import Status
 
 

@@ -25,7 +25,7 @@ from ikigai_actors.errors import HistoryError
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import Renamed
 from ikigai_actors.store.base import Store, Transaction, Watch
-from ikigai_actors.store.host import Owner, owner
+from ikigai_actors.store.owner import HostRow, owner
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class News:
     died: Sequence[Died]
     turns: Mapping[str, int]
     """The turn in progress of everybody who is followed, 0 for none; the dead have none."""
-    host: Owner | None
+    host: HostRow | None
     """Who runs the agents now."""
     renamed: Sequence[Renamed] = ()
 
@@ -81,7 +81,7 @@ class Follower:
         """Everything that is there was told before; ``now`` in milliseconds since 1970. Gives no messages."""
         self._since = now - MARGIN
 
-        def look(tx: Transaction) -> tuple[list[_Head], Owner | None]:
+        def look(tx: Transaction) -> tuple[list[_Head], HostRow | None]:
             return self._heads(tx), owner(tx)
 
         heads, host = self._store.read(look)
@@ -97,7 +97,7 @@ class Follower:
     def news(self) -> News:
         """What is new since `begin`, or the last time."""
 
-        def look(tx: Transaction) -> tuple[list[_Head], list[list[Message]], Owner | None]:
+        def look(tx: Transaction) -> tuple[list[_Head], list[list[Message]], HostRow | None]:
             heads = self._heads(tx)
             gone = self._places.keys() - self._told - {head.uuid for head in heads}
             if gone:  # they died, and their clock is another one

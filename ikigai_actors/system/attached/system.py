@@ -15,20 +15,21 @@ answers it. Nothing here takes over; a system that is opened anew does.
 """
 
 import logging
+import os
 import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from time import monotonic
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.actors.closing import Closing, note_failure
 from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.threads import SYSTEM_THREADS
-from ikigai_actors.agent.statistics import NO_TOKENS, AgentStatistics, SystemStatistics, added
+from ikigai_actors.agent.statistics import NO_TOKENS, AgentStatistics, TurnStatistics, added
 from ikigai_actors.agent.subscriptions import (
     CALLBACK,
     Callback,
@@ -39,6 +40,7 @@ from ikigai_actors.agent.subscriptions import (
     Subscription,
 )
 from ikigai_actors.agent.toolbox import Toolbox
+from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import IN_A_TURN, Phase
 from ikigai_actors.agent.waits import Waits
 from ikigai_actors.arguments import check_callable, check_choice, check_type
@@ -47,23 +49,20 @@ from ikigai_actors.providers.base import Reply, Usage
 from ikigai_actors.records import registry
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.log import Archive
-from ikigai_actors.records.mail import PROMPT, Mail, Send
+from ikigai_actors.records.mail import PROMPT, Mail, Send, letter
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.registry import AgentRecord, Touch
 from ikigai_actors.records.replies import last_outcome, outcome_of, reply_of
 from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.gate import Gate
-from ikigai_actors.store.host import Owner
-from ikigai_actors.store.journal import JournalStatistics
 from ikigai_actors.store.migrations import require_schema
-from ikigai_actors.store.writer import Direct
+from ikigai_actors.store.owner import HostRow
+from ikigai_actors.store.writer import DirectWriter
 from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.attached.follower import HEARTBEAT, Follower, News
-from ikigai_actors.system.attached.ref import AttachedApprovals, AttachedLives, AttachedRef
 from ikigai_actors.system.attached.turn import Awaited
-from ikigai_actors.system.lifecycle import Lives
-from ikigai_actors.system.post import Post
+from ikigai_actors.system.lifecycle import Lifecycle
 from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Status
 
@@ -86,23 +85,23 @@ class AttachedSystem(OfOneProcess):
 
     def __init__(self, store: Store) -> None:
         """Put the parts together; use `open`."""
-        clock = self._clock = SystemClock()
+        clock = self.clock = SystemClock()
         self._store, self._archive = store, Archive(store)
+        self.random_bytes = os.urandom
         gate = self.store = Gate(store, self.check_open)
-        direct = self._direct = Direct(gate)
-        self.documents = Documents(gate, direct.perform, clock.now_ms)
-        self.lives: Lives = AttachedLives(gate, direct, clock, self.actor, self._happened)
-        self.approvals: Approvals = AttachedApprovals(gate, self._archive, self.actor)
+        writer = self.writer = DirectWriter(gate, self._on_commit)
+        self.documents = Documents(gate, writer.perform, clock.now_ms)
+        self.lifecycle = Lifecycle(gate, writer, clock)
+        self.approvals = Approvals(gate, self._archive)
         # Of those that run elsewhere the rows tell whether they rest.
-        waits = self._waits = Waits(store, clock, lambda uuid: True, SYSTEM_THREADS)
-        self.post = Post(gate, direct, clock, self._happened, waits)
+        waits = self.waits = Waits(store, clock, lambda uuid: True, SYSTEM_THREADS)
         self._publisher = Publisher(SYSTEM_THREADS)
         self._watch = store.watch(hosts=True)
         self._follower = Follower(store)
         self._looking = threading.Lock()  # held for a look, and to begin a wait: none falls between two looks
         self._awaited: list[tuple[Awaited, Future[Reply]]] = []
         self._seen: dict[str, _Seen] = {}
-        self._host: Owner | None = None
+        self._host: HostRow | None = None
         self._trouble = False
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="ikigai-attached", daemon=True)
@@ -151,7 +150,7 @@ class AttachedSystem(OfOneProcess):
         note_failure(self.close, error)
 
     @property
-    def host(self) -> Owner | None:
+    def host(self) -> HostRow | None:
         """Who runs the agents, as seen at the last look; None when nobody does."""
         return self._host
 
@@ -161,24 +160,19 @@ class AttachedSystem(OfOneProcess):
         return f"attached to pid {self._host.pid}" if self._host is not None else "attached, no host"
 
     @property
-    def random_bytes(self) -> NoReturn:
-        """Agents are born elsewhere."""
-        raise self._elsewhere()
-
-    @property
     def toolbox(self) -> Toolbox:
-        """Which tools there are only the host knows."""
-        raise self._elsewhere()
+        """Which tools there are only the host knows: raises `HostElsewhere`."""
+        raise self.elsewhere()
 
     @property
-    def root(self) -> AttachedRef:
+    def root(self) -> AgentRef:
         """Agent 0."""
         record = self.store.read(registry.root)
         if record is None:
             raise NoHost("There are no agents yet: the process that makes the first one was not done. Start again.")
         return self.handle(record.uuid)
 
-    def agent(self, text: str) -> AttachedRef:
+    def agent(self, text: str) -> AgentRef:
         """See `ActorSystem.agent`."""
         check_type(text, str, "agent", "a uuid, the beginning of one, or a name")
         return self.handle(self.store.read(lambda tx: registry.find(tx, text)).uuid)
@@ -189,13 +183,14 @@ class AttachedSystem(OfOneProcess):
             check_choice(status, "status", [*Status])
         return self.store.read(lambda tx: registry.every(tx, status))
 
-    def handle(self, uuid: str) -> AttachedRef:
+    def handle(self, uuid: str) -> AgentRef:
         """See `ActorSystem.handle`."""
-        return AttachedRef(self, check_type(uuid, str, "uuid", "text"))
+        return AgentRef(self, check_type(uuid, str, "uuid", "text"))
 
-    def actor(self, uuid: str) -> NoReturn:
-        """Refuse what an agent must do itself: raises `HostElsewhere`."""
-        raise self._elsewhere()
+    def actor(self, uuid: str) -> "RemoteActor":
+        """What stands for the actor of an agent. Raises `SystemClosed`."""
+        self.check_open()
+        return RemoteActor(self, uuid)
 
     def state_of(self, record: AgentRecord) -> str:
         """What an agent is doing, as far as rows tell."""
@@ -222,11 +217,13 @@ class AttachedSystem(OfOneProcess):
     def touch(self, agent: AgentRef) -> None:
         """See `ActorSystem.touch`."""
         check_type(agent, AgentRef, "agent", "a handle")
-        self._direct.perform(Touch(agent.uuid, self._clock.now_ms()))
+        self.writer.perform(Touch(agent.uuid, self.clock.now_ms()))
 
     def send(self, recipient: AgentRef | str, body: str, timeout: float | None = None) -> int:
         """See `ActorSystem.send`."""
-        return self.post.send(self.post.letter(None, recipient, body), timeout)
+        unit = letter(self.store, None, recipient, body, self.clock.now_ms())
+        mail: Mail = self.writer.perform(unit, timeout)
+        return mail.id
 
     def subscribe(self, callback: Callback) -> Subscription:
         """Call back for each message (`Message`) and death (`Died`) that the host commits, for a change of the host
@@ -235,22 +232,17 @@ class AttachedSystem(OfOneProcess):
         self.check_open()
         return self._publisher.subscribe(check_callable(callback, "callback", CALLBACK))
 
-    def statistics(self) -> SystemStatistics:
-        """Nothing runs here; turns, steps and tokens are those seen since this process was attached."""
+    def statistics(self) -> TurnStatistics:
+        """What was done in other processes: turns, steps and tokens are those seen since this process was attached."""
         seen, tokens = list(self._seen.values()), NO_TOKENS
         for each in seen:
             tokens = added(tokens, each.tokens)
-        return SystemStatistics(
-            agents=0,
-            working=0,
-            ready=0,
-            inbox=0,
+        return TurnStatistics(
             turns=sum(each.turns for each in seen),
             steps=sum(each.steps for each in seen),
             tokens=tokens,
-            journal=JournalStatistics(0, 0, 0, 0, 0, 0, 0, None),
             read_logs=self._archive.read_logs,
-            waits=len(self._waits),
+            waits=len(self.waits),
         )
 
     def statistics_of(self, uuid: str) -> AgentStatistics:
@@ -261,20 +253,17 @@ class AttachedSystem(OfOneProcess):
         seen = self._seen.get(uuid) or _Seen()
         return AgentStatistics(self._state(seen.turn), seen.since, 0, seen.turns, seen.steps, seen.tokens, 0, 0, 0)
 
-    def prompt(self, uuid: str, text: str) -> Future[Reply]:
-        """Leave a prompt, committed when this returns; the future gives the outcome of its turn."""
-        future: Future[Reply] = Future()
+    def prompt(self, uuid: str, text: str, future: Future[Reply]) -> None:
+        """Leave a prompt, committed when this returns; the future is given the outcome of its turn."""
         self.check_open()
         with self._looking:
-            mail: Mail = self._direct.perform(Send(uuid, None, text, self._clock.now_ms(), PROMPT))
+            mail: Mail = self.writer.perform(Send(uuid, None, text, self.clock.now_ms(), PROMPT))
             self._await(Awaited(uuid, prompt=mail.id), future)
         if self.store.read(lambda tx: registry.get(tx, uuid)).status == Status.STOPPED:
             self._publisher.publish(PromptKept(uuid, mail.id, text))
-        return future
 
-    def reply(self, uuid: str) -> Future[Reply]:
-        """The outcome of the turn in progress, or else of the latest one."""
-        future: Future[Reply] = Future()
+    def reply(self, uuid: str, future: Future[Reply]) -> None:
+        """Give a future the outcome of the turn in progress, or else of the latest one."""
 
         def read(tx: Transaction) -> tuple[AgentRecord, list[Message]]:
             record = registry.get(tx, uuid)
@@ -285,14 +274,13 @@ class AttachedSystem(OfOneProcess):
             record, messages = self.store.read(read)
             if record.turn:
                 self._await(Awaited(uuid, turn=record.turn, messages=messages), future)
-                return future
+                return
         if record.living:
             never: IkigaiError = NoTurn(f"Agent {uuid} has had no turn of its own yet; prompt it first.", uuid)
             future.settle(outcome_of(messages) or never)
         else:
             gone = AgentDead(f"Agent {record.short} is dead: {record.exit_reason or 'no reason is known'}.", uuid)
             future.settle(last_outcome(messages) or gone)
-        return future
 
     def close(self) -> None:
         """Look no more; the agents go on. Closes as `ActorSystem.close` does, whatever goes wrong with a part."""
@@ -315,10 +303,10 @@ class AttachedSystem(OfOneProcess):
     # Following the host
 
     def _begin(self) -> None:
-        news = self._follower.begin(self._clock.now_ms())
+        news = self._follower.begin(self.clock.now_ms())
         self._host = news.host
         self._note(news)
-        self._waits.start()
+        self.waits.start()
         self._thread.start()
 
     def _follow(self) -> None:
@@ -356,14 +344,14 @@ class AttachedSystem(OfOneProcess):
                     future.settle(end)
                 else:
                     self._await(turn, future)
-        self._waits.look_again()
+        self.waits.look_again()
 
     def _note(self, news: News) -> None:
         """Count what was seen."""
         for uuid, turn in news.turns.items():
             seen = self._seen.setdefault(uuid, _Seen())
             if turn != seen.turn:
-                seen.turn, seen.since = turn, self._clock.now_ms()
+                seen.turn, seen.since = turn, self.clock.now_ms()
         for message in news.messages:
             seen = self._seen.setdefault(message.agent_uuid, _Seen())
             if message.kind == Kind.USER:
@@ -383,9 +371,9 @@ class AttachedSystem(OfOneProcess):
             return Phase.IDLE.value
         return IN_A_TURN if self._host is not None else Phase.INTERRUPTED.value
 
-    def _happened(self, answer: object) -> None:
+    def _on_commit(self, answer: object) -> None:
         """Something was written here, which the watch does not tell of."""
-        self._waits.look_again()
+        self.waits.look_again()
 
     def _tell_trouble(self, reason: str | None) -> None:
         if (reason is None) == self._trouble:
@@ -398,7 +386,8 @@ class AttachedSystem(OfOneProcess):
             "which then runs them."
         )
 
-    def _elsewhere(self) -> IkigaiError:
+    def elsewhere(self) -> IkigaiError:
+        """Why this process does not do what only the one can that runs the agents."""
         if self._closing.is_set():
             return SystemClosed("The system is closed; open it again.")
         if self._host is None:
@@ -407,6 +396,31 @@ class AttachedSystem(OfOneProcess):
             f"This can be done only in the process that runs the agents: {self._host}. An attached shell reads, "
             "prompts, and sends mail and signals."
         )
+
+
+class RemoteActor:
+    """Stands for the actor of an agent that another process runs: does by rows what can be done so, and refuses what
+    the agent must do itself.
+    """
+
+    __slots__ = ("_system", "_uuid")
+
+    def __init__(self, system: AttachedSystem, uuid: str) -> None:
+        self._system, self._uuid = system, uuid
+
+    def told(self, message: Any) -> bool:
+        """Take a command. A prompt is a mail of kind ``prompt``, committed when this returns.
+
+        Raises `HostElsewhere`, `NoHost` and `SystemClosed` for what cannot be done here.
+        """
+        match message:
+            case on.Prompt():
+                self._system.prompt(self._uuid, message.text, message.caller)
+            case on.GetOutcome():
+                self._system.reply(self._uuid, message.caller)
+            case _:
+                raise self._system.elsewhere()
+        return True
 
 
 _END = 2**62

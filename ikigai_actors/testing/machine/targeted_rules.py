@@ -11,7 +11,7 @@ from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.records.append import Append, Fence
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.locks import Locks
+from ikigai_actors.store.unit import LockedRows
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.testing.machine.base import PATIENCE, Stage
 from ikigai_actors.testing.machine.fixtures import SLOW, WORK
@@ -39,9 +39,9 @@ class Failing:
     """A unit of which a statement fails, whenever it runs."""
 
     touches: tuple[str, ...] = ()
-    changes_tree = alone = False
+    changes_tree = alone = concerns_others = False
 
-    def write(self, tx: Transaction, locked: Locks) -> None:
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
         """See `Unit.write`."""
         raise StatementFailed("This statement always fails.")
 
@@ -94,7 +94,7 @@ class AimedRules(Stage):
         agent = self.agent(who)
         self.attempt(lambda: agent.prompt("go"), self.ledger.open.append)
         with suppress(StatementFailed):
-            self.attempt(lambda: self.system.lives.perform(Failing(), PATIENCE))
+            self.attempt(lambda: self.system.writer.perform(Failing(), PATIENCE))
         self.attempt(self.world.settle)
 
     @rule(who=AGENTS, other=AGENTS)
@@ -160,4 +160,4 @@ class AimedRules(Stage):
         def written(answer: object) -> None:
             raise Broken(f"fenced: {fence} writes for agent {record.uuid}, which {record.owner} owns")
 
-        self.attempt(lambda: self.system.lives.perform(Append(LogUnit(record.uuid, ()), fence), PATIENCE), written)
+        self.attempt(lambda: self.system.writer.perform(Append(LogUnit(record.uuid, ()), fence), PATIENCE), written)

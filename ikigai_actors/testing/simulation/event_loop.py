@@ -1,18 +1,40 @@
 """The event loop of a simulation: asyncio's own, with the agenda in the place of the operating system."""
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
-from ikigai_actors.testing.simulation.scheduler import Abandoned
-
-if TYPE_CHECKING:
-    from ikigai_actors.testing.simulation.threads import SimulatedThreads, Waiter
+from ikigai_actors.testing.simulation.scheduler import Abandoned, Agenda
 
 BEGINNING = 3
 """Rounds in which every task of a crashed process has begun: one that has not cannot clean up."""
 
 UNWINDING = 100
 """Rounds that the tasks of a crashed process have to unwind."""
+
+
+class OneWait(Protocol):
+    """One wait of one thread."""
+
+    def wake(self) -> None:
+        """Let the thread look again, when it is chosen."""
+
+    def wait(self, done: Callable[[], object], timeout: float | None, what: str) -> bool:
+        """Return once it is done, or so many seconds have passed; whether it is done."""
+
+
+class Waiting(Protocol):
+    """What the loop waits with: the threads of its process."""
+
+    agenda: Agenda
+    abandoned: bool
+    """Whether the process has crashed."""
+
+    def pause(self, name: str) -> None:
+        """Stand on the agenda until chosen."""
+
+    def waiter(self) -> OneWait:
+        """A wait of the calling thread."""
 
 
 class SimulatedLoop(asyncio.BaseEventLoop):
@@ -23,11 +45,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     _selector: Any
 
-    def __init__(self, threads: "SimulatedThreads") -> None:
+    def __init__(self, threads: Waiting) -> None:
         super().__init__()
         self._selector = self
         self._threads = threads
-        self._waiter: Waiter | None = None
+        self._waiter: OneWait | None = None
         self._called = False
         self._rounds = 0
 
@@ -45,9 +67,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             if timeout is not None and timeout <= 0:
                 self._threads.pause("outside")
                 return []
-            from ikigai_actors.testing.simulation.threads import Waiter
-
-            self._waiter = Waiter(self._threads)
+            self._waiter = self._threads.waiter()
             self._waiter.wait(lambda: self._called, timeout, "the event loop")
         except Abandoned:
             self._unwind()

@@ -9,8 +9,8 @@ writes may change an agent.
 """
 
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from ikigai_actors.actors.actor import Dispatcher, PooledActor
 from ikigai_actors.errors import CommitUnknown, StoreUnavailable
@@ -18,16 +18,14 @@ from ikigai_actors.providers.base import Request
 from ikigai_actors.records import registry
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.store.base import Store
-from ikigai_actors.system.platform import Parts
+from ikigai_actors.system.platform import Platform
 from ikigai_actors.testing.dispatcher import SeededDispatcher
 from ikigai_actors.testing.machine.messages_api import violations
-from ikigai_actors.testing.simulation.faults import RARITY
-from ikigai_actors.testing.simulation.scheduler import Abandoned, Entry
+from ikigai_actors.testing.simulation.clock import ManualClock
+from ikigai_actors.testing.simulation.faults import RARITY, Luck
+from ikigai_actors.testing.simulation.scheduler import Abandoned, Agenda, Entry
 from ikigai_actors.testing.simulation.store import Change, SimulatedStore, Trouble, Undisturbed, is_of_owner
 from ikigai_actors.testing.simulation.threads import SimulatedThreads
-
-if TYPE_CHECKING:
-    from ikigai_actors.testing.simulation.world import Simulation
 
 OUTAGE = 2.0
 """Seconds for which nothing can be read."""
@@ -67,10 +65,53 @@ class Broken(AssertionError):
     """An invariant of the runtime does not hold; the message begins with its name."""
 
 
+class World(Protocol):
+    """What a process needs of the simulation in which it runs: what goes on when a process ends."""
+
+    clock: ManualClock
+    agenda: Agenda
+    luck: Luck
+    checks: bool
+    """Whether the database is looked at after every commit, and every request before it leaves."""
+    commits: int
+    """Transactions committed."""
+    requests: list[Request]
+    """Every request that was sent to a provider."""
+    watchers: list[Callable[[Sequence[Change]], None]]
+    """Told of each commit what it changed."""
+
+    @property
+    def former(self) -> Sequence[object]:
+        """Processes from which another host has taken over."""
+
+    @property
+    def process(self) -> "Process":
+        """The process that runs now."""
+
+    @property
+    def runs(self) -> bool:
+        """Whether a system runs, that was opened."""
+
+    def random_bytes(self, count: int) -> bytes:
+        """Bytes that nobody has seen."""
+
+    def note(self, kind: str, text: str) -> None:
+        """Something happened."""
+
+    def is_to_crash(self, *, committed: bool) -> bool:
+        """Whether the process ends at this commit."""
+
+    def handed_over(self) -> None:
+        """Another host is to come; this one goes on beside it."""
+
+    def ended(self) -> None:
+        """Nothing of the process goes on."""
+
+
 class Process:
     """One process of a simulation: its threads, its database while it runs."""
 
-    def __init__(self, world: "Simulation", image: bytes, former: "Process | None" = None) -> None:
+    def __init__(self, world: World, image: bytes, former: "Process | None" = None) -> None:
         self.world = world
         self.agenda = world.agenda
         self.threads = SimulatedThreads(self.agenda)
@@ -80,7 +121,7 @@ class Process:
         """The database, for who looks on."""
         self.unreadable_until = 0.0
         """When the store can be read again, by the clock that never leaps."""
-        self.parts = Parts(
+        self.parts = Platform(
             threads=self.threads,
             clock=world.clock,
             random_bytes=world.random_bytes,

@@ -6,17 +6,14 @@ whatever the runtime does. Nothing is drawn inside other people's code: a fault 
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.base import Delta, OnDelta, Provider, Reply, Request
+from ikigai_actors.testing.simulation.process import Process
 from ikigai_actors.testing.simulation.scheduler import Entry
 from ikigai_actors.tools.function import Result, Tool
 from ikigai_actors.tools.policy import ToolTraits
-
-if TYPE_CHECKING:
-    from ikigai_actors.testing.simulation.process import Process
-
 
 LATE = "This reply comes too late."
 """What a provider answers that heeds no cancellation."""
@@ -25,7 +22,7 @@ LATE = "This reply comes too late."
 class RemoteProvider:
     """A provider on the other end of a network."""
 
-    def __init__(self, inner: Provider, process: "Process") -> None:
+    def __init__(self, inner: Provider, process: Process) -> None:
         self._inner, self._process = inner, process
         self.name = inner.name
         self.own_code = getattr(inner, "own_code", False)
@@ -85,7 +82,7 @@ class RemoteProvider:
 class RemoteTool:
     """A tool that begins and ends when the agenda chooses."""
 
-    def __init__(self, inner: Tool, process: "Process") -> None:
+    def __init__(self, inner: Tool, process: Process) -> None:
         self._inner, self._process = inner, process
 
     @property

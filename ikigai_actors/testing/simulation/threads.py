@@ -76,6 +76,10 @@ class SimulatedThreads:
         self._stand(self.agenda.first, "", lambda: answer.append(call()))
         return answer[0]
 
+    def waiter(self) -> "Waiter":
+        """A wait of the calling thread."""
+        return Waiter(self)
+
     def sleep(self, seconds: float) -> None:
         """Let time pass for the calling thread."""
         Waiter(self).wait(lambda: False, seconds, "time")

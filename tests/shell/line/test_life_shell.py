@@ -55,6 +55,7 @@ def test_kill_and_signal_alone_mean_the_current_agent(session: Session) -> None:
 def test_who_dies_while_a_person_is_with_it_is_left_for_the_nearest_living_one_above(session: Session) -> None:
     def kill_both() -> None:
         system = session.system
+        assert isinstance(system, ActorSystem)
         client.signal(system.store.location, "a", Signal.KILL, cascade=True, reason="from outside", grace=0)
         eventually(lambda: system.statistics().agents == 1, "the end of both")
 

@@ -124,7 +124,9 @@ def test_who_leaves_is_told_what_is_lost(open_session: OpenSession) -> None:
     session.system.root.prompt("more")
 
     def both_wait() -> None:
-        eventually(lambda: session.system.statistics().pending == 2, "two that wait")
+        system = session.system
+        assert isinstance(system, ActorSystem)
+        eventually(lambda: system.statistics().pending == 2, "two that wait")
 
     session.by(Typist("/mark here", both_wait, "/exit"))
     assert "Leaving a turn that is in progress" in session.notices

@@ -1,0 +1,51 @@
+"""The owner of a database: the host that runs its agents, as its row tells. See host.py.
+
+Apart from the host itself, since who only asks for the owner does without threads.
+"""
+
+import os
+import socket
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from ikigai_actors.store.base import Transaction
+
+
+class HostRow(NamedTuple):
+    """A host as its row tells."""
+
+    id: str
+    hostname: str
+    pid: int
+    started_at: int
+    lease_until: int
+    epoch: int
+    now: int
+
+    @property
+    def is_believed(self) -> bool:
+        """Whether its lease lasts. On SQLite there is none."""
+        return self.lease_until > self.now
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it has a lease, and its process is seen to be no more: only on this machine it can be."""
+        if not self.lease_until or self.hostname != socket.gethostname():
+            return False
+        try:
+            os.kill(self.pid, 0)  # asks, and sends nothing
+        except ProcessLookupError:
+            return True
+        except OSError:  # somebody else's process
+            return False
+        return False
+
+    def __str__(self) -> str:
+        since = datetime.fromtimestamp(self.started_at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        return f"host {self.hostname}, pid {self.pid}, since {since}"
+
+
+def owner(tx: Transaction) -> HostRow | None:
+    """The host that runs the agents; None when none does, as far as can be seen."""
+    owners = map(HostRow._make, tx.run("owners"))
+    return next((one for one in owners if one.is_believed or (not one.lease_until and tx.is_hosted())), None)
