@@ -198,7 +198,8 @@ def test_a_file_that_may_not_be_written_is_unusable(file: Path) -> None:
         script = """
             import os, sys
             from ikigai_actors.errors import StoreUnusable
-            from ikigai_actors.store import open_store, queries, sqlite
+            from ikigai_actors.store import open_store, queries
+            from ikigai_actors.store.sqlite import store as read_before
             queries.queries()
             if os.geteuid() == 0:
                 os.setuid(65534)

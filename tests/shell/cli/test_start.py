@@ -96,6 +96,7 @@ def test_what_is_typed_before_the_prompt_of_line_mode_is_there_for_it(tmp_path: 
         program.expect(r"(?m)[\w-]> on$")
         program.type("e\r")
         program.expect("You said “one”")
+        program.expect(r"(?m)said “one”(.|\n)*[\w-]> *$")  # between two prompts nobody reads the end of input
         program.type("\x04")
         assert program.ends() == 0
         assert termios.tcgetattr(program._terminal) == program.before
