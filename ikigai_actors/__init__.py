@@ -6,25 +6,16 @@
         child = system.root.fork("analyse the schema", name="dba")
         print(child.reply(timeout=60).text)
 
-Layers, top first; each imports itself and those below (a test holds it):
+What this package hands on is public, and so are `ikigai_actors.testing`, `ikigai_actors.shell` and
+`ikigai_actors.providers.base`; all else is private. The rooms, top first; each knows those below it, bottom last:
 
-    shell                                                    the terminal
-    system; attached                                         the composition root; beside another process
-    workspace, mcp_server                                    tools that work in a directory; of MCP servers
-    ref, agent, process_tools, approvals > agentmail         handles, and the actor of an agent
-        > errands > runtime, post
-    awaited > follower; writer                               what a host commits, as others see it
-    host, journal, boot, outside, publisher, reader,         one each: what performs effects, and counts
-        statistics, toolbox
-    dispatch, seeded > pooled > inbox                        which actor runs when
-    machine > toolsteps > forks > drafts > state             pure: what an agent does next
-    mcp_server > mcp_run                                     tools of other programs
-    tools, toolsets > events > descriptions > calls          what can be asked of it, and called by it
-    futures, assembly, providers > threads                   what goes in and out
-    acts > documents, waits                                  what is written and read, and waited for
-        > units, registry, log, mailbox > locks
-    store                                                    the database
-    history, clock, settings, messages, identity, errors     the words
+    shell, testing                       the terminal; the simulation kit
+    system                               open, handles, process table, supervision, attached systems
+    agent                                one agent: the pure turn, its built-in calls, its actor and effects
+    records                              what the database says, a module for each table; fsck
+    store, tools, providers              the database; functions, MCP servers, a workspace; models
+    actors                               inbox, dispatcher, futures, the seam to threads and time
+    errors, arguments, text, frozen, lazy    words that all use
 """
 
 from ikigai_actors.lazy import handed_on

@@ -57,6 +57,7 @@ from ikigai_actors.records.mail import Mailbox as Mailbox
 from ikigai_actors.records.messages import Kind as Kind
 from ikigai_actors.records.messages import Message as Message
 from ikigai_actors.records.registry import AgentRecord as AgentRecord
+from ikigai_actors.records.registry import Renamed as Renamed
 from ikigai_actors.system.ref import AgentRef as AgentRef
 from ikigai_actors.system.ref import Context as Context
 from ikigai_actors.system.ref import current_agent as current_agent

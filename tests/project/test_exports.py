@@ -59,6 +59,7 @@ PUBLIC = [
     "PromptKept",
     "Provider",
     "ProviderError",
+    "Renamed",
     "Reply",
     "Request",
     "RootProtected",
