@@ -70,7 +70,7 @@ def _through_journal(place: Place, recipients: int, each: int) -> float:
         writers = Writers(journal, units)
         taken = timed(writers.run)[0]
         journal.close()
-        unread = store.read(lambda tx: sum(mailbox.check(tx, uuid).unread for uuid in uuids[:recipients]))
+        unread = store.read(lambda tx: sum(mailbox.unread_mailbox(tx, uuid).unread for uuid in uuids[:recipients]))
         if writers.failed or unread != SENDERS * each:
             raise AssertionError(f"Expected {SENDERS * each} mails, got {unread}; {writers.failed[:1]}")
         return SENDERS * each / taken
@@ -116,7 +116,7 @@ def _read(place: Place, unread: int, read: int) -> tuple[float, float]:
         database, store, _, uuids = writable(stack, place, SENDERS)
         _fill(store, uuids, read, unread)
         database.settle()
-        checking = median(each_time(lambda: store.read(lambda tx: mailbox.check(tx, uuids[0])), 5))
+        checking = median(each_time(lambda: store.read(lambda tx: mailbox.unread_mailbox(tx, uuids[0])), 5))
         reading, taken = timed(lambda: write_alone(store, Read(uuids[0], NOW)))
         if len(taken.mails) != unread or taken.remaining:
             raise AssertionError(f"Expected {unread} mails, got {len(taken.mails)}")

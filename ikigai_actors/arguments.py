@@ -11,13 +11,13 @@ from ikigai_actors.errors import BadInput
 
 T = TypeVar("T")
 
-LONGEST = 1_000_000_000
+LONGEST_TIME = 1_000_000_000
 """The most seconds of a time: thirty years, which every clock and every database can hold."""
 
 _FARTHEST = 10**15
 """Seconds that a clock can count up to, in milliseconds too, and lose none."""
 
-MOST = 2**63 - 1
+_LARGEST_INTEGER = 2**63 - 1
 """The largest whole number that every database can hold."""
 
 _repr = reprlib.Repr()
@@ -41,10 +41,10 @@ def check_flag(value: object, what: str) -> bool:
     return check_type(value, bool, what, "True or False")
 
 
-def check_count(value: object, what: str, least: int = 0, most: int = MOST) -> int:
+def check_count(value: object, what: str, least: int = 0, most: int = _LARGEST_INTEGER) -> int:
     """A whole number within bounds."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        bounds = f"from {least} on" if most == MOST else f"from {least} to {most:,}"
+        bounds = f"from {least} on" if most == _LARGEST_INTEGER else f"from {least} to {most:,}"
         raise BadInput(f"Expected {what} to be a whole number {bounds}; got {shown(value)}.")
     return value
 
@@ -52,9 +52,9 @@ def check_count(value: object, what: str, least: int = 0, most: int = MOST) -> i
 def check_seconds(value: object, what: str, *, zero: bool = True) -> float:
     """A time in seconds: finite, not negative, and above 0 unless ``zero`` is allowed."""
     seconds = _seconds(value)
-    if seconds is None or seconds > LONGEST or not (seconds or zero):
+    if seconds is None or seconds > LONGEST_TIME or not (seconds or zero):
         bounds = "0 or more" if zero else "above 0"
-        raise BadInput(f"Expected {what} in seconds, {bounds}, at most {LONGEST:,}; got {shown(value)}.")
+        raise BadInput(f"Expected {what} in seconds, {bounds}, at most {LONGEST_TIME:,}; got {shown(value)}.")
     return seconds
 
 

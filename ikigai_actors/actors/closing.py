@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-Step = tuple[str, Callable[[], object]]
+ClosingStep = tuple[str, Callable[[], object]]
 """What is closed, as an error names it, and how."""
 
 _thread = threading.local()
@@ -36,10 +36,10 @@ def is_waited_for() -> bool:
 class Closing:
     """The steps that close one thing, in order. Any thread may run them; one at a time does."""
 
-    def __init__(self, threads: "Threads", steps: Callable[[], Iterable[Step]]) -> None:
+    def __init__(self, threads: "Threads", steps: Callable[[], Iterable[ClosingStep]]) -> None:
         """``steps`` gives them when they are run for the first time."""
         self._steps = steps
-        self._left: list[Step] | None = None
+        self._left: list[ClosingStep] | None = None
         self._changed = threads.condition()
         self._runs: int | None = None  # the thread that does
 
@@ -76,10 +76,10 @@ class Closing:
             self._changed.notify_all()
 
 
-def carry_out(steps: list[Step]) -> list[BaseException]:
+def carry_out(steps: list[ClosingStep]) -> list[BaseException]:
     """Try every step; those that raised are left in the list. Returns what they raised."""
     errors: list[BaseException] = []
-    failed: list[Step] = []
+    failed: list[ClosingStep] = []
     for step in steps:
         try:
             step[1]()

@@ -20,7 +20,7 @@ from pykka.messages import _ActorStop
 
 from ikigai_actors.errors import InboxFull
 
-CAPACITY = 10_000
+INBOX_CAPACITY = 10_000
 """Ordinary messages that an inbox holds."""
 
 
@@ -61,8 +61,8 @@ class Inbox:
 
     def put(self, envelope: Envelope, /) -> None:
         """Add an ordinary message. Raises `InboxFull`."""
-        if len(self._ordinary) >= CAPACITY and not isinstance(envelope.message, _ActorStop):
-            raise InboxFull(f"{self._owner} has {CAPACITY} messages waiting; let it handle some first.")
+        if len(self._ordinary) >= INBOX_CAPACITY and not isinstance(envelope.message, _ActorStop):
+            raise InboxFull(f"{self._owner} has {INBOX_CAPACITY} messages waiting; let it handle some first.")
         self._ordinary.append(envelope)
         if not self.scheduled:
             self._wake()

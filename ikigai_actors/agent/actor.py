@@ -18,7 +18,7 @@ from typing import Any
 
 from ikigai_actors.actors.actor import QUANTUM, ActorGone, PooledActor
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.actors.inbox import CAPACITY, Envelope
+from ikigai_actors.actors.inbox import INBOX_CAPACITY, Envelope
 from ikigai_actors.agent.backlog import Backlog, wants_news
 from ikigai_actors.agent.boot import Origin
 from ikigai_actors.agent.builtin_calls.mail import append_notice
@@ -189,7 +189,7 @@ class AgentActor(PooledActor):
                     self._effects.tool_finished(message.call)
                 self._decide(message)
             case _ if self.backlog.is_full:
-                told = f"Agent {self.state.uuid} has {CAPACITY} commands waiting; wait for some."
+                told = f"Agent {self.state.uuid} has {INBOX_CAPACITY} commands waiting; wait for some."
                 message.caller.settle(InboxFull(told, self.state.uuid))
             case _:
                 self.backlog.add(message)
@@ -219,7 +219,7 @@ class AgentActor(PooledActor):
             self._effects.replied(_spent_on(completion))
         self._decide(completion)
 
-    def _decide(self, event: on.Event) -> bool:
+    def _decide(self, event: on.TurnEvent) -> bool:
         """Ask the machine; returns whether it had something to do."""
         event = self._informed(event)
         tools = self.runtime.toolbox.traits(self.state.view.settings)
@@ -228,7 +228,7 @@ class AgentActor(PooledActor):
         self._take(step)
         return something
 
-    def _informed(self, event: on.Event) -> on.Event:
+    def _informed(self, event: on.TurnEvent) -> on.TurnEvent:
         """The event, with what only the log and what is outside know of it."""
         match event:
             case on.Interrupt() if event.turn in (0, self.state.turn):
@@ -240,9 +240,9 @@ class AgentActor(PooledActor):
             case on.Prompt() if self._log is not None and self.state.failed:
                 since = list(self._log.between(self.state.failed - 1, self.state.head))
                 return replace(event, repeats=self.state.failed if machine.repeats(event.text, since) else 0)
-            case on.NoteMail() if self._log is not None and self.state.notice:
+            case on.LookAtMail() if self._log is not None and self.state.notice:
                 told = self._log.since(self.state.notice)[0].data
-                return on.NoteMail(told if told.keys() >= {"unread", "last"} else None)
+                return on.LookAtMail(told if told.keys() >= {"unread", "last"} else None)
         return event
 
     def _go_on(self) -> None:
@@ -256,7 +256,7 @@ class AgentActor(PooledActor):
             elif not self._decide(command) and isinstance(command, on.Continue):
                 return  # its calls wait for what is outside; any other command is done with
 
-    def _next_command(self) -> on.Event | None:
+    def _next_command(self) -> on.TurnEvent | None:
         """What can be decided now: the agent's own end, what waits, or the calls of the last reply."""
         state = self.state
         if state.status is Status.TERMINATING and not state.turn:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from ikigai_actors.actors.inbox import CAPACITY
+from ikigai_actors.actors.inbox import INBOX_CAPACITY
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.machine import accepts
 from ikigai_actors.agent.turn.state import Phase, State
@@ -31,7 +31,7 @@ class Backlog:
 
     __slots__ = ("_commands", "_forks", "_passing", "_remote", "has_news")
 
-    def __init__(self, commands: Iterable[on.Event] = ()) -> None:
+    def __init__(self, commands: Iterable[on.TurnEvent] = ()) -> None:
         """Start with the commands that an earlier actor of the agent handed over, in their order."""
         self._forks: list[on.Fork] = []
         self._commands = list(commands)
@@ -47,7 +47,7 @@ class Backlog:
     @property
     def is_full(self) -> bool:
         """Whether a further command of this process is refused."""
-        return len(self) >= CAPACITY
+        return len(self) >= INBOX_CAPACITY
 
     @property
     def needs_log(self) -> bool:
@@ -59,7 +59,7 @@ class Backlog:
         """How many commands are lost with the process. A prompt that is kept as mail is not."""
         return len(self._forks) + sum(isinstance(one, VOLATILE) and not _mail_of(one) for one in self._commands)
 
-    def add(self, command: on.Event) -> None:
+    def add(self, command: on.TurnEvent) -> None:
         """Append a command of this process."""
         if isinstance(command, on.Fork):
             self._forks.append(command)
@@ -76,7 +76,7 @@ class Backlog:
         if all(prompt.mail != known.mail for known in (*self._remote, *self._prompts())):
             self._remote.append(prompt)
 
-    def next(self, state: State, loading: bool = False) -> on.Event | None:
+    def next(self, state: State, loading: bool = False) -> on.TurnEvent | None:
         """Take the event that the machine can decide on now; None when everything must wait.
 
         A prompt to a stopped agent is given, but stays: once it is mail, or could not be, `keep` or `discard` is told.
@@ -110,19 +110,19 @@ class Backlog:
         """Drop what would have gone on with the open turn."""
         self._commands = [one for one in self._commands if not isinstance(one, on.Resume | on.TurnPoisoned)]
 
-    def take_all(self) -> tuple[on.Event, ...]:
+    def take_all(self) -> tuple[on.TurnEvent, ...]:
         """Take every command of this process: forks first, then the others in their order."""
         taken = (*self._forks, *self._commands)
         self._forks, self._commands, self._passing = [], [], 0
         return taken
 
-    def _next_between_turns(self, state: State) -> on.Event | None:
+    def _next_between_turns(self, state: State) -> on.TurnEvent | None:
         """What an idle agent begins by itself: it is told of mail, or takes up a prompt of another process."""
         if state.phase is not Phase.IDLE or state.status is not Status.RUNNING:
             return None
         if self.has_news and wants_news(state):
             self.has_news = False
-            return on.NoteMail(None)
+            return on.LookAtMail(None)
         if not self._remote:
             return None
         first = self._commands[0] if self._commands else None
@@ -132,7 +132,7 @@ class Backlog:
     def _next_fork(self, state: State) -> on.Fork | None:
         return self._forks.pop(0) if self._forks and accepts(state, self._forks[0]) else None
 
-    def _next_command(self, state: State) -> on.Event | None:
+    def _next_command(self, state: State) -> on.TurnEvent | None:
         """The first command, if the machine accepts it; else the first of those that may pass it."""
         stopped = state.status is Status.STOPPED
         first = True

@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 UNWIND = 2.0
 """Seconds that cancelled calls and tools have to clean up when the system closes."""
 
-PATIENCE = 30.0
+_PATIENCE = 30.0
 """Seconds that a toolset or a provider has to close itself."""
 
 TOOL_THREADS = 32
@@ -190,7 +190,7 @@ class Executor:
         tool_threads: int = TOOL_THREADS,
         unwind: float = UNWIND,
         threads: Threads = SYSTEM_THREADS,
-        patience: float = PATIENCE,
+        patience: float = _PATIENCE,
     ) -> None:
         """Start the event loop.
 

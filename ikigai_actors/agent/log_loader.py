@@ -11,10 +11,10 @@ from ikigai_actors.records.log import Archive, Log
 
 logger = logging.getLogger(__name__)
 
-AT_ONCE = 1_000
+_AT_ONCE = 1_000
 """The most logs that are read together."""
 
-Done = Callable[[Log | IkigaiError], None]
+_Done = Callable[[Log | IkigaiError], None]
 """Takes the log, or why there is none; on the reader's thread, so it only posts."""
 
 
@@ -23,13 +23,13 @@ class LogLoader:
 
     def __init__(self, archive: Archive, threads: Threads = SYSTEM_THREADS) -> None:
         self._archive = archive
-        self._wanted: deque[tuple[str, Done]] = deque()
+        self._wanted: deque[tuple[str, _Done]] = deque()
         self._changed = threads.condition()
         self._closed = False
         self._thread = threads.thread(self._run, "ikigai-reader")
         self._thread.start()
 
-    def read(self, uuid: str, done: Done) -> None:
+    def read(self, uuid: str, done: _Done) -> None:
         """Read an agent's log, soon; never waits."""
         with self._changed:
             if not self._closed:
@@ -51,10 +51,10 @@ class LogLoader:
                 self._changed.wait_for(lambda: self._wanted or self._closed)
                 if self._closed:
                     return
-                batch = [self._wanted.popleft() for _ in range(min(len(self._wanted), AT_ONCE))]
+                batch = [self._wanted.popleft() for _ in range(min(len(self._wanted), _AT_ONCE))]
             self._answer(batch)
 
-    def _answer(self, batch: list[tuple[str, Done]]) -> None:
+    def _answer(self, batch: list[tuple[str, _Done]]) -> None:
         logs: Sequence[Log | IkigaiError]
         try:
             logs = self._archive.load_many([uuid for uuid, _ in batch])

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ikigai_actors.actors.closing import Step, carry_out, declare_waited_for, is_waited_for, raise_first
+from ikigai_actors.actors.closing import ClosingStep, carry_out, declare_waited_for, is_waited_for, raise_first
 from ikigai_actors.records.mail import Mail
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import Renamed
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PATIENCE = 30.0
+_PATIENCE = 30.0
 """Seconds that a callback may take for one event when its subscription is closed."""
 
 
@@ -154,11 +154,11 @@ class Subscription:
 class Publisher:
     """Hands every event to every subscriber."""
 
-    def __init__(self, threads: "Threads", patience: float = PATIENCE) -> None:
+    def __init__(self, threads: "Threads", patience: float = _PATIENCE) -> None:
         """Make one without subscribers; ``patience`` is how long `close` waits for a callback, in seconds."""
         self._threads, self._patience = threads, patience
         self._subscriptions: tuple[Subscription, ...] = ()
-        self._left: list[Step] = []
+        self._left: list[ClosingStep] = []
         self._lock = threading.Lock()
 
     def subscribe(self, callback: Callback, capacity: int = 10_000) -> Subscription:

@@ -13,7 +13,7 @@ from ikigai_actors.tools.policy import Policy, ToolTraits
 
 FORBIDDEN = "The settings of this agent do not allow {name}. Do without it, or ask the person to change the setting."
 
-NOBODY = (
+_NOBODY = (
     "This call of {name} needs somebody's approval, and nobody can be asked here, so it was denied. A person allows it "
     "at a terminal, with --yes, or with the setting policies; a program with approvals= when it opens the system."
 )
@@ -98,5 +98,5 @@ class Toolbox:
         """The traits of a tool with this policy, as things are here."""
         denial = FORBIDDEN
         if policy is Policy.ASK:
-            policy, denial = self._ask, NOBODY
+            policy, denial = self._ask, _NOBODY
         return replace(traits, policy=policy, denial=denial.format(name=name) if policy is Policy.DENY else "")

@@ -79,7 +79,7 @@ _FIELDS: Mapping[str, Mapping[str, type]] = {
 
 T = TypeVar("T")
 
-AT_ONCE = 8
+CONNECTIONS = 8
 """Requests that are made up in one turn of the event loop."""
 
 
@@ -117,7 +117,7 @@ class AnthropicProvider:
         self._options: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
         self._client: AsyncAnthropic | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._door = asyncio.Semaphore(AT_ONCE)
+        self._door = asyncio.Semaphore(CONNECTIONS)
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
         """Ask the model and stream its reply.
@@ -166,7 +166,7 @@ class AnthropicProvider:
         """
         loop = asyncio.get_running_loop()
         if self._loop is not loop:  # connections cannot go from one loop to another
-            self._client, self._door, self._loop = None, asyncio.Semaphore(AT_ONCE), loop
+            self._client, self._door, self._loop = None, asyncio.Semaphore(CONNECTIONS), loop
         async with self._door:
             if self._client is None:
                 await asyncio.to_thread(_import_client)  # on this thread it would stop every other agent's stream

@@ -13,10 +13,10 @@ from typing import Any, NoReturn
 from ikigai_actors.providers.base import Delta, Reply, ToolCall, Usage
 from ikigai_actors.text import storable
 
-DEEPEST = 100
+_DEEPEST = 100
 """How deep lists and dicts of a reply may be nested."""
 
-LARGEST = 10_000
+_LARGEST = 10_000
 """Bits of a whole number: above about 14,000 Python refuses to write it in decimal."""
 
 
@@ -109,14 +109,14 @@ def _check_usage(usage: object) -> None:
 
 def _check_json(where: str, value: object, depth: int = 0) -> None:
     """Raise `TypeError` unless it can be written as JSON and read again."""
-    if depth > DEEPEST:
-        raise TypeError(f"Expected {where} of a Reply to be nested {DEEPEST} deep at most.")
+    if depth > _DEEPEST:
+        raise TypeError(f"Expected {where} of a Reply to be nested {_DEEPEST} deep at most.")
     match value:
         case None | bool() | float() | str():
             pass
         case int():
-            if value.bit_length() > LARGEST:
-                raise TypeError(f"Expected {where} of a Reply to be of {LARGEST} bits at most.")
+            if value.bit_length() > _LARGEST:
+                raise TypeError(f"Expected {where} of a Reply to be of {_LARGEST} bits at most.")
         case dict():
             for key, part in value.items():
                 if not isinstance(key, str):

@@ -18,7 +18,7 @@ from typing import Any
 from ikigai_actors.actors.threads import HARMLESS, in_thread, tried_to_end
 from ikigai_actors.arguments import check_callable, check_type
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request
-from ikigai_actors.providers.shorthand import Answer, as_reply
+from ikigai_actors.providers.shorthand import ReplyShorthand, as_reply
 
 
 class FunctionProvider:
@@ -31,7 +31,9 @@ class FunctionProvider:
 
     own_code = True
 
-    def __init__(self, fn: Callable[[Request], Answer | Awaitable[Answer]], name: str = "function") -> None:
+    def __init__(
+        self, fn: Callable[[Request], ReplyShorthand | Awaitable[ReplyShorthand]], name: str = "function"
+    ) -> None:
         self.name = check_type(name, str, "name", "text")
         self._fn = check_callable(fn, "fn", "a function that takes a request")
 

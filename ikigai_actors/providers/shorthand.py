@@ -16,7 +16,7 @@ from typing import Any
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.providers.checked import checked_reply
 
-Answer = str | Reply | Sequence[Mapping[str, Any]] | Sequence[ToolCall]
+ReplyShorthand = str | Reply | Sequence[Mapping[str, Any]] | Sequence[ToolCall]
 """Anything that `as_reply` takes."""
 
 _EXPECTED = "Expected a reply as text, a Reply, a list of ToolCall or a list of content blocks (dicts with a 'type')"
@@ -26,7 +26,7 @@ def as_reply(value: object) -> Reply:
     """Make a reply of what a person wrote.
 
     Args:
-        value: One of `Answer`.
+        value: One of `ReplyShorthand`.
 
     Returns:
         The reply, complete: its text, calls and stop reason agree with its blocks.

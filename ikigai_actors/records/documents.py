@@ -30,7 +30,7 @@ from ikigai_actors.text import check_text
 PATH_LIMIT = 512
 """The most bytes of a path, in UTF-8."""
 
-BODY_LIMIT = 1024 * 1024
+DOCUMENT_LIMIT = 1024 * 1024
 """The most bytes of a document, in UTF-8."""
 
 _EXPECTED = "Expected a path like 'plan/mast.md': names between slashes, without '.', '..' or a slash at an end"
@@ -99,16 +99,16 @@ def check_path(path: str) -> str:
     return path
 
 
-def check_body(body: str) -> str:
+def check_document(body: str) -> str:
     """Return the text, or raise `BadInput`: over 1 MiB, or text that cannot be stored."""
     check_text(body, "document")
-    if len(body) > BODY_LIMIT // 4 and (size := len(body.encode())) > BODY_LIMIT:
-        raise BadInput(f"Expected a document of at most {BODY_LIMIT:,} bytes, got {size:,}. Cut it into several.")
+    if len(body) > DOCUMENT_LIMIT // 4 and (size := len(body.encode())) > DOCUMENT_LIMIT:
+        raise BadInput(f"Expected a document of at most {DOCUMENT_LIMIT:,} bytes, got {size:,}. Cut it into several.")
     return body
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class WriteVersion:
     """A write or a deletion; answered with the new version's number.
 
     Raises:
@@ -184,7 +184,7 @@ class Documents(OfOneProcess):
             DocumentChanged: another version than the expected one is there; the message and ``version`` tell which.
             AgentNotFound, AmbiguousAgent, AgentDead: the author cannot be found, or is dead.
         """
-        return self._change(check_path(path), check_body(body), author, expect, timeout)
+        return self._change(check_path(path), check_document(body), author, expect, timeout)
 
     def delete(
         self,
@@ -223,7 +223,7 @@ class Documents(OfOneProcess):
             check_count(expect, "expect")
         check_timeout(timeout)
         uuid = None if author is None else registry.uuid_of(self._store, author)
-        version: int = self._perform(Change(path, body, uuid, expect, self._now_ms()), timeout)
+        version: int = self._perform(WriteVersion(path, body, uuid, expect, self._now_ms()), timeout)
         return version
 
 

@@ -32,17 +32,17 @@ from ikigai_actors.text import check_text
 MAIL, EXIT, PROMPT = "mail", "exit", "prompt"
 """The kinds of mail."""
 
-BODY_LIMIT = 64 * 1024
+MAIL_LIMIT = 64 * 1024
 """The most bytes of a body, in UTF-8."""
 
-CAPACITY = 10_000
+MAILBOX_CAPACITY = 10_000
 """The most unread mails of an agent; ``exit`` is taken all the same."""
 
 NOBODY = ""
 """Stands for a person outside of any agent, where a sender is asked for; in a `Mail` that is None."""
 
 PREVIEWS = 20
-"""Mails that `check` previews."""
+"""Mails that `unread_mailbox` previews."""
 
 PREVIEW_LENGTH = 80
 """Characters of a preview."""
@@ -123,14 +123,14 @@ class Taken:
     """Mails of any sender that are still unread."""
 
 
-def check_body(body: str, what: str = "mail") -> str:
+def check_letter(body: str, what: str = "mail") -> str:
     """Return the body, or raise `BadInput`: blank, over 64 KiB, or text that cannot be stored."""
     check_text(body, what)
     if not body.strip():
         raise BadInput(f"Expected a {what} that says something, got blank text.")
-    if len(body) > BODY_LIMIT // 4 and (size := len(body.encode())) > BODY_LIMIT:
+    if len(body) > MAIL_LIMIT // 4 and (size := len(body.encode())) > MAIL_LIMIT:
         raise BadInput(
-            f"Expected a {what} of at most {BODY_LIMIT:,} bytes, got {size:,}. Write a document and send its path."
+            f"Expected a {what} of at most {MAIL_LIMIT:,} bytes, got {size:,}. Write a document and send its path."
         )
     return body
 
@@ -152,7 +152,7 @@ def write_mail(
     row = _mailbox(locked, recipient)
     if row.status == "dead":
         raise AgentDead(f"Agent {recipient} is dead and takes no mail. See who lives, and send it there.", recipient)
-    if kind == MAIL and row.unread >= CAPACITY:
+    if kind == MAIL and row.unread >= MAILBOX_CAPACITY:
         raise MailboxFull(
             f"The mailbox of agent {recipient} is full: {row.unread:,} unread mails. "
             "Wait until it has read some, then send again.",
@@ -240,7 +240,7 @@ class Send:
     def __init__(self, recipient: str, sender: str | None, body: str, now: int, kind: str = MAIL) -> None:
         """Raises `BadInput` for a body that cannot be sent."""
         self._recipient, self._sender, self._now, self._kind = recipient, sender, now, kind
-        self._body = check_body(body, kind)
+        self._body = check_letter(body, kind)
         self.touches = (recipient,) if sender is None else (recipient, sender)
 
     def write(self, tx: Transaction, locked: LockedRows) -> Mail:
@@ -337,7 +337,7 @@ class Delete:
             locked.count(self.recipient, unread=-1)
 
 
-def check(tx: Transaction, recipient: str) -> Mailbox:
+def unread_mailbox(tx: Transaction, recipient: str) -> Mailbox:
     """What an agent has not read: counts, and how the oldest begin. Marks nothing."""
     senders = Counter[str | None](sender for (sender,) in tx.run("unread_senders", recipient=recipient))
     previews = tuple(

@@ -32,7 +32,7 @@ def _is_policies(value: Any) -> bool:
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST
 
 
 def _is_number(value: Any, least: float, most: float) -> bool:
@@ -52,7 +52,7 @@ def _is_thinking(value: Any) -> bool:
     return _is_count(budget) and budget > 0
 
 
-MOST = 2**31
+_MOST = 2**31
 """No count is that high."""
 
 
@@ -97,7 +97,7 @@ def complaint(settings: Mapping[str, Any]) -> str | None:
     return f"The history holds a wrong setting: {told}. Set it anew, or remove it: configure({removed})."
 
 
-WORDS = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
+_WORDS = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
 """How a person writes yes and no."""
 
 OF_THE_MODEL = ("max_tokens", "stop_sequences", "system", "temperature", "thinking", "top_p")
@@ -125,8 +125,8 @@ def parse_setting(name: str, text: str) -> Any:
         return None
     if name in ("model", "system"):
         return check_settings({name: text})[name]
-    if name == "notify" and text.lower() in WORDS:
-        return WORDS[text.lower()]
+    if name == "notify" and text.lower() in _WORDS:
+        return _WORDS[text.lower()]
     try:
         value = json.loads(text)
     except ValueError:

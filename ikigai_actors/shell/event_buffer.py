@@ -23,7 +23,7 @@ from ikigai_actors.system.ref import System
 ENDS = frozenset({Kind.USER, Kind.ASSISTANT, Kind.RETRY, Kind.ERROR, Kind.INTERRUPTED})
 """The kinds of messages that end an answer, or come before it."""
 
-Trouble = StoreTrouble | ToolTrouble | HostChanged
+SystemTrouble = StoreTrouble | ToolTrouble | HostChanged
 """What a person should know of, beside agents."""
 
 AnswerPiece = tuple[str, list[str]]
@@ -76,7 +76,7 @@ class EventBuffer(ABC):
                 self._events[uuid] = unfinished(self._events[uuid])
 
     @abstractmethod
-    def _tell(self, event: Trouble | PromptKept) -> None:
+    def _tell(self, event: SystemTrouble | PromptKept) -> None:
         """Keep something for the person; without the lock."""
 
     def _add_piece(self, event: Streamed) -> None:

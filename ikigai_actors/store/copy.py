@@ -42,7 +42,7 @@ class BulkTransaction(Protocol):
         """Run a statement that is written out."""
 
 
-class Tally:
+class TableSum:
     """How many rows went by, and a sum of their hashes. Two tallies of the same rows in any order are equal."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Tally:
         self._sum = 0
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Tally) and (self.rows, self._sum) == (other.rows, other._sum)
+        return isinstance(other, TableSum) and (self.rows, self._sum) == (other.rows, other._sum)
 
     def counting(self, batches: Iterable[list[Row]]) -> Iterator[list[Row]]:
         """The same rows, counted as they go by."""
@@ -88,10 +88,10 @@ def _copy(reading: BulkTransaction, transaction: Transaction, location: str) -> 
         raise StoreUnusable(f"Database {location} is not empty: nothing was copied. Name one that is.")
     create_schema(transaction, location)
     _refuse_others({table: writing.columns(table) for table in writing.tables()}, columns, location)
-    tallies: dict[str, Tally] = {}
+    tallies: dict[str, TableSum] = {}
     for table in sorted(columns, key=lambda name: (name not in _FIRST, name)):
         writing.execute(f"DELETE FROM {table}")  # what a new schema comes with
-        tallies[table] = Tally()
+        tallies[table] = TableSum()
         writing.load(table, columns[table], tallies[table].counting(reading.scan(table, columns[table])))
     for table, tally in tallies.items():
         if _tally(writing, table, columns[table]) != tally:
@@ -101,8 +101,8 @@ def _copy(reading: BulkTransaction, transaction: Transaction, location: str) -> 
     return {table: tally.rows for table, tally in tallies.items()}
 
 
-def _tally(transaction: BulkTransaction, table: str, columns: Sequence[str]) -> Tally:
-    tally = Tally()
+def _tally(transaction: BulkTransaction, table: str, columns: Sequence[str]) -> TableSum:
+    tally = TableSum()
     for _ in tally.counting(transaction.scan(table, columns)):
         pass
     return tally

@@ -91,7 +91,7 @@ CommitResult = Committed | Refused | Failed
 Done = Callable[[CommitResult], None]
 """Takes what became of a unit."""
 
-Entry = tuple[Unit, Done]
+_Entry = tuple[Unit, Done]
 
 _COMMITTED = Committed()  # what nearly every unit is told
 
@@ -152,7 +152,7 @@ class Journal(Writer):
         self._store, self._host, self._clock = store, host, clock
         self._capacity, self._batch, self._patience = capacity, batch, patience
         self._on_commit, self._on_trouble, self._on_failure = on_commit, on_trouble, on_failure
-        self._entries: deque[Entry] = deque()
+        self._entries: deque[_Entry] = deque()
         self._lock = threading.Lock()
         self._changed = threads.condition(self._lock)
         self._asleep = False
@@ -283,7 +283,7 @@ class Journal(Writer):
         for batch in _batches(entries):
             self._commit(batch)
 
-    def _commit(self, entries: Sequence[Entry]) -> None:
+    def _commit(self, entries: Sequence[_Entry]) -> None:
         """Commit these units together, or else each alone; tell every one of them what became of it."""
         units = [unit for unit, _ in entries]
         try:
@@ -402,9 +402,9 @@ def _ours(error: Exception, unit: Unit) -> IkigaiError:
     return StoreError(f"The unit failed: {error!r}")
 
 
-def _batches(entries: Sequence[Entry]) -> list[list[Entry]]:
+def _batches(entries: Sequence[_Entry]) -> list[list[_Entry]]:
     """Cut entries where a unit must have a transaction of its own."""
-    batches: list[list[Entry]] = []
+    batches: list[list[_Entry]] = []
     shared = False
     for entry in entries:
         if shared and not entry[0].alone:

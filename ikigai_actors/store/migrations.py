@@ -203,13 +203,13 @@ def check_types(store: Store) -> None:
     """Raise `StoreUnusable` when what is needed of every agent at once holds values of wrong types: somebody has edited
     the file. Logs, mail and documents are not looked at, since they may be long; fsck does.
     """
-    if found := store.read(lambda tx: misfits(tx, NEEDED)):
+    if found := store.read(lambda tx: mistyped_columns(tx, NEEDED)):
         raise StoreUnusable(
             f"Database {store.location} is damaged: values of wrong types in {', '.join(found)}. Restore a copy."
         )
 
 
-def misfits(transaction: Transaction, tables: Collection[str] = ()) -> list[str]:
+def mistyped_columns(transaction: Transaction, tables: Collection[str] = ()) -> list[str]:
     """Every column in which something is of another type than ``schema.sql`` says, of these tables or all."""
     schema = _schema(transaction)
     there = schema.tables()

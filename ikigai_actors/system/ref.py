@@ -46,10 +46,10 @@ from ikigai_actors.records.mail import (
     Read,
     Send,
     Taken,
-    check,
     check_mail_id,
     letter,
     sender_of,
+    unread_mailbox,
 )
 from ikigai_actors.records.mail import latest as latest_mail
 from ikigai_actors.records.messages import Message
@@ -557,7 +557,7 @@ class AgentRef:
         """
 
         def look() -> Mailbox:
-            return self.system.store.read(lambda tx: check(tx, self.uuid))
+            return self.system.store.read(lambda tx: unread_mailbox(tx, self.uuid))
 
         if check_timeout(timeout) is None:
             return look()

@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
 
-from ikigai_actors.actors.closing import Closing, Step, note_failure
+from ikigai_actors.actors.closing import Closing, ClosingStep, note_failure
 from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.actors.futures import refuse_to_block
 from ikigai_actors.agent.actor import AgentActor
@@ -386,7 +386,7 @@ class ActorSystem(OfOneProcess):
         self._closed = True
         self._closing.run()
 
-    def _parts(self) -> list[Step]:
+    def _parts(self) -> list[ClosingStep]:
         """What is given up, in order."""
         runtime = self._runtime
         return [

@@ -11,7 +11,7 @@ there already is left as it is.
 VARIABLE = "IKIGAI_PROFILE"
 """Name of the environment variable that chooses a profile."""
 
-NAMES = ("fast", "thorough")
+PROFILES = ("fast", "thorough")
 
 
 def register_profiles() -> None:
@@ -43,5 +43,5 @@ def load_chosen(chosen: str) -> None:
         settings.load_profile(chosen)
     except InvalidArgument:
         raise BadInput(
-            f"Expected {VARIABLE} to name a profile of Hypothesis, as in {' or '.join(NAMES)}; got {chosen!r}."
+            f"Expected {VARIABLE} to name a profile of Hypothesis, as in {' or '.join(PROFILES)}; got {chosen!r}."
         ) from None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ikigai_actors.testing.profiles import NAMES, VARIABLE, load_chosen, register_profiles
+from ikigai_actors.testing.profiles import PROFILES, VARIABLE, load_chosen, register_profiles
 
 if TYPE_CHECKING:
     from ikigai_actors.testing.simulation.world import OpenSimulated
@@ -25,7 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
     chosen = os.environ.get(VARIABLE, "")
     if chosen:
         load_chosen(chosen)
-    elif config.getoption("--hypothesis-profile", None) in NAMES:
+    elif config.getoption("--hypothesis-profile", None) in PROFILES:
         register_profiles()
 
 

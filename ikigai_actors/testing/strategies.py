@@ -14,7 +14,7 @@ from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply, Stream
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.testing.simulation.faults import ALL, Faults
-from ikigai_actors.testing.simulation.schedule import HORIZONS, MOST, VARIETY, Schedule
+from ikigai_actors.testing.simulation.schedule import DEVIATIONS, HORIZONS, VARIETY, Schedule
 from supervisors.signals import Signal
 
 WORDS = ("go", "look", "wait", "ja", "naïve 💡", "two\nlines")
@@ -76,7 +76,7 @@ def signals() -> st.SearchStrategy[Signal]:
 
 
 @st.composite
-def schedules(draw: st.DrawFn, most: int = MOST) -> Schedule:
+def schedules(draw: st.DrawFn, most: int = DEVIATIONS) -> Schedule:
     """Who goes on when, with at most so many choices that are not plain; shrinks to the fewest of them."""
     horizon, count = draw(st.sampled_from(HORIZONS)), draw(st.integers(0, most))
     drawn = draw(st.lists(st.integers(0, horizon * VARIETY - 1), min_size=count, max_size=count))

@@ -13,7 +13,7 @@ from pykka.messages import ProxyCall
 from ikigai_actors.actors.actor import ActorGone, PooledActor
 from ikigai_actors.actors.dispatcher import ThreadDispatcher
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.actors.inbox import CAPACITY, Envelope
+from ikigai_actors.actors.inbox import INBOX_CAPACITY, Envelope
 from ikigai_actors.errors import AgentDead, InboxFull, WouldDeadlock
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.dispatchers import GROUNDS, Ground, Hold, Pause, Recorder
@@ -208,7 +208,7 @@ def test_a_full_inbox_refuses_ordinary_messages_and_never_urgent_ones_or_a_stop(
     actor = Recorder(ground.dispatcher)
     ref = actor.actor_ref
     ask(ground, ref, "hold")
-    for _ in range(CAPACITY - 1):
+    for _ in range(INBOX_CAPACITY - 1):
         ref.tell("x")
     last = ref.ask("list", block=False)
     with pytest.raises(InboxFull, match="10000 messages waiting"):
@@ -218,7 +218,7 @@ def test_a_full_inbox_refuses_ordinary_messages_and_never_urgent_ones_or_a_stop(
     stopped = ref.stop(block=False)
     actor.actor_inbox.put_urgent("urgent")
     actor.actor_inbox.release("released")
-    assert ground.get(last) == ["hold", "released", "urgent"] + ["x"] * (CAPACITY - 1)
+    assert ground.get(last) == ["hold", "released", "urgent"] + ["x"] * (INBOX_CAPACITY - 1)
     assert ground.get(stopped)
 
 

@@ -28,7 +28,7 @@ def fork() -> on.Fork:
     return on.Fork("child", None, None, {}, "transient", Future[Any]())
 
 
-def backlog_of(*commands: on.Event) -> Backlog:
+def backlog_of(*commands: on.TurnEvent) -> Backlog:
     backlog = Backlog()
     for command in commands:
         backlog.add(command)
@@ -60,7 +60,7 @@ def test_a_fork_needs_no_log_unless_the_log_is_being_read_or_its_head_is_unknown
 
 
 @pytest.mark.parametrize("asked", [on.GetOutcome(Future()), on.Interrupt(Future())])
-def test_what_waits_for_no_turn_passes_what_does(asked: on.Event) -> None:
+def test_what_waits_for_no_turn_passes_what_does(asked: on.TurnEvent) -> None:
     waiting = prompt()
     backlog = Backlog([waiting, asked])
     assert backlog.next(IN_TURN) is asked
@@ -117,7 +117,7 @@ def test_news_of_mail_comes_before_all_else_but_only_to_an_idle_agent_that_wants
     backlog = backlog_of(waiting)
     backlog.has_news = True
     assert backlog.next(replace(NOTIFIED, turn=3, phase=Phase.WAITING_FOR_MODEL)) is None
-    assert backlog.next(NOTIFIED) == on.NoteMail(None)
+    assert backlog.next(NOTIFIED) == on.LookAtMail(None)
     assert backlog.next(NOTIFIED) is waiting
     backlog.has_news = True
     assert backlog.next(IDLE) is None

@@ -12,9 +12,9 @@ from ikigai_actors.agent.builtin_calls.documents import WriteDocument
 from ikigai_actors.agent.builtin_calls.mail import ReadMail, SendMail
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.records.append import AppendCall, Fence
-from ikigai_actors.records.documents import BODY_LIMIT as DOCUMENT_LIMIT
-from ikigai_actors.records.documents import Change
-from ikigai_actors.records.mail import BODY_LIMIT, Send
+from ikigai_actors.records.documents import DOCUMENT_LIMIT as DOCUMENT_LIMIT
+from ikigai_actors.records.documents import WriteVersion
+from ikigai_actors.records.mail import MAIL_LIMIT, Send
 from ikigai_actors.records.messages import Kind, new_message
 from ikigai_actors.store import Store
 from ikigai_actors.store.journal import Committed, Failed, Journal
@@ -76,7 +76,7 @@ def test_a_mistake_in_a_call_is_a_result_that_helps(database: str) -> None:
     wrong: list[tuple[str, dict[str, object]]] = [
         ("send", {"to": "kid"}),
         ("send", {"to": "kid", "body": " "}),
-        ("send", {"to": "kid", "body": "é" * BODY_LIMIT}),
+        ("send", {"to": "kid", "body": "é" * MAIL_LIMIT}),
         ("send", {"to": "somebody", "body": "text"}),
         ("send", {"to": ["kid"], "body": "text"}),
         ("read_mail", {"sender": "somebody"}),
@@ -120,14 +120,14 @@ def test_a_read_gives_as_many_whole_mails_as_fit_and_says_how_many_remain(databa
         boss = system.root.fork(name="boss")
         for letter in "abc":
             system.send(boss, letter * size)
-        system.send(boss, "d" * BODY_LIMIT)  # longer than a result may be, and whole all the same
+        system.send(boss, "d" * MAIL_LIMIT)  # longer than a result may be, and whole all the same
         boss.prompt("go").get(timeout=DEADLINE)
         first, second, third = (results(request)[0].content for request in requests_of(script, "boss")[1:])
         assert len(first) <= LIMIT
         assert "b" * size in first
         assert first.endswith("\n\n(2 more unread)")
         assert second == f"mail 3 of a person outside:\n{'c' * size}\n\n(1 more unread)"
-        assert third.endswith("d" * BODY_LIMIT)
+        assert third.endswith("d" * MAIL_LIMIT)
 
 
 def test_documents_are_written_read_listed_and_deleted_in_order(database: str) -> None:
@@ -211,7 +211,7 @@ def test_effect_and_result_are_one_wherever_the_store_fails(store: Store, act: C
     plant(store, "host")
     store.write(lambda tx: tx.run("register_host", id="host", hostname="h", pid=1, lease=0))
     write_alone(store, Send("a", None, "hello", 4))
-    write_alone(store, Change("there.md", "text", None, None, 4))
+    write_alone(store, WriteVersion("there.md", "text", None, None, 4))
     before = looked(store)
     faulty, answers = FaultyStore(store), Answers()
     match fault:

@@ -16,7 +16,7 @@ from ikigai_actors import (
     TimedOut,
     TurnInterrupted,
 )
-from ikigai_actors.actors.inbox import CAPACITY
+from ikigai_actors.actors.inbox import INBOX_CAPACITY
 from ikigai_actors.errors import InboxFull
 from ikigai_actors.store import open_store
 from ikigai_actors.system.platform import SYSTEM_PLATFORM
@@ -242,11 +242,11 @@ def test_commands_beyond_ten_thousand_are_refused_and_the_others_done(new_sqlite
         first = system.root.prompt("first")
         gate.wait_until_asked()
         futures, inbox = [], system.actor(system.root.uuid).actor_inbox
-        for number in range(CAPACITY + 1):
+        for number in range(INBOX_CAPACITY + 1):
             try:
                 futures.append(system.root.ask.mark(str(number)))
             except InboxFull:
-                eventually(lambda: len(inbox) < CAPACITY, "room in the inbox")
+                eventually(lambda: len(inbox) < INBOX_CAPACITY, "room in the inbox")
                 futures.append(system.root.ask.mark(str(number)))
         with pytest.raises(InboxFull, match="commands waiting"):
             futures[-1].get(timeout=DEADLINE)

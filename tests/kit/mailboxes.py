@@ -29,7 +29,7 @@ def numbers(mails: tuple[Mail, ...] | list[Mail]) -> list[int]:
 
 
 def check(store: Store, recipient: str) -> Mailbox:
-    return store.read(lambda tx: mailbox.check(tx, recipient))
+    return store.read(lambda tx: mailbox.unread_mailbox(tx, recipient))
 
 
 def read(desk: Desk, recipient: str, sender: str | None = None, limit: int | None = None) -> Taken:

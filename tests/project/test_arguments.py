@@ -22,7 +22,7 @@ from ikigai_actors import (
     ScriptedProvider,
     Signal,
 )
-from ikigai_actors.arguments import LONGEST, check_count, check_seconds, check_timeout, shown
+from ikigai_actors.arguments import LONGEST_TIME, check_count, check_seconds, check_timeout, shown
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.store import Store
 from ikigai_actors.system.approvals import Approvals
@@ -256,7 +256,7 @@ THINGS = st.one_of(
     st.integers(),
     st.sampled_from((0, -1, 1, 2**31, 2**63, 10**30)),
     st.floats(),
-    st.sampled_from((1e300, NAN, INFINITE, -0.5, LONGEST)),
+    st.sampled_from((1e300, NAN, INFINITE, -0.5, LONGEST_TIME)),
     st.text(st.characters(), max_size=5),
     st.sampled_from(("", " ", "\0", "\ud800", "x" * 100_000, "kid", "a" * 22, "../etc")),
     st.binary(max_size=3),
@@ -328,13 +328,13 @@ def test_an_attached_system_refuses_wrong_arguments_alike(durable: str) -> None:
         assert stored(system) == before
 
 
-@pytest.mark.parametrize("fine", [0, 0.0, 1, 2.5, LONGEST])
+@pytest.mark.parametrize("fine", [0, 0.0, 1, 2.5, LONGEST_TIME])
 def test_a_time_in_seconds_is_taken_as_it_is(fine: float) -> None:
     assert check_seconds(fine, "period") == fine
     assert check_timeout(fine) == fine
 
 
-@pytest.mark.parametrize("wrong", [None, "1", True, NAN, INFINITE, -INFINITE, -1, 2 * LONGEST, 1j, [1]])
+@pytest.mark.parametrize("wrong", [None, "1", True, NAN, INFINITE, -INFINITE, -1, 2 * LONGEST_TIME, 1j, [1]])
 def test_what_is_no_time_in_seconds_is_refused(wrong: object) -> None:
     with pytest.raises(BadInput, match="Expected period in seconds, 0 or more"):
         check_seconds(wrong, "period")

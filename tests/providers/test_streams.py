@@ -10,7 +10,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, AnthropicProvider, Request
 from ikigai_actors.agent.subscriptions import Event, Streamed
-from ikigai_actors.providers.anthropic import AT_ONCE
+from ikigai_actors.providers.anthropic import CONNECTIONS
 from ikigai_actors.records.messages import Kind, Message
 from tests.kit.descriptors import allow_open_files
 from tests.kit.messages_server.server import Ending, MessagesServer, Says
@@ -103,4 +103,4 @@ def test_of_many_requests_of_the_same_moment_few_start_in_one_turn_of_the_event_
     with MessagesServer() as server:
         asyncio.run(run(AnthropicProvider(base_url=server.url, api_key="none")))
     assert len(began) == 30
-    assert max(Counter(began).values()) <= AT_ONCE
+    assert max(Counter(began).values()) <= CONNECTIONS

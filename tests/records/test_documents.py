@@ -15,7 +15,7 @@ from ikigai_actors import (
     DocumentVersion,
     OfflineProvider,
 )
-from ikigai_actors.records.documents import BODY_LIMIT, PATH_LIMIT, Documents, check_path
+from ikigai_actors.records.documents import DOCUMENT_LIMIT, PATH_LIMIT, Documents, check_path
 from ikigai_actors.store import Store
 from ikigai_actors.store.unit import write_alone
 from tests.kit.databases import bury
@@ -160,12 +160,12 @@ def test_what_is_no_version_is_refused(documents: Documents, expect: int) -> Non
 
 
 def test_a_text_may_be_empty_and_as_long_as_the_limit_in_bytes(documents: Documents) -> None:
-    for body in ("", "x" * BODY_LIMIT, "é" * (BODY_LIMIT // 2)):
+    for body in ("", "x" * DOCUMENT_LIMIT, "é" * (DOCUMENT_LIMIT // 2)):
         documents.write("plan.md", body)
         assert documents.read("plan.md").body == body
     for body, told in (
-        ("x" * (BODY_LIMIT + 1), "1,048,577"),
-        ("é" * (BODY_LIMIT // 2 + 1), "1,048,578"),
+        ("x" * (DOCUMENT_LIMIT + 1), "1,048,577"),
+        ("é" * (DOCUMENT_LIMIT // 2 + 1), "1,048,578"),
         ("\0", "NUL"),
     ):
         with pytest.raises(BadInput, match=told):

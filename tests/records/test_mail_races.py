@@ -12,7 +12,7 @@ from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.errors import AgentDead, DocumentChanged
 from ikigai_actors.records import mail as mailbox
 from ikigai_actors.records.deaths import WriteDeath
-from ikigai_actors.records.documents import Change
+from ikigai_actors.records.documents import WriteVersion
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.records.mail import Mail, Read, Send, Taken
 from ikigai_actors.store import Store, open_store
@@ -151,7 +151,11 @@ def test_other_processes_send_beside_a_host_without_a_hole(durable: str) -> None
 def test_of_two_writers_of_a_new_document_at_one_moment_the_second_gets_the_next_version(arena: Arena) -> None:
     arena.start()
     verdicts = meet(
-        arena.one, Change("x.md", "one", "a", None, 5), arena.other, Change("x.md", "two", "b", None, 5), arena.waits
+        arena.one,
+        WriteVersion("x.md", "one", "a", None, 5),
+        arena.other,
+        WriteVersion("x.md", "two", "b", None, 5),
+        arena.waits,
     )
     assert verdicts == [Committed(1), Committed(2)]
     rows = arena.store.read(lambda tx: sql(tx, "SELECT version, body FROM documents ORDER BY version"))
@@ -160,9 +164,13 @@ def test_of_two_writers_of_a_new_document_at_one_moment_the_second_gets_the_next
 
 def test_of_two_writers_that_expect_the_same_version_one_is_told_what_is_there(arena: Arena) -> None:
     arena.start()
-    arena.one.submit(Change("x.md", "base", None, 0, 5))()
+    arena.one.submit(WriteVersion("x.md", "base", None, 0, 5))()
     first, second = meet(
-        arena.one, Change("x.md", "one", "a", 1, 5), arena.other, Change("x.md", "two", "b", 1, 5), arena.waits
+        arena.one,
+        WriteVersion("x.md", "one", "a", 1, 5),
+        arena.other,
+        WriteVersion("x.md", "two", "b", 1, 5),
+        arena.waits,
     )
     assert first == Committed(2)
     assert isinstance(second, Refused)
@@ -174,7 +182,7 @@ def test_writers_of_two_documents_in_opposite_orders_all_get_through(arena: Aren
     waits = []
     for number in range(100):
         for writer, paths in ((arena.one, ("x.md", "y.md")), (arena.other, ("y.md", "x.md"))):
-            waits += [writer.submit(Change(path, str(number), None, None, 5)) for path in paths]
+            waits += [writer.submit(WriteVersion(path, str(number), None, None, 5)) for path in paths]
     arena.start()
     assert all(isinstance(wait(), Committed) for wait in waits)
     assert sound(arena.store)

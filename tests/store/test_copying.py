@@ -13,7 +13,7 @@ from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.errors import StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.store import Row, Store, Transaction, open_store
-from ikigai_actors.store.copy import BulkTransaction, Tally, copy_database
+from ikigai_actors.store.copy import BulkTransaction, TableSum, copy_database
 from ikigai_actors.store.migrations import SchemaTransaction, require_schema
 from ikigai_actors.store.transaction import SCANNED, BaseTransaction
 from supervisors.signals import Signal
@@ -224,8 +224,8 @@ def test_a_target_that_gives_back_other_rows_gets_nothing(
 
 @given(st.lists(st.tuples(st.text(), st.none() | st.integers())), st.randoms(use_true_random=False))
 def test_tallies_are_equal_for_the_same_rows_alone(some: list[Row], random: Random) -> None:
-    def tally(rows: list[Row]) -> Tally:
-        counted = Tally()
+    def tally(rows: list[Row]) -> TableSum:
+        counted = TableSum()
         assert [row for batch in counted.counting([rows[:2], rows[2:]]) for row in batch] == rows
         return counted
 

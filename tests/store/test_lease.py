@@ -10,7 +10,7 @@ import pytest
 
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import Fenced, IkigaiError, StoreInUse, StoreUnavailable, SystemClosed
-from ikigai_actors.records.documents import Change
+from ikigai_actors.records.documents import WriteVersion
 from ikigai_actors.records.mail import Send
 from ikigai_actors.store import Row, Transaction, open_store
 from ikigai_actors.store.host import Host
@@ -241,7 +241,7 @@ def test_a_host_that_was_taken_over_writes_nothing_at_all(new_postgres: NewDatab
     journal, answers = Journal(store, late.id, SystemClock(), on_failure=failures.append), Answers()
     wait_for(take, url)
     journal.submit(Send("a", "root", "late", 2), answers.to("mail"))
-    journal.submit(Change("late.md", "late", None, None, 2), answers.to("document"))
+    journal.submit(WriteVersion("late.md", "late", None, None, 2), answers.to("document"))
     journal.commit_pending()
     assert isinstance(answers.error("mail"), SystemClosed)
     assert isinstance(answers.error("document"), SystemClosed)

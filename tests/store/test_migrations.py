@@ -18,7 +18,7 @@ from ikigai_actors.store.migrations import (
     Migration,
     ensure_schema,
     migrate,
-    misfits,
+    mistyped_columns,
     newest,
     require_schema,
     schema_version,
@@ -173,7 +173,7 @@ def test_a_transaction_that_knows_no_tables_is_no_place_for_a_schema(store: Stor
         """Knows no tables."""
 
     with pytest.raises(TypeError, match=r"Plain cannot change a schema: it needs execute\(\) and tables\(\)"):
-        misfits(cast(Transaction, Plain()))
+        mistyped_columns(cast(Transaction, Plain()))
 
 
 def shape(store: Store) -> set[Row]:

@@ -220,7 +220,7 @@ def test_every_error_of_sqlite3_becomes_one_of_ours() -> None:
     assert len(kinds) >= 10
     for kind in kinds:
         assert isinstance(transaction.ours(kind("text"), "a.db"), StoreError)
-        assert issubclass(kind, transaction.DRIVER_ERRORS), kind
+        assert issubclass(kind, transaction.SQLITE_ERRORS), kind
 
 
 @pytest.mark.parametrize(

@@ -222,7 +222,7 @@ def test_every_error_of_psycopg_becomes_one_of_ours() -> None:
         if kind is psycopg.Rollback:  # raised by a program, to leave its transaction
             continue
         assert isinstance(errors.ours(kind("text")), StoreError)
-        assert issubclass(kind, transaction.DRIVER_ERRORS), kind
+        assert issubclass(kind, transaction.PSYCOPG_ERRORS), kind
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from ikigai_actors import (
     current_agent,
 )
 from ikigai_actors.agent.subscriptions import Event
-from ikigai_actors.records.mail import CAPACITY
+from ikigai_actors.records.mail import MAILBOX_CAPACITY
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import bury
 from tests.kit.journals import Gate, Task
@@ -106,7 +106,7 @@ def test_what_cannot_be_sent_is_a_distinct_error_to_the_sender(database: str) ->
         bury(system.store, gone.uuid)
         for uuid in uuids:
             system.store.write(lambda tx, uuid=uuid: add(tx, uuid, root.uuid))  # type: ignore[misc]  # binds it
-        change(system.store, child.uuid, f"unread = {CAPACITY}")
+        change(system.store, child.uuid, f"unread = {MAILBOX_CAPACITY}")
         with pytest.raises(AgentNotFound, match="nobody"):
             root.send("nobody-here", "text")
         with pytest.raises(AmbiguousAgent) as ambiguous:

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from ikigai_actors import ActorSystem, AgentDead, AgentNotFound, AmbiguousAgent, BadInput, IkigaiError, MailboxFull
-from ikigai_actors.records.mail import BODY_LIMIT, CAPACITY
+from ikigai_actors.records.mail import MAIL_LIMIT, MAILBOX_CAPACITY
 from ikigai_actors.shell.cli.main import cli
 from ikigai_actors.system.ref import System
 from tests.kit.blocking_provider import DEADLINE
@@ -33,7 +33,7 @@ CASES = {
     "dead": Case("Gone", "text", AgentDead, "is dead and takes no mail"),
     "full": Case("full", "text", MailboxFull, "is full: 10,000 unread mails"),
     "empty": Case("kid", " ", BadInput, "Expected a mail that says something"),
-    "oversized": Case("kid", "x" * (BODY_LIMIT + 1), BadInput, "at most 65,536 bytes, got 65,537"),
+    "oversized": Case("kid", "x" * (MAIL_LIMIT + 1), BadInput, "at most 65,536 bytes, got 65,537"),
 }
 
 
@@ -42,7 +42,7 @@ def prepare(system: System) -> None:
     root = system.root
     kid, full = root.fork(name="kid"), root.fork(name="full")
     assert kid.record.living
-    change(system.store, full.uuid, f"unread = {CAPACITY}")
+    change(system.store, full.uuid, f"unread = {MAILBOX_CAPACITY}")
     for uuid in ("TwinaAAAAAAAAAAAAAAAAA", "TwinbAAAAAAAAAAAAAAAAA", "GoneAAAAAAAAAAAAAAAAAA"):
         system.store.write(lambda tx, uuid=uuid: add(tx, uuid, root.uuid))  # type: ignore[misc]  # binds it
     change(system.store, "GoneAAAAAAAAAAAAAAAAAA", "status = 'dead', ended_at = 1")

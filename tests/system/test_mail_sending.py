@@ -12,14 +12,14 @@ from ikigai_actors.errors import (
 )
 from ikigai_actors.records.deaths import WriteDeath
 from ikigai_actors.records.mail import (
-    BODY_LIMIT,
-    CAPACITY,
     EXIT,
     MAIL,
+    MAIL_LIMIT,
+    MAILBOX_CAPACITY,
     Mail,
     Read,
     Send,
-    check_body,
+    check_letter,
 )
 from ikigai_actors.store import Store
 from ikigai_actors.store.journal import Committed
@@ -74,11 +74,11 @@ def test_what_cannot_be_sent_is_a_distinct_error_and_nothing_is_stored(
     desk: Desk, unit: Send, error: type[IkigaiError], told: str
 ) -> None:
     bury(desk.store, "d")
-    fill(desk.store, "c", CAPACITY)
+    fill(desk.store, "c", MAILBOX_CAPACITY)
     before = [record(desk.store, uuid) for uuid in ("root", "a", "b", "c", "d")]
     assert told in str(desk.refuses(unit, error))
     assert [record(desk.store, uuid) for uuid in ("root", "a", "b", "c", "d")] == before
-    assert desk.store.read(lambda tx: sql(tx, "SELECT COUNT(*) FROM mail WHERE kind = 'mail'")) == [(CAPACITY,)]
+    assert desk.store.read(lambda tx: sql(tx, "SELECT COUNT(*) FROM mail WHERE kind = 'mail'")) == [(MAILBOX_CAPACITY,)]
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_what_cannot_be_sent_is_a_distinct_error_and_nothing_is_stored(
     [
         ("", "blank"),
         (" \n\t", "blank"),
-        ("x" * (BODY_LIMIT + 1), "65,537"),
-        ("é" * (BODY_LIMIT // 2 + 1), "65,538"),
+        ("x" * (MAIL_LIMIT + 1), "65,537"),
+        ("é" * (MAIL_LIMIT // 2 + 1), "65,538"),
         ("a\0b", "NUL"),
         ("\ud800", "surrogate"),
     ],
@@ -98,8 +98,8 @@ def test_a_body_that_cannot_be_sent_says_why(body: str, told: str) -> None:
 
 
 def test_a_body_may_be_as_long_as_the_limit_in_bytes(desk: Desk) -> None:
-    for body in ("x" * BODY_LIMIT, "é" * (BODY_LIMIT // 2), "茶" * (BODY_LIMIT // 3)):
-        desk.accepts(send("b", "a", check_body(body)))
+    for body in ("x" * MAIL_LIMIT, "é" * (MAIL_LIMIT // 2), "茶" * (MAIL_LIMIT // 3)):
+        desk.accepts(send("b", "a", check_letter(body)))
         assert every(desk.store, "b")[-1].body == body
 
 
@@ -119,11 +119,11 @@ def test_a_batch_with_a_failing_unit_runs_again_and_each_mail_is_there_once(desk
 
 
 def test_a_mailbox_is_full_at_the_limit_has_room_after_a_read_and_takes_exits_all_the_same(desk: Desk) -> None:
-    fill(desk.store, "b", CAPACITY - 1)
+    fill(desk.store, "b", MAILBOX_CAPACITY - 1)
     desk.accepts(send("b", "a", "the last one"))
     desk.refuses(send("b", None), MailboxFull)
     desk.accepts(Task(lambda tx: deliver(tx, "b", EXIT)))
-    assert counts(desk, "b") == (CAPACITY + 1, CAPACITY + 1)
+    assert counts(desk, "b") == (MAILBOX_CAPACITY + 1, MAILBOX_CAPACITY + 1)
     read(desk, "b", "b", limit=1)
     desk.refuses(send("b", "a"), MailboxFull)  # the exit counts, too
     read(desk, "b", "b", limit=1)

@@ -14,7 +14,7 @@ from ikigai_actors import (
     SystemClosed,
 )
 from ikigai_actors.agent.subscriptions import Event
-from ikigai_actors.records.mail import BODY_LIMIT
+from ikigai_actors.records.mail import MAIL_LIMIT
 from ikigai_actors.store import open_store
 from ikigai_actors.system.attached.system import AttachedSystem
 from ikigai_actors.system.ref import AgentRef
@@ -132,7 +132,7 @@ def test_prompts_of_all_sources_are_taken_up_in_order_and_each_once(durable: str
 
 
 def test_a_prompt_that_no_mail_could_hold_is_kept_whole(database: str) -> None:
-    long = "x" * (BODY_LIMIT + 1)
+    long = "x" * (MAIL_LIMIT + 1)
     with ActorSystem.open(database, ScriptedProvider(["heard"])) as system:
         kid = system.root.fork()
         kid.signal(Signal.STOP)

@@ -16,7 +16,7 @@ from ikigai_actors.testing.machine.history_oracle import CopyingOracle
 from ikigai_actors.testing.machine.model import check_wait
 from ikigai_actors.testing.simulation.faults import NONE, Faults
 from ikigai_actors.testing.simulation.schedule import PLAIN, Schedule
-from ikigai_actors.testing.simulation.store import Ran, Written
+from ikigai_actors.testing.simulation.store import RanStatement, Written
 from tests.kit.planted import begun
 
 FAST = settings(
@@ -189,7 +189,9 @@ def message(agent: str, position: int, kind: str = "user", data: str = "{}") -> 
 def test_the_copying_oracle_copies_at_a_fork_and_applies_clears_and_rewinds_as_they_come() -> None:
     oracle = CopyingOracle()
     oracle.committed([message("a", 1), message("a", 2, "mark"), message("a", 3)])
-    oracle.committed([Ran("register", {"uuid": "b", "parent": "a"}), message("b", 4, "fork"), message("a", 4, "fork")])
+    oracle.committed(
+        [RanStatement("register", {"uuid": "b", "parent": "a"}), message("b", 4, "fork"), message("a", 4, "fork")]
+    )
     oracle.committed([message("b", 5, "rewind", '{"mark": 2}'), message("a", 5, "clear"), message("a", 6)])
     assert oracle.histories["a"].visible == [6]
     assert oracle.histories["b"].visible == [1, 2, 5]

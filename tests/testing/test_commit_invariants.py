@@ -11,7 +11,7 @@ from ikigai_actors import AgentRecord, AgentRef
 from ikigai_actors.testing import AgentTreeMachine, Broken
 from ikigai_actors.testing.simulation.remote import LATE
 from ikigai_actors.testing.simulation.scheduler import Entry
-from ikigai_actors.testing.simulation.store import Change, Ran, Written
+from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
 from tests.kit.planted import begun
 
 
@@ -38,21 +38,21 @@ class Said:
     def shown(self, number: int) -> Written:
         return self.message("tool_result", f"mail {number} of you:\nx", name="read_mail")
 
-    def turn(self, opened: int) -> Ran:
-        return Ran("set_turn", {"uuid": self.uuid, "turn": opened})
+    def turn(self, opened: int) -> RanStatement:
+        return RanStatement("set_turn", {"uuid": self.uuid, "turn": opened})
 
-    def birth(self, name: str | None = None) -> Ran:
+    def birth(self, name: str | None = None) -> RanStatement:
         given = {"uuid": "new", "parent": self.uuid, "supervisor": self.uuid, "fork": self.standing.head, "name": name}
-        return Ran("register", {**given, "turn": 0, "restart": "transient"})
+        return RanStatement("register", {**given, "turn": 0, "restart": "transient"})
 
-    def death(self, cause: str) -> Ran:
-        return Ran("bury", {"uuids": [self.uuid], "cause": cause})
+    def death(self, cause: str) -> RanStatement:
+        return RanStatement("bury", {"uuids": [self.uuid], "cause": cause})
 
-    def status(self, status: str, reason: str | None = None) -> Ran:
-        return Ran("set_status", {"uuids": [self.uuid], "status": status, "reason": reason})
+    def status(self, status: str, reason: str | None = None) -> RanStatement:
+        return RanStatement("set_status", {"uuids": [self.uuid], "status": status, "reason": reason})
 
 
-def commit(machine: AgentTreeMachine, changes: Sequence[Change]) -> None:
+def commit(machine: AgentTreeMachine, changes: Sequence[StoredChange]) -> None:
     """Show a commit to the invariants; raises what they say to it."""
     machine.commits.committed(changes)
     machine.world.agenda.add(Entry("the next step", lambda: None))
@@ -81,7 +81,7 @@ def test_a_prompt_that_is_taken_up_and_stays_is_found(machine: AgentTreeMachine)
 
 def test_a_prompt_that_is_taken_up_twice_is_found(machine: AgentTreeMachine) -> None:
     said = Said(machine)
-    taken = Ran("take_prompt", {"recipient": said.uuid, "id": 1})
+    taken = RanStatement("take_prompt", {"recipient": said.uuid, "id": 1})
     commit(machine, [said.mail(1, kind="prompt")])
     commit(machine, [said.turn(2), said.message("user", mail=1), taken])
     commit(machine, [said.turn(0), said.message("interrupted")])
@@ -116,7 +116,7 @@ def test_what_the_dead_do_is_found(machine: AgentTreeMachine) -> None:
 
 def test_a_change_of_the_tree_that_does_not_take_its_row_is_found(machine: AgentTreeMachine) -> None:
     with pytest.raises(Broken, match="tree: "):
-        commit(machine, [Ran("adopt", {"uuids": [Said(machine, 2).uuid], "by": Said(machine, 1).uuid})])
+        commit(machine, [RanStatement("adopt", {"uuids": [Said(machine, 2).uuid], "by": Said(machine, 1).uuid})])
 
 
 def test_a_fork_in_the_midst_of_calls_is_found(machine: AgentTreeMachine) -> None:
@@ -134,7 +134,7 @@ def test_mails_out_of_number_are_found(machine: AgentTreeMachine) -> None:
 
 def test_a_mail_that_a_model_is_shown_twice_or_that_stays_unread_is_found(machine: AgentTreeMachine) -> None:
     said = Said(machine)
-    read = Ran("mark_read", {"recipient": said.uuid, "sender": None, "last": 1})
+    read = RanStatement("mark_read", {"recipient": said.uuid, "sender": None, "last": 1})
     commit(machine, [said.turn(2), said.message("user"), said.mail(1)])
     with pytest.raises(Broken, match=r"mail: .* stay unread"):
         commit(machine, [said.shown(1)])
@@ -149,7 +149,7 @@ def test_a_mail_that_was_opened_or_deleted_and_is_shown_to_a_model_is_found(
 ) -> None:
     said = Said(machine)
     commit(machine, [said.turn(2), said.message("user"), said.mail(1), said.mail(2)])
-    commit(machine, [Ran(query, {"recipient": said.uuid, "id": 1})])
+    commit(machine, [RanStatement(query, {"recipient": said.uuid, "id": 1})])
     with pytest.raises(Broken, match=r"mail: .* is shown mails \[1\], which were read before"):
         commit(machine, [said.shown(1)])
 
@@ -177,12 +177,12 @@ def test_a_turn_of_a_stopped_agent_is_found_and_one_after_cont_is_none(machine: 
     commit(machine, [said.status("running"), said.turn(3), said.message("user")])
 
 
-def restart(agent: Said, above: Said, now: int) -> Ran:
-    return Ran("add_restart", {"agent": agent.uuid, "supervisor": above.uuid, "now": now})
+def restart(agent: Said, above: Said, now: int) -> RanStatement:
+    return RanStatement("add_restart", {"agent": agent.uuid, "supervisor": above.uuid, "now": now})
 
 
-def rules(agent: Said, intensity: int) -> Ran:
-    return Ran("set_supervision", {"uuid": agent.uuid, "intensity": intensity, "period": 1_000})
+def rules(agent: Said, intensity: int) -> RanStatement:
+    return RanStatement("set_supervision", {"uuid": agent.uuid, "intensity": intensity, "period": 1_000})
 
 
 def test_a_restart_more_than_a_supervisor_may_is_found_and_one_after_the_period_is_none(
@@ -215,7 +215,7 @@ def test_a_temporary_agent_that_is_restarted_is_found(machine: AgentTreeMachine)
     said.standing.restart = "temporary"
     root = machine.system.root.uuid
     with pytest.raises(Broken, match=r"otp: agent .* is temporary, and is restarted"):
-        commit(machine, [Ran("add_restart", {"agent": said.uuid, "supervisor": root, "now": 1})])
+        commit(machine, [RanStatement("add_restart", {"agent": said.uuid, "supervisor": root, "now": 1})])
 
 
 def test_a_shared_beginning_that_differs_between_siblings_is_found(machine: AgentTreeMachine) -> None:

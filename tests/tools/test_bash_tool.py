@@ -12,7 +12,7 @@ import pytest
 from ikigai_actors import ActorSystem, ScriptedProvider, Signal, TurnInterrupted, Workspace
 from ikigai_actors.tools.function import LIMIT, Result
 from ikigai_actors.tools.workspace import processes
-from ikigai_actors.tools.workspace.bash import KEPT, Bash, Ran
+from ikigai_actors.tools.workspace.bash import OUTPUT_KEPT, Bash, CommandOutput
 from ikigai_actors.tools.workspace.shells import Shells, bash_tool
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
@@ -29,7 +29,7 @@ BUSY = "echo $$ > session.tmp; timeout 100 sleep 99 & mv session.tmp session; sl
 
 def living(session: int) -> list[int]:
     """The processes of a session."""
-    return processes.living([session]).get(session, [])
+    return processes.living_processes([session]).get(session, [])
 
 
 def in_shells(directory: Path, work: Callable[[Shells], Awaitable[T]], idle: float = 600.0) -> T:
@@ -102,14 +102,14 @@ def test_an_exit_code_is_kept_and_said_unless_it_is_0(tmp_path: Path) -> None:
 
 
 def test_output_of_any_length_comes_whole_with_its_exit_code(tmp_path: Path) -> None:
-    lengths = [*range(4_040, 4_110), 65_536 % KEPT, KEPT - 1, KEPT]
+    lengths = [*range(4_040, 4_110), 65_536 % OUTPUT_KEPT, OUTPUT_KEPT - 1, OUTPUT_KEPT]
     given = said(tmp_path, *(f"printf '%{length}s' x; (exit 123)" for length in lengths))
     assert [told.content for told in given] == ["x".rjust(length) + "\n[exit code 123]" for length in lengths]
 
 
 def test_output_over_the_limit_is_cut_at_its_beginning_which_is_said(tmp_path: Path) -> None:
     [told] = said(tmp_path, "head -c 1000000 /dev/zero | tr '\\0' x; echo end")
-    assert told.content == f"[cut: {1_000_004 - KEPT} bytes before this]\n" + "x" * (KEPT - 4) + "end"
+    assert told.content == f"[cut: {1_000_004 - OUTPUT_KEPT} bytes before this]\n" + "x" * (OUTPUT_KEPT - 4) + "end"
     assert len(told.content) < LIMIT
 
 
@@ -245,12 +245,12 @@ def test_an_agent_that_never_ran_a_command_leaves_nothing_behind(tmp_path: Path)
 
 
 def test_a_shell_that_ends_takes_no_command(tmp_path: Path) -> None:
-    async def work() -> Ran:
+    async def work() -> CommandOutput:
         shell = await Bash.start("/bin/bash", tmp_path, {}, processes.Endings())
         await shell.end()
         return await asyncio.wait_for(shell.run("touch late", 3600.0), DEADLINE)
 
-    assert asyncio.run(work()) == Ran("", 0, None)
+    assert asyncio.run(work()) == CommandOutput("", 0, None)
     assert not (tmp_path / "late").exists()
 
 

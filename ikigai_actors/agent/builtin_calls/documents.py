@@ -9,9 +9,9 @@ from typing import ClassVar
 from ikigai_actors.agent.builtin_calls.base import Argument, BuiltinCall, Given, OwnUnit, text
 from ikigai_actors.agent.builtin_calls.naming import CalledAs
 from ikigai_actors.records.documents import (
-    Change,
     DocumentVersion,
-    check_body,
+    WriteVersion,
+    check_document,
     check_path,
     check_version,
     listed,
@@ -110,8 +110,8 @@ class WriteDocument(OwnUnit):
         """See `Unit.write`."""
         if self.expect is not None:
             check_version(self.expect, least=0)
-        body = None if self.body is None else check_body(self.body)
-        return Change(check_path(self.path), body, self.agent, self.expect, self.now).write(tx, locked)
+        body = None if self.body is None else check_document(self.body)
+        return WriteVersion(check_path(self.path), body, self.agent, self.expect, self.now).write(tx, locked)
 
 
 @dataclass(frozen=True, slots=True)

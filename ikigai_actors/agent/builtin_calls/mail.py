@@ -107,7 +107,7 @@ class SendMail(Addressed):
         """See `Unit.write`."""
         if self._uuid is None:
             raise self._refusal or AgentNotFound(f"Nobody is called {self._to!r}.", self._to)
-        return mailbox.write_mail(tx, locked, self._uuid, self._sender, mailbox.check_body(self._body), self._now)
+        return mailbox.write_mail(tx, locked, self._uuid, self._sender, mailbox.check_letter(self._body), self._now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class CheckMail(OwnUnit):
 
     def write(self, tx: Transaction, locked: LockedRows) -> str:
         """See `Unit.write`."""
-        box, names = mailbox.check(tx, self.agent), CalledAs(tx)
+        box, names = mailbox.unread_mailbox(tx, self.agent), CalledAs(tx)
         lines = [box.summary(names)]
         lines += [f"mail {one.id} of {names[one.sender]}: {marked(one.kind)}{one.text}" for one in box.previews]
         return "\n".join([*lines, box.more] if box.more else lines)
@@ -143,7 +143,7 @@ class ReadMail(OwnUnit):
             return f"mail {mail.id} of {names[mail.sender]}:\n{marked(mail.kind)}{mail.body}"
 
         sender = registry.find(tx, self.sender).uuid if self.sender else self.sender
-        room = self.limit - len(_more(mailbox.CAPACITY))
+        room = self.limit - len(_more(mailbox.MAILBOX_CAPACITY))
         taken = mailbox.take(tx, locked, self.agent, self.now, sender, room, lambda mail: len(shown(mail)) + 2)
         told = "\n\n".join(map(shown, taken.mails)) or "No unread mail."
         return told + (_more(taken.remaining) if taken.remaining else "")

@@ -224,7 +224,7 @@ class CallRefused:
 
 
 @dataclass(frozen=True, slots=True)
-class NoteMail:
+class LookAtMail:
     """The agent is idle: it is told of unread mail, unless it was told and has not looked since."""
 
     earlier: Mapping[str, Any] | None
@@ -241,4 +241,4 @@ class Continue:
 
 Command = Prompt | Fork | Clear | SetMark | Rewind | Undo | Configure | Resume | GetOutcome | Decide | ExitNow
 Completion = Loaded | ReplyReceived | ReplyFailed | Exited | ToolFinished | CallRefused
-Event = Command | Completion | Interrupt | Continue | NoteMail | StatusChanged | Leave | TurnPoisoned
+TurnEvent = Command | Completion | Interrupt | Continue | LookAtMail | StatusChanged | Leave | TurnPoisoned

@@ -36,7 +36,7 @@ from dataclasses import replace
 
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import LOOKS, asking, at_rest, calls_of, settle_cut_off, waits
-from ikigai_actors.agent.turn.events import Event
+from ikigai_actors.agent.turn.events import TurnEvent
 from ikigai_actors.agent.turn.fork import fork_by_command
 from ikigai_actors.agent.turn.state import (
     BETWEEN_TURNS,
@@ -55,7 +55,7 @@ from ikigai_actors.agent.turn.state import (
     Step,
 )
 from ikigai_actors.agent.turn.steps import (
-    INTERRUPTED,
+    INTERRUPTION,
     PendingMessage,
     advance,
     close_and_write,
@@ -63,7 +63,7 @@ from ikigai_actors.agent.turn.steps import (
     end_turn,
     messages_of,
     told_cut_off,
-    write,
+    write_messages,
 )
 from ikigai_actors.agent.turn.tool_steps import continue_calls, decide, finished, lose, refuse, request_model
 from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
@@ -82,7 +82,7 @@ STREAM_RETRIES = 1
 """How often a reply that breaks off is asked for again, where no setting says."""
 
 
-def accepts(state: State, command: Event) -> bool:
+def accepts(state: State, command: TurnEvent) -> bool:
     """Whether a command can run now; it waits with the actor otherwise."""
     match command:
         case on.Fork() if state.phase is Phase.UNLOADED:
@@ -99,7 +99,7 @@ def accepts(state: State, command: Event) -> bool:
             return state.phase is not Phase.UNLOADED
 
 
-def step(state: State, event: Event, now: int, tools: Mapping[str, ToolTraits] = NO_TOOLS) -> Step:
+def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTraits] = NO_TOOLS) -> Step:
     """Decide what an event leads to; a step that has the same state and nothing else leads to nothing.
 
     Args:
@@ -146,7 +146,7 @@ def step(state: State, event: Event, now: int, tools: Mapping[str, ToolTraits] =
             return end_turn(state, now, ProviderError(event.reason), (Kind.ERROR, storable(event.reason), NO_DATA))
         case on.TurnPoisoned():
             return Step(state)
-        case on.NoteMail():
+        case on.LookAtMail():
             return _note_mail(state, event, now)
         case on.GetOutcome():
             return _outcome(state, event)
@@ -155,13 +155,13 @@ def step(state: State, event: Event, now: int, tools: Mapping[str, ToolTraits] =
         case on.Clear():
             return _clear(state, event, now)
         case on.SetMark():
-            return write(state, now, (Kind.MARK, event.label, NO_DATA), caller=event.caller)
+            return write_messages(state, now, (Kind.MARK, event.label, NO_DATA), caller=event.caller)
         case on.Rewind():
             return _rewind(state, event, now)
         case on.Undo():
             return _undo(state, event, now)
         case on.Configure():
-            return write(state, now, (Kind.CONFIGURE, "", event.settings), caller=event.caller)
+            return write_messages(state, now, (Kind.CONFIGURE, "", event.settings), caller=event.caller)
 
 
 def _expects(state: State, request: int) -> bool:
@@ -179,7 +179,7 @@ def _loaded(state: State, event: on.Loaded) -> State:
 
 
 def _prompt(state: State, event: on.Prompt, now: int) -> Step:
-    first: tuple[PendingMessage, ...] = (INTERRUPTED,) if state.turn else ()
+    first: tuple[PendingMessage, ...] = (INTERRUPTION,) if state.turn else ()
     if event.repeats:
         first = ((Kind.REWIND, "", {"before": event.repeats}),)
     data = {"mail": event.mail} if event.mail else NO_DATA
@@ -266,7 +266,7 @@ def _reopen(state: State, event: on.Resume) -> Step:
     return Step(asked.state, unit, (Answer(event.caller, True), *asked.effects), event.caller)
 
 
-def _note_mail(state: State, event: on.NoteMail, now: int) -> Step:
+def _note_mail(state: State, event: on.LookAtMail, now: int) -> Step:
     """Tell an idle agent of its unread mail."""
     unit = MailNotice(state.uuid, state.head + 1, now, event.earlier)
     return Step(advance(state, (unit.message(),), notice=state.head + 1), unit)

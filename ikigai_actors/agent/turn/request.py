@@ -24,7 +24,7 @@ from ikigai_actors.providers.base import GO_ON, OPENING, Request, ToolCall
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import INTERRUPTED, THINKING, calls_in, new_call_id
 
-Block = Mapping[str, Any]
+_Block = Mapping[str, Any]
 """A content block of the Messages API."""
 
 NOT_RUN = "not run in this process"
@@ -83,7 +83,7 @@ def _name(name: str) -> str:
     return _NOT_IN_NAMES.sub("_", name)[:_NAME_LENGTH] or "_"
 
 
-def _text(text: str) -> Block:
+def _text(text: str) -> _Block:
     return {"type": "text", "text": text}
 
 
@@ -103,7 +103,7 @@ class _Turns:
             str, tuple[str, ToolCall]
         ] = {}  # id in the log → id in the request and call, of the last reply
         self._results: dict[str, Message] = {}  # id in the log → result
-        self._said: list[Block] = []  # prompts and mail lines since the last reply
+        self._said: list[_Block] = []  # prompts and mail lines since the last reply
 
     def add(self, message: Message) -> None:
         """Take in one message; kinds that are no conversation are ignored."""
@@ -142,10 +142,10 @@ class _Turns:
         if message.id <= self._fork:
             self.shared = self._blocks
 
-    def _blocks_to_send(self, message: Message) -> list[Block]:
+    def _blocks_to_send(self, message: Message) -> list[_Block]:
         """A reply's blocks without blank text, foreign thinking and thinking at the end."""
         data = message.data
-        blocks: list[Block] = [_text(message.content)]
+        blocks: list[_Block] = [_text(message.content)]
         if data.get("stop_reason") != INTERRUPTED:
             blocks = data.get("blocks") or blocks + [{"type": "tool_use"} for _ in data.get("tool_calls") or ()]
         own = data.get("model") == self._model
@@ -170,7 +170,7 @@ class _Turns:
             self._append("user", content)
         self._open, self._results, self._said = {}, {}, []
 
-    def _append(self, role: str, blocks: list[Block]) -> None:
+    def _append(self, role: str, blocks: list[_Block]) -> None:
         """Append a message, or its blocks to the last one of the same role."""
         self._blocks += len(blocks)
         if self._messages and self._messages[-1]["role"] == role:
@@ -179,14 +179,14 @@ class _Turns:
             self._messages.append({"role": role, "content": list(blocks)})
 
 
-def _is_sendable(block: Block, own: bool) -> bool:
+def _is_sendable(block: _Block, own: bool) -> bool:
     kind = block.get("type")
     if kind == "text":
         return bool(str(block.get("text") or "").strip())
     return own if kind in THINKING else bool(kind)
 
 
-def _use(block: Block, call_id: str, call: ToolCall) -> Block:
+def _use(block: _Block, call_id: str, call: ToolCall) -> _Block:
     """The block of a call as it is sent: the provider's own, unaltered, unless the API would refuse it."""
     name = _name(call.name)
     if block.get("id") == call_id and block.get("name") == name and isinstance(block.get("input"), Mapping):
@@ -195,7 +195,7 @@ def _use(block: Block, call_id: str, call: ToolCall) -> Block:
     return {**block, "type": "tool_use", "id": call_id, "name": name, "input": call_input}
 
 
-def _result(call_id: str, message: Message | None) -> Block:
+def _result(call_id: str, message: Message | None) -> _Block:
     """The block that answers a call."""
     if message is None:
         return {"type": "tool_result", "tool_use_id": call_id, "content": NOT_RUN, "is_error": True}

@@ -16,7 +16,7 @@ from supervisors.causes import Cause
 PendingMessage = tuple[Kind, str, Any]
 """A message that is not numbered yet: kind, content, data."""
 
-INTERRUPTED: PendingMessage = (Kind.INTERRUPTED, "", NO_DATA)
+INTERRUPTION: PendingMessage = (Kind.INTERRUPTED, "", NO_DATA)
 
 
 def messages_of(uuid: str, head: int, now: int, drafts: tuple[PendingMessage, ...]) -> tuple[Message, ...]:
@@ -32,7 +32,7 @@ def advance(state: State, messages: tuple[Message, ...], **changes: Any) -> Stat
     return replace(state, head=state.head + len(messages), view=play_all(state.view, messages), **changes)
 
 
-def write(state: State, now: int, *drafts: PendingMessage, caller: Caller) -> Step:
+def write_messages(state: State, now: int, *drafts: PendingMessage, caller: Caller) -> Step:
     """Append drafts to the log and tell the caller the position of the first."""
     messages = messages_of(state.uuid, state.head, now, drafts)
     unit = LogUnit(state.uuid, messages)
@@ -40,10 +40,10 @@ def write(state: State, now: int, *drafts: PendingMessage, caller: Caller) -> St
 
 
 def close_and_write(state: State, now: int, caller: Caller, *drafts: PendingMessage) -> Step:
-    """As `write`, but a turn that was cut off is closed first."""
+    """As `write_messages`, but a turn that was cut off is closed first."""
     if not state.turn:
-        return write(state, now, *drafts, caller=caller)
-    messages = messages_of(state.uuid, state.head, now, (INTERRUPTED, *drafts))
+        return write_messages(state, now, *drafts, caller=caller)
+    messages = messages_of(state.uuid, state.head, now, (INTERRUPTION, *drafts))
     after = advance(state, messages, turn=0, phase=Phase.IDLE, steps=0, calls=(), callers=())
     answers = (*told_cut_off(state), Answer(caller, messages[1].id))
     return Step(after, LogUnit(state.uuid, messages, turn=0), answers, caller)

@@ -53,10 +53,10 @@ from ikigai_actors.records.fsck.mail import check_documents, check_mail
 from ikigai_actors.records.identity import same_name
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.base import Row, Store, Transaction
-from ikigai_actors.store.migrations import misfits
+from ikigai_actors.store.migrations import mistyped_columns
 from supervisors.orphans import OrphanPolicy
 
-BATCH = 2_000
+_BATCH = 2_000
 """Messages that are read at once."""
 
 
@@ -85,13 +85,13 @@ def check(store: Store, *, types: bool = True) -> list[Violation]:
     return inspect(store, types=types).violations
 
 
-def inspect(store: Store, batch: int = BATCH, *, types: bool = True) -> Report:
+def inspect(store: Store, batch: int = _BATCH, *, types: bool = True) -> Report:
     """As `check`, with what was looked at; so many messages are read at once."""
     return store.read(lambda tx: _inspect(tx, batch, types))
 
 
 def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
-    wrong = misfits(tx) if types else []
+    wrong = mistyped_columns(tx) if types else []
     if found := [Violation(Invariant.TYPE, None, f"values of another type in column {each}") for each in wrong]:
         [(agents, messages)] = tx.run("sizes")
         return Report(agents, messages, found)

@@ -13,11 +13,11 @@ from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.shell.app.event_buffer import AgentNews
 from ikigai_actors.shell.app.transcript.pieces import Look
 from ikigai_actors.shell.app.transcript.widget import Transcript
-from ikigai_actors.shell.app.widgets.prompt import Prompt
+from ikigai_actors.shell.app.widgets.prompt import PromptBox
 from ikigai_actors.shell.event_buffer import ENDS
 from ikigai_actors.system.ref import AgentRef
 
-AT_ONCE = 50
+_AT_ONCE = 50
 """Messages that are read at once."""
 
 
@@ -32,7 +32,7 @@ class Later(Protocol):
 class Page:
     """One agent, as it is shown."""
 
-    def __init__(self, agent: AgentRef, transcript: Transcript, prompt: Prompt, later: Later) -> None:
+    def __init__(self, agent: AgentRef, transcript: Transcript, prompt: PromptBox, later: Later) -> None:
         self.agent, self.transcript, self.prompt = agent, transcript, prompt
         self._later = later
         self._scrollback: Scrollback | None = None
@@ -63,7 +63,7 @@ class Page:
 
         def read() -> tuple[Scrollback, list[Message]]:
             scrollback = Scrollback(self.agent.system.store, self.agent.uuid)
-            return scrollback, scrollback.latest(AT_ONCE)
+            return scrollback, scrollback.latest(_AT_ONCE)
 
         def show(found: tuple[Scrollback, list[Message]]) -> None:
             self._scrollback, messages = found
@@ -76,7 +76,7 @@ class Page:
         """Show what comes before a position."""
         scrollback, show = self._scrollback, self.transcript.prepend
         assert scrollback is not None  # something is shown
-        self._later(lambda: scrollback.before(position, AT_ONCE), show, lambda: show(None))
+        self._later(lambda: scrollback.before(position, _AT_ONCE), show, lambda: show(None))
 
     def take(self, news: AgentNews) -> None:
         """Show what is new."""
@@ -102,13 +102,13 @@ class Page:
         scrollback = self._scrollback
         assert scrollback is not None  # the first reading is over
         self._reading = True
-        skip = end - start > 4 * AT_ONCE and self.transcript.following
+        skip = end - start > 4 * _AT_ONCE and self.transcript.following
 
         def show(messages: list[Message]) -> None:
             (self.transcript.restart if skip else self.transcript.add)(messages)
             self._go_on()
 
-        self._later(lambda: scrollback.between(end - AT_ONCE if skip else start, end), show, self._stop)
+        self._later(lambda: scrollback.between(end - _AT_ONCE if skip else start, end), show, self._stop)
 
     def _stop(self) -> None:
         """The reading is over. When the store failed, what is missing is read when there is more to tell, or when one

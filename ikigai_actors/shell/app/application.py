@@ -66,7 +66,7 @@ SWITCH = 0.0005
 keyboard: beside two threads that compute the application wakes up after 15 ms with it, and after 2 ms with this.
 """
 
-CUT_OFF = "The last turn was interrupted; /resume goes on with it."
+_CUT_OFF = "The last turn was interrupted; /resume goes on with it."
 
 
 class Application(App[int]):
@@ -117,7 +117,7 @@ class Application(App[int]):
         for notice in (*notices, *trouble):
             self.events.notice(notice)
         if first.turn and system.state_of(first) == "interrupted":
-            self.events.notice(CUT_OFF)
+            self.events.notice(_CUT_OFF)
         self.main = MainScreen(
             system.handle(first.uuid), self.events, Recall(history), self._threads, self.later, self._do, self._press,
             self._look, provider, model,

@@ -17,10 +17,10 @@ from textual.message import Message
 from ikigai_actors.shell.app.pastes import Pastes
 from ikigai_actors.shell.cli import start
 
-PERIOD = 0.05
+_PERIOD = 0.05
 """Seconds after which the driver looks whether it is to end, and whether an Escape is a key of its own."""
 
-MOST = 65_536
+_MOST = 65_536
 """Bytes that are read at once."""
 
 
@@ -44,7 +44,7 @@ class TerminalDriver(LinuxDriver):
             if early := start.typed() + start.as_keys(decode(self._read(0))):
                 self._tell(parser.feed(early))
         while not self.exit_event.is_set():
-            if text := pastes.feed(decode(self._read(PERIOD))):
+            if text := pastes.feed(decode(self._read(_PERIOD))):
                 self._tell(parser.feed(text))
             self._tell(parser.tick())
 
@@ -53,11 +53,11 @@ class TerminalDriver(LinuxDriver):
         if not select.select([self.fileno], [], [], seconds)[0]:
             return b""
         try:
-            data = os.read(self.fileno, MOST)
+            data = os.read(self.fileno, _MOST)
         except OSError:  # the terminal is gone, of which the application is told otherwise
             data = b""
         if not data:
-            self.exit_event.wait(PERIOD)  # an end that is always ready
+            self.exit_event.wait(_PERIOD)  # an end that is always ready
         return data
 
     def _tell(self, messages: Iterable[Message]) -> None:

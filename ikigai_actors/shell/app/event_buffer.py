@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from ikigai_actors.agent.subscriptions import Event, PromptKept
 from ikigai_actors.records.messages import Message
-from ikigai_actors.shell.event_buffer import ENDS, AnswerPiece, EventBuffer, Trouble
+from ikigai_actors.shell.event_buffer import ENDS, AnswerPiece, EventBuffer, SystemTrouble
 from ikigai_actors.shell.text.wording import explained, waits_for_cont
 from ikigai_actors.system.ref import System
 
-KEPT = 500
+MESSAGES_KEPT = 500
 """Messages that are kept for an agent nobody looks at; a page reads what it misses from the database."""
 
 
@@ -71,14 +71,14 @@ class PageEvents(EventBuffer):
             new, self._notices = self._notices, []
             return new
 
-    def _tell(self, event: Trouble | PromptKept) -> None:
+    def _tell(self, event: SystemTrouble | PromptKept) -> None:
         if isinstance(event, PromptKept):
             self.notice(waits_for_cont(self._system.handle(event.agent_uuid), "the prompt"))
         else:
             self.notice(explained(event))
 
     def _add(self, message: Message) -> None:
-        """Add a message; drop the pieces that it ends, and messages beyond `KEPT`."""
+        """Add a message; drop the pieces that it ends, and messages beyond `MESSAGES_KEPT`."""
         super()._add(message)
         uuid, ends = message.agent_uuid, message.kind in ENDS
         if uuid not in self._followed:
@@ -86,7 +86,7 @@ class PageEvents(EventBuffer):
         if ends:
             self._ended.add(uuid)
         events = self._events[uuid]
-        if ends or len(events) > KEPT:
+        if ends or len(events) > MESSAGES_KEPT:
             messages = [event for event in events if isinstance(event, Message)]
             pieces = [event for event in events if isinstance(event, tuple) and not ends]
-            self._events[uuid] = [*messages[-KEPT:], *pieces]
+            self._events[uuid] = [*messages[-MESSAGES_KEPT:], *pieces]

@@ -16,7 +16,7 @@ from ikigai_actors.records.messages import SPENDING, Message
 from ikigai_actors.records.replies import spent_of
 from ikigai_actors.store.base import Store
 
-BATCH = 2_000
+_BATCH = 2_000
 """Messages that are read at once."""
 
 STRETCH = 0.1
@@ -60,7 +60,7 @@ class Expenses:
         """
         until = monotonic() + STRETCH
         while (place := self._place) is not None and monotonic() < until:
-            batch = spending_after(store, place, BATCH)
+            batch = spending_after(store, place, _BATCH)
             with self._lock:
                 for message in batch.messages:  # of damaged ones others tell
                     self._count(message)

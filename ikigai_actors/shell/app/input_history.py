@@ -11,7 +11,7 @@ from ikigai_actors.shell.line.input import HISTORY_LENGTH
 
 _NEWLINE = "\u2028"
 
-LONGEST = 10_000
+_LONGEST = 10_000
 """Characters of an entry that is kept."""
 
 
@@ -32,7 +32,7 @@ class Recall:
 
     def remember(self, text: str) -> None:
         """Keep an entry at once: nothing is lost by ``kill -9``. Whoever goes through them begins at the end again."""
-        if len(text) <= LONGEST and (not self.entries or self.entries[-1] != text):
+        if len(text) <= _LONGEST and (not self.entries or self.entries[-1] != text):
             self.entries.append(text)
             self._write(text)
         self._at = len(self.entries)

@@ -25,7 +25,7 @@ from ikigai_actors.shell.text.prices import Prices
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.ref import System
 
-PERIOD = 0.5
+_PERIOD = 0.5
 """Seconds between two snapshots when nothing happens."""
 
 SHORTEST = 0.1
@@ -128,7 +128,7 @@ class Snapshots:
                     self._failed(closed)
                     return
             self._ending.wait(max(SHORTEST, 3 * (monotonic() - began)))
-            self._due.wait(PERIOD)
+            self._due.wait(_PERIOD)
 
     def _closed(self) -> SystemClosed | None:
         """Why the system gives no answers any more; None when it does."""

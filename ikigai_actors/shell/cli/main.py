@@ -225,7 +225,7 @@ def _shell(options: Options) -> int:
 
 def _serve(options: Options, port: int) -> int:
     try:
-        from ikigai_actors.shell.web.server import run
+        from ikigai_actors.shell.web.server import serve_pages
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("ikigai"):  # a defect of ours
             raise
@@ -235,7 +235,7 @@ def _serve(options: Options, port: int) -> int:
         os.environ["IKIGAI_DATABASE_URL"] = options.database  # for the pages; on a command line others could read it
     with _opened(options, options.default_provider(), interactive=False) as system:
         click.echo(_greeting(system), err=True)
-        return _while_it_lasts(system, lambda: run(port, lambda link: click.echo(link)))
+        return _while_it_lasts(system, lambda: serve_pages(port, lambda link: click.echo(link)))
 
 
 def _opened(options: Options, default: str | None, interactive: bool) -> "ActorSystem | AttachedSystem":

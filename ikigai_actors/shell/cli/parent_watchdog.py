@@ -3,7 +3,7 @@
 import os
 import threading
 
-INTERVAL = 1.0
+_INTERVAL = 1.0
 """Seconds between two looks at who the parent is: nothing tells of its death everywhere."""
 
 
@@ -15,5 +15,5 @@ def end_with_parent() -> None:
 def _watch(parent: int) -> None:
     pause = threading.Event()
     while os.getppid() == parent:
-        pause.wait(INTERVAL)
+        pause.wait(_INTERVAL)
     os._exit(1)

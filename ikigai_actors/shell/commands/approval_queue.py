@@ -12,7 +12,7 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.shell.line.output import one_line
 from ikigai_actors.system.approvals import Approvals
 
-LENGTH = 300
+_LENGTH = 300
 """Characters that are shown of a call's arguments."""
 
 
@@ -67,4 +67,4 @@ class ApprovalQueue:
 def described_call(call: PendingCall) -> str:
     """A call on one line: the tool and its arguments."""
     arguments = one_line(json.dumps(call.input, ensure_ascii=False, default=str))
-    return f"{call.tool} {arguments if len(arguments) <= LENGTH else arguments[:LENGTH] + ' …'}"
+    return f"{call.tool} {arguments if len(arguments) <= _LENGTH else arguments[:_LENGTH] + ' …'}"

@@ -8,10 +8,10 @@ from ikigai_actors.errors import AgentNotFound
 from ikigai_actors.records.mail import NOBODY, Mail, marked, preview
 from ikigai_actors.shell.commands.context import CommandContext, named
 
-OUTSIDE = "nobody"
+_NO_SENDER = "nobody"
 """How a sender is called that is no agent."""
 
-LISTED = 20
+_LISTED = 20
 """Mails that a list shows when nothing else is asked for."""
 
 _Number = click.IntRange(min=1)
@@ -77,8 +77,8 @@ def read_mail(shell: CommandContext, number: int | None, everything: bool) -> No
 
 
 @click.command("/filter-mail")
-@click.option("--from", "sender", metavar="ID", help=f"Only mail of this agent; {OUTSIDE!r} is a person outside.")
-@click.option("--last", metavar="N", type=_Number, default=LISTED, show_default=True, help="How many are listed.")
+@click.option("--from", "sender", metavar="ID", help=f"Only mail of this agent; {_NO_SENDER!r} is a person outside.")
+@click.option("--last", metavar="N", type=_Number, default=_LISTED, show_default=True, help="How many are listed.")
 @click.pass_obj
 def filter_mail(shell: CommandContext, sender: str | None, last: int) -> None:
     """List the agent's latest mail, read or not.
@@ -118,7 +118,7 @@ def wait(shell: CommandContext, seconds: float, agents: tuple[str, ...]) -> None
     agent = shell.current
     answers = shell.wait_for(lambda: agent.wait(agents or None, seconds))
     for one, found in answers.items():
-        shell.screen.line(f"{(one if isinstance(one, str) else one.record.short) or OUTSIDE}: {found}")
+        shell.screen.line(f"{(one if isinstance(one, str) else one.record.short) or _NO_SENDER}: {found}")
     if not answers:
         shell.screen.line("No mail came in that time.")
 
@@ -145,13 +145,13 @@ def _sender(shell: CommandContext, text: str | None) -> str | None:
     try:
         return shell.system.agent(text).uuid
     except AgentNotFound:
-        if text == OUTSIDE:
+        if text == _NO_SENDER:
             return NOBODY
         raise
 
 
 def _names(shell: CommandContext, senders: Iterable[str | None]) -> Mapping[str | None, str]:
-    return {one: OUTSIDE if one is None else shell.system.handle(one).record.short for one in senders}
+    return {one: _NO_SENDER if one is None else shell.system.handle(one).record.short for one in senders}
 
 
 def _listed(mail: Mail, names: Mapping[str | None, str]) -> str:

@@ -9,7 +9,7 @@ from ikigai_actors.agent.subscriptions import Event, PromptKept, Streamed, ToolT
 from ikigai_actors.errors import IkigaiError, NoHost, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages import NO_DATA, Message
-from ikigai_actors.shell.event_buffer import EventBuffer, Trouble
+from ikigai_actors.shell.event_buffer import EventBuffer, SystemTrouble
 from ikigai_actors.system.ref import AgentRef, System
 
 SETTLED = "settled"
@@ -21,7 +21,7 @@ class TurnEvents(EventBuffer):
 
     def __init__(self, system: System, wake: Callable[[], None]) -> None:
         """Subscribe; ``wake`` is called for each event, on the subscription's thread."""
-        self._troubles: list[Trouble] = []
+        self._troubles: list[SystemTrouble] = []
         self._kept: list[PromptKept] = []
         super().__init__(system, wake)
 
@@ -43,10 +43,10 @@ class TurnEvents(EventBuffer):
             kept, self._kept = self._kept, []
             return kept
 
-    def troubles(self, patient: bool = False) -> list[Trouble]:
+    def troubles(self, patient: bool = False) -> list[SystemTrouble]:
         """What is new about the store, the tools and the host; the tools can wait for who is patient."""
         with self._lock:
-            kept: list[Trouble]
+            kept: list[SystemTrouble]
             kept = [each for each in self._troubles if patient and isinstance(each, ToolTrouble)]
             new = [each for each in self._troubles if each not in kept]
             self._troubles = kept
@@ -57,7 +57,7 @@ class TurnEvents(EventBuffer):
         settled = Message(agent.uuid, number, SETTLED, "", NO_DATA, 0)
 
         def wait() -> None:
-            if isinstance(result_of(outcome), Reply | ProviderError | TurnInterrupted | NoHost):
+            if isinstance(outcome_of_future(outcome), Reply | ProviderError | TurnInterrupted | NoHost):
                 self._subscription.add(settled)  # behind the messages of the turn, which were published before
             else:
                 self.hear(settled)  # the system is closed, or the agent gone: nothing else will come
@@ -65,7 +65,7 @@ class TurnEvents(EventBuffer):
 
         threading.Thread(target=wait, name="ikigai-shell-wait", daemon=True).start()
 
-    def _tell(self, event: Trouble | PromptKept) -> None:
+    def _tell(self, event: SystemTrouble | PromptKept) -> None:
         with self._lock:
             if isinstance(event, PromptKept):
                 self._kept.append(event)
@@ -73,7 +73,7 @@ class TurnEvents(EventBuffer):
                 self._troubles.append(event)
 
 
-def result_of(future: Future[Any]) -> Any:
+def outcome_of_future(future: Future[Any]) -> Any:
     """What a future gives, errors of ours too; waits for it."""
     try:
         return future.get()

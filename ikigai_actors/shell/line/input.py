@@ -22,7 +22,7 @@ from ikigai_actors.shell.line.output import harmless
 HISTORY_LENGTH = 1_000
 """Lines that the history file keeps."""
 
-LONGEST = 16 * 1024 * 1024
+LONGEST_LINE = 16 * 1024 * 1024
 """The most bytes of a line from a pipe."""
 
 Complete = Callable[[str], list[str]]
@@ -62,13 +62,13 @@ class Pipe(Keyboard):
 
     def read(self, label: str) -> str | None:
         """Give the next line; no prompt is shown."""
-        line = self._stream.readline(LONGEST) if self._stream is not None else b""
+        line = self._stream.readline(LONGEST_LINE) if self._stream is not None else b""
         self._number += 1
         if not line:
             return None
-        if len(line) == LONGEST and not line.endswith(b"\n"):
+        if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
             self._skip()
-            raise BadInput(f"Line {self._number} is longer than {LONGEST} bytes; it was skipped.")
+            raise BadInput(f"Line {self._number} is longer than {LONGEST_LINE} bytes; it was skipped.")
         try:
             text = line.decode("utf-8-sig" if self._number == 1 else "utf-8")
         except UnicodeDecodeError as error:
@@ -80,7 +80,7 @@ class Pipe(Keyboard):
     def _skip(self) -> None:
         """Read to the end of the line."""
         assert self._stream is not None  # a line was read from it
-        while (rest := self._stream.readline(LONGEST)) and not rest.endswith(b"\n"):
+        while (rest := self._stream.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
             pass
 
     def unfinished(self) -> str:

@@ -20,7 +20,7 @@ from ikigai_actors.agent.turn.state import WORKING, Phase
 from ikigai_actors.errors import IkigaiError, StoreError, SystemClosed
 from ikigai_actors.shell.commands.approval_queue import ApprovalQueue, described_call
 from ikigai_actors.shell.commands.context import CommandContext, last_active, named, nothing_to_resume
-from ikigai_actors.shell.line.event_buffer import result_of
+from ikigai_actors.shell.line.event_buffer import outcome_of_future
 from ikigai_actors.shell.line.input import Keyboard
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
@@ -31,10 +31,10 @@ from supervisors.signals import Signal, Status
 
 T = TypeVar("T")
 
-TWICE = 1.0
+_TWICE = 1.0
 """Seconds within which a second Ctrl-C leaves."""
 
-CUT_OFF = "its last turn was interrupted; /resume sends the prompt again"
+_CUT_OFF = "its last turn was interrupted; /resume sends the prompt again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ class Shell(CommandContext):
             why = f" ({record.why_stopped})" if record.why_stopped else ""
             tell(f"it is stopped{why}: prompts wait for CONT; /signal CONT lets it go on")
         elif self.system.state_of(record) == Phase.INTERRUPTED:
-            tell(CUT_OFF)
+            tell(_CUT_OFF)
         elif self.is_busy(self.current):
             if self.attended or not self.system.attached:  # a script does not wait for what others have begun
                 self._turns.watch(self.current)
@@ -205,7 +205,7 @@ class Shell(CommandContext):
     def interrupt(self) -> bool:
         """Ctrl-C: end the turn of the current agent, if there is one; return whether. Twice: `KeyboardInterrupt`."""
         now = time.monotonic()
-        if now - self._interrupted_at < TWICE:
+        if now - self._interrupted_at < _TWICE:
             raise KeyboardInterrupt
         self._interrupted_at = now
         if not self.is_busy(self.current):
@@ -277,7 +277,7 @@ class Shell(CommandContext):
             *self._turns.awaited(),
         ]:
             with self.interrupts.heard():
-                result_of(waited[0])
+                outcome_of_future(waited[0])
             self.report()
         for command in self._background:
             self.screen.error(f"{command.what}: not done, {command.agent.record.short} is stopped")
@@ -305,7 +305,7 @@ class Shell(CommandContext):
         """Wait for a future; return whether it is there. Ctrl-C ends the waiting, not what is waited for."""
         try:
             with self.interrupts.heard():
-                result_of(future)
+                outcome_of_future(future)
         except KeyboardInterrupt:
             return False
         return True

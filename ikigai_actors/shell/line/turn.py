@@ -19,7 +19,7 @@ from ikigai_actors.agent.subscriptions import Streamed
 from ikigai_actors.errors import NoTurn, SystemClosed, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.shell.line.event_buffer import SETTLED, TurnEvents, result_of
+from ikigai_actors.shell.line.event_buffer import SETTLED, TurnEvents, outcome_of_future
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.text.pages import BROKE_OFF
 from ikigai_actors.system.ref import AgentRef
@@ -117,7 +117,7 @@ class Turn:
 
     def _show_outcome(self, screen: Screen) -> None:
         """The turn ended before anybody followed it, or without a word in the log."""
-        match result_of(self.outcome):
+        match outcome_of_future(self.outcome):
             case Reply() as reply:
                 self._finish_step(screen, reply.text, reply.stop_reason)
             case TurnInterrupted():

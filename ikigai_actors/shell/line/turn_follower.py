@@ -12,7 +12,7 @@ from collections.abc import Callable
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import AgentDead, ProviderError, SystemClosed
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.shell.line.event_buffer import TurnEvents, result_of
+from ikigai_actors.shell.line.event_buffer import TurnEvents, outcome_of_future
 from ikigai_actors.shell.line.input import Keyboard
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
@@ -91,7 +91,7 @@ class TurnFollower:
                 self._attend(turn)
             else:
                 self._drop(turn)
-                outcome = result_of(turn.outcome)
+                outcome = outcome_of_future(turn.outcome)
                 self.failed = self.failed or isinstance(outcome, ProviderError | AgentDead)
                 self._screen.line(ended(turn.agent, outcome))
 
@@ -121,7 +121,7 @@ class TurnFollower:
                     return False
         self._drop(turn)
         self.failed = self.failed or turn.failed
-        outcome = result_of(turn.outcome)  # there, or about to be: from now on the agent is idle
+        outcome = outcome_of_future(turn.outcome)  # there, or about to be: from now on the agent is idle
         if isinstance(outcome, SystemClosed):
             raise outcome
         return True

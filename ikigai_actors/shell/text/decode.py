@@ -3,15 +3,15 @@
 from typing import BinaryIO
 
 from ikigai_actors.errors import BadInput
-from ikigai_actors.records.documents import BODY_LIMIT
+from ikigai_actors.records.documents import DOCUMENT_LIMIT
 
 
 def decoded(file: BinaryIO) -> str:
     """The text of a file. Raises `BadInput` when it is too long, no UTF-8, or cannot be read."""
     try:
-        data = file.read(BODY_LIMIT + 1)
-        if len(data) > BODY_LIMIT:
-            raise BadInput(f"{file.name} has more than {BODY_LIMIT:,} bytes. Cut it into several documents.")
+        data = file.read(DOCUMENT_LIMIT + 1)
+        if len(data) > DOCUMENT_LIMIT:
+            raise BadInput(f"{file.name} has more than {DOCUMENT_LIMIT:,} bytes. Cut it into several documents.")
         return data.decode()
     except UnicodeDecodeError as error:
         raise BadInput(

@@ -18,7 +18,7 @@ BROKE_OFF = "[the reply broke off, and is asked for again]"
 _INDENT = " " * 20
 
 
-class Entry(NamedTuple):
+class MessageView(NamedTuple):
     """A message as it is shown."""
 
     text: str
@@ -26,18 +26,18 @@ class Entry(NamedTuple):
     """Whether the model sees it: the rest is shown dim."""
 
 
-def history_page(messages: Sequence[Message], uuid: str, most: int) -> list[Entry]:
+def history_page(messages: Sequence[Message], uuid: str, most: int) -> list[MessageView]:
     """The latest messages of a history, oldest first; ``<`` stands at inherited ones."""
     left_out = len(messages) - most
-    head = [Entry(f"({left_out} earlier; /history {len(messages)} shows all)", False)] if left_out > 0 else []
+    head = [MessageView(f"({left_out} earlier; /history {len(messages)} shows all)", False)] if left_out > 0 else []
     return [*head, *(_entry(message, uuid) for message in messages[-most:])]
 
 
-def _entry(message: Message, uuid: str) -> Entry:
+def _entry(message: Message, uuid: str) -> MessageView:
     inherited = "<" if message.agent_uuid != uuid else " "
     lines = text_of(message).split("\n")
     text = "\n".join([lines[0], *(f"{_INDENT}{line}".rstrip() for line in lines[1:])])
-    return Entry(f"{inherited}{message.id:>4}  {message.kind:<11}  {text}", message.kind in CONVERSATION)
+    return MessageView(f"{inherited}{message.id:>4}  {message.kind:<11}  {text}", message.kind in CONVERSATION)
 
 
 def text_of(message: Message) -> str:

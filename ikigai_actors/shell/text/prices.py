@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from ikigai_actors.errors import BadInput
 from ikigai_actors.providers.base import Usage
 
-NAME = "prices.toml"
+PRICES_FILE = "prices.toml"
 
 _KEYS = frozenset({"input", "output", "cache_write", "cache_read"})
 
@@ -67,7 +67,7 @@ class Prices:
 def known_prices(history: Path | None) -> tuple[Prices, list[str]]:
     """The prices that stand beside a history, and what is wrong with them."""
     try:
-        return read_prices(history.with_name(NAME)) if history is not None else Prices({}), []
+        return read_prices(history.with_name(PRICES_FILE)) if history is not None else Prices({}), []
     except BadInput as error:
         return Prices({}), [str(error)]
 

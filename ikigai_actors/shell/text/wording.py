@@ -6,7 +6,7 @@ from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.shell.commands.context import named
-from ikigai_actors.shell.event_buffer import Trouble
+from ikigai_actors.shell.event_buffer import SystemTrouble
 from ikigai_actors.shell.line.output import one_line
 from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Status
@@ -50,7 +50,7 @@ def waits_for_cont(agent: AgentRef, what: str, current: AgentRef | None = None) 
     return f"{short} is stopped: {what} waits for CONT (/signal CONT{'' if agent == current else f' {short}'})"
 
 
-def explained(trouble: Trouble) -> str:
+def explained(trouble: SystemTrouble) -> str:
     """Trouble, as a person is told of it."""
     if isinstance(trouble, ToolTrouble):
         return f"{trouble.toolset}: {one_line(trouble.text)}"

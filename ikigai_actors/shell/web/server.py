@@ -32,7 +32,7 @@ LOOPBACK = "127.0.0.1"
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-class Page(AppService):
+class ServedPage(AppService):
     """The process behind one page."""
 
     async def stop(self) -> None:
@@ -83,7 +83,7 @@ class Pages(Server):
         async def close() -> None:
             await browser.close()
 
-        page = Page(
+        page = ServedPage(
             self.command,
             write_bytes=browser.send_bytes,
             write_str=browser.send_str,
@@ -98,7 +98,7 @@ class Pages(Server):
         return browser
 
 
-def run(port: int, tell: Callable[[str], object]) -> int:
+def serve_pages(port: int, tell: Callable[[str], object]) -> int:
     """Serve until a signal ends it; return the exit status.
 
     Args:

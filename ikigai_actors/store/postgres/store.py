@@ -39,7 +39,7 @@ T = TypeVar("T")
 _ATTEMPTS = 5
 """How often a transaction runs that deadlocks or cannot be serialized."""
 
-PATIENCE = 5.0
+_PATIENCE = 5.0
 """Seconds that a read waits for a connection."""
 
 _POOL_SIZE = 4
@@ -243,7 +243,7 @@ class SeparateStore:
 class PostgresStore:
     """A `Store` on a PostgreSQL server."""
 
-    def __init__(self, url: str, *, patience: float = PATIENCE) -> None:
+    def __init__(self, url: str, *, patience: float = _PATIENCE) -> None:
         """Connect.
 
         Args:

@@ -14,7 +14,7 @@ from ikigai_actors.store.transaction import COLUMNS, BaseTransaction, Cursor, Pa
 Connection = psycopg.Connection[Row]
 
 
-DRIVER_ERRORS = (psycopg.Error, psycopg.Warning, UnicodeEncodeError, OverflowError)
+PSYCOPG_ERRORS = (psycopg.Error, psycopg.Warning, UnicodeEncodeError, OverflowError)
 """What a call of psycopg may raise; the last two are values that PostgreSQL cannot hold."""
 
 IDLE_IN_TRANSACTION = 5_000
@@ -37,7 +37,7 @@ _END_STALLED = """
 class PostgresTransaction(BaseTransaction):
     """One transaction on a connection."""
 
-    DRIVER_ERRORS = DRIVER_ERRORS
+    DRIVER_ERRORS = PSYCOPG_ERRORS
     TUNING = ("ALTER TABLE agents SET (fillfactor = 50)",)  # a claim or a turn then leaves the indexes alone
 
     def __init__(self, connection: Connection, errors: PostgresErrors) -> None:

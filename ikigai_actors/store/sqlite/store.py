@@ -22,12 +22,12 @@ from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, St
 from ikigai_actors.store.base import Store, Transaction, Watch
 from ikigai_actors.store.location import MEMORY
 from ikigai_actors.store.sqlite.file import LOG, SQLiteFile
-from ikigai_actors.store.sqlite.transaction import DRIVER_ERRORS, SQLiteTransaction, failed_commit, ours
+from ikigai_actors.store.sqlite.transaction import SQLITE_ERRORS, SQLiteTransaction, failed_commit, ours
 from ikigai_actors.store.sqlite.watch import FileWatch, NoWatch
 
 T = TypeVar("T")
 
-PATIENCE = 5.0
+_PATIENCE = 5.0
 """Seconds that a transaction waits for another process's."""
 
 CACHE = 8 * 1024
@@ -100,7 +100,7 @@ class SQLiteStore:
         self,
         path: str | os.PathLike[str] | None = None,
         *,
-        patience: float = PATIENCE,
+        patience: float = _PATIENCE,
         now_ms: Callable[[], int] = _now_ms,
         image: bytes = b"",
     ) -> None:
@@ -243,7 +243,7 @@ class SQLiteStore:
             writer.execute("PRAGMA foreign_keys = ON")
             writer.execute(f"PRAGMA cache_size = -{CACHE}")
             writer.execute(f"PRAGMA cache_spill = {SPILL // _PAGE}")
-        except DRIVER_ERRORS as error:
+        except SQLITE_ERRORS as error:
             raise ours(error, self.location) from error
         if self._file is not None:
             self._reader = _Session(self._connect(), self.location)

@@ -13,7 +13,7 @@ from ikigai_actors.store.queries import Statement, for_sqlite
 from ikigai_actors.store.sqlite.file import is_locked
 from ikigai_actors.store.transaction import COLUMNS, BaseTransaction, Cursor, Parameters
 
-DRIVER_ERRORS = (sqlite3.Error, sqlite3.Warning, UnicodeError, OverflowError)
+SQLITE_ERRORS = (sqlite3.Error, sqlite3.Warning, UnicodeError, OverflowError)
 """What a call of sqlite3 may raise; the last two are values that SQLite cannot hold, or bytes that are no text."""
 
 _APPEND = {
@@ -61,7 +61,7 @@ def failed_commit(error: sqlite3.Error, location: str) -> StoreError:
 class SQLiteTransaction(BaseTransaction):
     """One transaction on a connection."""
 
-    DRIVER_ERRORS = DRIVER_ERRORS
+    DRIVER_ERRORS = SQLITE_ERRORS
 
     def __init__(self, connection: sqlite3.Connection, location: str) -> None:
         super().__init__()

@@ -16,7 +16,7 @@ from typing import Any
 from ikigai_actors.errors import StoreError
 from ikigai_actors.store.sqlite.file import SQLiteFile
 
-INTERVAL = 0.03
+_INTERVAL = 0.03
 """Seconds between two looks at an SQLite file."""
 
 
@@ -51,7 +51,7 @@ class FileWatch:
     def wait(self, timeout: float | None = None) -> bool:
         """See `Watch.wait`."""
         until = None if timeout is None else time.monotonic() + timeout
-        while not self._closed.wait(INTERVAL):
+        while not self._closed.wait(_INTERVAL):
             if (version := self._look()) != self._version:
                 self._version = version
                 if (seen := self._ask()) != self._seen:

@@ -28,7 +28,7 @@ from ikigai_actors.records.supervision import GAVE_UP
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.copy import BulkTransaction
 from ikigai_actors.testing.simulation.remote import LATE
-from ikigai_actors.testing.simulation.store import Change, Ran, Written
+from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
 from supervisors.causes import Cause
 from supervisors.intensity import INTENSITY, PERIOD
 
@@ -93,13 +93,13 @@ class CommitCheck:
         self._last: dict[str, Message] = {}
         """The last message of each agent that the commit at hand writes."""
 
-    def committed(self, changes: Sequence[Change]) -> None:
+    def committed(self, changes: Sequence[StoredChange]) -> None:
         """Look at one commit."""
         turns = {uuid: one.turn for uuid, one in self.agents.items()}
         was_unread = {uuid: dict(one.unread) for uuid, one in self.agents.items() if one.unread}
         waited = {uuid: set(one.prompts) for uuid, one in self.agents.items() if one.prompts}
         for change in changes:
-            if isinstance(change, Ran):
+            if isinstance(change, RanStatement):
                 self._ran(change.query, change.parameters)
             elif change.table == "messages":
                 self._wrote(change.row, turns)
@@ -109,7 +109,7 @@ class CommitCheck:
         self._check_turns()
         self._check_shown(changes, was_unread)
         before, self._tree = self._tree, self._world.process.looked_at.read(_tree_version)
-        if self._tree == before and _CHANGES_TREE & {one.query for one in changes if isinstance(one, Ran)}:
+        if self._tree == before and _CHANGES_TREE & {one.query for one in changes if isinstance(one, RanStatement)}:
             self._broken(f"tree: its row was not taken for {'; '.join(map(str, changes))}")
         wrong, self._wrong = self._wrong, []
         if wrong:
@@ -263,7 +263,7 @@ class CommitCheck:
             if (replied or message.kind in (Kind.ERROR, Kind.INTERRUPTED)) and self.agents[uuid].turn:
                 self._broken(f"turn: {message.kind} {message.content!r} ends the turn of agent {uuid}, and it is open")
 
-    def _check_prompts(self, changes: Sequence[Change], waited: dict[str, set[int]]) -> None:
+    def _check_prompts(self, changes: Sequence[StoredChange], waited: dict[str, set[int]]) -> None:
         """A prompt of a mail waited until this commit, and waits no more."""
         for change in changes:
             if isinstance(change, Written) and change.table == "messages" and change.row[2] == Kind.USER:
@@ -271,7 +271,7 @@ class CommitCheck:
                 if number is not None and number not in waited.get(uuid, set()) - self.agents[uuid].prompts:
                     self._broken(f"prompt: agent {uuid} takes up its mail {number} once more, or leaves it")
 
-    def _check_shown(self, changes: Sequence[Change], was_unread: dict[str, dict[int, str]]) -> None:
+    def _check_shown(self, changes: Sequence[StoredChange], was_unread: dict[str, dict[int, str]]) -> None:
         """Mail in the result of a model's ``read_mail`` was unread until this commit, and is read since."""
         for change in changes:
             if not (isinstance(change, Written) and change.row[2] == Kind.TOOL_RESULT and change.table == "messages"):

@@ -15,7 +15,7 @@ from ikigai_actors.tools.policy import ToolTraits
 WORK = "work"
 """The tool of the machine, which is not idempotent."""
 
-CALLS = (
+TOOL_CALLS = (
     WORK,
     ToolCall("send", {"body": "news"}),  # to agent 0
     ToolCall("check_mail"),

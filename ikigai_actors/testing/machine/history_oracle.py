@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ikigai_actors.records.messages import Kind
-from ikigai_actors.testing.simulation.store import Change, Ran, Written
+from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class CopyingOracle:
         self.labels: dict[tuple[str, int], str] = {}
         """Label of every mark that was ever set, by agent and position."""
 
-    def committed(self, changes: Sequence[Change]) -> None:
+    def committed(self, changes: Sequence[StoredChange]) -> None:
         """Follow a transaction."""
         for change in changes:
             match change:
@@ -78,6 +78,6 @@ class CopyingOracle:
                         self.labels[row[0], row[1]] = row[3]
                 case Written("mail", row):
                     self.mails[row[0], row[1]] = row[4]
-                case Ran("register", parameters):
+                case RanStatement("register", parameters):
                     parent = self.histories.setdefault(parameters["parent"], Copy())
                     self.histories[parameters["uuid"]] = parent.copy(parameters["parent"])

@@ -39,7 +39,7 @@ from ikigai_actors.providers.scripted import ScriptedReply
 from ikigai_actors.records.registry import descendants
 from ikigai_actors.testing.machine.base import PATIENCE
 from ikigai_actors.testing.machine.commit_invariants import CommitCheck
-from ikigai_actors.testing.machine.fixtures import CALLS
+from ikigai_actors.testing.machine.fixtures import TOOL_CALLS
 from ikigai_actors.testing.machine.model import at_work
 from ikigai_actors.testing.machine.targeted_rules import AGENTS, PERIOD, AimedRules
 from ikigai_actors.testing.simulation.faults import ALL, Faults
@@ -52,7 +52,7 @@ MOST_PERIODS = 20
 """How often as long as a restart counts a run may take to come to rest."""
 
 LABELS = st.sampled_from(("here", "there"))
-NAMES = st.sampled_from(("", "ann", "bob"))
+_NAMES = st.sampled_from(("", "ann", "bob"))
 
 
 class AgentTreeMachine(AimedRules):
@@ -87,7 +87,7 @@ class AgentTreeMachine(AimedRules):
 
     # Rules
 
-    @rule(who=AGENTS, prompt=st.none() | prompts(), reply=replies(CALLS))
+    @rule(who=AGENTS, prompt=st.none() | prompts(), reply=replies(TOOL_CALLS))
     def fork(self, who: int, prompt: str | None, reply: ScriptedReply) -> None:
         """An agent makes a child."""
         if len(self.living()) >= self.LIMIT:
@@ -98,7 +98,7 @@ class AgentTreeMachine(AimedRules):
             lambda: parent.fork(prompt, timeout=PATIENCE), lambda child: self.ledger.known.setdefault(child.uuid)
         )
 
-    @rule(who=AGENTS, text=prompts(), answers=st.lists(replies(CALLS), max_size=2))
+    @rule(who=AGENTS, text=prompts(), answers=st.lists(replies(TOOL_CALLS), max_size=2))
     def prompt(self, who: int, text: str, answers: list[ScriptedReply]) -> None:
         """An agent is prompted, and nobody waits for it."""
         agent = self.agent(who)
@@ -181,7 +181,7 @@ class AgentTreeMachine(AimedRules):
             lambda victims: self.ledger.died(self.system, victims, below),
         )
 
-    @rule(who=AGENTS, name=NAMES)
+    @rule(who=AGENTS, name=_NAMES)
     def rename(self, who: int, name: str) -> None:
         """An agent gets another name, unless somebody has it; or none."""
         self.attempt(lambda: self.agent(who).rename(name, timeout=PATIENCE))

@@ -24,7 +24,7 @@ from ikigai_actors.testing.machine.messages_api import violations
 from ikigai_actors.testing.simulation.clock import ManualClock
 from ikigai_actors.testing.simulation.faults import RARITY, Luck
 from ikigai_actors.testing.simulation.scheduler import Abandoned, Agenda, Entry
-from ikigai_actors.testing.simulation.store import Change, SimulatedStore, Trouble, Undisturbed, is_of_owner
+from ikigai_actors.testing.simulation.store import CommitTrouble, SimulatedStore, StoredChange, Undisturbed, is_of_owner
 from ikigai_actors.testing.simulation.threads import SimulatedThreads
 
 OUTAGE = 2.0
@@ -40,10 +40,10 @@ AT_COMMIT = ("crashes", "busy", "full", "lost", "unheard", "unanswered", "unread
 """What may go wrong where a transaction begins."""
 
 TROUBLES = {
-    "full": Trouble(StoreUnavailable("The disk is full, as the simulation will have it.")),
-    "lost": Trouble(StoreUnavailable("The connection is lost, as the simulation will have it.")),
-    "unheard": Trouble(CommitUnknown("The connection is lost during COMMIT, as the simulation will have it.")),
-    "unanswered": Trouble(
+    "full": CommitTrouble(StoreUnavailable("The disk is full, as the simulation will have it.")),
+    "lost": CommitTrouble(StoreUnavailable("The connection is lost, as the simulation will have it.")),
+    "unheard": CommitTrouble(CommitUnknown("The connection is lost during COMMIT, as the simulation will have it.")),
+    "unanswered": CommitTrouble(
         CommitUnknown("The connection is lost during COMMIT, as the simulation will have it."), committed=True
     ),
 }
@@ -77,7 +77,7 @@ class World(Protocol):
     """Transactions committed."""
     requests: list[Request]
     """Every request that was sent to a provider."""
-    watchers: list[Callable[[Sequence[Change]], None]]
+    watchers: list[Callable[[Sequence[StoredChange]], None]]
     """Told of each commit what it changed."""
 
     @property
@@ -203,7 +203,7 @@ class _Commits:
         if process.agenda.clock.monotonic() < process.unreadable_until:
             raise StoreUnavailable("The database cannot be read, as the simulation will have it.")
 
-    def before(self) -> Trouble | None:
+    def before(self) -> CommitTrouble | None:
         """See `Commits.before`."""
         process, world = self._process, self._process.world
         if process.threads.abandoned:  # on the thread of the test a process ends while it opens
@@ -227,7 +227,7 @@ class _Commits:
                 return TROUBLES.get(fault)
         return None
 
-    def after(self, changes: Sequence[Change]) -> None:
+    def after(self, changes: Sequence[StoredChange]) -> None:
         """See `Commits.after`."""
         process, world = self._process, self._process.world
         world.commits += 1
@@ -243,7 +243,7 @@ class _Commits:
         elif world.is_to_crash(committed=True) or self._drawn("crashes"):
             self._crash("after the commit, and nobody was told")
 
-    def _look_at_fence(self, changes: Sequence[Change]) -> None:
+    def _look_at_fence(self, changes: Sequence[StoredChange]) -> None:
         """Mails and documents anybody may write; the rest belongs to the host that has taken over."""
         process = self._process
         if changed := [str(change) for change in changes if is_of_owner(change)]:

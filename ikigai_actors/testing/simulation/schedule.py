@@ -17,7 +17,7 @@ from ikigai_actors.errors import BadInput
 HORIZONS = (64, 256, 1024)
 """How far a schedule reaches, in choices."""
 
-MOST = 32
+DEVIATIONS = 32
 """How many choices of a schedule are not plain at most."""
 
 VARIETY = 12
@@ -44,7 +44,7 @@ class Schedule:
     def seeded(cls, seed: int) -> "Schedule":
         """A schedule that a number stands for."""
         random = Random(seed)
-        horizon, count = random.choice(HORIZONS), random.randrange(MOST + 1)
+        horizon, count = random.choice(HORIZONS), random.randrange(DEVIATIONS + 1)
         return cls({random.randrange(horizon): random.randint(1, VARIETY) for _ in range(count)})
 
     def begin(self) -> "Following":

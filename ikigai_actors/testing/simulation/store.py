@@ -129,7 +129,7 @@ class CalledWatch:
         self._changed.notify_all()
 
 
-class Trouble(NamedTuple):
+class CommitTrouble(NamedTuple):
     """What befalls a transaction when its work is done."""
 
     error: StoreError
@@ -143,10 +143,10 @@ class Commits(Protocol):
     def reads(self) -> None:
         """Something is to be read; what is raised here keeps it from being so."""
 
-    def before(self) -> Trouble | None:
+    def before(self) -> CommitTrouble | None:
         """A transaction is to begin; what is raised here keeps it from doing so, what is returned befalls it."""
 
-    def after(self, changes: "Sequence[Change]") -> None:
+    def after(self, changes: "Sequence[StoredChange]") -> None:
         """A transaction is committed that did this; what is raised here comes before anybody knows."""
 
 
@@ -164,7 +164,7 @@ class Written(NamedTuple):
         return f"mail {row[1]} to {row[0]} from {row[2] or 'a person'}: {row[3]} {row[4]!r}"
 
 
-class Ran(NamedTuple):
+class RanStatement(NamedTuple):
     """A statement that changed rows."""
 
     query: str
@@ -179,10 +179,10 @@ class Ran(NamedTuple):
         return f"{self.query} {', '.join(given)}".rstrip()
 
 
-Change = Written | Ran
+StoredChange = Written | RanStatement
 
 
-def is_of_owner(change: Change) -> bool:
+def is_of_owner(change: StoredChange) -> bool:
     """Whether only the host that owns an agent may write this."""
     return change.table == "messages" if isinstance(change, Written) else change.query in OWNERS
 
@@ -192,7 +192,7 @@ class Observed:
 
     def __init__(self, inner: Transaction) -> None:
         self._inner = inner
-        self.changes: list[Change] = []
+        self.changes: list[StoredChange] = []
         """What it changes, in the order in which it was told to."""
 
     def run(self, query: str, **parameters: Any) -> list[Row]:
@@ -228,7 +228,7 @@ class Observed:
 
     def _remember(self, name: str, parameters: Mapping[str, Any]) -> None:
         if name not in BOOKKEEPING and changes_rows(name):
-            self.changes.append(Ran(name, parameters))
+            self.changes.append(RanStatement(name, parameters))
 
 
 _UNTOLD = ("pid", "now", "hostname")

@@ -21,7 +21,7 @@ from ikigai_actors.testing.simulation.scheduler import Abandoned, Agenda, Baton,
 
 T = TypeVar("T")
 
-PATIENCE = 60.0
+_PATIENCE = 60.0
 """Seconds of the real clock that one step may take: code that waits for something else is stuck."""
 
 
@@ -59,7 +59,7 @@ class SimulatedThreads:
     def result(self, future: "concurrent.futures.Future[T]", timeout: float | None) -> T:
         """See `Threads.result`."""
         if not future.done():
-            waiter = Waiter(self)
+            waiter = SimulatedWaiter(self)
             future.add_done_callback(lambda _: waiter.wake())
             waiter.wait(future.done, timeout, "the answer to a blocking call")
         return future.result(0)
@@ -76,13 +76,13 @@ class SimulatedThreads:
         self._stand(self.agenda.first, "", lambda: answer.append(call()))
         return answer[0]
 
-    def waiter(self) -> "Waiter":
+    def waiter(self) -> "SimulatedWaiter":
         """A wait of the calling thread."""
-        return Waiter(self)
+        return SimulatedWaiter(self)
 
     def sleep(self, seconds: float) -> None:
         """Let time pass for the calling thread."""
-        Waiter(self).wait(lambda: False, seconds, "time")
+        SimulatedWaiter(self).wait(lambda: False, seconds, "time")
 
     def _stand(self, add: Callable[[Entry], object], name: str, then: Callable[[], object]) -> None:
         thread, chosen = self.current(), list[bool]()
@@ -121,7 +121,7 @@ class SimulatedThreads:
         if thread.over:
             return
         thread.baton.give()
-        self.test.take_soon(PATIENCE)
+        self.test.take_soon(_PATIENCE)
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
@@ -144,7 +144,7 @@ class SimulatedThread(threading.Thread):
     def __init__(self, threads: SimulatedThreads, run: Callable[[], object], name: str) -> None:
         super().__init__(name=name, daemon=True)
         self._threads, self._call = threads, run
-        self._ended: list[Waiter] = []
+        self._ended: list[SimulatedWaiter] = []
         self.baton = Baton()
         self.over = False
         """Whether it has ended."""
@@ -176,7 +176,7 @@ class SimulatedThread(threading.Thread):
     def join(self, timeout: float | None = None) -> None:
         """See `threading.Thread.join`."""
         if not self.over and self.ident is not None:
-            waiter = Waiter(self._threads)
+            waiter = SimulatedWaiter(self._threads)
             self._ended.append(waiter)
             waiter.wait(lambda: self.over, timeout, f"the end of {self.name}")
 
@@ -194,7 +194,7 @@ class SimulatedThread(threading.Thread):
             raise Abandoned
 
 
-class Waiter:
+class SimulatedWaiter:
     """One wait of one thread."""
 
     __slots__ = ("_thread", "_threads", "_woken")
@@ -235,7 +235,7 @@ class SimulatedCondition:
 
     def __init__(self, threads: SimulatedThreads) -> None:
         self._threads = threads
-        self._waiters: deque[Waiter] = deque()
+        self._waiters: deque[SimulatedWaiter] = deque()
 
     def __enter__(self) -> bool:
         return True
@@ -246,7 +246,7 @@ class SimulatedCondition:
     def wait_for(self, predicate: Callable[[], object], timeout: float | None = None) -> object:
         """See `Condition.wait_for`."""
         if not (holds := predicate()):
-            waiter = Waiter(self._threads)
+            waiter = SimulatedWaiter(self._threads)
             self._waiters.append(waiter)
             try:
                 waiter.wait(predicate, timeout, "a condition")

@@ -20,13 +20,13 @@ from typing import NamedTuple
 
 from ikigai_actors.records.registry import AgentRecord
 
-LENGTH = 80
+_LENGTH = 80
 """Lines of a story; what was before is counted."""
 
 _UUID = re.compile(r"(?<![\w-])[A-Za-z0-9][\w-]{21}(?![\w-])")
 
 
-class Line(NamedTuple):
+class TraceLine(NamedTuple):
     """One thing that happened."""
 
     kind: str
@@ -40,11 +40,11 @@ class Trace:
     """What happened so far."""
 
     def __init__(self) -> None:
-        self.lines: list[Line] = []
+        self.lines: list[TraceLine] = []
 
     def note(self, kind: str, text: str) -> None:
         """Something happened."""
-        self.lines.append(Line(kind, text))
+        self.lines.append(TraceLine(kind, text))
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.lines))
@@ -68,11 +68,11 @@ _RUNTIME = ("ikigai_actors", "supervisors", "pykka", "contextlib", "concurrent",
 _RUNNERS = ("hypothesis", "_pytest", "pytest", "pluggy", "runpy", "unittest")
 
 
-def story(lines: Sequence[Line], names: Mapping[str, str]) -> str:
+def story(lines: Sequence[TraceLine], names: Mapping[str, str]) -> str:
     """What happened, for a person: without the actors' single messages, and with names for uuids."""
     told = [str(line) for line in lines if line.kind != "run"]
-    before = [] if len(told) <= LENGTH else [f"… {len(told) - LENGTH} lines before"]
-    return _UUID.sub(lambda found: names.get(found[0], found[0][:6]), "\n".join([*before, *told[-LENGTH:]]))
+    before = [] if len(told) <= _LENGTH else [f"… {len(told) - _LENGTH} lines before"]
+    return _UUID.sub(lambda found: names.get(found[0], found[0][:6]), "\n".join([*before, *told[-_LENGTH:]]))
 
 
 def names_of(records: Sequence[AgentRecord]) -> dict[str, str]:

@@ -22,7 +22,7 @@ from ikigai_actors.testing.simulation.process import Process, ProcessCrashed
 from ikigai_actors.testing.simulation.remote import RemoteProvider, RemoteTool
 from ikigai_actors.testing.simulation.schedule import PLAIN, Schedule
 from ikigai_actors.testing.simulation.scheduler import Agenda
-from ikigai_actors.testing.simulation.store import Change, empty_image
+from ikigai_actors.testing.simulation.store import StoredChange, empty_image
 from ikigai_actors.testing.simulation.trace import Trace, calling_line, names_of, story, tree
 from ikigai_actors.tools.base import Toolset
 from ikigai_actors.tools.function import Tool
@@ -66,7 +66,7 @@ class Simulation:
         self.former: list[Process] = []
         """Processes from which another host has taken over, and that do not know yet."""
         self._process: Process | None = None
-        self.watchers: list[Callable[[Sequence[Change]], None]] = []
+        self.watchers: list[Callable[[Sequence[StoredChange]], None]] = []
         """Told of each commit what it changed, before anybody else knows."""
         self._image = empty_image()
         self._system: ActorSystem | None = None

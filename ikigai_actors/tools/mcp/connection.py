@@ -43,7 +43,7 @@ _LAST_WORDS = 3
 _LINE = 2_000
 """Bytes of a line of its standard error that are kept."""
 
-Call = Callable[[str, dict[str, Any]], Awaitable[CallToolResult]]
+_CallTool = Callable[[str, dict[str, Any]], Awaitable[CallToolResult]]
 """Calls a tool by the server's name for it. Raises ``ToolError``."""
 
 
@@ -244,7 +244,7 @@ class McpTool:
             return Result(cut(f"{type(error).__name__}: {error}"), True)
 
 
-def tool_of(listed: Listed, name: str, call: Call, timeout: float, policy: Policy | None) -> McpTool:
+def tool_of(listed: Listed, name: str, call: _CallTool, timeout: float, policy: Policy | None) -> McpTool:
     """A tool that a server lists, under a name of ours; ``call`` takes the server's name for it, and the arguments."""
     adapted = async_mcp_tool(listed, _Session(call))  # type: ignore[arg-type]  # it only calls tools
     adapted.name = name
@@ -277,7 +277,7 @@ def readable(block: ContentBlock) -> str:
 class _Session:
     """As much of a client session as the adapter uses."""
 
-    call: Call
+    call: _CallTool
 
     async def call_tool(self, name: str, arguments: dict[str, Any]) -> CallToolResult:
         return await self.call(name, arguments)

@@ -28,7 +28,7 @@ from mcp.types import jsonrpc_message_adapter
 
 from ikigai_actors.tools.lifeline import Lifeline
 
-GRACE = 2.0
+_GRACE = 2.0
 """Seconds that a server has to end by itself when its input is closed, and then when it was sent TERM."""
 
 _FLUSH = 0.5
@@ -173,7 +173,7 @@ class ServerProcess(SubprocessStreamProtocol):
 
     async def _gone(self) -> bool:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._exited.wait(), GRACE)
+            await asyncio.wait_for(self._exited.wait(), _GRACE)
         return self._exited.is_set()
 
 

@@ -11,7 +11,7 @@ bash: each agent has a shell of its own, whose directory, variables and backgrou
 
     starting      with the agent's first call, and with the first one after the shell has ended; the result says so
     ready         the calls of one agent take turns
-    ended         by ``exit`` in a command, a time-out, a cancelled call (INT, death), `IDLE` seconds without a call,
+    ended         by ``exit`` in a command, a time-out, a cancelled call (INT, death), `_IDLE` seconds without a call,
                   the end of the agent or of the system; a result says which. A forked agent has none at first
 
 What runs in a shell ends with it, background jobs too: TERM, and after two seconds KILL, for every process of its
@@ -33,7 +33,7 @@ from ikigai_actors.tools.workspace.files import file_tools
 from ikigai_actors.tools.workspace.grep import grep_tool
 from ikigai_actors.tools.workspace.shells import Shells, bash_tool
 
-IDLE = 600.0
+_IDLE = 600.0
 """Seconds after which a shell that nobody uses is closed."""
 
 PASSED_ON = ("HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER")
@@ -46,7 +46,7 @@ class Workspace(Toolset):
     """The tools that work in a directory."""
 
     def __init__(
-        self, directory: str | os.PathLike[str], *, environment: Mapping[str, str] | None = None, idle: float = IDLE
+        self, directory: str | os.PathLike[str], *, environment: Mapping[str, str] | None = None, idle: float = _IDLE
     ) -> None:
         """Name the directory.
 

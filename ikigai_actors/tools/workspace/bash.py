@@ -22,7 +22,7 @@ from typing import NamedTuple, Self, cast
 from ikigai_actors.tools.lifeline import Lifeline
 from ikigai_actors.tools.workspace.processes import Endings
 
-KEPT = 40_000
+OUTPUT_KEPT = 40_000
 """Bytes of a command's output that are kept: the last ones."""
 
 _LAST_WORDS = 0.5
@@ -39,7 +39,7 @@ _LINE = (
 """What runs a command."""
 
 
-class Ran(NamedTuple):
+class CommandOutput(NamedTuple):
     """What came of a command."""
 
     output: str
@@ -108,7 +108,7 @@ class Bash(asyncio.SubprocessProtocol):
         """What the shell itself ended with: an exit code, or less than 0 for a signal. None while it lives."""
         return self._transport.get_returncode()
 
-    async def run(self, command: str, seconds: float) -> Ran:
+    async def run(self, command: str, seconds: float) -> CommandOutput:
         """Run a command, whose standard input is empty.
 
         A command that does not come to its end goes on: `end` the shell then.
@@ -127,9 +127,9 @@ class Bash(asyncio.SubprocessProtocol):
             cast(asyncio.WriteTransport, self._transport.get_pipe_transport(0)).write(line.encode(errors="replace"))
             await asyncio.wait({self._code}, timeout=seconds)
         said = self._output if self._said is None else self._said
-        kept = said[-KEPT:]
+        kept = said[-OUTPUT_KEPT:]
         dropped, self._dropped = self._dropped + len(said) - len(kept), 0
-        return Ran(kept.decode(errors="replace"), dropped, self._code.result() if self._code.done() else None)
+        return CommandOutput(kept.decode(errors="replace"), dropped, self._code.result() if self._code.done() else None)
 
     def end(self) -> "asyncio.Task[None]":
         """End it, and all that runs in it; the task is done when that has happened."""
@@ -167,7 +167,7 @@ class Bash(asyncio.SubprocessProtocol):
             self._settle(int(match[1]))
             self._said = bytes(self._output[: match.start()])
             del self._output[: match.end()]
-        if (surplus := len(self._output) - KEPT) > KEPT:
+        if (surplus := len(self._output) - OUTPUT_KEPT) > OUTPUT_KEPT:
             del self._output[:surplus]
             self._dropped += surplus
 

@@ -23,10 +23,10 @@ from ikigai_actors.tools.function import FunctionTool, tool
 from ikigai_actors.tools.policy import Policy
 from ikigai_actors.tools.workspace.beneath import PLACE, Outside, Root
 
-LARGEST = 256 * 1024
+_LARGEST = 256 * 1024
 """Bytes of a file that is read whole, or edited, and of the lines of a larger one that are read."""
 
-LISTED = 200
+_LISTED = 200
 """Paths that glob gives at most."""
 
 MATCHED = 50_000
@@ -126,15 +126,15 @@ def _lines(file: int, path: str, first: int, last: int) -> str:
     found, size = list[bytes](), 0
     with os.fdopen(file, "rb", closefd=False) as stream:
         number = 0
-        while (last <= 0 or number < last) and (line := stream.readline(LARGEST + 1)):
-            whole = line.endswith(b"\n") or len(line) <= LARGEST
+        while (last <= 0 or number < last) and (line := stream.readline(_LARGEST + 1)):
+            whole = line.endswith(b"\n") or len(line) <= _LARGEST
             number += 1
             if number >= first:
                 found.append(line)
                 size += len(line)
-                if size > LARGEST:
-                    raise ValueError(f"lines {first} to {number} of {path} are over {LARGEST} bytes. Read fewer.")
-            while not whole and (more := stream.readline(LARGEST)):  # the rest of a line that is passed over
+                if size > _LARGEST:
+                    raise ValueError(f"lines {first} to {number} of {path} are over {_LARGEST} bytes. Read fewer.")
+            while not whole and (more := stream.readline(_LARGEST)):  # the rest of a line that is passed over
                 whole = more.endswith(b"\n")
     text = b"".join(found).decode()
     return text.removesuffix("\n") if last > 0 and number == last else text
@@ -192,9 +192,9 @@ def _there(directory: int, name: str) -> os.stat_result | None:
 def _whole(file: int, path: str, advice: str) -> bytes:
     size = os.fstat(file).st_size
     with os.fdopen(file, "rb", closefd=False) as stream:
-        data = stream.read(LARGEST + 1)
-    if len(data) > LARGEST:
-        raise ValueError(f"{path} is {max(size, len(data))} bytes, over the limit of {LARGEST}. {advice}")
+        data = stream.read(_LARGEST + 1)
+    if len(data) > _LARGEST:
+        raise ValueError(f"{path} is {max(size, len(data))} bytes, over the limit of {_LARGEST}. {advice}")
     return data
 
 
@@ -280,7 +280,7 @@ def _glob(root: Root, pattern: str, path: str) -> str:
                 os.close(place)
         if len(ages) >= MATCHED:
             break
-    newest = sorted(ages, key=lambda found: -ages[found])[:LISTED]
+    newest = sorted(ages, key=lambda found: -ages[found])[:_LISTED]
     return "\n".join(str(root.resolved / found) for found in newest) or "no matches"
 
 

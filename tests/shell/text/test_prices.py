@@ -6,7 +6,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, Reply, ScriptedProvider, Usage
 from ikigai_actors.errors import BadInput
-from ikigai_actors.shell.text.prices import NAME, Prices, known_prices, read_prices
+from ikigai_actors.shell.text.prices import PRICES_FILE, Prices, known_prices, read_prices
 
 GOOD = """[tea]
 input = 2
@@ -21,8 +21,8 @@ cache_read = 2.0
 
 
 def priced(directory: Path, text: str = GOOD) -> Prices:
-    (directory / NAME).write_text(text, encoding="utf-8")
-    return read_prices(directory / NAME)
+    (directory / PRICES_FILE).write_text(text, encoding="utf-8")
+    return read_prices(directory / PRICES_FILE)
 
 
 def test_the_longest_name_that_fits_sets_the_price(tmp_path: Path) -> None:
@@ -54,13 +54,13 @@ def test_a_file_that_is_none_is_refused_with_what_was_expected(tmp_path: Path, t
         priced(tmp_path, text)
     prices, [trouble] = known_prices(tmp_path / "history")
     assert not prices
-    assert str(tmp_path / NAME) in trouble
+    assert str(tmp_path / PRICES_FILE) in trouble
 
 
 def test_a_file_that_cannot_be_read_is_refused_with_the_reason(tmp_path: Path) -> None:
-    (tmp_path / NAME).write_bytes(b"[t\xffa]")
+    (tmp_path / PRICES_FILE).write_bytes(b"[t\xffa]")
     with pytest.raises(BadInput, match=r"cannot be read from .*prices\.toml: .*0xff"):
-        read_prices(tmp_path / NAME)
+        read_prices(tmp_path / PRICES_FILE)
     with pytest.raises(BadInput, match=r"cannot be read from .*directory"):
         read_prices(tmp_path)
 

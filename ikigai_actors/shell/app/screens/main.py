@@ -23,7 +23,7 @@ from ikigai_actors.shell.app.transcript.pieces import Look, tidy
 from ikigai_actors.shell.app.transcript.widget import Transcript
 from ikigai_actors.shell.app.widgets import status_bars
 from ikigai_actors.shell.app.widgets.approval_bar import QuestionBar
-from ikigai_actors.shell.app.widgets.prompt import Prompt
+from ikigai_actors.shell.app.widgets.prompt import PromptBox
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.app.widgets.tree_panel import TreePanel
 from ikigai_actors.shell.commands.completion import common, completions
@@ -34,7 +34,7 @@ from ikigai_actors.system.ref import AgentRef
 PAGES = 50
 """Pages that are kept; beyond it those go that can be made anew and look the same."""
 
-TWICE = 2.0
+_TWICE = 2.0
 """Seconds within which a second Ctrl-C leaves."""
 
 SHOWN_COMPLETIONS = 30
@@ -171,7 +171,7 @@ class MainScreen(Screen[None]):
         """Turn what turns, and name the command that runs, and for how many seconds."""
         if self.wants_everybody:
             self._tree.spin()
-        if (progress := status_bars.progress(doing)) != self._progress:
+        if (progress := status_bars.progress_text(doing)) != self._progress:
             self._progress = progress
             self._show_bars()
 
@@ -224,7 +224,7 @@ class MainScreen(Screen[None]):
         if (typed or isinstance(event, events.Paste)) and self.focused is not self.page.prompt:
             self.set_focus(self.page.prompt)
 
-    def on_prompt_submitted(self, event: Prompt.Submitted) -> None:
+    def on_prompt_box_submitted(self, event: PromptBox.Submitted) -> None:
         """Do a line."""
         page = self.page
         page.transcript.following = True
@@ -234,13 +234,13 @@ class MainScreen(Screen[None]):
             page.transcript.wait_with(event.text)
         self._do(page.agent, event.text)
 
-    def on_prompt_completing(self, event: Prompt.Completing) -> None:
+    def on_prompt_box_completing(self, event: PromptBox.Completing) -> None:
         """Complete a line."""
         agent, prompt, text = self.page.agent, event.prompt, event.text
         if text.startswith("/"):
             self._later(lambda: completions(agent, text), lambda found: self._complete(prompt, text, found))
 
-    def on_prompt_left(self, event: Prompt.Left) -> None:
+    def on_prompt_box_left(self, event: PromptBox.Left) -> None:
         """Leave."""
         self.app.exit(0)
 
@@ -280,14 +280,14 @@ class MainScreen(Screen[None]):
         if prompt.selected_text:
             prompt.action_copy()
             return
-        if now - self._interrupted_at < TWICE:
+        if now - self._interrupted_at < _TWICE:
             self.app.exit(130)
             return
         self._interrupted_at = now
         if self.snapshot is not None and self.snapshot.state not in BETWEEN_TURNS:
             self._press("interrupt")
         prompt.clear()
-        self.notify("Ctrl-C again leaves, and so does Ctrl-D.", timeout=TWICE)
+        self.notify("Ctrl-C again leaves, and so does Ctrl-D.", timeout=_TWICE)
 
     def action_scroll(self, by: int) -> None:
         """Scroll the transcript by what is in sight."""
@@ -322,7 +322,7 @@ class MainScreen(Screen[None]):
     # Parts
 
     def _open(self, uuid: str) -> Page:
-        transcript, prompt = Transcript(self._threads), Prompt(self._recall)
+        transcript, prompt = Transcript(self._threads), PromptBox(self._recall)
         transcript.id = prompt.id = f"page-{id(transcript)}"  # not the uuid: the page before may not be removed yet
         transcript.paint(self.app.current_theme.dark)
         self._transcripts.mount(transcript)
@@ -355,7 +355,7 @@ class MainScreen(Screen[None]):
             self.set_focus(self.page.prompt)
         bar.ask(question)
 
-    def _complete(self, prompt: Prompt, text: str, found: list[str]) -> None:
+    def _complete(self, prompt: PromptBox, text: str, found: list[str]) -> None:
         if not found or prompt.before_cursor != text:
             return
         longest = common(found)

@@ -6,7 +6,7 @@ from ikigai_actors.shell.app.transcript.markdown_chunks import Chunks
 from ikigai_actors.shell.app.transcript.pieces import Look, Piece, tidy
 
 
-class Answer:
+class StreamedAnswer:
     """One answer of a model, as far as it has come."""
 
     def __init__(self) -> None:

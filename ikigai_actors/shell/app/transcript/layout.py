@@ -24,7 +24,7 @@ HEAVY = 1_500
 HUGE = 100_000
 """Characters of markdown from which on it stays plain."""
 
-LONGEST = 400
+_LONGEST = 400
 """Lines that are shown of one piece; /history shows all."""
 
 FOLDED = 12
@@ -82,12 +82,12 @@ def lay_out(piece: Piece, frame: Frame, toggled: bool = False, plain: bool = Fal
         case Look.CALL:
             return _call(piece, width, frame.results != toggled)
         case Look.ERROR:
-            return [_EMPTY, *_marked("✗ ", piece.text, width, _BAD, LONGEST)]
+            return [_EMPTY, *_marked("✗ ", piece.text, width, _BAD, _LONGEST)]
         case Look.RULE:
             return [_EMPTY, _rule(piece.text, width)]
         case Look.NOTE | Look.TOLD | Look.STRONG:
             style = {Look.NOTE: _DIM, Look.STRONG: _BOLD}.get(piece.look)
-            return list(_wrapped(piece.text, width, style, LONGEST))
+            return list(_wrapped(piece.text, width, style, _LONGEST))
 
 
 _EMPTY = Strip([])
@@ -109,12 +109,12 @@ def _markdown(text: str, width: int, dark: bool) -> list[Strip]:
 
 
 def _prompt(text: str, width: int, unfolded: bool) -> Iterator[Strip]:
-    return _marked("› ", text, width, _BOLD, LONGEST if unfolded else FOLDED)
+    return _marked("› ", text, width, _BOLD, _LONGEST if unfolded else FOLDED)
 
 
 def _thinking(text: str, width: int, unfolded: bool) -> list[Strip]:
     if unfolded:
-        return list(_marked("▾ ", text, width, _QUIET, LONGEST))
+        return list(_marked("▾ ", text, width, _QUIET, _LONGEST))
     line = " ".join(text[: 4 * width].split())
     return [_EMPTY, _short(f"▸ thinking: {line}", width, _QUIET)]
 
@@ -122,8 +122,8 @@ def _thinking(text: str, width: int, unfolded: bool) -> list[Strip]:
 def _call(piece: Piece, width: int, unfolded: bool) -> list[Strip]:
     style = _BAD if piece.failed else _DIM
     if unfolded:
-        head = list(_marked("▾ ", piece.text, width, _BAR, LONGEST))
-        return [*head, *(_marked("  ", piece.result, width, style, LONGEST) if piece.result else ())]
+        head = list(_marked("▾ ", piece.text, width, _BAR, _LONGEST))
+        return [*head, *(_marked("  ", piece.result, width, style, _LONGEST) if piece.result else ())]
     shown = piece.text if len(piece.text) <= ARGUMENTS else f"{piece.text[:ARGUMENTS]}…"
     head = [_short(f"▸ {shown}", width, _BAR)]
     if piece.result is None:
@@ -152,7 +152,7 @@ def _marked(mark: str, text: str, width: int, style: Style, most: int) -> Iterat
         yield Strip([Segment(mark if number == 0 else "  ", _BAR if style is _BOLD else style), *strip])
 
 
-def _wrapped(text: str, width: int, style: Style | None = None, most: int = LONGEST) -> Iterator[Strip]:
+def _wrapped(text: str, width: int, style: Style | None = None, most: int = _LONGEST) -> Iterator[Strip]:
     """Plain text, at most so many lines of it."""
     for number, line in enumerate(_lines(text, width)):
         if number == most:

@@ -25,7 +25,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.shell.app.transcript.answer import Answer
+from ikigai_actors.shell.app.transcript.answer import StreamedAnswer
 from ikigai_actors.shell.app.transcript.block import Block
 from ikigai_actors.shell.app.transcript.layout import Frame, foldable, lay_out
 from ikigai_actors.shell.app.transcript.pieces import Look, Piece, add_result, pieces_of, tidy
@@ -34,7 +34,7 @@ from ikigai_actors.shell.event_buffer import ENDS
 BUDGET = 0.008
 """Seconds of one tick that laying out may take; one block is laid out in any case."""
 
-MARGIN = 20
+_MARGIN = 20
 """Lines above the window from which on earlier messages are asked for."""
 
 FEW = 10
@@ -65,7 +65,7 @@ class Transcript(ScrollView, can_focus=True):
         self._starts = [0]  # of each laid out block its first line, and at the end how many lines there are
         self._drawn: list[Strip] = []  # the lines that are in sight, or will be when Textual comes to it
         self._body = 0  # where the body ends
-        self._answer = Answer()
+        self._answer = StreamedAnswer()
         self._waiting: list[Block] = []
         self._frame = Frame(0)
         self._opened = False  # whether anything was laid out
@@ -137,7 +137,7 @@ class Transcript(ScrollView, can_focus=True):
 
     def forget_answer(self) -> None:
         """The answer that arrived is a message by now."""
-        self._answer = Answer()
+        self._answer = StreamedAnswer()
         self._show_answer()
 
     def tell(self, text: str, look: Look = Look.TOLD) -> None:
@@ -240,7 +240,7 @@ class Transcript(ScrollView, can_focus=True):
     def _end_answer(self, message: Message) -> None:
         """The message takes the place of what arrived; chunks that are laid out stay so."""
         done = {block.piece.text: block for block in self._answer.blocks if block.piece.look is Look.MARKDOWN}
-        self._answer = Answer()
+        self._answer = StreamedAnswer()
         if message.kind == Kind.USER:
             self._stop_waiting(message.content)
         blocks = []
@@ -299,7 +299,7 @@ class Transcript(ScrollView, can_focus=True):
 
     def _at_the_end(self) -> int:
         """The first of the blocks that fill the window and what is above it; those before are read when wanted."""
-        lines, at = self.size.height + 2 * MARGIN, len(self._blocks)
+        lines, at = self.size.height + 2 * _MARGIN, len(self._blocks)
         while at and lines > 0:
             at -= 1
             lines -= len(self._blocks[at].lines(self._frame))
@@ -328,7 +328,7 @@ class Transcript(ScrollView, can_focus=True):
             self.refresh(Region(0, changed[0], size.width, changed[-1] - changed[0] + 1))
 
     def _ask(self) -> None:
-        if not self._asked and self._first > 1 and self.scroll_y < MARGIN and len(self._starts) > len(self._blocks):
+        if not self._asked and self._first > 1 and self.scroll_y < _MARGIN and len(self._starts) > len(self._blocks):
             self._asked = True
             self.post_message(self.Wanted(self, self._first))
 

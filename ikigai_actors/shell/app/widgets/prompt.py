@@ -21,26 +21,26 @@ LARGE = 10_000
 _EDITING = BindingsMap(TextArea.BINDINGS).key_to_bindings
 
 
-class Prompt(TextArea):
+class PromptBox(TextArea):
     """The prompt of one agent."""
 
     DEFAULT_CSS = """
-    Prompt { height: auto; max-height: 8; border: none; padding: 0 1; background: $background; }
-    Prompt:focus { border: none; }
+    PromptBox { height: auto; max-height: 8; border: none; padding: 0 1; background: $background; }
+    PromptBox:focus { border: none; }
     """
 
     @dataclass
     class Submitted(Message):
         """A line, or several, is to be done."""
 
-        prompt: "Prompt"
+        prompt: "PromptBox"
         text: str
 
     @dataclass
     class Completing(Message):
         """Tab was pressed behind this text."""
 
-        prompt: "Prompt"
+        prompt: "PromptBox"
         text: str
 
     class Left(Message):

@@ -9,10 +9,10 @@ from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.commands.approval_queue import described_call
 from ikigai_actors.shell.line.output import one_line
 
-NAME = 16
+_NAME = 16
 """Columns that a name has at most."""
 
-MOST = 20
+_MOST = 20
 """Columns for which where one is makes room, so that what the agent does can be told."""
 
 KEYS = "F1 keys"
@@ -81,7 +81,7 @@ def question(snapshot: Snapshot, width: int) -> tuple[int, Text] | None:
     return number, text
 
 
-def progress(doing: tuple[str, float] | None) -> str:
+def progress_text(doing: tuple[str, float] | None) -> str:
     """What takes long, with a sign that turns; empty for what does not."""
     if doing is None or doing[1] < LONG:
         return ""
@@ -115,7 +115,7 @@ def _count(number: int) -> str:
 
 
 def _short(record: AgentRecord) -> str:
-    return _cut(one_line(record.short), NAME)
+    return _cut(one_line(record.short), _NAME)
 
 
 def _cut(text: str, width: int) -> str:
@@ -130,7 +130,7 @@ def _filled(place: Text, facts: list[str], width: int) -> Text:
     """The place on the left, the facts on the right, a rule between. What has no room is cut, the last facts first;
     the place leaves room for the first one.
     """
-    least = min(cell_len(facts[0]) + 2, MOST) + 3
+    least = min(cell_len(facts[0]) + 2, _MOST) + 3
     if place.cell_len > width - least:
         place.truncate(max(0, width - least), overflow="ellipsis")
     room, told = width - place.cell_len - 3, " · ".join(facts)

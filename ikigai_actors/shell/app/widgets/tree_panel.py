@@ -18,7 +18,7 @@ from ikigai_actors.shell.text.tree import Node, drawn
 MARK, LEVEL = 2, 3
 """Columns of the mark before a row, and of one level."""
 
-NAME = 14
+_NAME = 14
 """Columns that a name has at least, and the number of the levels that are not drawn; less in a narrow window."""
 
 _SIGNS = {Phase.INTERRUPTED.value: "‖", Phase.WAITING_FOR_APPROVAL.value: "?"}
@@ -46,7 +46,7 @@ class TreePanel(Rows):
     def update_from(self, snapshot: Snapshot) -> None:
         """Show a moment."""
         self._snapshot = snapshot
-        nodes = drawn(snapshot.everybody, deepest=max(1, (self.size.width - MARK - NAME) // LEVEL))
+        nodes = drawn(snapshot.everybody, deepest=max(1, (self.size.width - MARK - _NAME) // LEVEL))
         here = snapshot.current.uuid
         rows = [_Row(node, snapshot.statistics.get(node.record.uuid), node.record.uuid == here) for node in nodes]
         self.show(rows, None if self.has_focus else here)

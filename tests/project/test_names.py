@@ -1,0 +1,59 @@
+"""One name, one thing: no two modules of the runtime define the same public name."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2] / "ikigai_actors"
+
+FAMILIES = (("shell/cli/", "shell/commands/"), ("agent/builtin_calls/",))
+"""Folders whose files define the same thing each: a command, and the table of built-in calls."""
+
+NOT_YET = {
+    "AGAIN",
+    "Awaited",
+    "Done",
+    "End",
+    "HostRow",
+    "INTERRUPTED",
+    "MARGIN",
+    "PATIENCE",
+    "Row",
+    "Tell",
+    "as_json",
+    "check_mail",
+    "play",
+}
+"""Names that are still defined twice. None is added."""
+
+
+def public_names(path: Path) -> Iterator[str]:
+    """The public names that a module defines at its top, without loggers and type variables."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        match node:
+            case ast.Assign(value=ast.Call(func=ast.Name(id="TypeVar") | ast.Attribute(attr="getLogger"))):
+                continue
+            case ast.Assign(targets=targets):
+                names = [target.id for target in targets if isinstance(target, ast.Name)]
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                names = [name]
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                names = [name]
+            case _:
+                continue
+        yield from (name for name in names if not name.startswith("_"))
+
+
+def are_a_family(modules: list[str]) -> bool:
+    return any(all(module.startswith(folders) for module in modules) for folders in FAMILIES)
+
+
+def test_no_two_modules_define_the_same_public_name() -> None:
+    homes = defaultdict(list)
+    for path in sorted(ROOT.rglob("[!_]*.py")) + sorted(ROOT.rglob("__init__.py")):
+        for name in set(public_names(path)):
+            homes[name].append(path.relative_to(ROOT).as_posix())
+    twice = {name: modules for name, modules in homes.items() if len(modules) > 1 and not are_a_family(modules)}
+    assert {name: modules for name, modules in twice.items() if name not in NOT_YET} == {}
+    assert twice.keys() == NOT_YET
