@@ -10,6 +10,7 @@ that is ended meanwhile becomes the next one.
 
 import contextlib
 import os
+import select
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -133,7 +134,10 @@ class Terminal(Keyboard):
 
     def read(self, label: str) -> str | None:
         try:
-            line = self._edited(label) if not self._typed else self._take_typed(label)
+            with self.end_as_key():
+                while not self._typed and select.select([self._descriptor], [], [], 0)[0]:
+                    self.take()
+                line = self._take_typed(label) if self._typed else self._edited(label)
         except EOFError:
             print()  # the prompt stands there yet
             return None
@@ -184,6 +188,33 @@ class Terminal(Keyboard):
             yield
         finally:
             termios.tcsetattr(self._descriptor, termios.TCSADRAIN, before)
+
+    @contextlib.contextmanager
+    def end_as_key(self) -> Iterator[None]:
+        """Keep Ctrl-D as the key that it is, for readline to read.
+
+        Else a terminal that edits lines itself keeps it as an end, and gives that as a NUL byte once readline has
+        changed its mode: the end would be lost. What was pressed before this block begins is still an end: `take` it.
+        """
+        try:
+            import termios
+        except ImportError:
+            yield
+            return
+        try:
+            before = termios.tcgetattr(self._descriptor)
+        except termios.error:  # the terminal is gone: reading tells
+            yield
+            return
+        plain = [*before]
+        plain[6] = [*before[6]]
+        plain[6][termios.VEOF] = os.fpathconf(self._descriptor, "PC_VDISABLE").to_bytes(1, "big")
+        termios.tcsetattr(self._descriptor, termios.TCSANOW, plain)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(termios.error):
+                termios.tcsetattr(self._descriptor, termios.TCSANOW, before)
 
     def _prompt(self, label: str) -> str:
         if not self._styled or self._readline is None:

@@ -202,10 +202,10 @@ def test_what_an_editor_left_unchanged_is_not_written_and_what_came_too_late_is_
         shell.expect("Nothing was changed")
     faster = (
         "from ikigai_actors.store import open_store\n"
-        "from ikigai_actors.records.documents import Change\n"
+        "from ikigai_actors.records.documents import WriteVersion\n"
         "from ikigai_actors.store.unit import write_alone\n"
         f"store = open_store({file!r})\n"
-        "write_alone(store, Change('plan.md', 'faster', None, None, 1))\n"
+        "write_alone(store, WriteVersion('plan.md', 'faster', None, None, 1))\n"
         f"text = 'an hour of work'; {SAVE}"
     )
     monkeypatch.setenv("VISUAL", editor(tmp_path, faster))
