@@ -3,6 +3,7 @@
 import asyncio
 import unicodedata
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -21,9 +22,11 @@ from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.registry import Renamed
 from ikigai_actors.shell.cli import client
 from ikigai_actors.system.attached.system import AttachedSystem
+from tests.kit.app_pilot import Stage, on_stage, open_memory
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
 from tests.kit.echo import echo
+from tests.kit.program import Program, run
 from tests.kit.sessions import Session
 
 
@@ -140,3 +143,38 @@ def test_the_prompt_of_the_shell_and_its_tree_follow_a_new_name(session: Session
     assert "A living agent is named 'boss'" in printed[2]
     assert printed[3:5] == [f"boss ({root}) is {root} now", f"{root} is top ({root}) now"]
     assert printed[5].startswith(f"* {root} top ")
+
+
+def test_the_application_follows_a_name_given_here_and_one_given_beside_it(tmp_path: Path) -> None:
+    database = str(tmp_path / "team.db")
+
+    async def play(stage: Stage) -> None:
+        await stage.say("/rename boss")
+        await stage.expect(r"─ .*\[boss\]")
+        await stage.press("f3")
+        await stage.expect(r"boss[\s\S]*kid")
+        assert client.rename(database, "kid", "buyer") == "kid is buyer now"
+        await stage.expect(r"boss[\s\S]*buyer")
+        assert client.rename(database, "boss", "chief") == "boss is chief now"
+        await stage.expect(r"─ .*\[chief\]")
+
+    with open_memory(database=database) as system:
+        system.root.fork(name="kid")
+        on_stage(system, play)
+
+
+def test_the_command_renames_beside_a_running_shell_and_says_what_is_wrong(durable: str) -> None:
+    with Program.by_pipe("--database", durable) as shell:
+        shell.say("/fork --name kid")
+        shell.expect("forked from")
+        done = run("--database", durable, "rename", "kid", "buyer")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "kid is buyer now\n", "")
+        shell.say("/switch buyer")
+        shell.expect("buyer")
+        shell.say("/exit")
+        assert shell.ends() == 0
+    done = run("--database", durable, "rename", "buyer", "two words")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "name" in done.stderr
+    assert run("--database", durable, "rename", "nobody", "x").returncode == 1
+    assert " buyer" in run("--database", durable, "agents").stdout
