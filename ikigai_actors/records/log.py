@@ -454,6 +454,11 @@ def _told(uuid: str, log: Log | HistoryError) -> Log | HistoryError:
     return HistoryError(text, error.agent)
 
 
+def turns_that_asked(tx: Transaction) -> dict[str, int]:
+    """The open turns in which a call asked for approval, by agent: each by the message that opened it."""
+    return dict(tx.run("turns_that_asked"))
+
+
 def read_whole(tx: Transaction, uuid: str) -> list[Message]:
     """Every message of an agent's history that was ever written, inherited ones first, whatever was cleared since.
 

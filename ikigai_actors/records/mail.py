@@ -20,6 +20,7 @@ too.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ikigai_actors.arguments import check_count
 from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput, MailboxFull, MailNotFound
@@ -366,6 +367,21 @@ def unread_up_to(tx: Transaction, recipient: str, last: int) -> int:
 def unread_letters(tx: Transaction, recipient: str, senders: Iterable[str]) -> set[str]:
     """Which of these agents have sent it mail that it has not read."""
     return {row[0] for row in tx.run("unread_letters", recipient=recipient, senders=list(senders))}
+
+
+class NewPrompt(NamedTuple):
+    """A prompt that another process has written and its agent has not taken up. A row of the query ``new_prompts``."""
+
+    agent: str
+    """The uuid of the agent."""
+    mail: int
+    """The number of the mail that it came as."""
+    text: str
+
+
+def new_prompts(tx: Transaction) -> list[NewPrompt]:
+    """The prompts of other processes that no living agent has taken up yet, the earliest of an agent first."""
+    return [NewPrompt._make(row) for row in tx.run("new_prompts")]
 
 
 def preview(body: str) -> str:

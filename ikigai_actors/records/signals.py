@@ -7,6 +7,7 @@ Which locks are taken, and why no descendant escapes a cascade, is written in `i
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ikigai_actors.arguments import check_seconds
 from ikigai_actors.errors import BadInput
@@ -127,6 +128,26 @@ class SendSignal:
             now=self._now,
             handled=self._now if self._handled else None,
         )
+
+
+class NewSignal(NamedTuple):
+    """A signal that another process has sent and no host has carried out. A row of the query ``new_signals``."""
+
+    agent: str
+    """The uuid of its target."""
+    id: int
+    """Its number among the signals of that agent."""
+    signal: str
+    spread: int
+    """1 when it hits all descendants of the target too, else 0."""
+    turn: int
+    """The turn of the target that was open when it was sent, by the message that opened it; 0 when it was idle."""
+    created_at: int
+
+
+def new_signals(tx: Transaction) -> list[NewSignal]:
+    """The signals of other processes that no host has carried out yet, the earliest first."""
+    return [NewSignal._make(row) for row in tx.run("new_signals")]
 
 
 def milliseconds(grace: float) -> int:

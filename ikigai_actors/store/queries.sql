@@ -295,8 +295,8 @@ SELECT CAST(:agent AS TEXT), COALESCE(MAX(id), 0) + 1, CAST(:signal AS TEXT), CA
 -- What other processes sent and nobody has carried out yet.
 SELECT agent_uuid, id, signal, spread, turn, created_at FROM signals WHERE handled_at IS NULL ORDER BY created_at, id
 
--- name: standings
--- Everybody who lives and does not run, and who died since. What signals of other processes led to, orphans and all. By
+-- name: lifecycle_since
+-- The living agents that do not run, and those that died since. What signals of other processes led to, orphans and all. By
 -- agents_paused and agents_ended, whose conditions stand here word for word: else SQLite would not know that they apply.
 SELECT uuid, status, exit_cause, exit_reason, exit_sender FROM agents
  WHERE status = 'stopped' OR status = 'terminating'

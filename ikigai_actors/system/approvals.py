@@ -23,7 +23,7 @@ from ikigai_actors.agent.turn.calls import PendingCall, asking, pending, recover
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.arguments import check_flag, check_timeout, check_type
 from ikigai_actors.errors import HostElsewhere
-from ikigai_actors.records.log import Archive
+from ikigai_actors.records.log import Archive, turns_that_asked
 from ikigai_actors.store.base import Store
 from ikigai_actors.system.lifecycle import tell
 from ikigai_actors.text import check_text
@@ -49,7 +49,7 @@ class Approvals(OfOneProcess):
 
     def pending(self) -> list[PendingCall]:
         """The calls that wait, those of one agent in the order in which its model named them."""
-        open_turns: dict[str, int] = dict(self._store.read(lambda tx: tx.run("turns_that_asked")))
+        open_turns = self._store.read(turns_that_asked)
         return [call for uuid, turn in open_turns.items() for call in self._of(uuid, turn)]
 
     def approve(self, call: PendingCall, *, always: bool = False, timeout: float | None = None) -> bool:

@@ -32,9 +32,10 @@ from ikigai_actors.actors.threads import LONGEST_SLEEP, Queue, Threads
 from ikigai_actors.agent.messages import Restarted
 from ikigai_actors.errors import AgentDead, IkigaiError, StoreUnavailable, StoreUnusable
 from ikigai_actors.records import registry
-from ikigai_actors.records.deaths import End, LifecycleChange, WriteDeath
+from ikigai_actors.records.deaths import LifecycleChange, WriteDeath, deadlines, lifecycle_since
+from ikigai_actors.records.mail import new_prompts
 from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.records.signals import SendSignal, SignalsHandled
+from ikigai_actors.records.signals import SendSignal, SignalsHandled, new_signals
 from ikigai_actors.records.supervision import GAVE_UP, Recorded, RecordRestart, Revive, StopChildren, restarts_of
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.journal import FIRST_RETRY, LONGEST_RETRY, Journal
@@ -287,7 +288,7 @@ class Keeper:
 
     def _watch_deadlines(self) -> None:
         now = self._clock.now_ms()
-        for uuid, until in self._read(lambda tx: tx.run("deadlines")):
+        for uuid, until in self._read(deadlines).items():
             deadline = now if until is None else until
             if self._expected.get(uuid) != deadline:
                 self._expected[uuid] = deadline
@@ -302,12 +303,13 @@ class Keeper:
             self._journal.perform(SendSignal(uuid, Signal.KILL, self._clock.now_ms(), reason=reason, handled=True))
 
     def _handle_signals(self) -> None:
-        signals = [Sent._make(row) for row in self._read(lambda tx: tx.run("new_signals"))]
+        signals = self._read(new_signals)
         if not signals:
             return
         since = min(signal.created_at for signal in signals)
         seen = None
-        while (found := self._read(lambda tx: standings(tx, since))) != seen:  # a signal of ours may come in between
+        while (found := self._read(lambda tx: lifecycle_since(tx, since))) != seen:
+            # Read again: a signal of ours may come in between
             self._processes.catch_up(*found)
             seen = found
         for signal in signals:
@@ -337,19 +339,8 @@ class Keeper:
 
     def _handle_prompts(self) -> None:
         self._again = False
-        for agent, mail, text in self._read(lambda tx: tx.run("new_prompts")):
+        for agent, mail, text in self._read(new_prompts):
             self._processes.prompt(agent, mail, text)
-
-
-class Sent(NamedTuple):
-    """A signal that another process sent. A row of the query ``new_signals``."""
-
-    agent: str
-    id: int
-    signal: str
-    spread: int
-    turn: int
-    created_at: int
 
 
 def with_supervisor(tx: Transaction, uuid: str, now: int) -> tuple[AgentRecord, otp.Supervisor]:
@@ -368,14 +359,3 @@ def with_supervisor(tx: Transaction, uuid: str, now: int) -> tuple[AgentRecord, 
         protected=row.parent_uuid is None or not row.living,  # nobody's crash ends orphans together
     )
     return record, supervisor
-
-
-def standings(tx: Transaction, since: int) -> tuple[dict[str, End], dict[str, tuple[Status, str]]]:
-    """Who died since a time, and why; and everybody who lives and does not run, with the reason."""
-    dead, paused = {}, {}
-    for uuid, status, cause, reason, sender in tx.run("standings", since=since):
-        if status == Status.DEAD:
-            dead[uuid] = End(Cause(cause or Cause.KILLED), reason or "", sender)
-        else:
-            paused[uuid] = (Status(status), reason or "")
-    return dead, paused
