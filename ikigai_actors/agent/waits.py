@@ -15,7 +15,6 @@ an agent sent before it became idle is always seen. A result once seen stays, bu
 crash leaves nothing: whoever waits begins again, with the deadline that it had.
 """
 
-import heapq
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -25,7 +24,8 @@ from typing import Any, NamedTuple
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, acting_agent
-from ikigai_actors.actors.threads import LONGEST_SLEEP, Threads
+from ikigai_actors.actors.threads import Threads
+from ikigai_actors.actors.timers import Timers
 from ikigai_actors.arguments import check_timeout, shown
 from ikigai_actors.errors import (
     AgentDead,
@@ -139,8 +139,7 @@ class Waits:
             dict
         )  # by each agent looked at, the owner of the mailbox too
         self._dirty: dict[Waiter, set[str]] = {}
-        self._due: list[tuple[float, int, Waiter]] = []
-        self._count = 0
+        self._deadlines = Timers[Waiter]()
         self._closed = False
         self._thread = threads.thread(self._run, "ikigai-waits")
 
@@ -225,7 +224,8 @@ class Waits:
                 for uuid in {wait.mailbox, *waiter.pending}:
                     self._by_agent[uuid][waiter] = None
                 if wait.deadline is not None:
-                    self._at(max(0.0, (wait.deadline - self._clock.now_ms()) / 1000), waiter)
+                    left = max(0.0, (wait.deadline - self._clock.now_ms()) / 1000)
+                    self._deadlines.add(self._clock.monotonic() + left, waiter)
                 self._mark(waiter, waiter.pending)
         if closed:
             waiter.answer(SystemClosed("The system is closed; open it again."))
@@ -272,10 +272,6 @@ class Waits:
         self._dirty.setdefault(waiter, set()).update(uuids)
         self._changed.notify()
 
-    def _at(self, seconds: float, waiter: Waiter) -> None:
-        self._count += 1
-        heapq.heappush(self._due, (self._clock.monotonic() + seconds, self._count, waiter))
-
     def _remove(self, waiter: Waiter) -> bool:
         """Unregister a waiter; return whether it was registered. Ctrl-C may have left a registration half done."""
         there = waiter in self._open
@@ -307,16 +303,14 @@ class Waits:
             while not self._closed:
                 now = self._clock.monotonic()
                 over = set()
-                while self._due and self._due[0][0] <= now:
-                    waiter = heapq.heappop(self._due)[2]
+                while (waiter := self._deadlines.take_due(now)) is not None:
                     if waiter in self._open:
                         over.add(waiter)
                         self._dirty.setdefault(waiter, set()).update(waiter.pending)
                 if self._dirty:
                     dirty, self._dirty = self._dirty, {}
                     return dirty, over
-                wait = min(self._due[0][0] - now, LONGEST_SLEEP) if self._due else None
-                self._changed.wait_for(lambda: self._closed or self._dirty, wait)
+                self._changed.wait_for(lambda: self._closed or self._dirty, self._deadlines.sleep(now))
         return None
 
     def _repeat(self, dirty: Mapping[Waiter, set[str]], over: set[Waiter]) -> None:
@@ -326,7 +320,7 @@ class Waits:
                 if waiter in self._open:
                     self._mark(waiter, uuids)
             for waiter in over:
-                self._at(0.0, waiter)
+                self._deadlines.add(self._clock.monotonic(), waiter)
 
     def _look(self, dirty: Mapping[Waiter, set[str]], over: set[Waiter]) -> None:
         rest = {uuid for uuids in dirty.values() for uuid in uuids if self._is_idle(uuid)}

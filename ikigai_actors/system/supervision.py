@@ -18,7 +18,6 @@ What a crash of the process leaves: an agent that crashed and was not restarted 
 back as interrupted.
 """
 
-import heapq
 import logging
 import queue
 from collections.abc import Callable
@@ -28,7 +27,8 @@ from typing import NamedTuple, TypeVar
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import TimedOut
-from ikigai_actors.actors.threads import LONGEST_SLEEP, Queue, Threads
+from ikigai_actors.actors.threads import Queue, Threads
+from ikigai_actors.actors.timers import Timers
 from ikigai_actors.agent.messages import Restarted
 from ikigai_actors.errors import AgentDead, IkigaiError, StoreUnavailable, StoreUnusable
 from ikigai_actors.records import registry
@@ -77,8 +77,7 @@ class Keeper:
         self._store, self._journal, self._processes = store, journal, processes
         self._host, self._clock = host, clock
         self._events: Queue[Callable[[], None] | None] = threads.queue()
-        self._due: list[tuple[float, int, Callable[[], None]]] = []
-        self._count = 0
+        self._timers = Timers[Callable[[], None]]()
         self._failures: dict[str, Failure] = {}  # those that were not decided on yet
         self._expected: dict[str, int] = {}  # the deadlines of agents that terminate
         self._tree = -1  # the version of the tree whose names were looked at
@@ -147,13 +146,10 @@ class Keeper:
 
     def _run(self) -> None:
         while not self._closed:
-            left = max(0.0, self._due[0][0] - self._clock.monotonic()) if self._due else None
-            event = None
             try:
-                event = self._events.get(timeout=None if left is None else min(left, LONGEST_SLEEP))
+                event = self._events.get(timeout=self._timers.sleep(self._clock.monotonic()))
             except queue.Empty:
-                if left is not None and left <= LONGEST_SLEEP:
-                    _, _, event = heapq.heappop(self._due)
+                event = self._timers.take_due(self._clock.monotonic())
             if event is not None:
                 self._try(event)
 
@@ -166,8 +162,7 @@ class Keeper:
             logger.exception("The keeper failed")
 
     def _at(self, seconds: float, action: Callable[[], None]) -> None:
-        self._count += 1
-        heapq.heappush(self._due, (self._clock.monotonic() + seconds, self._count, action))
+        self._timers.add(self._clock.monotonic() + seconds, action)
 
     def _read(self, work: Callable[[Transaction], T]) -> T:
         """Read; while the store does not answer, wait for it."""
