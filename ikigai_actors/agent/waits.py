@@ -32,7 +32,6 @@ from ikigai_actors.errors import (
     AgentNotFound,
     BadInput,
     IkigaiError,
-    StoreUnavailable,
     SystemClosed,
     WouldWaitForItself,
 )
@@ -40,12 +39,10 @@ from ikigai_actors.records import registry
 from ikigai_actors.records.mail import EXIT, NOBODY, unread_kinds, unread_letters
 from ikigai_actors.records.registry import look_at_all
 from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.retrying_reader import RetryingReader
 from supervisors.signals import Status
 
 logger = logging.getLogger(__name__)
-
-AGAIN = 1.0
-"""Seconds after which a look is repeated that the store did not answer."""
 
 
 class WaitResult(StrEnum):
@@ -132,7 +129,7 @@ class Waits:
             is_idle: whether the agent with this uuid is idle, as far as memory tells.
             threads: makes the thread that looks.
         """
-        self._store, self._clock, self._is_idle = store, clock, is_idle
+        self._reader, self._clock, self._is_idle = RetryingReader(store, threads), clock, is_idle
         self._changed = threads.condition()
         self._open: dict[Waiter, None] = {}  # here and below in order, so that they are answered in order
         self._by_agent: dict[str, dict[Waiter, None]] = defaultdict(
@@ -152,6 +149,7 @@ class Waits:
         with self._changed:
             self._closed = True
             self._changed.notify()
+        self._reader.close()
         if self._thread.ident is not None:
             self._thread.join()
         for waiter in list(self._open):
@@ -288,9 +286,6 @@ class Waits:
             dirty, over = work
             try:
                 self._look(dirty, over)
-            except StoreUnavailable as error:
-                logger.info("A look at what is waited for is repeated: %s", error)
-                self._repeat(dirty, over)
             except IkigaiError as error:
                 for waiter in dirty:
                     self._end(waiter, error)
@@ -313,18 +308,9 @@ class Waits:
                 self._changed.wait_for(lambda: self._closed or self._dirty, self._deadlines.sleep(now))
         return None
 
-    def _repeat(self, dirty: Mapping[Waiter, set[str]], over: set[Waiter]) -> None:
-        with self._changed:
-            self._changed.wait_for(lambda: self._closed, AGAIN)
-            for waiter, uuids in dirty.items():
-                if waiter in self._open:
-                    self._mark(waiter, uuids)
-            for waiter in over:
-                self._deadlines.add(self._clock.monotonic(), waiter)
-
     def _look(self, dirty: Mapping[Waiter, set[str]], over: set[Waiter]) -> None:
         rest = {uuid for uuids in dirty.values() for uuid in uuids if self._is_idle(uuid)}
-        for waiter, answers in self._store.read(lambda tx: _answered(tx, dirty, over, rest)).items():
+        for waiter, answers in self._reader.read(lambda tx: _answered(tx, dirty, over, rest)).items():
             self._end(waiter, answers)
 
     def _end(self, waiter: Waiter, answers: WaitResults | IkigaiError) -> None:

@@ -23,7 +23,7 @@ import queue
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import TimedOut
@@ -38,7 +38,8 @@ from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.signals import SendSignal, SignalsHandled, new_signals
 from ikigai_actors.records.supervision import GAVE_UP, Recorded, RecordRestart, Revive, StopChildren, restarts_of
 from ikigai_actors.store.base import Store, Transaction
-from ikigai_actors.store.journal import FIRST_RETRY, LONGEST_RETRY, Journal
+from ikigai_actors.store.journal import Journal
+from ikigai_actors.store.retrying_reader import RetryingReader
 from ikigai_actors.system.processes import ProcessTable
 from supervisors import supervisor as otp
 from supervisors.causes import Cause
@@ -48,8 +49,6 @@ from supervisors.signals import Signal, Status
 from supervisors.strategies import Strategy
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 AGAIN = 0.5
 """Seconds after which prompts are handed over again that were not taken up since the store failed."""
@@ -74,7 +73,7 @@ class Keeper:
     def __init__(
         self, store: Store, journal: Journal, processes: ProcessTable, host: str, clock: Clock, threads: Threads
     ) -> None:
-        self._store, self._journal, self._processes = store, journal, processes
+        self._reader, self._journal, self._processes = RetryingReader(store, threads), journal, processes
         self._host, self._clock = host, clock
         self._events: Queue[Callable[[], None] | None] = threads.queue()
         self._timers = Timers[Callable[[], None]]()
@@ -82,7 +81,7 @@ class Keeper:
         self._expected: dict[str, int] = {}  # the deadlines of agents that terminate
         self._tree = -1  # the version of the tree whose names were looked at
         self._again = False  # whether prompts will be handed over again
-        self._closing, self._closed = threads.condition(), False
+        self._closed = False
         self._thread = threads.thread(self._run, "ikigai-keeper")
 
     def start(self) -> None:
@@ -96,9 +95,8 @@ class Keeper:
 
     def close(self) -> None:
         """Do nothing any more. Called when the journal is closed, so nothing here waits for it."""
-        with self._closing:
-            self._closed = True
-            self._closing.notify()
+        self._closed = True
+        self._reader.close()
         self._events.put(None)
         if self._thread.ident is not None:
             self._thread.join()
@@ -164,18 +162,6 @@ class Keeper:
     def _at(self, seconds: float, action: Callable[[], None]) -> None:
         self._timers.add(self._clock.monotonic() + seconds, action)
 
-    def _read(self, work: Callable[[Transaction], T]) -> T:
-        """Read; while the store does not answer, wait for it."""
-        pause = FIRST_RETRY
-        while True:
-            try:
-                return self._store.read(work)
-            except StoreUnavailable:
-                with self._closing:
-                    if self._closing.wait_for(lambda: self._closed, pause):
-                        raise
-            pause = min(pause * 2, LONGEST_RETRY)
-
     # What a crash leads to
 
     def _decide_on_failure(self, uuid: str, failure: Failure) -> None:
@@ -185,7 +171,7 @@ class Keeper:
 
     def _decide(self, uuid: str, failure: Failure) -> None:
         now = self._clock.now_ms()
-        record, supervisor = self._read(lambda tx: with_supervisor(tx, uuid, now))
+        record, supervisor = self._reader.read(lambda tx: with_supervisor(tx, uuid, now))
         if not record.living:
             return
         if record.supervisor_uuid is None:  # nobody is above agent 0: only its turn can be given up
@@ -199,7 +185,7 @@ class Keeper:
         if self._failures.get(uuid) is not failure or failure.restarted is None:
             return
         now = self._clock.now_ms()
-        record, supervisor = self._read(lambda tx: with_supervisor(tx, uuid, now))
+        record, supervisor = self._reader.read(lambda tx: with_supervisor(tx, uuid, now))
         if record.supervisor_uuid is None or not record.living:
             del self._failures[uuid]
             self._start_later(uuid, failure.restarted)
@@ -283,7 +269,7 @@ class Keeper:
 
     def _watch_deadlines(self) -> None:
         now = self._clock.now_ms()
-        for uuid, until in self._read(deadlines).items():
+        for uuid, until in self._reader.read(deadlines).items():
             deadline = now if until is None else until
             if self._expected.get(uuid) != deadline:
                 self._expected[uuid] = deadline
@@ -292,18 +278,18 @@ class Keeper:
     def _end(self, uuid: str) -> None:
         """The time of an agent that terminates is over."""
         self._expected.pop(uuid, None)
-        record = self._read(lambda tx: registry.get(tx, uuid))
+        record = self._reader.read(lambda tx: registry.get(tx, uuid))
         if record.status == Status.TERMINATING:
             reason = f"{record.exit_reason or 'TERM'}; its turn did not end in time"
             self._journal.perform(SendSignal(uuid, Signal.KILL, self._clock.now_ms(), reason=reason, handled=True))
 
     def _handle_signals(self) -> None:
-        signals = self._read(new_signals)
+        signals = self._reader.read(new_signals)
         if not signals:
             return
         since = min(signal.created_at for signal in signals)
         seen = None
-        while (found := self._read(lambda tx: lifecycle_since(tx, since))) != seen:
+        while (found := self._reader.read(lambda tx: lifecycle_since(tx, since))) != seen:
             # Read again: a signal of ours may come in between
             self._processes.catch_up(*found)
             seen = found
@@ -316,7 +302,7 @@ class Keeper:
         self._watch_deadlines()
 
     def _below(self, agent: str) -> list[AgentRecord]:
-        return self._read(lambda tx: registry.descendants(tx, agent))
+        return self._reader.read(lambda tx: registry.descendants(tx, agent))
 
     def _hand_over_later(self) -> None:
         """Once for all agents that could not."""
@@ -326,15 +312,15 @@ class Keeper:
 
     def _handle_names(self) -> None:
         """Another process may have renamed agents; one of ours may be renamed here meanwhile: look until it is so."""
-        version = self._read(registry.tree_version)
+        version = self._reader.read(registry.tree_version)
         if version != self._tree:
             self._tree = version
-            while self._processes.follow_names(self._read(registry.names)):
+            while self._processes.follow_names(self._reader.read(registry.names)):
                 pass
 
     def _handle_prompts(self) -> None:
         self._again = False
-        for agent, mail, text in self._read(new_prompts):
+        for agent, mail, text in self._reader.read(new_prompts):
             self._processes.prompt(agent, mail, text)
 
 

@@ -11,7 +11,6 @@ FAMILIES = (("shell/cli/", "shell/commands/"), ("agent/builtin_calls/",))
 """Folders whose files define the same thing each: a command, and the table of built-in calls."""
 
 NOT_YET = {
-    "AGAIN",
     "Awaited",
     "Done",
     "End",

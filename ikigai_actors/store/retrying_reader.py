@@ -1,0 +1,44 @@
+"""`RetryingReader`: reads a store for a thread that has nothing else to do while the store does not answer."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from ikigai_actors.actors.threads import Threads
+from ikigai_actors.errors import StoreUnavailable, SystemClosed
+from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.journal import FIRST_RETRY, LONGEST_RETRY
+
+T = TypeVar("T")
+
+
+class RetryingReader:
+    """Reads a store, again and again while it does not answer. Any thread may use it."""
+
+    def __init__(self, store: Store, threads: Threads) -> None:
+        """Make a reader; ``threads`` makes what it waits with."""
+        self._store = store
+        self._closing = threads.condition()
+        self._closed = False
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """Run ``work`` in a transaction that only reads, and return what it returns.
+
+        Raises:
+            SystemClosed: the reader was closed before the store answered.
+            Exception: any other error of the store, and what ``work`` raises.
+        """
+        pause = FIRST_RETRY
+        while True:
+            try:
+                return self._store.read(work)
+            except StoreUnavailable as error:
+                with self._closing:
+                    if self._closing.wait_for(lambda: self._closed, pause):
+                        raise SystemClosed("The system was closed while the database did not answer.") from error
+            pause = min(pause * 2, LONGEST_RETRY)
+
+    def close(self) -> None:
+        """Let a read that waits for the store fail."""
+        with self._closing:
+            self._closed = True
+            self._closing.notify_all()
