@@ -59,7 +59,9 @@ class ProcessTable(Processes):
         self._actors: dict[str, AgentActor] = {}
         self._down: set[str] = set()
         self._told: dict[str, Status] = {}  # those that were told last that they do not run
-        self._lock = threading.RLock()  # of the three above: the journal, the keeper and the workers change them
+        self._lock = (
+            threading.RLock()
+        )  # of the three above: the journal, the supervision loop and the workers change them
         self._runtime: Runtime | None = None
         self._supervision: Supervises | None = None
 

@@ -1,21 +1,21 @@
-"""The keeper: what becomes of agents that crash, of those whose time is up, and of signals from other processes.
+"""The supervision of a host: what becomes of agents that crash, that cannot start, or that take too long to terminate.
 
-One thread does it, in order of events, and waits for each commit; so nothing here happens at the same time as anything
-else here. It decides from the registry alone (`supervisors` decides; the actor of the supervisor is not needed), and it
-remembers nothing that a restart of the process would lose:
+The pure functions of `supervisors` decide; the loop counts restarts and carries the decisions out. It reads the
+registry alone, so the actor of the supervising agent is not needed, and it remembers nothing that a restart of the
+process would lose:
 
-    restarts      rows: how often a supervisor restarted whom within its period, and which turn keeps crashing
+    restarts      rows: when a supervisor restarted which child, and in which turn the child had crashed
     gave up       status ``stopped`` with that reason: started again with the supervisor, at a boot, or by CONT
-    TERM          status ``terminating`` with a deadline: killed when it is over, also after a boot
-    prompts       mail of kind ``prompt`` that no agent has taken up: handed to the actors, which take it up when idle
-    signals       rows that nobody has handled: their statuses stand in the registry already, what is left is the actors
+    TERM          status ``terminating`` with a deadline, after which the agent is killed, also after a boot
 
-While the store does not answer the keeper waits for it, and a start that fails by it is tried again uncounted; so an
-outage neither buries nor forgets anybody. A start that fails by anything else is counted, as `supervisors.supervisor`
-has it. Whoever dies before its start has come is left out, and the others are not.
+One thread does all this, in the order of events, and waits for each commit; it also follows what other processes have
+committed (`RemoteCommands`). So nothing here happens at the same time as anything else here.
 
-What a crash of the process leaves: an agent that crashed and was not restarted yet is cut off like any other, and comes
-back as interrupted.
+While the store does not answer, the loop waits for it, and a start that failed for that reason is tried again without
+being counted: an outage ends no agent. Any other failed start is counted, as `supervisors.supervisor` says. A child
+that has died before its start is left out, and its siblings are started.
+
+An agent that crashed and was not restarted before the process ended comes back as interrupted, like any other agent.
 """
 
 import logging
@@ -32,15 +32,15 @@ from ikigai_actors.actors.timers import Timers
 from ikigai_actors.agent.messages import Restarted
 from ikigai_actors.errors import AgentDead, IkigaiError, StoreUnavailable, StoreUnusable
 from ikigai_actors.records import registry
-from ikigai_actors.records.deaths import LifecycleChange, WriteDeath, deadlines, lifecycle_since
-from ikigai_actors.records.mail import new_prompts
+from ikigai_actors.records.deaths import LifecycleChange, WriteDeath, deadlines
 from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.records.signals import SendSignal, SignalsHandled, new_signals
+from ikigai_actors.records.signals import SendSignal
 from ikigai_actors.records.supervision import GAVE_UP, Recorded, RecordRestart, Revive, StopChildren, restarts_of
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.retrying_reader import RetryingReader
 from ikigai_actors.system.processes import ProcessTable
+from ikigai_actors.system.remote import RemoteCommands
 from supervisors import supervisor as otp
 from supervisors.causes import Cause
 from supervisors.children import Child, RestartType
@@ -67,22 +67,22 @@ class Failure(NamedTuple):
     """The start that failed; None when the agent had started."""
 
 
-class Keeper:
-    """Keeps the agents of one host alive, as far as they are to live."""
+class SupervisionLoop:
+    """Supervises the agents of one host, on a thread of its own."""
 
     def __init__(
         self, store: Store, journal: Journal, processes: ProcessTable, host: str, clock: Clock, threads: Threads
     ) -> None:
         self._reader, self._journal, self._processes = RetryingReader(store, threads), journal, processes
         self._host, self._clock = host, clock
+        self._remote = RemoteCommands(self._reader, journal, processes)
         self._events: Queue[Callable[[], None] | None] = threads.queue()
         self._timers = Timers[Callable[[], None]]()
         self._failures: dict[str, Failure] = {}  # those that were not decided on yet
         self._expected: dict[str, int] = {}  # the deadlines of agents that terminate
-        self._tree = -1  # the version of the tree whose names were looked at
         self._again = False  # whether prompts will be handed over again
         self._closed = False
-        self._thread = threads.thread(self._run, "ikigai-keeper")
+        self._thread = threads.thread(self._run, "ikigai-supervision")
 
     def start(self) -> None:
         """Begin, with what a boot has found: deadlines, signals, and a giving up that was cut off."""
@@ -90,8 +90,8 @@ class Keeper:
         if any(actor.state.standing.ending == GAVE_UP for actor in self._processes):
             self._events.put(lambda: self._journal.perform(Revive(None)))
         self._events.put(self._watch_deadlines)
-        self._events.put(self._handle_signals)
-        self._events.put(self._handle_prompts)
+        self._events.put(self._carry_out_signals)
+        self._events.put(self._hand_over_prompts)
 
     def close(self) -> None:
         """Do nothing any more. Called when the journal is closed, so nothing here waits for it."""
@@ -132,9 +132,9 @@ class Keeper:
 
     def signalled(self) -> None:
         """Another process may have sent signals, prompts, or mail, or renamed agents."""
-        self._events.put(self._handle_signals)
-        self._events.put(self._handle_prompts)
-        self._events.put(self._handle_names)
+        self._events.put(self._carry_out_signals)
+        self._events.put(self._hand_over_prompts)
+        self._events.put(self._remote.follow_names)
         self._events.put(self._processes.look_for_mail)
 
     def expect_end(self, change: LifecycleChange) -> None:
@@ -155,9 +155,9 @@ class Keeper:
         try:
             event()
         except IkigaiError as error:  # dead meanwhile, or the system closes; the registry tells at the next boot
-            logger.info("The keeper could not finish: %s", error)
+            logger.info("The supervision loop could not finish: %s", error)
         except Exception:  # a defect of ours: the others are still to be kept
-            logger.exception("The keeper failed")
+            logger.exception("The supervision loop failed")
 
     def _at(self, seconds: float, action: Callable[[], None]) -> None:
         self._timers.add(self._clock.monotonic() + seconds, action)
@@ -244,7 +244,7 @@ class Keeper:
                 f"This turn crashed its agent {recorded.crashes} times, so it was closed. The latest: {failure.reason}"
             )
         self._processes.restart(agent, Restarted(recorded.turn, recorded.status, poison))
-        self._handle_prompts()  # the actor that is no more had them
+        self._hand_over_prompts()  # the actor that is no more had them
 
     def _give_up(self, supervisor: str, children: tuple[str, ...], failed: str, failure: Failure) -> None:
         """Stop all children, the last one first; then the supervisor has crashed itself.
@@ -283,45 +283,19 @@ class Keeper:
             reason = f"{record.exit_reason or 'TERM'}; its turn did not end in time"
             self._journal.perform(SendSignal(uuid, Signal.KILL, self._clock.now_ms(), reason=reason, handled=True))
 
-    def _handle_signals(self) -> None:
-        signals = self._reader.read(new_signals)
-        if not signals:
-            return
-        since = min(signal.created_at for signal in signals)
-        seen = None
-        while (found := self._reader.read(lambda tx: lifecycle_since(tx, since))) != seen:
-            # Read again: a signal of ours may come in between
-            self._processes.catch_up(*found)
-            seen = found
-        for signal in signals:
-            if signal.signal == Signal.INT:
-                self._processes.interrupt(signal.agent, signal.turn)
-                for record in self._below(signal.agent) if signal.spread else ():
-                    self._processes.interrupt(record.uuid, record.turn)
-        self._journal.perform(SignalsHandled(tuple((signal.agent, signal.id) for signal in signals)))
-        self._watch_deadlines()
-
-    def _below(self, agent: str) -> list[AgentRecord]:
-        return self._reader.read(lambda tx: registry.descendants(tx, agent))
+    def _carry_out_signals(self) -> None:
+        if self._remote.carry_out_signals():
+            self._watch_deadlines()  # a TERM may be among them
 
     def _hand_over_later(self) -> None:
         """Once for all agents that could not."""
         if not self._again:
             self._again = True
-            self._at(AGAIN, self._handle_prompts)
+            self._at(AGAIN, self._hand_over_prompts)
 
-    def _handle_names(self) -> None:
-        """Another process may have renamed agents; one of ours may be renamed here meanwhile: look until it is so."""
-        version = self._reader.read(registry.tree_version)
-        if version != self._tree:
-            self._tree = version
-            while self._processes.follow_names(self._reader.read(registry.names)):
-                pass
-
-    def _handle_prompts(self) -> None:
+    def _hand_over_prompts(self) -> None:
         self._again = False
-        for agent, mail, text in self._reader.read(new_prompts):
-            self._processes.prompt(agent, mail, text)
+        self._remote.hand_over_prompts()
 
 
 def with_supervisor(tx: Transaction, uuid: str, now: int) -> tuple[AgentRecord, otp.Supervisor]:

@@ -73,7 +73,7 @@ from ikigai_actors.system.lifecycle import Lifecycle, check_policy
 from ikigai_actors.system.platform import SYSTEM_PLATFORM, Platform
 from ikigai_actors.system.processes import ProcessTable
 from ikigai_actors.system.ref import AgentRef
-from ikigai_actors.system.supervision import Keeper
+from ikigai_actors.system.supervision import SupervisionLoop
 from ikigai_actors.tools.base import Toolset
 from ikigai_actors.tools.function import Tool
 from ikigai_actors.tools.policy import Policy
@@ -150,7 +150,7 @@ class ActorSystem(OfOneProcess):
         """The documents that all agents share."""
         processes = self._processes = ProcessTable(self.handle)
         waits = self.waits = Waits(store, clock, processes.is_idle, threads)
-        self._keeper = Keeper(store, journal, processes, host.id, clock, threads)
+        self._supervision = SupervisionLoop(store, journal, processes, host.id, clock, threads)
         with ExitStack() as undone:
             executor = Executor(threads=threads)
             undone.callback(executor.close, ())
@@ -267,15 +267,15 @@ class ActorSystem(OfOneProcess):
         runtime = self._runtime
         runtime.journal.start()
         runtime.host.keep(self._lose, self._tell_trouble)
-        self._processes.run(runtime, self._keeper, restored, unrestorable)
-        self._keeper.start()
+        self._processes.run(runtime, self._supervision, restored, unrestorable)
+        self._supervision.start()
         self.waits.start()
         self._watching.start()
 
     def _follow_others(self) -> None:
         """Look at what other processes did to this database, whenever they may have."""
         while self._watch.wait():
-            self._keeper.signalled()
+            self._supervision.signalled()
             self._runtime.journal.note_others()
             self.waits.look_again()
 
@@ -286,7 +286,7 @@ class ActorSystem(OfOneProcess):
                 self._on_commit(answer.answer)
             case LifecycleChange():
                 self._processes.follow(answer)
-                self._keeper.expect_end(answer)
+                self._supervision.expect_end(answer)
             case Renamed():
                 self._processes.renamed(answer)
             case Mail():
@@ -395,7 +395,7 @@ class ActorSystem(OfOneProcess):
             ("the reader of logs", runtime.log_loader.close),
             ("the journal", runtime.journal.close),
             ("the waits", self.waits.close),
-            ("the keeper", self._keeper.close),
+            ("the supervision loop", self._supervision.close),
             ("the dispatcher", runtime.dispatcher.close),
             ("the agents", self._actors.run),
             ("the subscribers", runtime.publisher.close),

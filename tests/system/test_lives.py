@@ -308,7 +308,7 @@ def test_an_agent_that_another_host_has_taken_acts_no_more_here(database: str) -
         with pytest.raises(AgentDead, match="acts no more on this host"):
             child.prompt("again")
         cut = Future[None]()
-        actor.actor_inbox.put_urgent(Reset(cut))  # as the keeper does when a sibling fails
+        actor.actor_inbox.put_urgent(Reset(cut))  # as the supervision loop does when a sibling fails
         cut.get(timeout=DEADLINE)
 
 

@@ -140,15 +140,17 @@ def test_a_prompt_for_an_agent_0_with_wrong_rows_is_tried_once(durable: str) -> 
         assert system.statistics().read_logs < 5
 
 
-def test_a_defect_of_the_keeper_is_logged_and_it_goes_on(durable: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_defect_of_the_supervision_loop_is_logged_and_it_goes_on(
+    durable: str, caplog: pytest.LogCaptureFixture
+) -> None:
     store = FaultyStore(open_store(durable))
     with open_on(store, ScriptedProvider(prompted)) as system:
         kid = system.root.fork()
-        store.unreadable, store.unreadable_by = LookupError("planted"), "ikigai-keeper"
+        store.unreadable, store.unreadable_by = LookupError("planted"), "ikigai-supervision"
         leave(durable, kid.uuid, "one")
         eventually(lambda: store.refused, "the defect")
         store.unreadable = None
         leave(durable, kid.uuid, "two")
         eventually(lambda: [one.content for one in kid.history()][-1:] == ["heard two"], "the second answer")
         assert [one.content for one in kid.history() if one.kind == "user"] == ["one", "two"]
-    assert "The keeper failed" in caplog.messages
+    assert "The supervision loop failed" in caplog.messages

@@ -89,7 +89,7 @@ def test_a_toolset_that_cannot_be_opened_leaves_the_database_free_and_the_others
         assert system.root.state == "idle"
 
 
-class Keeper(Recorder):
+class Holder(Recorder):
     """Has a task of its own, and tools whose last deed needs it."""
 
     async def open(self, tell: Tell) -> Sequence[Tool]:
@@ -103,7 +103,7 @@ class Keeper(Recorder):
                 await asyncio.Event().wait()
             finally:
                 await asyncio.sleep(0)
-                self.did.append("tool over, the keeper " + ("gone" if self._task.done() else "there"))
+                self.did.append("tool over, the holder " + ("gone" if self._task.done() else "there"))
             return "never"
 
         return [held]
@@ -112,20 +112,20 @@ class Keeper(Recorder):
         try:
             await asyncio.Event().wait()
         finally:
-            self.did.append("keeper over")
+            self.did.append("holder over")
 
     async def close(self) -> None:
-        self.did.append("close, the keeper " + ("gone" if self._task.done() else "there"))
+        self.did.append("close, the holder " + ("gone" if self._task.done() else "there"))
         self._task.cancel()
         await asyncio.wait({self._task})
 
 
 def test_at_the_end_calls_are_over_before_their_toolset_is_closed_and_it_ends_its_own_tasks() -> None:
-    keeper = Keeper()
-    with ActorSystem.open(":memory:", provider=ScriptedProvider([calling("held"), "done"]), tools=[keeper]) as system:
+    holder = Holder()
+    with ActorSystem.open(":memory:", provider=ScriptedProvider([calling("held"), "done"]), tools=[holder]) as system:
         system.root.prompt("go")
-        assert keeper.called.wait(DEADLINE)
-    assert keeper.did == ["tool over, the keeper there", "close, the keeper there", "keeper over"]
+        assert holder.called.wait(DEADLINE)
+    assert holder.did == ["tool over, the holder there", "close, the holder there", "holder over"]
 
 
 class Clumsy(Recorder):
