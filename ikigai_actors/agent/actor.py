@@ -420,7 +420,7 @@ class AgentActor(PooledActor):
             self.backlog.discard_resumption()
             self.actor_inbox.held = True
             again = self._restarted._replace(status=self.state.status)
-            if not self.runtime.processes.unstarted(self.state.uuid, again, error):
+            if not self.runtime.processes.on_failed_start(self.state.uuid, again, error):
                 self.actor_inbox.held = False
             return
         self._answer_waiting(error)
@@ -436,7 +436,7 @@ class AgentActor(PooledActor):
     def _leave_prompts(self, error: IkigaiError) -> None:
         """Prompts of other processes cannot be taken up now; they stay in the mailbox, and come again."""
         if isinstance(error, StoreError):
-            self.runtime.processes.untaken()
+            self.runtime.processes.retry_prompts()
         self.backlog.discard_remote()
 
     def on_crash(self, reason: BaseException) -> None:
@@ -461,7 +461,7 @@ class AgentActor(PooledActor):
             self._step = replace(self._step, state=replace(self._step.state, callers=()))
         head = state.head if self._step is None else UNKNOWN
         handover = Handover(head, state.turn, state.standing, callers, waiting)
-        self._successor = self.runtime.processes.crashed(self, handover, end, why)
+        self._successor = self.runtime.processes.replace_actor(self, handover, end, why)
 
     def close(self) -> None:
         """End the actor with the system; called when no worker runs any more."""

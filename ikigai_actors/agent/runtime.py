@@ -50,26 +50,35 @@ class Processes(Protocol):
     def forget(self, birth: Birth) -> None:
         """End the actor of a child that was not born after all."""
 
-    def crashed(self, old: Predecessor, handover: Handover, end: Cause | None, why: str) -> PooledActor:
-        """Make an agent anew whose actor has died, and have its supervisor decide.
+    def replace_actor(self, old: Predecessor, handover: Handover, cause: Cause | None, reason: str) -> PooledActor:
+        """Make the next actor of an agent whose actor has ended, and have the agent's supervisor decide.
 
         Args:
-            old: the actor that has died.
+            old: the actor that has ended.
             handover: what it has left.
-            end: how it ended; None when its supervisor has cut it, and has decided.
-            why: the reason, for people.
+            cause: why it ended; None for a `Reset`, about which the supervisor has decided already.
+            reason: the same for people.
 
         Returns:
             The new actor, which is held until the supervisor lets it go on.
         """
 
-    def unstarted(self, uuid: str, restarted: Restarted, error: Exception) -> bool:
-        """The log of a restarted agent could not be read for the moment. Returns whether it is held until the next
-        attempt; False when it has died meanwhile.
+    def on_failed_start(self, uuid: str, restarted: Restarted, error: Exception) -> bool:
+        """Hold a restarted agent whose log could not be read, until its start is tried again or its supervisor decides.
+
+        Args:
+            uuid: the agent.
+            restarted: the start that failed.
+            error: why.
+
+        Returns:
+            Whether the agent is held; False when it has died meanwhile.
         """
 
-    def untaken(self) -> None:
-        """Prompts of other processes were not taken up since the store failed: have them handed over again, later."""
+    def retry_prompts(self) -> None:
+        """Give the actors again, later, the prompts of other processes that an agent could not take up, since the store
+        failed.
+        """
 
     def bury(self, uuid: str, reason: str) -> None:
         """Mark an agent dead that cannot go on, and end its actor; returns before it is done."""

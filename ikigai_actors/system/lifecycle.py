@@ -1,4 +1,4 @@
-"""The lives of agents: commits the signals that handles send, and how agents look after one another."""
+"""The lifecycle of agents, as handles change it: signals, supervision settings, adoption."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -31,7 +31,7 @@ MOST_RESTARTS = 1_000_000
 
 
 class Lifecycle:
-    """What handles do to the lives of the agents of one system."""
+    """Commits what handles do to the lifecycle of the agents of one system."""
 
     def __init__(
         self, store: Store, writer: Writer, clock: Clock, actor: Callable[[str], AgentActor] | None = None
@@ -41,9 +41,9 @@ class Lifecycle:
         Args:
             store: where descendants are looked up.
             writer: commits the signals.
-            clock: says when they are sent.
-            actor: gives the actor that runs an agent; None when another process runs the agents: that one carries out
-                what is committed here.
+            clock: gives the time of a signal.
+            actor: gives the actor that runs an agent; None when another process runs the agents, and carries out what
+                is committed here.
         """
         self._store, self._writer, self._clock, self._actor = store, writer, clock, actor
 
@@ -57,7 +57,19 @@ class Lifecycle:
         reason: str = "",
         grace: float = GRACE,
     ) -> Future[T]:
-        """Send a signal; what is made of its `LifecycleChange` comes after the commit. Raises `BadInput`."""
+        """Send a signal; return a future of what ``make`` makes of its `LifecycleChange`, after the commit.
+
+        Args:
+            uuid: the target.
+            signal: what is done to it.
+            make: turns the answer of the unit into the value of the future.
+            cascade: the signal hits all descendants of the target too.
+            reason: why, for people.
+            grace: seconds after which TERM becomes KILL.
+
+        Raises:
+            BadInput: an argument cannot be used.
+        """
         if not isinstance(signal, Signal):
             raise BadInput(f"Expected a Signal, one of {', '.join(Signal)}; got {signal!r}.")
         check_text(reason, "reason")
@@ -67,7 +79,10 @@ class Lifecycle:
         return self._writer.ask(unit, make)
 
     def interrupt(self, uuid: str, *, cascade: bool = False) -> Future[bool]:
-        """INT: end the turn in progress. Where the agents run the row of the signal follows."""
+        """Send INT, which ends the turn in progress; return a future of whether there was one.
+
+        In the process that runs the agents the actors are told first, and the row of the signal is written afterwards.
+        """
         if self._actor is None:
             return self.signal(uuid, Signal.INT, had_effect, cascade=cascade)
         ended: Future[bool] = Future()
@@ -75,13 +90,23 @@ class Lifecycle:
         if cascade:
             for record in self._store.read(lambda tx: registry.descendants(tx, uuid)):
                 if record.living and record.turn:
-                    with suppress(AgentDead):  # since it was read: the others are still interrupted
+                    with suppress(AgentDead):  # it died since the read: the others are still interrupted
                         self._actor(record.uuid).actor_inbox.put_urgent(on.Interrupt(Future(), turn=record.turn))
         self.signal(uuid, Signal.INT, had_effect, cascade=cascade)
         return ended
 
     def adopt(self, child: str, by: str, timeout: float | None = None) -> None:
-        """Have an agent supervised by another one; both by uuid. Raises as `AdoptChild` does, and `HostElsewhere`."""
+        """Have an agent supervise another one.
+
+        Args:
+            child: the uuid of the agent that is adopted.
+            by: the uuid of its new supervisor.
+            timeout: seconds to wait for the commit.
+
+        Raises:
+            HostElsewhere: another process runs the agents.
+            IkigaiError: as `AdoptChild` does.
+        """
         if self._actor is None:
             raise HostElsewhere("Adopt it in the shell that runs the agents: it must let the adopted one go on.")
         self._writer.perform(AdoptChild(child, by), timeout)
@@ -90,7 +115,7 @@ class Lifecycle:
 def supervision(
     uuid: str, strategy: str | None, intensity: int | None, period: float | None, on_orphan: str | None
 ) -> SetSupervision:
-    """The unit that sets how an agent looks after its children. Raises `BadInput`."""
+    """The unit that sets how an agent supervises its children; None leaves a setting as it is. Raises `BadInput`."""
     if strategy is not None:
         check_choice(strategy, "strategy", [*Strategy])
     if intensity is not None:
@@ -109,27 +134,28 @@ def had_effect(change: LifecycleChange) -> bool:
     return not change.ignored
 
 
-class Told(Protocol):
-    """Takes the commands of an agent: its actor; or, where another process runs the agents, what stands for it."""
+class CommandTarget(Protocol):
+    """Takes the commands for an agent: its actor, or what stands for the actor of another process."""
 
     def told(self, message: Any) -> bool:
-        """Take a command. Returns whether it was heard, and so will be answered; one that has died hears nothing."""
+        """Take a command; return whether it was taken, and so will be answered. An actor that has ended takes none."""
 
 
-Hearer = TypeVar("Hearer", bound=Told)
+Target = TypeVar("Target", bound=CommandTarget)
 
 
-def tell(find: Callable[[str], Hearer], uuid: str, message: object) -> Hearer:
-    """Tell the actor that runs an agent something; return it. One that crashed just now is no longer the one: look
-    again.
+def tell(find: Callable[[str], Target], uuid: str, message: object) -> Target:
+    """Give the actor of an agent a command; return the actor that has taken it. When an actor has ended and the agent
+    has its next one, the next one gets the command.
 
     Args:
-        find: gives the actor that runs an agent now.
+        find: gives the actor that runs the agent now.
         uuid: the agent.
-        message: what it is told.
+        message: the command.
 
     Raises:
-        AgentDead: there is none that hears it; beside that, what ``find`` raises.
+        AgentDead: no actor of the agent takes commands.
+        IkigaiError: what ``find`` raises.
     """
     actor = None
     while (latest := find(uuid)) is not actor:

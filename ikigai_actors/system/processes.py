@@ -1,11 +1,12 @@
 """The process table: the actors of the agents that this host runs, and what births, deaths and signals mean for them.
 
-The registry decides who lives; the table follows it. What a unit did to lives (`LifecycleChange`) is carried out
-here once it is committed: the actors of the dead are stopped, and their work outside is cancelled; those whose status
-has changed are told.
+The registry decides who lives; the table follows it. It carries out what a committed unit did to agents
+(`LifecycleChange`): it stops the actors of the dead, whose effects are cancelled, and sends the other actors the new
+status of their agents.
 
-An agent that has crashed is made anew at once, as after a boot, with whoever waited for the old actor; but it is held,
-and does nothing, until its supervisor has decided (`ikigai_actors.system.supervision`).
+An agent that crashes gets its next actor at once, as after a boot, and the callers of the old actor wait for the new
+one. But the new actor is held, and does nothing, until the supervisor has decided
+(`ikigai_actors.system.supervision`).
 """
 
 import logging
@@ -34,20 +35,20 @@ from supervisors.signals import Status
 logger = logging.getLogger(__name__)
 
 
-class Supervises(Protocol):
-    """What the table needs of whoever decides on agents that crash."""
+class Supervision(Protocol):
+    """What the table reports about agents that fail: somebody else decides what becomes of them."""
 
-    def note_crash(self, uuid: str, end: Cause, reason: str) -> None:
-        """An agent has crashed, or is permanent and has exited: told before anybody can see that it is down."""
+    def note_failure(self, uuid: str, cause: Cause, reason: str) -> None:
+        """Remember that an agent has crashed, or has exited and is permanent. Called before its next actor is seen."""
 
-    def crashed(self, uuid: str) -> None:
-        """Its actor was made anew and is held."""
+    def on_crash(self, uuid: str) -> None:
+        """Decide on an agent whose failure was noted: its next actor is there, and held."""
 
-    def unstarted(self, uuid: str, restarted: Restarted, error: Exception) -> bool:
-        """A restart could not read the agent's log. See `Processes.unstarted`."""
+    def on_failed_start(self, uuid: str, restarted: Restarted, error: Exception) -> bool:
+        """Hold a restarted agent whose log could not be read, and decide on it; return False when it has died."""
 
-    def untaken(self) -> None:
-        """An agent could not take up what other processes prompted. See `Processes.untaken`."""
+    def retry_prompts(self) -> None:
+        """Have `ProcessTable.prompt` called again, later, with the prompts that no agent has taken up."""
 
 
 class ProcessTable(Processes):
@@ -57,23 +58,23 @@ class ProcessTable(Processes):
         """Empty; `run` gives it what actors need. ``handle`` makes the handle of an agent whose uuid is known."""
         self._handle = handle
         self._actors: dict[str, AgentActor] = {}
-        self._down: set[str] = set()
-        self._told: dict[str, Status] = {}  # those that were told last that they do not run
+        self._held: set[str] = set()  # the agents whose actors are held until `restart`
+        self._last_status: dict[str, Status] = {}  # what actors were sent last, without `Status.RUNNING`
         self._lock = (
             threading.RLock()
         )  # of the three above: the journal, the supervision loop and the workers change them
         self._runtime: Runtime | None = None
-        self._supervision: Supervises | None = None
+        self._supervision: Supervision | None = None
 
     def run(
-        self, runtime: Runtime, supervision: Supervises, restored: list[Origin], unrestorable: list[Unrestorable]
+        self, runtime: Runtime, supervision: Supervision, restored: list[Origin], unrestorable: list[Unrestorable]
     ) -> None:
-        """Run those that come back from a boot, and bury the others."""
+        """Make the actors of the agents that a boot has restored, and bury those that it could not restore."""
         self._runtime, self._supervision = runtime, supervision
         for agent in restored:
             actor = self._actors[agent.uuid] = AgentActor(runtime, agent)
             if agent.standing.status is not Status.RUNNING:
-                self._told[agent.uuid] = agent.standing.status
+                self._last_status[agent.uuid] = agent.standing.status
             if agent.standing.status is Status.TERMINATING:
                 actor.actor_inbox.put_urgent(on.StatusChanged(agent.standing.status, agent.standing.ending))
         for one in unrestorable:
@@ -86,11 +87,13 @@ class ProcessTable(Processes):
         return iter(list(self._actors.values()))
 
     def get(self, uuid: str) -> AgentActor | None:
-        """The actor of an agent; None when this host runs it not."""
+        """The actor of an agent; None when this host does not run it."""
         return self._actors.get(uuid)
 
     def is_idle(self, uuid: str) -> bool:
-        """Whether an agent has nothing to do, as far as memory tells. Of one that is not run here the rows tell."""
+        """Whether an agent has nothing to do, as far as memory tells; True for one that this host does not run, since
+        its rows say that.
+        """
         actor = self._actors.get(uuid)
         return actor is None or actor.is_idle
 
@@ -122,63 +125,63 @@ class ProcessTable(Processes):
         runtime.journal.submit(WriteDeath(uuid, runtime.host.id, reason, runtime.clock.now_ms(), cause), done)
 
     def follow(self, change: LifecycleChange) -> None:
-        """Carry out what a committed unit did to lives. Never waits."""
+        """Carry out what a committed unit did to agents. Never waits."""
         for uuid, end in change.dead.items():
-            self._end(uuid, end)
+            self._end_actor(uuid, end)
         for uuid, status in change.status.items():
-            self._tell(uuid, status, change.reason)
+            self._send_status(uuid, status, change.reason)
             self._parts.waits.changed(uuid)
         for survivor, dead in change.told:
             self.mailed(survivor, dead)
 
     def renamed(self, change: Renamed) -> None:
-        """Have an agent go by its new name, and tell who listens."""
+        """Have an actor go by the agent's new name, and publish it."""
         with self._lock:
             if (actor := self._actors.get(change.agent_uuid)) is not None:
                 actor.rename(change.name)
         self._parts.publisher.publish(change)
 
     def mailed(self, recipient: str, sender: str | None) -> None:
-        """A committed mail has come: tell whoever waits for it, and the agent if it is to hear. Never waits."""
+        """End the waits for a committed mail, and tell the actor of its recipient if it wants news. Never waits."""
         self._parts.waits.mailed(recipient, sender)
         if (actor := self._actors.get(recipient)) is not None and actor.wants_news:
             actor.actor_inbox.put_urgent(NewMail())
 
     def prompt(self, uuid: str, mail: int, text: str) -> None:
-        """A prompt of another process: the agent takes it up when it is idle; once, however often it is told."""
+        """Give an actor a prompt of another process. Its agent takes it up once, when idle, however often it comes."""
         if (actor := self._actors.get(uuid)) is not None:
             actor.actor_inbox.put_urgent(on.Prompt(text, Future(), mail))
 
     def look_for_mail(self) -> None:
-        """Another process may have sent mail to anybody."""
+        """Tell every actor that wants news that mail may have come: another process may have sent it."""
         for actor in self:
             if actor.wants_news:
                 actor.actor_inbox.put_urgent(NewMail())
 
     def interrupt(self, uuid: str, turn: int) -> None:
-        """INT from another process: end this turn, if it is still in progress."""
+        """End a turn of an agent, if it is still in progress: another process has sent INT."""
         if turn and (actor := self._actors.get(uuid)) is not None:
             actor.actor_inbox.put_urgent(on.Interrupt(Future(), turn=turn))
 
     def catch_up(self, dead: Mapping[str, End], paused: Mapping[str, tuple[Status, str]]) -> None:
-        """Another process may have changed lives: follow the registry.
+        """Follow the registry, where another process may have changed statuses.
 
         Args:
-            dead: who died lately, and why.
-            paused: everybody who lives and does not run: the status, and the reason for it.
+            dead: the agents that died lately, and why.
+            paused: all agents that live and do not run: their status, and the reason for it.
         """
         for uuid, end in dead.items():
             if uuid in self._actors:
-                self._end(uuid, end)
+                self._end_actor(uuid, end)
         with self._lock:
-            going_on = [uuid for uuid in self._told if uuid not in paused]
-        for uuid in going_on:
-            self._tell(uuid, Status.RUNNING, "")
+            continued = [uuid for uuid in self._last_status if uuid not in paused]
+        for uuid in continued:
+            self._send_status(uuid, Status.RUNNING, "")
         for uuid, (status, reason) in paused.items():
-            self._tell(uuid, status, reason)
+            self._send_status(uuid, status, reason)
 
     def follow_names(self, names: Iterable[tuple[str, str | None]]) -> bool:
-        """Follow the registry, where another process may have renamed agents. Returns whether one has another name."""
+        """Follow the registry, where another process may have renamed agents; return whether a name changed."""
         renamed = [
             Renamed(uuid, name)
             for uuid, name in names
@@ -188,51 +191,51 @@ class ProcessTable(Processes):
             self.renamed(change)
         return bool(renamed)
 
-    def crashed(self, old: Predecessor, handover: Handover, end: Cause | None, why: str) -> AgentActor:
+    def replace_actor(self, old: Predecessor, handover: Handover, cause: Cause | None, reason: str) -> AgentActor:
         assert self._supervision is not None  # `run` comes before anything can happen
-        if end is None:
-            return self._make_anew(old, handover)
-        self._supervision.note_crash(old.origin.uuid, end, why)
-        successor = self._make_anew(old, handover)
-        self._supervision.crashed(old.origin.uuid)
+        if cause is None:
+            return self._make_successor(old, handover)
+        self._supervision.note_failure(old.origin.uuid, cause, reason)
+        successor = self._make_successor(old, handover)
+        self._supervision.on_crash(old.origin.uuid)
         return successor
 
-    def unstarted(self, uuid: str, restarted: Restarted, error: Exception) -> bool:
+    def on_failed_start(self, uuid: str, restarted: Restarted, error: Exception) -> bool:
         assert self._supervision is not None
-        return self._supervision.unstarted(uuid, restarted, error)
+        return self._supervision.on_failed_start(uuid, restarted, error)
 
-    def untaken(self) -> None:
+    def retry_prompts(self) -> None:
         assert self._supervision is not None
-        self._supervision.untaken()
+        self._supervision.retry_prompts()
 
-    def cut(self, uuid: str) -> Future[None]:
-        """Throw the state of an agent away, and hold it until `restart`; answered when that is done."""
+    def reset(self, uuid: str) -> Future[None]:
+        """Replace an agent's actor by one that is held until `restart`. The future is settled when that is done."""
         done: Future[None] = Future()
         actor = self._actors.get(uuid)
-        if actor is None or uuid in self._down:
+        if actor is None or uuid in self._held:
             done.settle(None)
         else:
             actor.actor_inbox.put_urgent(Reset(done))
         return done
 
     def hold(self, uuid: str) -> bool:
-        """Note that an agent is held until `restart`; False when it is dead, and is not."""
+        """Note that the actor of an agent is held until `restart`; return False when the agent is dead."""
         with self._lock:
             if known := uuid in self._actors:
-                self._down.add(uuid)
+                self._held.add(uuid)
         return known
 
     def restart(self, uuid: str, restarted: Restarted) -> None:
-        """Let an agent go on that is held; one that is not (it never heard that it was to be cut) goes on as it is."""
+        """Let an actor go on that is held. Nothing changes for one that is not: it has not handled its `Reset` yet."""
         with self._lock:
-            down = uuid in self._down
-            self._down.discard(uuid)
+            held = uuid in self._held
+            self._held.discard(uuid)
             actor = self._actors.get(uuid)
-        if actor is not None and down:
+        if actor is not None and held:
             actor.actor_inbox.release(restarted)
 
     def resume(self) -> list[str]:
-        """Go on with every turn that was cut off; returns the agents that do."""
+        """Go on with every turn that was cut off; return the uuids of the agents."""
         cut_off = [
             actor for actor in self if actor.state.turn and actor.state.phase in (Phase.UNLOADED, Phase.INTERRUPTED)
         ]
@@ -257,8 +260,8 @@ class ProcessTable(Processes):
             pending=sum(actor.backlog.volatile for actor in actors),
         )
 
-    def _make_anew(self, old: Predecessor, handover: Handover) -> AgentActor:
-        """Make the next actor of an agent; it is held until `restart`."""
+    def _make_successor(self, old: Predecessor, handover: Handover) -> AgentActor:
+        """Make the next actor of an agent, which is held until `restart`."""
         new = AgentActor(self._parts, old.origin, handover)
         new.actor_inbox.held = True
         uuid = old.origin.uuid
@@ -266,32 +269,34 @@ class ProcessTable(Processes):
             new.rename(old.origin.name)  # it may have another name since it crashed
             if known := self._actors.get(uuid) is old:
                 self._actors[uuid] = new
-                self._down.add(uuid)
+                self._held.add(uuid)
         if not known:  # it was buried meanwhile
             new.close()
         return new
 
-    def _end(self, uuid: str, end: End) -> None:
+    def _end_actor(self, uuid: str, end: End) -> None:
         with self._lock:
-            actor, down = self._actors.pop(uuid, None), uuid in self._down
-            self._down.discard(uuid)
-            self._told.pop(uuid, None)
+            actor, held = self._actors.pop(uuid, None), uuid in self._held
+            self._held.discard(uuid)
+            self._last_status.pop(uuid, None)
         dead = Dead(f"Agent {uuid} is dead: {end.cause}: {end.reason}")
         if actor is not None:
-            (actor.actor_inbox.release if down else actor.actor_inbox.put_urgent)(dead)
+            (actor.actor_inbox.release if held else actor.actor_inbox.put_urgent)(dead)
         self._parts.publisher.publish(Died(uuid, end.cause, end.reason))
         self._parts.waits.changed(uuid)
 
-    def _tell(self, uuid: str, status: Status, reason: str) -> None:
-        """Tell an agent its status, unless that was told last. Under the lock: what is said last arrives last."""
+    def _send_status(self, uuid: str, status: Status, reason: str) -> None:
+        """Send an actor the status of its agent, unless it was sent that last. Under the lock, so that the statuses
+        arrive in the order in which they were noted.
+        """
         with self._lock:
             actor = self._actors.get(uuid)
-            if actor is None or self._told.get(uuid, Status.RUNNING) is status:
+            if actor is None or self._last_status.get(uuid, Status.RUNNING) is status:
                 return
             if status is Status.RUNNING:
-                del self._told[uuid]
+                del self._last_status[uuid]
             else:
-                self._told[uuid] = status
+                self._last_status[uuid] = status
             actor.actor_inbox.put_urgent(on.StatusChanged(status, reason))
 
     @property

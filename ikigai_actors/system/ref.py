@@ -60,11 +60,10 @@ from ikigai_actors.records.supervision import times_restarted
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.writer import Writer
 from ikigai_actors.system.approvals import Approvals
-from ikigai_actors.system.lifecycle import GRACE, Lifecycle, Told, check_policy, had_effect, supervision, tell
+from ikigai_actors.system.lifecycle import GRACE, CommandTarget, Lifecycle, check_policy, had_effect, supervision, tell
 from ikigai_actors.text import check_text
+from supervisors.children import RestartType
 from supervisors.signals import Signal
-
-RESTART_TYPES = ("permanent", "transient", "temporary")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +135,7 @@ class System(Protocol):
 
     def handle(self, uuid: str) -> "AgentRef": ...
 
-    def actor(self, uuid: str) -> Told: ...
+    def actor(self, uuid: str) -> CommandTarget: ...
 
     def state_of(self, record: AgentRecord) -> str: ...
 
@@ -182,7 +181,7 @@ class AgentCommands:
         """Make a child; gives its handle."""
         if prompt is not None and not check_text(prompt, "prompt").strip():
             raise BadInput("Expected a prompt for the child, got blank text. Leave it out to fork without one.")
-        check_choice(restart, "restart", RESTART_TYPES)
+        check_choice(restart, "restart", [*RestartType])
         policy = check_policy(on_orphan)
         settings = check_settings(
             {key: value for key, value in (("model", model), ("system", system)) if value is not None}

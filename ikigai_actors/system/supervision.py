@@ -39,7 +39,7 @@ from ikigai_actors.records.supervision import GAVE_UP, Recorded, RecordRestart, 
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.retrying_reader import RetryingReader
-from ikigai_actors.system.processes import ProcessTable
+from ikigai_actors.system.processes import ProcessTable, Supervision
 from ikigai_actors.system.remote import RemoteCommands
 from supervisors import supervisor as otp
 from supervisors.causes import Cause
@@ -50,42 +50,55 @@ from supervisors.strategies import Strategy
 
 logger = logging.getLogger(__name__)
 
-AGAIN = 0.5
-"""Seconds after which prompts are handed over again that were not taken up since the store failed."""
+PROMPT_RETRY = 0.5
+"""Seconds after which actors are given again the prompts that they could not take up, since the store failed."""
 
-PATIENCE = 30.0
-"""Seconds in which an actor that is cut must have heard of it."""
+RESET_TIMEOUT = 30.0
+"""Seconds that an actor has to handle its reset."""
 
 
-class Failure(NamedTuple):
-    """Why an agent needs its supervisor's decision."""
+class AgentFailure(NamedTuple):
+    """An agent has ended without being told to, or could not be started: its supervisor decides what follows."""
 
     cause: Cause
     """`Cause.CRASHED`, or `Cause.EXITED` of a permanent agent."""
     reason: str
+    """For people."""
     restarted: Restarted | None = None
     """The start that failed; None when the agent had started."""
 
 
-class SupervisionLoop:
+class SupervisionLoop(Supervision):
     """Supervises the agents of one host, on a thread of its own."""
 
     def __init__(
         self, store: Store, journal: Journal, processes: ProcessTable, host: str, clock: Clock, threads: Threads
     ) -> None:
+        """Make the loop of a host; `start` starts its thread.
+
+        Args:
+            store: where the registry and the rows of other processes are read.
+            journal: commits restarts and deaths.
+            processes: the actors of this host.
+            host: its id.
+            clock: for deadlines, and for the times of restarts.
+            threads: makes the thread.
+        """
         self._reader, self._journal, self._processes = RetryingReader(store, threads), journal, processes
         self._host, self._clock = host, clock
         self._remote = RemoteCommands(self._reader, journal, processes)
         self._events: Queue[Callable[[], None] | None] = threads.queue()
         self._timers = Timers[Callable[[], None]]()
-        self._failures: dict[str, Failure] = {}  # those that were not decided on yet
-        self._expected: dict[str, int] = {}  # the deadlines of agents that terminate
-        self._again = False  # whether prompts will be handed over again
+        self._failures: dict[str, AgentFailure] = {}  # by uuid: the supervisor has not decided yet
+        self._deadlines: dict[str, int] = {}  # by uuid, of agents that terminate: those that have a timer
+        self._retrying = False  # whether a timer will hand over prompts again
         self._closed = False
         self._thread = threads.thread(self._run, "ikigai-supervision")
 
     def start(self) -> None:
-        """Begin, with what a boot has found: deadlines, signals, and a giving up that was cut off."""
+        """Start the thread. It first does what the boot has found: a supervisor that gave up and whose own restart was
+        cut off, deadlines, and the signals and prompts of other processes.
+        """
         self._thread.start()
         if any(actor.state.standing.ending == GAVE_UP for actor in self._processes):
             self._events.put(lambda: self._journal.perform(Revive(None)))
@@ -94,51 +107,43 @@ class SupervisionLoop:
         self._events.put(self._hand_over_prompts)
 
     def close(self) -> None:
-        """Do nothing any more. Called when the journal is closed, so nothing here waits for it."""
+        """End the thread. The journal must be closed: then it refuses, and the thread does not wait for a commit."""
         self._closed = True
         self._reader.close()
         self._events.put(None)
         if self._thread.ident is not None:
             self._thread.join()
 
-    def note_crash(self, uuid: str, end: Cause, reason: str) -> None:
-        """An agent has crashed, or is permanent and has exited: told before anybody can see that it is down."""
-        self._failures[uuid] = Failure(end, reason)
+    def note_failure(self, uuid: str, cause: Cause, reason: str) -> None:
+        self._failures[uuid] = AgentFailure(cause, reason)
 
-    def crashed(self, uuid: str) -> None:
-        """Its actor was made anew and is held."""
+    def on_crash(self, uuid: str) -> None:
         if (failure := self._failures.get(uuid)) is not None:  # else it was restarted with its siblings already
             self._events.put(lambda: self._decide_on_failure(uuid, failure))
 
-    def unstarted(self, uuid: str, restarted: Restarted, error: Exception) -> bool:
-        """Decide on an agent that failed to start, because its log could not be read; it is held until then.
-
-        A database that is down or cannot be used at all is no failure of the agent: the same start is tried again, the
-        later the more often that was so, and nothing is counted. Any other error is for the agent's supervisor.
-
-        Returns False when the agent has died meanwhile: it need not wait.
-        """
+    def on_failed_start(self, uuid: str, restarted: Restarted, error: Exception) -> bool:
+        # A database that is down or cannot be used at all is no failure of the agent: the start is tried again, after
+        # growing pauses, and is not counted.
         if isinstance(error, StoreUnavailable | StoreUnusable):
             self._events.put(lambda: self._start_later(uuid, restarted))
             return self._processes.hold(uuid)
-        failure = Failure(Cause.CRASHED, f"its log could not be read: {error}", restarted)
-        self._failures[uuid] = failure  # before it is held: whoever starts it finds both
-        self._events.put(lambda: self._decide_on_start(uuid, failure))
+        failure = AgentFailure(Cause.CRASHED, f"its log could not be read: {error}", restarted)
+        self._failures[uuid] = failure  # before `hold`: `_restart` of a sibling finds both
+        self._events.put(lambda: self._decide_on_failed_start(uuid, failure))
         return self._processes.hold(uuid)
 
-    def untaken(self) -> None:
-        """An agent could not take up what other processes prompted, since the store failed: hand it over again."""
-        self._events.put(self._hand_over_later)
+    def retry_prompts(self) -> None:
+        self._events.put(self._retry_prompts_later)
 
-    def signalled(self) -> None:
-        """Another process may have sent signals, prompts, or mail, or renamed agents."""
+    def look_at_other_processes(self) -> None:
+        """Have the actors follow the signals, prompts, names and mail that other processes may have committed."""
         self._events.put(self._carry_out_signals)
         self._events.put(self._hand_over_prompts)
         self._events.put(self._remote.follow_names)
         self._events.put(self._processes.look_for_mail)
 
-    def expect_end(self, change: LifecycleChange) -> None:
-        """Agents were told to terminate: kill them when their time is up."""
+    def on_lifecycle_change(self, change: LifecycleChange) -> None:
+        """Watch the deadlines of agents that terminate since a commit."""
         if Status.TERMINATING in change.status.values():
             self._events.put(self._watch_deadlines)
 
@@ -154,38 +159,38 @@ class SupervisionLoop:
     def _try(self, event: Callable[[], None]) -> None:
         try:
             event()
-        except IkigaiError as error:  # dead meanwhile, or the system closes; the registry tells at the next boot
+        except IkigaiError as error:  # an agent died meanwhile, or the system closes; the next boot reads the registry
             logger.info("The supervision loop could not finish: %s", error)
-        except Exception:  # a defect of ours: the others are still to be kept
+        except Exception:  # a defect of ours: the other agents still need the loop
             logger.exception("The supervision loop failed")
 
-    def _at(self, seconds: float, action: Callable[[], None]) -> None:
+    def _after(self, seconds: float, action: Callable[[], None]) -> None:
         self._timers.add(self._clock.monotonic() + seconds, action)
 
     # What a crash leads to
 
-    def _decide_on_failure(self, uuid: str, failure: Failure) -> None:
+    def _decide_on_failure(self, uuid: str, failure: AgentFailure) -> None:
         if self._failures.get(uuid) is failure:  # else it was started with its siblings meanwhile
             del self._failures[uuid]
             self._decide(uuid, failure)
 
-    def _decide(self, uuid: str, failure: Failure) -> None:
+    def _decide(self, uuid: str, failure: AgentFailure) -> None:
         now = self._clock.now_ms()
-        record, supervisor = self._reader.read(lambda tx: with_supervisor(tx, uuid, now))
+        record, supervisor = self._reader.read(lambda tx: read_supervisor(tx, uuid, now))
         if not record.living:
             return
-        if record.supervisor_uuid is None:  # nobody is above agent 0: only its turn can be given up
+        if record.supervisor_uuid is None:  # agent 0 has no supervisor: it is always started
             self._start(uuid, uuid, failure)
             return
         _, decisions = otp.exited(supervisor, uuid, failure.cause, now)
         for decision in decisions:
             self._carry_out(decision, record.supervisor_uuid, uuid, failure)
 
-    def _decide_on_start(self, uuid: str, failure: Failure) -> None:
+    def _decide_on_failed_start(self, uuid: str, failure: AgentFailure) -> None:
         if self._failures.get(uuid) is not failure or failure.restarted is None:
             return
         now = self._clock.now_ms()
-        record, supervisor = self._reader.read(lambda tx: with_supervisor(tx, uuid, now))
+        record, supervisor = self._reader.read(lambda tx: read_supervisor(tx, uuid, now))
         if record.supervisor_uuid is None or not record.living:
             del self._failures[uuid]
             self._start_later(uuid, failure.restarted)
@@ -195,41 +200,51 @@ class SupervisionLoop:
             self._carry_out(decision, record.supervisor_uuid, uuid, failure)
 
     def _start_later(self, uuid: str, restarted: Restarted) -> None:
-        again, wait = restarted._replace(attempt=restarted.attempt + 1), backoff(restarted.attempt) / 1000
-        self._at(wait, lambda: self._processes.restart(uuid, again))
+        next_attempt = restarted._replace(attempt=restarted.attempt + 1)
+        self._after(backoff(restarted.attempt) / 1000, lambda: self._processes.restart(uuid, next_attempt))
 
-    def _carry_out(self, decision: otp.Decision, above: str, failed: str, failure: Failure) -> None:
+    def _carry_out(self, decision: otp.Decision, supervisor: str, failed: str, failure: AgentFailure) -> None:
         match decision:
             case otp.Stop(agent=agent):
-                self._cut(agent)
+                self._reset(agent)
             case otp.Start(children=children):
                 for agent in children:
-                    with suppress(AgentDead):  # killed meanwhile: the others still wait for their start
-                        self._start(agent, above, failure if agent == failed else None)
+                    with suppress(AgentDead):  # killed meanwhile: its siblings still wait for their start
+                        self._start(agent, supervisor, failure if agent == failed else None)
             case otp.Retry(agent=agent, after=after):
-                self._at(after / 1000, lambda: self._decide_on_failure(agent, failure))
+                self._after(after / 1000, lambda: self._decide_on_failure(agent, failure))
             case otp.Bury(agent=agent, cause=cause):
-                reason = failure.reason.removeprefix(f"{cause}: ")  # everybody tells the cause before the reason
-                told = reason if agent == failed else f"stopped with its sibling {failed}"
+                reason = failure.reason.removeprefix(f"{cause}: ")  # a reader is shown "cause: reason"
+                if agent != failed:
+                    reason = f"stopped with its sibling {failed}"
                 with suppress(AgentDead):
-                    self._journal.perform(WriteDeath(agent, self._host, told, self._clock.now_ms(), cause))
+                    self._journal.perform(WriteDeath(agent, self._host, reason, self._clock.now_ms(), cause))
             case otp.GiveUp(children=children):
-                self._give_up(above, children, failed, failure)
+                self._give_up(supervisor, children, failed, failure)
 
-    def _start(self, agent: str, above: str, failure: Failure | None) -> None:
-        """Let an agent go on; the one that failed is counted, and a turn that keeps failing is closed."""
-        self._restart(agent, above, failure)
+    def _start(self, agent: str, supervisor: str, failure: AgentFailure | None) -> None:
+        """Restart an agent; one that failed itself goes on with the children whom its giving up had stopped.
+
+        Args:
+            agent: the agent.
+            supervisor: counts the restart.
+            failure: why the agent itself failed; None when the restart of a sibling takes it along.
+        """
+        self._restart(agent, supervisor, failure)
         if failure is not None:
             self._journal.perform(Revive(agent))
 
-    def _restart(self, agent: str, above: str, failure: Failure | None) -> None:
+    def _restart(self, agent: str, supervisor: str, failure: AgentFailure | None) -> None:
+        """Count a restart if the agent itself has failed, and let the agent go on; a turn that keeps crashing it is
+        closed.
+        """
         earlier = self._failures.pop(agent, failure)
         if failure is None and earlier is not None and earlier.restarted is None:
-            failure = earlier  # one that is taken along has crashed itself meanwhile
+            failure = earlier  # taken along by a sibling, it had crashed itself meanwhile
         recorded: Recorded = self._journal.perform(
             RecordRestart(
                 agent,
-                above,
+                supervisor,
                 failed=failure is not None,
                 crashed=failure is not None and failure.restarted is None,
                 reason=failure.reason if failure is not None else "",
@@ -244,40 +259,40 @@ class SupervisionLoop:
                 f"This turn crashed its agent {recorded.crashes} times, so it was closed. The latest: {failure.reason}"
             )
         self._processes.restart(agent, Restarted(recorded.turn, recorded.status, poison))
-        self._hand_over_prompts()  # the actor that is no more had them
+        self._hand_over_prompts()  # the actor before this one had them
 
-    def _give_up(self, supervisor: str, children: tuple[str, ...], failed: str, failure: Failure) -> None:
-        """Stop all children, the last one first; then the supervisor has crashed itself.
+    def _give_up(self, supervisor: str, children: tuple[str, ...], failed: str, failure: AgentFailure) -> None:
+        """Stop all children of a supervisor, the last one first; then the supervisor itself has crashed.
 
-        They are back at once, but stopped: what they do next waits until the supervisor is restarted.
+        The children are restarted at once, but their status is ``stopped``: they go on when the supervisor does.
         """
         self._journal.perform(StopChildren(supervisor))
         for child in children:
-            self._cut(child)
+            self._reset(child)
             with suppress(AgentDead):  # killed meanwhile
                 self._restart(child, supervisor, failure if child == failed else None)
-        self._cut(supervisor)
-        self._decide(supervisor, Failure(Cause.CRASHED, f"{GAVE_UP}: {failed} failed too often: {failure.reason}"))
+        self._reset(supervisor)
+        self._decide(supervisor, AgentFailure(Cause.CRASHED, f"{GAVE_UP}: {failed} failed too often: {failure.reason}"))
 
-    def _cut(self, agent: str) -> None:
+    def _reset(self, agent: str) -> None:
         try:
-            self._processes.cut(agent).get(timeout=PATIENCE)
+            self._processes.reset(agent).get(timeout=RESET_TIMEOUT)
         except TimedOut:
-            logger.error("Agent %s was to be stopped and did not hear of it within %s s", agent, PATIENCE)
+            logger.error("Agent %s was to be stopped and did not hear of it within %s s", agent, RESET_TIMEOUT)
 
-    # Deadlines, and signals and prompts of other processes
+    # Deadlines, and what other processes have committed
 
     def _watch_deadlines(self) -> None:
         now = self._clock.now_ms()
         for uuid, until in self._reader.read(deadlines).items():
             deadline = now if until is None else until
-            if self._expected.get(uuid) != deadline:
-                self._expected[uuid] = deadline
-                self._at(max(0, deadline - now) / 1000, partial(self._end, uuid))
+            if self._deadlines.get(uuid) != deadline:
+                self._deadlines[uuid] = deadline
+                self._after(max(0, deadline - now) / 1000, partial(self._kill_overdue, uuid))
 
-    def _end(self, uuid: str) -> None:
-        """The time of an agent that terminates is over."""
-        self._expected.pop(uuid, None)
+    def _kill_overdue(self, uuid: str) -> None:
+        """Kill an agent whose deadline is over, if it still terminates."""
+        self._deadlines.pop(uuid, None)
         record = self._reader.read(lambda tx: registry.get(tx, uuid))
         if record.status == Status.TERMINATING:
             reason = f"{record.exit_reason or 'TERM'}; its turn did not end in time"
@@ -287,19 +302,19 @@ class SupervisionLoop:
         if self._remote.carry_out_signals():
             self._watch_deadlines()  # a TERM may be among them
 
-    def _hand_over_later(self) -> None:
-        """Once for all agents that could not."""
-        if not self._again:
-            self._again = True
-            self._at(AGAIN, self._hand_over_prompts)
+    def _retry_prompts_later(self) -> None:
+        """Set one timer, however many agents could not take up a prompt."""
+        if not self._retrying:
+            self._retrying = True
+            self._after(PROMPT_RETRY, self._hand_over_prompts)
 
     def _hand_over_prompts(self) -> None:
-        self._again = False
+        self._retrying = False
         self._remote.hand_over_prompts()
 
 
-def with_supervisor(tx: Transaction, uuid: str, now: int) -> tuple[AgentRecord, otp.Supervisor]:
-    """An agent, and its supervisor as the pure decisions know it, at one moment. Agent 0 is its own."""
+def read_supervisor(tx: Transaction, uuid: str, now: int) -> tuple[AgentRecord, otp.Supervisor]:
+    """An agent, and its supervisor as the pure decisions know it, read at one moment. Agent 0 is its own supervisor."""
     record = registry.get(tx, uuid)
     row = registry.get(tx, record.supervisor_uuid or uuid)
     children = tuple(
@@ -311,6 +326,6 @@ def with_supervisor(tx: Transaction, uuid: str, now: int) -> tuple[AgentRecord, 
         intensity=row.intensity,
         period=row.period,
         restarts=restarts_of(tx, row.uuid, now - row.period),
-        protected=row.parent_uuid is None or not row.living,  # nobody's crash ends orphans together
+        protected=row.parent_uuid is None or not row.living,  # the dead cannot crash: orphans do not end together
     )
     return record, supervisor

@@ -275,7 +275,7 @@ class ActorSystem(OfOneProcess):
     def _follow_others(self) -> None:
         """Look at what other processes did to this database, whenever they may have."""
         while self._watch.wait():
-            self._supervision.signalled()
+            self._supervision.look_at_other_processes()
             self._runtime.journal.note_others()
             self.waits.look_again()
 
@@ -286,7 +286,7 @@ class ActorSystem(OfOneProcess):
                 self._on_commit(answer.answer)
             case LifecycleChange():
                 self._processes.follow(answer)
-                self._supervision.expect_end(answer)
+                self._supervision.on_lifecycle_change(answer)
             case Renamed():
                 self._processes.renamed(answer)
             case Mail():
