@@ -45,6 +45,9 @@ class Said:
         given = {"uuid": "new", "parent": self.uuid, "supervisor": self.uuid, "fork": self.standing.head, "name": name}
         return RanStatement("register", {**given, "turn": 0, "restart": "transient"})
 
+    def rename(self, name: str | None) -> RanStatement:
+        return RanStatement("rename", {"uuid": self.uuid, "name": name})
+
     def death(self, cause: str) -> RanStatement:
         return RanStatement("bury", {"uuids": [self.uuid], "cause": cause})
 
@@ -110,8 +113,26 @@ def test_what_the_dead_do_is_found(machine: AgentTreeMachine) -> None:
         commit(machine, [dead.birth()])
     with pytest.raises(Broken, match=r"fenced: .* dies a second time"):
         commit(machine, [dead.death("killed")])
+    with pytest.raises(Broken, match=r"fenced: .* is renamed"):
+        commit(machine, [dead.rename("ghost")])
     with pytest.raises(Broken, match=r"fenced: .* becomes running"):
         commit(machine, [dead.status("running")])
+
+
+def test_two_living_agents_of_one_name_are_found(machine: AgentTreeMachine) -> None:
+    one, other = Said(machine, 1), Said(machine, 2)
+    commit(machine, [one.rename("dba")])
+    with pytest.raises(Broken, match=rf"name: agents {other.uuid} and {one.uuid} live, and both are named 'dba'"):
+        commit(machine, [other.rename("dba")])
+    with pytest.raises(Broken, match=rf"name: agents new and {one.uuid} live, and both are named 'dba'"):
+        commit(machine, [one.birth("dba")])
+
+
+def test_a_name_is_free_when_its_agent_has_another_one_or_is_dead(machine: AgentTreeMachine) -> None:
+    one, other = Said(machine, 1), Said(machine, 2)
+    commit(machine, [one.rename("dba"), one.rename("analyst"), other.rename("dba")])
+    one.standing.status = "dead"
+    commit(machine, [other.rename("analyst")])
 
 
 def test_a_change_of_the_tree_that_does_not_take_its_row_is_found(machine: AgentTreeMachine) -> None:

@@ -2,6 +2,7 @@
 
 owner       a log grows by one position after the other, and a reply or a result stands in an open turn
 fenced      the dead write nothing, send nothing, fork nothing, and are never anything but dead again
+name        no two living agents have the same name, and the dead keep theirs
 tree        who is born, dies, or is looked after by somebody else: the row of ``tree`` was taken
 barrier     nobody forks while an ordinary call of its last reply has no result
 mail        the mails of an agent are numbered as they come; what a model is shown is marked as read by the same
