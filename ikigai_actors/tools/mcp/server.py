@@ -35,6 +35,7 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.base import Tell, Toolset
 from ikigai_actors.tools.function import TIMEOUT, Tool
 from ikigai_actors.tools.policy import Policy
+from supervisors.intensity import add_restart
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult
@@ -55,7 +56,7 @@ LINE_LIMIT = 4 * 1024 * 1024
 """
 
 WINDOW = 600.0
-"""Seconds after which an end counts no more."""
+"""Seconds for which an end counts; both ends of the period belong to it, as in OTP."""
 
 LONGEST = 128
 """Characters of a tool's name."""
@@ -67,20 +68,20 @@ _LAUNCHERS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Restarts:
-    """When a server that ended may be started again. Pure."""
+    """When a server that ended may be started again: a supervisor's intensity, with `PAUSES`. Pure."""
 
-    ends: tuple[float, ...] = ()
-    """When it ended, on the monotonic clock; those that count."""
+    ends: tuple[int, ...] = ()
+    """When it ended, in milliseconds on the monotonic clock: the ends that count, each with a restart after it."""
     given_up: bool = False
 
     def after(self, now: float) -> "Restarts":
-        """The same, after one more end."""
-        ends = (*(end for end in self.ends if now - end < WINDOW), now)
-        return Restarts(ends, self.given_up or len(ends) > len(PAUSES))
+        """The same after one more end; ``now`` is in seconds."""
+        ends = add_restart(self.ends, int(now * 1000), len(PAUSES), int(WINDOW * 1000))
+        return Restarts(self.ends, given_up=True) if ends is None else Restarts(ends, self.given_up)
 
     def pause(self, now: float) -> float:
-        """Seconds until it may be started, if it was not given up."""
-        return max(0.0, self.ends[-1] + PAUSES[len(self.ends) - 1] - now) if self.ends else 0.0
+        """Seconds from ``now`` until it may be started, if it was not given up."""
+        return max(0.0, self.ends[-1] / 1000 + PAUSES[len(self.ends) - 1] - now) if self.ends else 0.0
 
 
 class McpServer(Toolset):
@@ -217,7 +218,7 @@ class McpServer(Toolset):
             raise NotServing("is closed.")
         if run.task.done():
             if self._restarts.given_up:
-                raise NotServing(f"ended {len(self._restarts.ends)} times, and is given up. Do without it.")
+                raise NotServing(f"ended {len(PAUSES) + 1} times, and is given up. Do without it.")
             if (pause := self._restarts.pause(self._clock.monotonic())) > 0:
                 raise NotServing(f"ended. Call again in {pause:.0f} s or later: then it is started again.")
             run = self._start()
