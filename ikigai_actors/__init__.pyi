@@ -3,7 +3,6 @@
 from ikigai_actors.actors.futures import Future as Future
 from ikigai_actors.actors.futures import TimedOut as TimedOut
 from ikigai_actors.agent.statistics import AgentStatistics as AgentStatistics
-from ikigai_actors.agent.subscriptions import Died as Died
 from ikigai_actors.agent.subscriptions import Mailed as Mailed
 from ikigai_actors.agent.subscriptions import PromptKept as PromptKept
 from ikigai_actors.agent.subscriptions import StoreTrouble as StoreTrouble
@@ -57,6 +56,7 @@ from ikigai_actors.records.mail import Mailbox as Mailbox
 from ikigai_actors.records.messages import Kind as Kind
 from ikigai_actors.records.messages import Message as Message
 from ikigai_actors.records.registry import AgentRecord as AgentRecord
+from ikigai_actors.records.registry import Died as Died
 from ikigai_actors.records.registry import Renamed as Renamed
 from ikigai_actors.system.ref import AgentRef as AgentRef
 from ikigai_actors.system.ref import Context as Context

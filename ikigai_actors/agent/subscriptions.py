@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ikigai_actors.actors.closing import ClosingStep, carry_out, declare_waited_for, is_waited_for, raise_first
 from ikigai_actors.records.mail import Mail
 from ikigai_actors.records.messages import Message
-from ikigai_actors.records.registry import Renamed
+from ikigai_actors.records.registry import Died, Renamed
 
 if TYPE_CHECKING:
     from ikigai_actors.actors.threads import Queue, Threads  # imports asyncio: who only reads events does without
@@ -68,15 +68,6 @@ class ToolTrouble:
     toolset: str
     """Its name."""
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Died:
-    """An agent is dead."""
-
-    agent_uuid: str
-    cause: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)

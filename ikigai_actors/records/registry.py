@@ -282,6 +282,15 @@ def _common(one: str, other: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Died:
+    """An agent is dead."""
+
+    agent_uuid: str
+    cause: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Renamed:
     """An agent has another name."""
 

@@ -12,6 +12,7 @@ wherever in the lineage it is stored, so the bounds of each ancestor are all tha
 from collections.abc import Mapping
 from typing import Any
 
+from ikigai_actors.records.heads import section
 from ikigai_actors.records.history import EMPTY, Ancestor, View, play_all
 from ikigai_actors.records.log import read_lineage
 from ikigai_actors.records.messages import Kind, Message
@@ -89,8 +90,7 @@ class Scrollback:
                 break
             low = max(start, agent.fork_message_id)
             if end > low:
-                rows = tx.run("log_section", uuid=agent.uuid, start=low, end=end)
-                parts.append([Message.from_row(row) for row in rows])
+                parts.append(section(tx, agent.uuid, low, end))
                 end = low
         return [message for part in reversed(parts) for message in part]
 

@@ -20,14 +20,13 @@ from ikigai_actors.agent.boot import Origin, Unrestorable
 from ikigai_actors.agent.messages import Dead, Handover, NewMail, Reset, Restarted
 from ikigai_actors.agent.runtime import Predecessor, Processes, Runtime
 from ikigai_actors.agent.statistics import SystemStatistics, total, total_by_model
-from ikigai_actors.agent.subscriptions import Died
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import WORKING, LifecycleState, Phase
 from ikigai_actors.records.append import FIRST_EPOCH
 from ikigai_actors.records.deaths import End, LifecycleChange, WriteDeath
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import Birth
-from ikigai_actors.records.registry import Renamed
+from ikigai_actors.records.registry import Died, Renamed
 from ikigai_actors.store.journal import CommitResult, Committed
 from supervisors.causes import Cause
 from supervisors.signals import Status

@@ -42,8 +42,6 @@ SQL = ("store", "records")
 """The only rooms that name a statement."""
 
 NOT_YET = {
-    "ikigai_actors.system.attached.follower",
-    "ikigai_actors.system.attached.system",
     "ikigai_actors.testing.machine.model",
 }
 """Modules elsewhere that still do. None is added, and one that does no more is taken out."""

@@ -32,9 +32,10 @@ from ikigai_actors import (
     StoreTrouble,
     SystemClosed,
 )
-from ikigai_actors.agent.subscriptions import Died, Event
+from ikigai_actors.agent.subscriptions import Event
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.registry import Died
 from tests.soak.crowd import NAME, Crowd, Idler
 from tests.soak.hands import PATIENCE, Cast, Hand, Scene
 from tests.soak.ledger import Complaint, Figures, Ledger, Opened, Stopped, Trouble

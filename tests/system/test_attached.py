@@ -19,8 +19,9 @@ from ikigai_actors import (
     TurnInterrupted,
     tool,
 )
-from ikigai_actors.agent.subscriptions import Died, Event, HostChanged, StoreTrouble
+from ikigai_actors.agent.subscriptions import Event, HostChanged, StoreTrouble
 from ikigai_actors.errors import AgentDead, HostElsewhere, NoHost, StoreUnusable, SystemClosed
+from ikigai_actors.records.registry import Died
 from ikigai_actors.store import open_store
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.system.attached.system import AttachedSystem

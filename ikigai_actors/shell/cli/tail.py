@@ -5,11 +5,10 @@ from time import localtime, strftime
 from typing import Any
 
 from ikigai_actors.actors.clock import SystemClock
-from ikigai_actors.agent.subscriptions import Died
 from ikigai_actors.frozen import as_dict
 from ikigai_actors.records import registry
 from ikigai_actors.records.messages import Message
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.registry import AgentRecord, Died
 from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.shell.cli.registry import existing
 from ikigai_actors.shell.line.output import as_json, harmless

@@ -18,12 +18,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from heapq import merge
-from typing import NamedTuple
 
-from ikigai_actors.agent.subscriptions import Died
-from ikigai_actors.errors import HistoryError
+from ikigai_actors.records.heads import Head, heads, heads_of, readable_section
 from ikigai_actors.records.messages import Message
-from ikigai_actors.records.registry import Renamed
+from ikigai_actors.records.registry import Died, Renamed
 from ikigai_actors.store.base import Store, Transaction, Watch
 from ikigai_actors.store.owner import HostRow, owner
 
@@ -34,23 +32,6 @@ HEARTBEAT = 2.0
 
 MARGIN = 60_000
 """Milliseconds by which clocks may differ, where a time of death is looked at."""
-
-
-class _Head(NamedTuple):
-    """A row of the queries ``heads`` and ``heads_of``."""
-
-    uuid: str
-    status: str
-    turn: int
-    fork_message_id: int
-    last: int
-    exit_cause: str | None
-    exit_reason: str | None
-    name: str | None
-
-    @property
-    def position(self) -> int:
-        return max(self.last, self.fork_message_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +62,14 @@ class Follower:
         """Everything that is there was told before; ``now`` in milliseconds since 1970. Gives no messages."""
         self._since = now - MARGIN
 
-        def look(tx: Transaction) -> tuple[list[_Head], HostRow | None]:
+        def look(tx: Transaction) -> tuple[list[Head], HostRow | None]:
             return self._heads(tx), owner(tx)
 
-        heads, host = self._store.read(look)
-        self._places = {head.uuid: head.position for head in heads}
-        self._told = {head.uuid for head in heads if head.status == "dead"}
-        self._names = {head.uuid: head.name for head in heads}
-        return News((), (), {head.uuid: head.turn for head in heads}, host)
+        found, host = self._store.read(look)
+        self._places = {head.uuid: head.position for head in found}
+        self._told = {head.uuid for head in found if head.status == "dead"}
+        self._names = {head.uuid: head.name for head in found}
+        return News((), (), {head.uuid: head.turn for head in found}, host)
 
     def place(self, agent: str) -> int:
         """The latest message of an agent that was told, or was there before."""
@@ -97,46 +78,41 @@ class Follower:
     def news(self) -> News:
         """What is new since `begin`, or the last time."""
 
-        def look(tx: Transaction) -> tuple[list[_Head], list[list[Message]], HostRow | None]:
-            heads = self._heads(tx)
-            gone = self._places.keys() - self._told - {head.uuid for head in heads}
+        def look(tx: Transaction) -> tuple[list[Head], list[list[Message]], HostRow | None]:
+            found = self._heads(tx)
+            gone = self._places.keys() - self._told - {head.uuid for head in found}
             if gone:  # they died, and their clock is another one
-                heads += map(_Head._make, tx.run("heads_of", uuids=sorted(gone)))
-            return heads, [self._section(tx, head) for head in heads if self._is_new(head)], owner(tx)
+                found += heads_of(tx, sorted(gone))
+            return found, [self._section(tx, head) for head in found if self._is_new(head)], owner(tx)
 
-        heads, sections, host = self._store.read(look)
-        died = [head for head in heads if head.status == "dead" and head.uuid not in self._told]
-        self._places.update((head.uuid, head.position) for head in heads)
+        found, sections, host = self._store.read(look)
+        died = [head for head in found if head.status == "dead" and head.uuid not in self._told]
+        self._places.update((head.uuid, head.position) for head in found)
         self._told.update(head.uuid for head in died)
         known = self._names
-        renamed = [Renamed(head.uuid, head.name) for head in heads if known.get(head.uuid, head.name) != head.name]
-        known.update((head.uuid, head.name) for head in heads)
+        renamed = [Renamed(head.uuid, head.name) for head in found if known.get(head.uuid, head.name) != head.name]
+        known.update((head.uuid, head.name) for head in found)
         return News(
             list(merge(*sections, key=lambda message: message.created_at)),
             [Died(head.uuid, head.exit_cause or "", head.exit_reason or "") for head in died],
-            {head.uuid: head.turn for head in heads},
+            {head.uuid: head.turn for head in found},
             host,
             renamed,
         )
 
-    def _heads(self, tx: Transaction) -> list[_Head]:
-        if self._agents is not None:
-            return [_Head._make(row) for row in tx.run("heads_of", uuids=list(self._agents))]
-        return [_Head._make(row) for row in tx.run("heads", since=self._since)]
+    def _heads(self, tx: Transaction) -> list[Head]:
+        return heads(tx, self._since) if self._agents is None else heads_of(tx, self._agents)
 
-    def _is_new(self, head: _Head) -> bool:
+    def _is_new(self, head: Head) -> bool:
         return head.uuid not in self._told and head.position > self._places.get(head.uuid, head.fork_message_id)
 
-    def _section(self, tx: Transaction, head: _Head) -> list[Message]:
+    def _section(self, tx: Transaction, head: Head) -> list[Message]:
         """What is new of a log, as far as it can be read: one damaged log must not hide all others."""
-        start, messages = self._places.get(head.uuid, head.fork_message_id), []
-        for row in tx.run("log_section", uuid=head.uuid, start=start, end=head.position):
-            try:
-                messages.append(Message.from_row(row))
-            except HistoryError as error:
-                logger.warning("%s", error)
-                break
-        return messages
+        start = self._places.get(head.uuid, head.fork_message_id)
+        found = readable_section(tx, head.uuid, start, head.position)
+        if found.damage is not None:
+            logger.warning("%s", found.damage)
+        return found.messages
 
 
 @contextmanager

@@ -48,6 +48,7 @@ from ikigai_actors.errors import AgentDead, HostElsewhere, IkigaiError, NoHost, 
 from ikigai_actors.providers.base import Reply, Usage
 from ikigai_actors.records import registry
 from ikigai_actors.records.documents import Documents
+from ikigai_actors.records.heads import section
 from ikigai_actors.records.log import Archive
 from ikigai_actors.records.mail import PROMPT, Mail, Send, letter
 from ikigai_actors.records.messages import Kind, Message
@@ -267,8 +268,7 @@ class AttachedSystem(OfOneProcess):
 
         def read(tx: Transaction) -> tuple[AgentRecord, list[Message]]:
             record = registry.get(tx, uuid)
-            rows = tx.run("log_section", uuid=uuid, start=record.turn or record.fork_message_id, end=_END)
-            return record, [Message.from_row(row) for row in rows]
+            return record, section(tx, uuid, record.turn or record.fork_message_id)
 
         with self._looking:
             record, messages = self.store.read(read)
@@ -421,6 +421,3 @@ class RemoteActor:
             case _:
                 raise self._system.elsewhere()
         return True
-
-
-_END = 2**62
