@@ -11,12 +11,8 @@ FAMILIES = (("shell/cli/", "shell/commands/"), ("agent/builtin_calls/",))
 """Folders whose files define the same thing each: a command, and the table of built-in calls."""
 
 NOT_YET = {
-    "Awaited",
     "Done",
-    "End",
-    "HostRow",
     "INTERRUPTED",
-    "MARGIN",
     "PATIENCE",
     "Row",
     "Tell",

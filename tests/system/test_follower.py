@@ -12,7 +12,7 @@ from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.unit import write_alone
 from ikigai_actors.system.attached.follower import Follower, News, watching
-from ikigai_actors.system.attached.turn import Awaited
+from ikigai_actors.system.attached.turn import RemoteTurn
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.echo import echo
 
@@ -135,7 +135,7 @@ def test_a_watch_gives_up_after_its_time(durable: str) -> None:
 
 
 def test_a_turn_ends_with_the_reply_that_follows_its_own_prompt() -> None:
-    turn = Awaited("kid", prompt=3)
+    turn = RemoteTurn("kid", prompt=3)
     assert turn.take(news(message(4, Kind.USER, "other", mail=2), message(5, Kind.ASSISTANT, "to it"))) is None
     assert turn.take(news(message(6, Kind.USER, "mine", mail=3), turn=6)) is None
     assert turn.begun
@@ -148,12 +148,12 @@ def test_a_turn_ends_with_the_reply_that_follows_its_own_prompt() -> None:
 
 @pytest.mark.parametrize("left", [[], [message(7, Kind.ASSISTANT, "look", stop_reason="tool_use")]])
 def test_a_turn_without_a_finished_reply_was_interrupted(left: list[Message]) -> None:
-    turn = Awaited("kid", turn=6)
+    turn = RemoteTurn("kid", turn=6)
     assert isinstance(turn.take(news(*left)), TurnInterrupted)
 
 
 def test_a_turn_that_its_agent_does_not_live_to_see_ends_with_the_death() -> None:
-    end = Awaited("kid", prompt=3).take(news(died="enough"))
+    end = RemoteTurn("kid", prompt=3).take(news(died="enough"))
     assert isinstance(end, AgentDead)
     assert "enough" in str(end)
 
@@ -163,7 +163,7 @@ def test_the_turn_of_a_prompt_from_elsewhere_is_found_in_the_rows(durable: str) 
         kid = system.root.fork(name="kid")
         follower = begun(store, [kid.uuid])
         mails = [write_alone(store, Send(kid.uuid, None, text, 5, PROMPT)).id for text in ("one", "two")]
-        turns = [Awaited(kid.uuid, prompt=mail) for mail in mails]
+        turns = [RemoteTurn(kid.uuid, prompt=mail) for mail in mails]
         ends: dict[int, object] = {}
         with watching(store) as watch:
             while len(ends) < 2:

@@ -69,8 +69,8 @@ class Report:
     violations: list[Violation]
 
 
-class HostRow(NamedTuple):
-    """What must be known of a host."""
+class CheckedHost(NamedTuple):
+    """What is checked of a host: a row of the query ``hosts``."""
 
     id: str
     epoch: int
@@ -96,7 +96,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
         [(agents, messages)] = tx.run("sizes")
         return Report(agents, messages, found)
     records = {record.uuid: record for record in registry.every(tx)}
-    hosts = [HostRow._make(row) for row in tx.run("hosts")]
+    hosts = [CheckedHost._make(row) for row in tx.run("hosts")]
     circles, rooted = climb({record.uuid: record.parent_uuid for record in records.values()})
     found = [*_single_rows(*tx.run("single_rows")[0]), *_registry(records, circles), *_hosts(records, hosts)]
     logs = LogCheck(records, rooted)
@@ -204,7 +204,7 @@ def _must_live(record: AgentRecord) -> bool:
     return not record.living and record.parent_uuid is not None and record.on_orphan != OrphanPolicy.CONTINUE
 
 
-def _hosts(records: Mapping[str, AgentRecord], hosts: list[HostRow]) -> Iterator[Violation]:
+def _hosts(records: Mapping[str, AgentRecord], hosts: list[CheckedHost]) -> Iterator[Violation]:
     current = [host for host in hosts if host.ended_at is None]
     if len(current) > 1:
         listed = ", ".join(host.id for host in current)

@@ -77,7 +77,7 @@ def prompt_and_wait(database: str | None, agent: str, text: str, timeout: float 
     Raises what `prompt` does, and how the turn ended when there is no reply: `ProviderError`, `TurnInterrupted`,
     `AgentDead`.
     """
-    from ikigai_actors.system.attached.turn import Awaited
+    from ikigai_actors.system.attached.turn import RemoteTurn
 
     until = float("inf") if timeout is None else monotonic() + timeout
     with existing(database) as store, watching(store) as watch:
@@ -86,7 +86,7 @@ def prompt_and_wait(database: str | None, agent: str, text: str, timeout: float 
         hosted = follower.begin(SystemClock().now_ms()).host
         mail = _leave(store, to, text)
         _tell_of_delay(to, hosted, notice)
-        turn = Awaited(to.uuid, prompt=mail)
+        turn = RemoteTurn(to.uuid, prompt=mail)
         while True:
             news = follower.news()
             if (end := turn.take(news)) is not None:

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 HEARTBEAT = 2.0
 """Seconds between two looks at whether the host still lives: a process that is killed commits nothing."""
 
-MARGIN = 60_000
+CLOCK_MARGIN = 60_000
 """Milliseconds by which clocks may differ, where a time of death is looked at."""
 
 
@@ -60,7 +60,7 @@ class Follower:
 
     def begin(self, now: int) -> News:
         """Everything that is there was told before; ``now`` in milliseconds since 1970. Gives no messages."""
-        self._since = now - MARGIN
+        self._since = now - CLOCK_MARGIN
 
         def look(tx: Transaction) -> tuple[list[Head], HostRow | None]:
             return self._heads(tx), owner(tx)

@@ -62,7 +62,7 @@ from ikigai_actors.store.owner import HostRow
 from ikigai_actors.store.writer import DirectWriter
 from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.attached.follower import HEARTBEAT, Follower, News
-from ikigai_actors.system.attached.turn import Awaited
+from ikigai_actors.system.attached.turn import RemoteTurn
 from ikigai_actors.system.lifecycle import Lifecycle
 from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Status
@@ -100,7 +100,7 @@ class AttachedSystem(OfOneProcess):
         self._watch = store.watch(hosts=True)
         self._follower = Follower(store)
         self._looking = threading.Lock()  # held for a look, and to begin a wait: none falls between two looks
-        self._awaited: list[tuple[Awaited, Future[Reply]]] = []
+        self._awaited: list[tuple[RemoteTurn, Future[Reply]]] = []
         self._seen: dict[str, _Seen] = {}
         self._host: HostRow | None = None
         self._trouble = False
@@ -259,7 +259,7 @@ class AttachedSystem(OfOneProcess):
         self.check_open()
         with self._looking:
             mail: Mail = self.writer.perform(Send(uuid, None, text, self.clock.now_ms(), PROMPT))
-            self._await(Awaited(uuid, prompt=mail.id), future)
+            self._await(RemoteTurn(uuid, prompt=mail.id), future)
         if self.store.read(lambda tx: registry.get(tx, uuid)).status == Status.STOPPED:
             self._publisher.publish(PromptKept(uuid, mail.id, text))
 
@@ -273,7 +273,7 @@ class AttachedSystem(OfOneProcess):
         with self._looking:
             record, messages = self.store.read(read)
             if record.turn:
-                self._await(Awaited(uuid, turn=record.turn, messages=messages), future)
+                self._await(RemoteTurn(uuid, turn=record.turn, messages=messages), future)
                 return
         if record.living:
             never: IkigaiError = NoTurn(f"Agent {uuid} has had no turn of its own yet; prompt it first.", uuid)
@@ -360,7 +360,7 @@ class AttachedSystem(OfOneProcess):
                 seen.steps += 1
                 seen.tokens = added(seen.tokens, reply_of(message).usage or NO_TOKENS)
 
-    def _await(self, turn: Awaited, future: Future[Reply]) -> None:
+    def _await(self, turn: RemoteTurn, future: Future[Reply]) -> None:
         if self._host is None:
             future.settle(self._no_host())
         else:

@@ -1,8 +1,8 @@
 """A turn that another process runs, waited for by what it commits. Pure.
 
-awaited = Awaited(uuid, prompt=3)           # the turn that mail 3 of kind ``prompt`` will open
-awaited = Awaited(uuid, turn=17)            # the one in progress, which message 17 has opened
-outcome = awaited.take(news)                # None while it is not over
+turn = RemoteTurn(uuid, prompt=3)           # the turn that mail 3 of kind ``prompt`` will open
+turn = RemoteTurn(uuid, turn=17)            # the one in progress, which message 17 has opened
+outcome = turn.take(news)                # None while it is not over
 """
 
 from collections.abc import Iterable
@@ -13,12 +13,12 @@ from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import outcome_of
 from ikigai_actors.system.attached.follower import News
 
-End = Reply | ProviderError | TurnInterrupted | AgentDead
+TurnEnd = Reply | ProviderError | TurnInterrupted | AgentDead
 """How a turn ends; the last when its agent died before the turn began."""
 
 
-class Awaited:
-    """One turn."""
+class RemoteTurn:
+    """A turn that another process runs."""
 
     def __init__(self, agent: str, *, prompt: int = 0, turn: int = 0, messages: Iterable[Message] = ()) -> None:
         """Wait for a turn.
@@ -38,7 +38,7 @@ class Awaited:
         """Whether it was taken up."""
         return self._turn > 0
 
-    def take(self, news: News) -> End | None:
+    def take(self, news: News) -> TurnEnd | None:
         """How it ended, when these news tell so."""
         for message in news.messages:
             if message.agent_uuid == self.agent:
