@@ -16,8 +16,8 @@ from pathlib import Path
 from ikigai_actors import ActorSystem, AgentDead, AgentRef, IkigaiError
 from ikigai_actors.errors import StoreUnusable
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.shell.cli.registry import existing
 from ikigai_actors.store import Store
+from ikigai_actors.store.existing import existing
 from tests.torture import judge
 from tests.torture.kill import aim, fork_server, kill
 from tests.torture.script import World, continue_all, open_when_free

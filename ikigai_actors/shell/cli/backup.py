@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from ikigai_actors.records.fsck.check import Report, inspect
 from ikigai_actors.shell.cli.fsck import as_lines
-from ikigai_actors.shell.cli.registry import existing
+from ikigai_actors.store.existing import existing
 from ikigai_actors.store.sqlite.backup import as_target, back_up
 
 

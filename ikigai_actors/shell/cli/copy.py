@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 from ikigai_actors.records.fsck.check import inspect
 from ikigai_actors.shell.cli.fsck import as_lines
-from ikigai_actors.shell.cli.registry import existing
 from ikigai_actors.store import open_store
 from ikigai_actors.store.copy import copy_database
+from ikigai_actors.store.existing import existing
 from ikigai_actors.store.owner import owner
 
 _SHOWN = {"agents": "agents", "messages": "messages", "mail": "mails", "documents": "versions of documents"}

@@ -2,8 +2,6 @@
 
 import io
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
@@ -13,8 +11,8 @@ from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.line.output import as_json, harmless
 
 if TYPE_CHECKING:
-    from ikigai_actors.records.documents import Documents, DocumentVersion
-    from ikigai_actors.store import Store
+    from ikigai_actors.records.documents import DocumentVersion
+    from ikigai_actors.system.attached.client import Client
 
 _Expect = click.IntRange(min=0)
 _AUTHOR = "The agent that writes; else a person outside of any agent."
@@ -36,8 +34,8 @@ def doc() -> None:
 @click.pass_obj
 def list_documents(options: Options, prefix: str, json: bool) -> None:
     """List the documents whose paths begin with PREFIX."""
-    with _opened(options) as (store, documents):
-        _tell(store, documents.list(prefix), json, with_path=True)
+    with _opened(options) as client:
+        _tell(client, client.documents.list(prefix), json, with_path=True)
 
 
 @doc.command("show")
@@ -47,8 +45,8 @@ def list_documents(options: Options, prefix: str, json: bool) -> None:
 @click.pass_obj
 def show(options: Options, path: str, version: int | None, json: bool) -> None:
     """Print a document: byte for byte into a pipe or file, harmless on a terminal."""
-    with _opened(options) as (_, documents):
-        found = documents.read(path, version)
+    with _opened(options) as client:
+        found = client.documents.read(path, version)
     if json:
         click.echo(as_json(as_dict(found)))
     elif sys.stdout.isatty():
@@ -75,8 +73,8 @@ def write(
     if text == ("-",):
         file = io.BytesIO() if sys.stdin is None else sys.stdin.buffer
     body = decoded(file) if file is not None else " ".join(text)
-    with _opened(options) as (_, documents):
-        version = documents.write(path, body, author=author, expect=expect)
+    with _opened(options) as client:
+        version = client.documents.write(path, body, author=author, expect=expect)
     click.echo(f"{path}: version {version}")
 
 
@@ -87,8 +85,8 @@ def write(
 @click.pass_obj
 def delete(options: Options, path: str, expect: int | None, author: str | None) -> None:
     """Delete a document; its versions stay readable."""
-    with _opened(options) as (_, documents):
-        version = documents.delete(path, author=author, expect=expect)
+    with _opened(options) as client:
+        version = client.documents.delete(path, author=author, expect=expect)
     click.echo(f"{path}: deleted in version {version}")
 
 
@@ -98,30 +96,22 @@ def delete(options: Options, path: str, expect: int | None, author: str | None) 
 @click.pass_obj
 def log(options: Options, path: str, json: bool) -> None:
     """List the versions of a document."""
-    with _opened(options) as (store, documents):
-        _tell(store, documents.log(path), json, with_path=False)
+    with _opened(options) as client:
+        _tell(client, client.documents.log(path), json, with_path=False)
 
 
-@contextmanager
-def _opened(options: Options) -> "Iterator[tuple[Store, Documents]]":
-    """The documents of a database that is there. Raises what `existing` does."""
-    from ikigai_actors.actors.clock import SystemClock
-    from ikigai_actors.records.documents import Documents
-    from ikigai_actors.shell.cli.registry import existing
-    from ikigai_actors.store.unit import write_alone
+def _opened(options: Options) -> "Client":
+    from ikigai_actors.system.attached.client import Client
 
-    with existing(options.database) as store:
-        yield store, Documents(store, lambda unit, timeout: write_alone(store, unit), SystemClock().now_ms)
+    return Client.open(options.database)
 
 
-def _tell(store: "Store", versions: "list[DocumentVersion]", json: bool, with_path: bool) -> None:
-    from ikigai_actors.records import registry
-
+def _tell(client: "Client", versions: "list[DocumentVersion]", json: bool, with_path: bool) -> None:
     if json:
         click.echo(as_json([as_dict(version) for version in versions], indent=2))
         return
-    authors = {version.author for version in versions if version.author is not None}
-    names = store.read(lambda tx: {author: registry.get(tx, author).short for author in authors})
+    authors = sorted({version.author for version in versions if version.author is not None})
+    names = {record.uuid: record.short for record in client.get_all(authors)}
     for version in versions:
         told = version.told(names.get(version.author or ""))
         click.echo(harmless(f"{version.path}  {told}" if with_path else told))

@@ -3,9 +3,9 @@
 from dataclasses import asdict
 
 from ikigai_actors.records.fsck.check import Report, inspect
-from ikigai_actors.shell.cli.registry import existing
 from ikigai_actors.shell.line import output
 from ikigai_actors.shell.line.output import one_line
+from ikigai_actors.store.existing import existing
 
 
 def examine(database: str | None) -> Report:

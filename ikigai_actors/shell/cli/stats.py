@@ -5,15 +5,9 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ikigai_actors.records import figures, registry
 from ikigai_actors.records.replies import spent_of
-from ikigai_actors.shell.cli.registry import existing
 from ikigai_actors.shell.line.output import as_json, harmless
-from ikigai_actors.store.base import Store
-from ikigai_actors.store.owner import owner
-
-BATCH = 10_000
-"""Messages that are read at once."""
+from ikigai_actors.system.attached.client import Client
 
 SHOWN = 10
 """Agents whose tokens are shown as lines."""
@@ -48,15 +42,15 @@ class Figures:
 
 
 def look(database: str | None, tokens: bool) -> Figures:
-    """Read the figures; ``tokens`` reads every message. Raises what `existing` does."""
-    with existing(database) as store:
-        records, own, host, counted = store.read(
-            lambda tx: (registry.every(tx), registry.own_counts(tx), owner(tx), figures.count(tx))
-        )
+    """Read the figures; ``tokens`` reads every message. Raises what `Client.open`
+    and `Client.spending` do.
+    """
+    with Client.open(database) as client:
+        (records, own, host), counted = client.figures()
         statuses = Counter(record.status for record in records)
-        used = _tokens(store) if tokens else None
+        used = _tokens(client) if tokens else None
     return Figures(
-        database=store.location,
+        database=client.location,
         host=None if host is None else str(host),
         agents={status: statuses[status] for status in ("running", "stopped", "terminating", "dead")},
         turns=sum(record.turn > 0 for record in records),
@@ -97,18 +91,12 @@ def as_object(found: Figures) -> str:
     return as_json(asdict(found), indent=2)
 
 
-def _tokens(store: Store) -> dict[str, dict[str, int]]:
+def _tokens(client: Client) -> dict[str, dict[str, int]]:
     """The tokens of every agent that has used any, by uuid."""
     used: dict[str, Counter[str]] = defaultdict(Counter)
-    place: figures.Place | None = figures.FIRST_PLACE
-    while place is not None:
-        batch = figures.spending_after(store, place, BATCH)
-        place = batch.place
-        for error in batch.damaged:
-            raise error
-        for message in batch.messages:
-            if (spent := spent_of(message)) is not None:
-                usage = spent.usage
-                taken = usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
-                used[message.agent_uuid].update(input=taken, output=usage.output_tokens)
+    for message in client.spending():
+        if (spent := spent_of(message)) is not None:
+            usage = spent.usage
+            taken = usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
+            used[message.agent_uuid].update(input=taken, output=usage.output_tokens)
     return {agent: {"input": count["input"], "output": count["output"]} for agent, count in used.items()}

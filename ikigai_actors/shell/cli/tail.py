@@ -4,18 +4,15 @@ from collections.abc import Callable, Iterator, Sequence
 from time import localtime, strftime
 from typing import Any
 
-from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.frozen import as_dict
-from ikigai_actors.records import registry
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import AgentRecord, Died
 from ikigai_actors.records.scrollback import Scrollback
-from ikigai_actors.shell.cli.registry import existing
 from ikigai_actors.shell.line.output import as_json, harmless
 from ikigai_actors.shell.text.pages import text_of
-from ikigai_actors.store.base import Store
 from ikigai_actors.store.owner import HostRow
-from ikigai_actors.system.attached.follower import HEARTBEAT, Follower, News, watching
+from ikigai_actors.system.attached.client import Client
+from ikigai_actors.system.attached.feed import Feed
 
 Tell = Callable[[str], object]
 
@@ -30,8 +27,8 @@ class LogPrinter:
     looks like the next message.
     """
 
-    def __init__(self, store: Store, echo: Tell, json: bool) -> None:
-        self._store, self._echo, self._json = store, echo, json
+    def __init__(self, client: Client, echo: Tell, json: bool) -> None:
+        self._client, self._echo, self._json = client, echo, json
         self._known: dict[str, AgentRecord] = {}
 
     def print(self, news: Message | Died) -> None:
@@ -44,7 +41,7 @@ class LogPrinter:
 
     def _record(self, uuid: str) -> AgentRecord:
         if uuid not in self._known:
-            self._known[uuid] = self._store.read(lambda tx: registry.get(tx, uuid))
+            self._known[uuid] = self._client.get(uuid)
         return self._known[uuid]
 
 
@@ -72,42 +69,38 @@ def show_log(
 ) -> None:  # fmt: skip
     """Tell an agent's log, and go on with what comes until the agent is dead.
 
-    Raises what `existing` and `registry.find` do, and `HistoryError` when its rows are wrong.
+    Raises what `Client.open` and `Client.find` do, and `HistoryError` when its rows are wrong.
     """
-    with existing(database) as store, watching(store) as watch:
-        record = store.read(lambda tx: registry.find(tx, agent))
-        follower, printer = Follower(store, [record.uuid]), LogPrinter(store, echo, json)
-        news = follower.begin(SystemClock().now_ms())
-        scrollback, head = Scrollback(store, record.uuid), follower.place(record.uuid)
-        start = 0 if inherited else record.fork_message_id
-        for message in _parts(scrollback, start if last is None else max(start, head - last), head):
-            printer.print(message)
-        if follow:
-            _follow(follower, printer, watch.wait, news, [record], notice)
+    with Client.open(database) as client:
+        record = client.find(agent)
+        with client.feed([record.uuid]) as feed:
+            printer = LogPrinter(client, echo, json)
+            scrollback, head = client.scrollback(record.uuid), feed.place(record.uuid)
+            start = 0 if inherited else record.fork_message_id
+            for message in _parts(scrollback, start if last is None else max(start, head - last), head):
+                printer.print(message)
+            if follow:
+                _follow(feed, printer, [record], notice)
 
 
 def tail(database: str | None, agents: Sequence[str], *, json: bool, echo: Tell, notice: Tell) -> None:
     """Tell what these agents write from now on, or all of them; until all of these are dead.
 
-    Raises what `existing` and `registry.find` do.
+    Raises what `Client.open` and `Client.find` do.
     """
-    with existing(database) as store, watching(store) as watch:
-        records = store.read(lambda tx: [registry.find(tx, agent) for agent in agents])
-        follower = Follower(store, [record.uuid for record in records] or None)
-        news = follower.begin(SystemClock().now_ms())
-        _follow(follower, LogPrinter(store, echo, json), watch.wait, news, records, notice)
+    with Client.open(database) as client:
+        records = client.find_all(agents)
+        with client.feed([record.uuid for record in records] or None) as feed:
+            _follow(feed, LogPrinter(client, echo, json), records, notice)
 
 
-def _follow(
-    follower: Follower, printer: LogPrinter, wait: Callable[[float], bool], news: News, only: Sequence[AgentRecord],
-    notice: Tell,
-) -> None:  # fmt: skip
+def _follow(feed: Feed, printer: LogPrinter, only: Sequence[AgentRecord], notice: Tell) -> None:
     """Tell what comes; with ``only`` some agents, until they are all dead."""
-    living, host = {record.uuid for record in only if record.living}, news.host
+    living, host = {record.uuid for record in only if record.living}, feed.host
     notice(_hosted(host))
     while living or not only:
-        wait(HEARTBEAT)
-        news = follower.news()
+        feed.wait()
+        news = feed.news()
         if (news.host and news.host.id) != (host and host.id):
             notice(_hosted(news.host))
         host = news.host

@@ -1,0 +1,233 @@
+"""A client: reads and writes a database whose agents another process runs, or nobody at the moment.
+
+    with Client.open("team.db") as client:
+        kid = client.find("kid")
+        mail = client.prompt(kid.uuid, "and now?")
+        with client.feed([kid.uuid]) as feed:
+            feed.wait()
+            print(feed.news())
+
+Works on the thread of the caller, without futures. Each write is a transaction of its own, and committed when the
+method returns; the host follows it. `AttachedSystem` adds a thread, futures and handles; the commands of ``ikigai`` add
+words. What takes time to import is imported by the method that needs it: a command uses one or two of them.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from ikigai_actors.actors.clock import Clock, SystemClock
+from ikigai_actors.records import registry
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.store.base import Store
+from ikigai_actors.store.existing import open_existing
+from ikigai_actors.store.owner import HostRow, owner
+from ikigai_actors.store.unit import Unit, write_alone
+
+if TYPE_CHECKING:
+    from ikigai_actors.records.deaths import LifecycleChange
+    from ikigai_actors.records.documents import Documents
+    from ikigai_actors.records.figures import Counts
+    from ikigai_actors.records.mail import Mail
+    from ikigai_actors.records.messages import Message
+    from ikigai_actors.records.scrollback import Scrollback
+    from ikigai_actors.system.attached.feed import Feed
+    from supervisors.signals import Signal
+
+SPENDING_BATCH = 10_000
+"""Messages that `Client.spending` reads at once."""
+
+
+class Overview(NamedTuple):
+    """Everybody at one moment."""
+
+    records: list[AgentRecord]
+    """Oldest first; the dead too."""
+    own: dict[str, int]
+    """Messages that each agent wrote itself, by uuid."""
+    host: HostRow | None
+    """Who runs the agents; None when nobody does."""
+
+    def state(self, record: AgentRecord) -> str:
+        """What an agent is doing, as far as a reader can tell."""
+        return state_of(record, self.host is not None)
+
+
+def state_of(record: AgentRecord, hosted: bool) -> str:
+    """What an agent is doing, as far as its row tells; ``hosted``: whether a process runs the agents."""
+    return turn_state(record.turn, hosted) if record.status == "running" else record.status
+
+
+def turn_state(turn: int, hosted: bool) -> str:
+    """What a running agent is doing, by its turn in progress; 0 for none. Which part of a turn only its host knows."""
+    if not turn:
+        return "idle"
+    return "in a turn" if hosted else "interrupted"
+
+
+class Client:
+    """Reads and writes one database from outside of the process that runs its agents. Any method may raise
+    `StoreError`.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock | None = None,
+        on_commit: Callable[[Any], object] = lambda answer: None,
+    ) -> None:
+        """Speak to a store; see `open`.
+
+        Args:
+            store: whoever gives it closes it, unless `close` is called.
+            clock: None for that of the machine.
+            on_commit: takes the answer of each unit that concerns others. See `Journal`.
+        """
+        self._store, self._on_commit = store, on_commit
+        self._clock = SystemClock() if clock is None else clock
+
+    @classmethod
+    def open(cls, database: str | None = None) -> Self:
+        """Open a database that is there. Raises what `open_existing` does."""
+        return cls(open_existing(database))
+
+    def close(self) -> None:
+        """Give the database back."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def location(self) -> str:
+        """The database, as a person may see it."""
+        return self._store.location
+
+    # Reading
+
+    def root(self) -> AgentRecord | None:
+        """Agent 0; None before it was made."""
+        return self._store.read(registry.root)
+
+    def get(self, uuid: str) -> AgentRecord:
+        """The agent with a uuid. Raises `AgentNotFound`."""
+        return self._store.read(lambda tx: registry.get(tx, uuid))
+
+    def find(self, text: str) -> AgentRecord:
+        """One agent; see `registry.find`."""
+        return self._store.read(lambda tx: registry.find(tx, text))
+
+    def find_all(self, texts: Sequence[str]) -> list[AgentRecord]:
+        """Several agents at one moment, in their order; see `registry.find`."""
+        return self._store.read(lambda tx: [registry.find(tx, text) for text in texts])
+
+    def get_all(self, uuids: Sequence[str]) -> list[AgentRecord]:
+        """The agents with these uuids at one moment, in their order. Raises `AgentNotFound`."""
+        return self._store.read(lambda tx: [registry.get(tx, uuid) for uuid in uuids])
+
+    def agents(self, status: str | None = None) -> list[AgentRecord]:
+        """All agents, or those with a status; oldest first."""
+        return self._store.read(lambda tx: registry.every(tx, status))
+
+    def host(self) -> HostRow | None:
+        """Who runs the agents; None when nobody does."""
+        return self._store.read(owner)
+
+    def overview(self) -> Overview:
+        """Everybody at one moment. Raises `StoreUnusable` when a value of the database is of a wrong type."""
+        from ikigai_actors.store.migrations import check_types
+
+        check_types(self._store)
+        return self._store.read(lambda tx: Overview(registry.every(tx), registry.own_counts(tx), owner(tx)))
+
+    def figures(self) -> "tuple[Overview, Counts]":
+        """Everybody, and how much there is of everything else, at one moment."""
+        from ikigai_actors.records.figures import count
+
+        return self._store.read(
+            lambda tx: (Overview(registry.every(tx), registry.own_counts(tx), owner(tx)), count(tx))
+        )
+
+    def spending(self) -> "Iterator[Message]":
+        """Every message that may tell what a request has cost. Raises `HistoryError` for a wrong row."""
+        from ikigai_actors.records.figures import FIRST_PLACE, Place, spending_after
+
+        place: Place | None = FIRST_PLACE
+        while place is not None:
+            batch = spending_after(self._store, place, SPENDING_BATCH)
+            place = batch.place
+            for error in batch.damaged:
+                raise error
+            yield from batch.messages
+
+    def scrollback(self, uuid: str) -> "Scrollback":
+        """The history of an agent, to be read in parts. Raises `AgentNotFound`."""
+        from ikigai_actors.records.scrollback import Scrollback
+
+        return Scrollback(self._store, uuid)
+
+    @contextmanager
+    def feed(self, agents: Sequence[str] | None = None) -> "Iterator[Feed]":
+        """Follow what the host commits of some agents, by uuid, for the length of a block; None follows everybody."""
+        from ikigai_actors.system.attached.feed import Feed
+        from ikigai_actors.system.attached.follower import Follower, watching
+
+        with watching(self._store) as watch:  # before the first look, so that nothing is missed
+            yield Feed(Follower(self._store, agents), watch, self._clock.now_ms())
+
+    # Writing
+
+    def write(self, unit: Unit) -> Any:
+        """Commit a unit, and return its answer: all that is written from outside goes through here.
+
+        Raises the unit's refusal, and what `Store.write` raises.
+        """
+        answer = write_alone(self._store, unit)
+        if unit.concerns_others:
+            self._on_commit(answer)
+        return answer
+
+    def send(self, recipient: str, body: str, sender: str | None = None) -> "Mail":
+        """Send a mail; both are uuids, and None is a person outside of any agent. Raises what `Send` does."""
+        from ikigai_actors.records.mail import Mail, Send
+
+        mail: Mail = self.write(Send(recipient, sender, body, self._clock.now_ms()))
+        return mail
+
+    def prompt(self, uuid: str, text: str) -> "Mail":
+        """Leave a prompt, which the host takes up when the agent is idle. Raises what `Send` does."""
+        from ikigai_actors.records.mail import PROMPT, Mail, Send
+
+        mail: Mail = self.write(Send(uuid, None, text, self._clock.now_ms(), PROMPT))
+        return mail
+
+    def signal(self, uuid: str, name: "Signal", *, cascade: bool, reason: str, grace: float) -> "LifecycleChange":
+        """Send a signal, as a person; arguments as of `AgentRef.signal`. Raises what `SendSignal` does."""
+        from ikigai_actors.records.deaths import LifecycleChange
+        from ikigai_actors.records.signals import SendSignal, milliseconds
+
+        now, within = self._clock.now_ms(), milliseconds(grace)
+        done: LifecycleChange = self.write(SendSignal(uuid, name, now, spread=cascade, reason=reason, grace=within))
+        return done
+
+    def rename(self, uuid: str, name: str) -> None:
+        """Give an agent another name; an empty one takes its name away. Raises what `Rename` does."""
+        self.write(registry.Rename(uuid, name))
+
+    def touch(self, uuid: str) -> None:
+        """A person looks at an agent: a shell begins there next time."""
+        self.write(registry.Touch(uuid, self._clock.now_ms()))
+
+    @cached_property
+    def documents(self) -> "Documents":
+        """The documents that all agents share."""
+        from ikigai_actors.records.documents import Documents
+
+        return Documents(self._store, lambda unit, timeout: self.write(unit), self._clock.now_ms)

@@ -1,0 +1,68 @@
+"""A feed: what a host commits, waited for on the thread of the caller. See `Client.feed`."""
+
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from ikigai_actors.errors import TurnInterrupted
+from ikigai_actors.store.base import Watch
+from ikigai_actors.store.owner import HostRow
+from ikigai_actors.system.attached.follower import HEARTBEAT, Follower, News
+
+if TYPE_CHECKING:
+    from ikigai_actors.system.attached.turn import RemoteTurn, TurnEnd
+
+NO_HOST = "No process runs these agents"
+
+
+class Feed:
+    """Follows some agents, or everybody. Any method may raise `StoreError`."""
+
+    def __init__(self, follower: Follower, watch: Watch, now: int) -> None:
+        """Begin; ``now`` in milliseconds since 1970. What is there by now is not told as news."""
+        self._follower, self._watch = follower, watch
+        self.host: HostRow | None = follower.begin(now).host
+        """Who ran the agents at the latest look; None for nobody."""
+
+    def place(self, agent: str) -> int:
+        """The latest message of an agent that was told, or was there before."""
+        return self._follower.place(agent)
+
+    def news(self) -> News:
+        """What is new since the latest look."""
+        news = self._follower.news()
+        self.host = news.host
+        return news
+
+    def wait(self, timeout: float = HEARTBEAT) -> None:
+        """Wait until something may be new, or so many seconds."""
+        self._watch.wait(timeout)
+
+    def await_turn(
+        self, turn: "RemoteTurn", timeout: float | None, on_no_host: Callable[[], object]
+    ) -> "TurnEnd | None":
+        """Wait for the end of a turn.
+
+        Args:
+            turn: the turn; its agent is one of those who are followed.
+            timeout: seconds to wait; None waits for ever.
+            on_no_host: called when the host goes away before the turn has begun; the turn is waited for all the same.
+
+        Returns:
+            How it ended; None when the time was over before that.
+
+        Raises:
+            TurnInterrupted: the host went away in the middle of the turn.
+        """
+        until = float("inf") if timeout is None else monotonic() + timeout
+        while True:
+            before = self.host
+            if (end := turn.take(self.news())) is not None:
+                return end
+            if turn.begun and self.host is None:
+                raise TurnInterrupted(f"{NO_HOST} any more, so the turn was cut off. Start ikigai, and /resume.")
+            if self.host is None and before is not None:
+                on_no_host()
+            if (left := until - monotonic()) <= 0:
+                return None
+            self.wait(min(HEARTBEAT, left))
