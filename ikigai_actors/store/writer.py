@@ -6,8 +6,7 @@ from typing import Any, Protocol
 from ikigai_actors.actors.futures import Future, refuse_to_block
 from ikigai_actors.arguments import check_timeout
 from ikigai_actors.errors import IkigaiError
-from ikigai_actors.store.base import Store
-from ikigai_actors.store.unit import Unit, write_alone
+from ikigai_actors.store.unit import Unit
 
 
 class Writer(Protocol):
@@ -42,20 +41,16 @@ class Writer(Protocol):
 class DirectWriter(Writer):
     """Commits each unit at once, in a transaction of its own, on the thread of the caller."""
 
-    def __init__(self, store: Store, on_commit: Callable[[Any], object] = lambda answer: None) -> None:
-        """Write into a store; ``on_commit`` takes the answer of each unit that concerns others. See `Journal`."""
-        self._store, self._on_commit = store, on_commit
+    def __init__(self, write: Callable[[Unit], Any]) -> None:
+        """Commit by a function, which returns the answer of the unit, or raises its refusal or the failure."""
+        self._write = write
 
     def ask(self, unit: Unit, make: Callable[[Any], Any] | None = None) -> Future[Any]:
         asked = Future[Any](make=make)
         try:
-            answer = write_alone(self._store, unit)
+            asked.settle(self._write(unit))
         except IkigaiError as error:
             asked.settle(error)
-            return asked
-        if unit.concerns_others:
-            self._on_commit(answer)
-        asked.settle(answer)
         return asked
 
     def perform(self, unit: Unit, timeout: float | None = None) -> Any:

@@ -4,10 +4,10 @@
         print(system.attached)                                  # who runs the agents
         system.agent("dba").prompt("and now?").get(timeout=60)  # by mail; the host takes it up
 
-It has the interface of an `ActorSystem`, as far as handles and shells use it, and works through the database alone: it
-reads everything; prompts go as mail of kind ``prompt``, mail and signals as rows, documents as versions. Messages are
-told when they are committed, so a reply comes whole. What an agent must do itself (fork, clear, mark, rewind,
-configure, resume, exit, decide on approvals, adopt) is refused with `HostElsewhere`.
+It has the interface of an `ActorSystem`, as far as handles and shells use it, and works through the database alone, by
+a `Client`: it reads everything; prompts go as mail of kind ``prompt``, mail and signals as rows, documents as versions.
+Messages are told when they are committed, so a reply comes whole. What an agent must do itself (fork, clear, mark,
+rewind, configure, resume, exit, decide on approvals, adopt) is refused with `HostElsewhere`.
 
 One thread follows the host, and settles the futures of prompts. When the host goes away, that is told (`HostChanged`),
 and futures that wait end with `NoHost`: a prompt that was not taken up yet stays in the database, and the next host
@@ -27,7 +27,7 @@ from typing import Any, Self
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.actors.closing import Closing, note_failure
 from ikigai_actors.actors.forked import OfOneProcess
-from ikigai_actors.actors.futures import Future
+from ikigai_actors.actors.futures import Future, refuse_to_block
 from ikigai_actors.actors.threads import SYSTEM_THREADS
 from ikigai_actors.agent.statistics import NO_TOKENS, AgentStatistics, TurnStatistics, added
 from ikigai_actors.agent.subscriptions import (
@@ -41,7 +41,6 @@ from ikigai_actors.agent.subscriptions import (
 )
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.state import IN_A_TURN, Phase
 from ikigai_actors.agent.waits import Waits
 from ikigai_actors.arguments import check_callable, check_choice, check_type
 from ikigai_actors.errors import AgentDead, HostElsewhere, IkigaiError, NoHost, NoTurn, StoreError, SystemClosed
@@ -50,17 +49,17 @@ from ikigai_actors.records import registry
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.heads import section
 from ikigai_actors.records.log import Archive
-from ikigai_actors.records.mail import PROMPT, Mail, Send, letter
+from ikigai_actors.records.mail import Mail, letter
 from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.registry import AgentRecord, Touch
+from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.replies import last_outcome, outcome_of, reply_of
-from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.existing import open_existing
 from ikigai_actors.store.gate import Gate
-from ikigai_actors.store.migrations import require_schema
 from ikigai_actors.store.owner import HostRow
 from ikigai_actors.store.writer import DirectWriter
 from ikigai_actors.system.approvals import Approvals
+from ikigai_actors.system.attached.client import Client, state_of, turn_state
 from ikigai_actors.system.attached.follower import HEARTBEAT, Follower, News
 from ikigai_actors.system.attached.turn import RemoteTurn
 from ikigai_actors.system.lifecycle import Lifecycle
@@ -90,7 +89,8 @@ class AttachedSystem(OfOneProcess):
         self._store, self._archive = store, Archive(store)
         self.random_bytes = os.urandom
         gate = self.store = Gate(store, self.check_open)
-        writer = self.writer = DirectWriter(gate, self._on_commit)
+        self._client = Client(gate, clock, self._on_commit)
+        writer = self.writer = DirectWriter(self._client.write)
         self.documents = Documents(gate, writer.perform, clock.now_ms)
         self.lifecycle = Lifecycle(gate, writer, clock)
         self.approvals = Approvals(gate, self._archive)
@@ -124,9 +124,8 @@ class AttachedSystem(OfOneProcess):
         Raises `StoreError` when it cannot be used, and `BadInput` for a place that is none.
         """
         with ExitStack() as undone:
-            store = open_store(database)
+            store = open_existing(database)
             undone.callback(store.close)
-            require_schema(store)
             system = cls(store)
             undone.push(system._give_up)
             system._begin()
@@ -168,7 +167,7 @@ class AttachedSystem(OfOneProcess):
     @property
     def root(self) -> AgentRef:
         """Agent 0."""
-        record = self.store.read(registry.root)
+        record = self._client.root()
         if record is None:
             raise NoHost("There are no agents yet: the process that makes the first one was not done. Start again.")
         return self.handle(record.uuid)
@@ -176,13 +175,13 @@ class AttachedSystem(OfOneProcess):
     def agent(self, text: str) -> AgentRef:
         """See `ActorSystem.agent`."""
         check_type(text, str, "agent", "a uuid, the beginning of one, or a name")
-        return self.handle(self.store.read(lambda tx: registry.find(tx, text)).uuid)
+        return self.handle(self._client.find(text).uuid)
 
     def agents(self, status: str | None = None) -> list[AgentRecord]:
         """See `ActorSystem.agents`."""
         if status is not None:
             check_choice(status, "status", [*Status])
-        return self.store.read(lambda tx: registry.every(tx, status))
+        return self._client.agents(status)
 
     def handle(self, uuid: str) -> AgentRef:
         """See `ActorSystem.handle`."""
@@ -195,9 +194,7 @@ class AttachedSystem(OfOneProcess):
 
     def state_of(self, record: AgentRecord) -> str:
         """What an agent is doing, as far as rows tell."""
-        if check_type(record, AgentRecord, "record", "a row of the registry").status != "running":
-            return record.status
-        return self._state(record.turn)
+        return state_of(check_type(record, AgentRecord, "record", "a row of the registry"), self._host is not None)
 
     def check_open(self) -> None:
         """Raise `SystemClosed` when the system was closed."""
@@ -218,7 +215,8 @@ class AttachedSystem(OfOneProcess):
     def touch(self, agent: AgentRef) -> None:
         """See `ActorSystem.touch`."""
         check_type(agent, AgentRef, "agent", "a handle")
-        self.writer.perform(Touch(agent.uuid, self.clock.now_ms()))
+        refuse_to_block()
+        self._client.touch(agent.uuid)
 
     def send(self, recipient: AgentRef | str, body: str, timeout: float | None = None) -> int:
         """See `ActorSystem.send`."""
@@ -247,20 +245,23 @@ class AttachedSystem(OfOneProcess):
         )
 
     def statistics_of(self, uuid: str) -> AgentStatistics:
-        """What an agent is doing, and has done since this process was attached, as far as rows tell; without its
-        restarts. Reads nothing.
+        """What an agent is doing, and has done since this process was attached, as far as rows tell. Reads nothing.
+
+        0 stands for what no row tells: the inbox and the times it waited, which only its host knows, and its restarts.
         """
         self.check_open()
         seen = self._seen.get(uuid) or _Seen()
-        return AgentStatistics(self._state(seen.turn), seen.since, 0, seen.turns, seen.steps, seen.tokens, 0, 0, 0)
+        state = turn_state(seen.turn, self._host is not None)
+        return AgentStatistics(state, seen.since, 0, seen.turns, seen.steps, seen.tokens, 0, 0, 0)
 
     def prompt(self, uuid: str, text: str, future: Future[Reply]) -> None:
         """Leave a prompt, committed when this returns; the future is given the outcome of its turn."""
         self.check_open()
+        refuse_to_block()
         with self._looking:
-            mail: Mail = self.writer.perform(Send(uuid, None, text, self.clock.now_ms(), PROMPT))
+            mail = self._client.prompt(uuid, text)
             self._await(RemoteTurn(uuid, prompt=mail.id), future)
-        if self.store.read(lambda tx: registry.get(tx, uuid)).status == Status.STOPPED:
+        if self._client.get(uuid).status == Status.STOPPED:
             self._publisher.publish(PromptKept(uuid, mail.id, text))
 
     def reply(self, uuid: str, future: Future[Reply]) -> None:
@@ -365,11 +366,6 @@ class AttachedSystem(OfOneProcess):
             future.settle(self._no_host())
         else:
             self._awaited.append((turn, future))
-
-    def _state(self, turn: int) -> str:
-        if not turn:
-            return Phase.IDLE.value
-        return IN_A_TURN if self._host is not None else Phase.INTERRUPTED.value
 
     def _on_commit(self, answer: object) -> None:
         """Something was written here, which the watch does not tell of."""

@@ -1,0 +1,43 @@
+"""Clients: what is read and written beside a host, without threads."""
+
+from pathlib import Path
+
+import pytest
+
+from ikigai_actors import ActorSystem, Reply, ScriptedProvider
+from ikigai_actors.errors import StoreUnusable
+from ikigai_actors.system.attached.client import Client
+from ikigai_actors.system.attached.system import AttachedSystem
+from ikigai_actors.system.attached.turn import RemoteTurn
+from tests.kit.blocking_provider import DEADLINE
+from tests.kit.echo import echo
+
+
+def test_a_turn_of_another_process_is_prompted_and_waited_for(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as system, Client.open(durable) as client:
+        kid = system.root.fork(name="kid")
+        assert client.find("kid").uuid == kid.uuid
+        with client.feed([kid.uuid]) as feed:
+            turn = RemoteTurn(kid.uuid, prompt=client.prompt(kid.uuid, "tea").id)
+            end = feed.await_turn(turn, DEADLINE, lambda: pytest.fail("There is a host."))
+        assert isinstance(end, Reply)
+        assert end.text == "tea / 1"
+        assert client.overview().state(client.get(kid.uuid)) == "idle"
+
+
+def test_a_turn_that_nobody_takes_up_is_waited_for_no_longer_than_asked(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
+        root = system.root.uuid
+    with Client.open(durable) as client, client.feed([root]) as feed:
+        assert client.host() is None
+        mail = client.prompt(root, "tea")
+        assert feed.await_turn(RemoteTurn(root, prompt=mail.id), 0, lambda: None) is None
+
+
+@pytest.mark.parametrize("kind", [Client, AttachedSystem])
+def test_a_database_that_is_not_there_is_refused_and_not_made(
+    tmp_path: Path, kind: type[Client] | type[AttachedSystem]
+) -> None:
+    with pytest.raises(StoreUnusable, match="There is no database"):
+        kind.open(str(tmp_path / "none.db"))
+    assert list(tmp_path.iterdir()) == []
