@@ -20,7 +20,7 @@ _CLOCK = getattr(time, "CLOCK_BOOTTIME", None)
 """Linux's clock that goes on while the machine is suspended: a lease runs out meanwhile."""
 
 
-class SystemClock:
+class SystemClock(Clock):
     """The machine's own clocks."""
 
     def now_ms(self) -> int:

@@ -127,7 +127,7 @@ class AgentActor(PooledActor):
         return not busy and not inbox.scheduled and slices == self._slices  # nobody was at it meanwhile
 
     def run_slice(self, quantum: int = QUANTUM) -> bool:
-        """See `PooledActor.run_slice`; tells who waits for it when it is done."""
+        """Handle messages, as `PooledActor.run_slice` does; tell `Waits` when the agent may have become idle."""
         self._slices += 1
         again = super().run_slice(quantum)
         if not again:

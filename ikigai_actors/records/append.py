@@ -51,7 +51,6 @@ class AppendCall(Addressed):
         self.alone, self.changes_tree, self.concerns_others = act.alone, act.changes_tree, act.concerns_others
 
     def look_up(self, tx: Transaction) -> None:
-        """See `Addressed.look_up`."""
         if isinstance(self._act, Addressed):
             self._act.look_up(tx)
 
@@ -74,13 +73,12 @@ class AppendCall(Addressed):
         return CallAppended(message, answer)
 
 
-class Append:
+class Append(Unit):
     """A `LogUnit` with its fence: what the journal commits."""
 
     __slots__ = ("_fence", "_rows", "_unit", "changes_tree", "touches")
 
-    alone = False
-    concerns_others = False
+    touches: tuple[str, ...]
 
     def __init__(self, unit: LogUnit, fence: Fence) -> None:
         """Encodes the rows here, on the agent's worker: the journal's one thread has enough to do."""

@@ -21,7 +21,7 @@ from ikigai_actors.errors import AgentDead, AgentNotFound, AgentStopped, Fenced,
 from ikigai_actors.records.identity import SHORT_LENGTH
 from ikigai_actors.records.mail import EXIT, write_mail
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.unit import LockedRows
+from ikigai_actors.store.unit import LockedRows, Unit
 from supervisors.causes import Cause
 from supervisors.orphans import Adopt, Kill, Member, OrphanPolicy, Pause, decide, survivors_above
 from supervisors.signals import Refusal, Rejected, Signal, Status, deliver
@@ -136,7 +136,7 @@ def end(tx: Transaction, locked: LockedRows, family: Family, ends: Mapping[str, 
 
 
 @dataclass(frozen=True, slots=True)
-class WriteDeath:
+class WriteDeath(Unit):
     """The death of one agent that no signal asked for; answered with its `LifecycleChange`.
 
     Raises:
@@ -154,10 +154,8 @@ class WriteDeath:
     alone = True
     changes_tree = True
     concerns_others = True
-    touches = ()
 
     def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
-        """See `Unit.write`."""
         family = household(tx, self.uuid)
         victim = family[self.uuid]
         is_root = victim.parent is None or victim.member.supervisor is None  # in damaged rows only one may be so

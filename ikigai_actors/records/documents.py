@@ -108,7 +108,7 @@ def check_document(body: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class WriteVersion:
+class WriteVersion(Unit):
     """A write or a deletion; answered with the new version's number.
 
     Raises:
@@ -123,10 +123,6 @@ class WriteVersion:
     author: str | None
     expect: int | None
     now: int
-
-    alone = False
-    changes_tree = False
-    concerns_others = False
 
     @property
     def touches(self) -> tuple[str, ...]:

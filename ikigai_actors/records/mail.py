@@ -27,7 +27,7 @@ from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput, MailboxFull
 from ikigai_actors.frozen import maker
 from ikigai_actors.records.registry import Handle, uuid_of
 from ikigai_actors.store.base import Store, Transaction
-from ikigai_actors.store.unit import Locked, LockedRows
+from ikigai_actors.store.unit import Locked, LockedRows, Unit
 from ikigai_actors.text import check_text
 
 MAIL, EXIT, PROMPT = "mail", "exit", "prompt"
@@ -226,7 +226,7 @@ def sender_of(store: Store, sender: Handle | str | None) -> str | None:
     return sender if sender is None or sender == NOBODY else uuid_of(store, sender)
 
 
-class Send:
+class Send(Unit):
     """A mail on its way; answered with the `Mail`.
 
     Raises what `write_mail` does; `AgentNotFound` and `AgentDead` also for the sender: the dead send nothing.
@@ -234,8 +234,8 @@ class Send:
 
     __slots__ = ("_body", "_kind", "_now", "_recipient", "_sender", "touches")
 
-    alone = False
-    changes_tree = False
+    touches: tuple[str, ...]
+
     concerns_others = True
 
     def __init__(self, recipient: str, sender: str | None, body: str, now: int, kind: str = MAIL) -> None:
@@ -252,7 +252,7 @@ class Send:
 
 
 @dataclass(frozen=True, slots=True)
-class KeepPrompt:
+class KeepPrompt(Unit):
     """A prompt that its agent cannot take up now, as mail of kind ``prompt``, however long it is; answered with its
     number. Raises what `write_mail` does.
     """
@@ -260,10 +260,6 @@ class KeepPrompt:
     recipient: str
     text: str
     now: int
-
-    alone = False
-    changes_tree = False
-    concerns_others = False
 
     @property
     def touches(self) -> tuple[str, ...]:
@@ -274,17 +270,13 @@ class KeepPrompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class Read(Unit):
     """Read unread mail; answered with `Taken`. See `take`."""
 
     recipient: str
     now: int
     sender: str | None = None
     limit: int | None = None
-
-    alone = False
-    changes_tree = False
-    concerns_others = False
 
     @property
     def touches(self) -> tuple[str, ...]:
@@ -295,16 +287,12 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class Open(Unit):
     """Read one mail, read before or not; answered with the `Mail`. Raises `MailNotFound`."""
 
     recipient: str
     id: int
     now: int
-
-    alone = False
-    changes_tree = False
-    concerns_others = False
 
     @property
     def touches(self) -> tuple[str, ...]:
@@ -315,15 +303,11 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(Unit):
     """Delete a mail, read or not. Raises `MailNotFound`."""
 
     recipient: str
     id: int
-
-    alone = False
-    changes_tree = False
-    concerns_others = False
 
     @property
     def touches(self) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from ikigai_actors.records.identity import (
     same_name,
 )
 from ikigai_actors.store.base import Row, Store, Transaction
-from ikigai_actors.store.unit import Locked
+from ikigai_actors.store.unit import Locked, Unit
 from ikigai_actors.text import storable
 
 
@@ -299,7 +299,7 @@ class Renamed:
     """None when it has none any more."""
 
 
-class Rename:
+class Rename(Unit):
     """Another name for an agent, or none; answered with `Renamed`.
 
     Takes the tree's row, as births do: nobody else can take the name meanwhile, and other processes see by it that
@@ -312,7 +312,8 @@ class Rename:
 
     __slots__ = ("_name", "_uuid", "touches")
 
-    alone = False
+    touches: tuple[str, ...]
+
     changes_tree = True
     concerns_others = True
 
@@ -340,14 +341,10 @@ class Rename:
         return Renamed(self._uuid, self._name)
 
 
-class Touch:
+class Touch(Unit):
     """A person looked at an agent: a shell begins there next time."""
 
     __slots__ = ("_now", "_uuid")
-
-    alone = False
-    changes_tree = False
-    concerns_others = False
 
     def __init__(self, uuid: str, now: int) -> None:
         self._uuid = uuid

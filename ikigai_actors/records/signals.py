@@ -14,12 +14,12 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.records.deaths import End, Family, LifecycleChange, Relative, branch, end, household, refusal_of
 from ikigai_actors.records.registry import find
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.unit import LockedRows
+from ikigai_actors.store.unit import LockedRows, Unit
 from supervisors.causes import Cause
 from supervisors.signals import Delivered, Rejected, Signal, Status, cascade, deliver
 
 
-class SendSignal:
+class SendSignal(Unit):
     """A signal; answered with its `LifecycleChange`.
 
     Raises:
@@ -33,7 +33,6 @@ class SendSignal:
     alone = True
     changes_tree = True
     concerns_others = True
-    touches: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -65,7 +64,6 @@ class SendSignal:
         self._handled = handled
 
     def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
-        """See `Unit.write`."""
         family = (branch if self._spread else household)(tx, self._target)
         top = family[self._target]
         told = deliver(Status(top.status), self._signal, protected=top.parent is None)
@@ -156,7 +154,7 @@ def milliseconds(grace: float) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class KillByAgent:
+class KillByAgent(Unit):
     """An agent kills another one, that it names; answered with the `LifecycleChange`. Raises as `SendSignal` does, and
 
     BadInput: that is the agent itself, or somebody above it.
@@ -171,10 +169,8 @@ class KillByAgent:
     alone = True
     changes_tree = True
     concerns_others = True
-    touches = ()
 
     def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
-        """See `Unit.write`."""
         target = find(tx, self.target).uuid
         if target == self.sender:
             raise BadInput("That is you. Use exit to end yourself.")
@@ -187,18 +183,12 @@ class KillByAgent:
 
 
 @dataclass(frozen=True, slots=True)
-class SignalsHandled:
+class SignalsHandled(Unit):
     """The host has carried out what other processes sent."""
 
     signals: tuple[tuple[str, int], ...]
     """The latest of each agent: its uuid, and the number of the signal."""
 
-    alone = False
-    changes_tree = False
-    concerns_others = False
-    touches = ()
-
     def write(self, tx: Transaction, locked: LockedRows) -> None:
-        """See `Unit.write`."""
         for agent, number in self.signals:
             tx.defer("handle_signals", agent=agent, id=number)

@@ -10,7 +10,7 @@ from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput
 from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.unit import LockedRows
+from ikigai_actors.store.unit import LockedRows, Unit
 from supervisors.signals import Status
 
 GAVE_UP = "gave up"
@@ -28,7 +28,7 @@ class Recorded(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class RecordRestart:
+class RecordRestart(Unit):
     """An agent is restarted; answered with `Recorded`. One that its sibling takes along is not counted.
 
     Raises `AgentDead`, `AgentNotFound`: there is nobody to restart.
@@ -43,16 +43,11 @@ class RecordRestart:
     reason: str
     now: int
 
-    alone = False
-    changes_tree = False
-    concerns_others = False
-
     @property
     def touches(self) -> tuple[str, ...]:
         return (self.agent,)
 
     def write(self, tx: Transaction, locked: LockedRows) -> Recorded:
-        """See `Unit.write`."""
         _living(locked, self.agent)
         [(turn,)] = tx.run("turn_of", uuid=self.agent)
         if self.failed:
@@ -69,7 +64,7 @@ class RecordRestart:
 
 
 @dataclass(frozen=True, slots=True)
-class StopChildren:
+class StopChildren(Unit):
     """A supervisor has given up: its children are stopped, the last one first; answered with the `LifecycleChange`."""
 
     supervisor: str
@@ -77,10 +72,8 @@ class StopChildren:
     alone = True
     changes_tree = True
     concerns_others = True
-    touches = ()
 
     def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
-        """See `Unit.write`."""
         children = reversed(registry.children(tx, self.supervisor))
         stopped = [child.uuid for child in children if child.status == Status.RUNNING]
         if stopped:
@@ -90,7 +83,7 @@ class StopChildren:
 
 
 @dataclass(frozen=True, slots=True)
-class Revive:
+class Revive(Unit):
     """A supervisor was restarted: whom its giving up had stopped goes on, and so do those below them who had been
     stopped likewise; answered with the `LifecycleChange`.
     """
@@ -101,10 +94,8 @@ class Revive:
     alone = True
     changes_tree = True
     concerns_others = True
-    touches = ()
 
     def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
-        """See `Unit.write`."""
         rows = (
             tx.run("all_that_gave_up") if self.supervisor is None else tx.run("those_that_gave_up", top=self.supervisor)
         )
@@ -116,8 +107,11 @@ class Revive:
 
 
 @dataclass(frozen=True, slots=True)
-class SetSupervision:
-    """How an agent looks after its children from now on; None leaves a setting as it is."""
+class SetSupervision(Unit):
+    """Change how an agent supervises its children; None leaves a setting as it is.
+
+    Raises `AgentDead`, `AgentNotFound`.
+    """
 
     agent: str
     strategy: str | None = None
@@ -127,16 +121,11 @@ class SetSupervision:
     policy: str | None = None
     """What becomes of its children when it dies."""
 
-    alone = False
-    changes_tree = False
-    concerns_others = False
-
     @property
     def touches(self) -> tuple[str, ...]:
         return (self.agent,)
 
     def write(self, tx: Transaction, locked: LockedRows) -> None:
-        """See `Unit.write`. Raises `AgentDead`, `AgentNotFound`."""
         _living(locked, self.agent)
         tx.run(
             "set_supervision",
@@ -149,7 +138,7 @@ class SetSupervision:
 
 
 @dataclass(frozen=True, slots=True)
-class AdoptChild:
+class AdoptChild(Unit):
     """A living agent adopts another one, which goes on if its supervisor's death had paused it. Lineage stays.
 
     Raises:
@@ -164,10 +153,8 @@ class AdoptChild:
     alone = True
     changes_tree = True
     concerns_others = True
-    touches = ()
 
     def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
-        """See `Unit.write`."""
         above = {self.by, *(row[0] for row in tx.run("supervisors_of", uuid=self.by))}
         locked.take(tx, (self.agent, self.by))
         for uuid in (self.agent, self.by):

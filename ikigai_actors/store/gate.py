@@ -18,31 +18,24 @@ class Gate(Store):
         self.location = store.location
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """See `Store.read`."""
         return self._while_open(lambda: self._store.read(work))
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        """See `Store.write`."""
         return self._while_open(lambda: self._store.write(work))
 
     def checkpoint(self) -> None:
-        """See `Store.checkpoint`."""
         self._while_open(self._store.checkpoint)
 
     def separate(self) -> Store:
-        """See `Store.separate`."""
         return Gate(self._while_open(self._store.separate), self._check)
 
     def watch(self, *, hosts: bool = False) -> Watch:
-        """See `Store.watch`."""
         return self._while_open(lambda: self._store.watch(hosts=hosts))
 
     def abandon(self, why: str) -> None:
-        """See `Store.abandon`."""
         self._store.abandon(why)
 
     def close(self) -> None:
-        """See `Store.close`."""
         self._store.close()
 
     def _while_open(self, use: Callable[[], T]) -> T:

@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from ikigai_actors.errors import StoreError
-from ikigai_actors.store.base import Row
+from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.queries import query as check
 
 P = ParamSpec("P")
@@ -47,7 +47,7 @@ class Cursor(Protocol):
         """Give it back."""
 
 
-class BaseTransaction(ABC):
+class BaseTransaction(Transaction, ABC):
     """A `Transaction`; an adapter adds how a statement is run, and what its driver's errors become."""
 
     DRIVER_ERRORS: tuple[type[Exception], ...]
@@ -61,27 +61,22 @@ class BaseTransaction(ABC):
         self._appended: dict[str, list[Row]] = {}
 
     def run(self, query: str, **parameters: Any) -> list[Row]:
-        """See `Transaction.run`."""
         return self._guard(self._run, query, parameters)
 
     def defer(self, query: str, **parameters: Any) -> None:
-        """See `Transaction.defer`."""
         check(query)  # a wrong name shows where it was written
         self._deferred.setdefault(query, []).append(parameters)
 
     def append(self, rows: Sequence[Row], table: str = "messages") -> None:
-        """See `Transaction.append`."""
         self._appended.setdefault(table, []).extend(rows)
 
-    def end_stalled(self, before: int) -> None:  # noqa: B027 - nothing to do where the file lock is free
-        """See `Transaction.end_stalled`."""
+    def end_stalled(self, before: int) -> None:
+        """Do nothing: here the file lock of a dead owner is free, and none of its transactions is left."""
 
     def is_hosted(self) -> bool:
-        """See `Transaction.is_hosted`."""
         return True
 
     def notify(self, *, by_host: bool = False) -> None:
-        """See `Transaction.notify`."""
         self._guard(self._notify, by_host)
 
     def execute(self, sql: str) -> list[Row]:

@@ -10,7 +10,7 @@ mails to one agent, or one mail to each of a thousand, are one update.
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from ikigai_actors.store.base import Row, Store, Transaction
 
@@ -57,40 +57,38 @@ class LockedRows(dict[str, Locked]):
             tx.defer("count_mail", uuids=uuids, mailed=mailed, unread=unread)
 
 
-class Unit(Protocol):
-    """Writes that belong together."""
+class Unit:
+    """Writes that belong together. A subclass says what differs from these defaults, and overrides `write`."""
+
+    __slots__ = ()
+
+    alone = False
+    """Whether it has a transaction of its own: death, adoption, claim."""
+    changes_tree = False
+    """Whether the one row of ``tree`` is locked first: fork, death, adoption, claim."""
+    concerns_others = False
+    """Whether its answer tells what it did to other agents than its own: then the journal's observer gets it."""
 
     @property
     def touches(self) -> tuple[str, ...]:
-        """Uuids of the agents whose rows are locked first."""
-
-    @property
-    def changes_tree(self) -> bool:
-        """Whether the one row of ``tree`` is taken before that: fork, death, adoption, claim."""
-
-    @property
-    def alone(self) -> bool:
-        """Whether it has a transaction of its own: death, adoption, claim."""
-
-    @property
-    def concerns_others(self) -> bool:
-        """Whether its answer tells what it did to others than its agent: then whoever follows the commits hears it."""
+        """Uuids of the agents whose rows are locked before it runs; none by default."""
+        return ()
 
     def write(self, tx: Transaction, locked: LockedRows) -> Any:
         """Check, then write; return the answer. Raises an `IkigaiError` to refuse."""
+        raise NotImplementedError
 
 
-class Addressed:
-    """A unit that knows only how somebody is called whose row it touches. No ABC: each batch asks this of every unit,
-    and `isinstance` of those costs ten times as much.
+class Addressed(Unit):
+    """A unit that names an agent by text; `look_up` finds the uuid before rows are locked.
+
+    A class and no ABC: `lock` asks `isinstance` of every unit, and an ABC would make that ten times slower.
     """
 
     __slots__ = ()
 
     def look_up(self, tx: Transaction) -> None:
-        """Find out, before the rows are locked, what `Unit.touches` gives. Raises nothing but a `StoreError`: whom it
-        does not find it refuses in `Unit.write`.
-        """
+        """Find the uuids that `touches` returns. Raises only a `StoreError`: `write` refuses a name that nobody has."""
         raise NotImplementedError
 
 

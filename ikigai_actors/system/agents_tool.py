@@ -7,11 +7,11 @@ from typing import Any
 
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.system.ref import AgentRef, current_agent
-from ikigai_actors.tools.function import Result, result_of
+from ikigai_actors.tools.function import Result, Tool, result_of
 from ikigai_actors.tools.policy import ToolTraits
 
 
-class ListAgents:
+class ListAgents(Tool):
     """The tool ``agents``: who the caller is, who looks after it, whom it looks after."""
 
     name = "agents"
@@ -20,7 +20,6 @@ class ListAgents:
     is_async = False
 
     def describe(self) -> Mapping[str, Any]:
-        """See `Tool.describe`."""
         return {
             "name": self.name,
             "description": "Tell who you are, who supervises you, and which living children you have, in which state.",
@@ -28,7 +27,6 @@ class ListAgents:
         }
 
     def call(self, arguments: Mapping[str, Any]) -> Result:
-        """See `Tool.call`."""
         if arguments:
             return Result("agents takes no arguments.", True)
         me = current_agent()

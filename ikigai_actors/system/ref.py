@@ -228,7 +228,6 @@ class AgentCommands:
         return self._tell(lambda caller: on.Configure(checked, caller), self._future())
 
     def rename(self, name: str | None) -> Future[None]:
-        """See `AgentRef.rename`."""
         return self._ref.system.writer.ask(Rename(self._ref.uuid, name), lambda _: None)
 
     def resume(self) -> Future[bool]:

@@ -18,7 +18,7 @@ are ready stay so.
 from collections.abc import Callable
 from typing import Protocol
 
-from ikigai_actors.actors.actor import QUANTUM, PooledActor
+from ikigai_actors.actors.actor import QUANTUM, Dispatcher, PooledActor
 from ikigai_actors.actors.futures import forbid_blocking
 from ikigai_actors.errors import IkigaiError
 
@@ -37,7 +37,7 @@ class StillBusy(IkigaiError):
     """The budget is used up and actors have something to do; they may keep each other busy for ever."""
 
 
-class SeededDispatcher:
+class SeededDispatcher(Dispatcher):
     """A dispatcher that runs one message at a time when it is told to."""
 
     def __init__(
@@ -60,13 +60,11 @@ class SeededDispatcher:
         """The choices drawn until now: what to print beside a failure."""
 
     def schedule(self, actor: PooledActor) -> None:
-        """See `Dispatcher.schedule`."""
         if not self._closed:
             self._ready.append(actor)
 
     @property
     def ready(self) -> int:
-        """See `Dispatcher.ready`."""
         return len(self._ready)
 
     def run_one(self) -> bool:
@@ -94,7 +92,6 @@ class SeededDispatcher:
         return budget
 
     def close(self) -> None:
-        """See `Dispatcher.close`."""
         self._closed = True
         while self._ready:
             self._run(self._ready.pop(0), QUANTUM)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ikigai_actors.records.messages import Message
 from ikigai_actors.store import Transaction
 from ikigai_actors.store.journal import CommitResult, Done
-from ikigai_actors.store.unit import Locked
+from ikigai_actors.store.unit import Locked, Unit
 from tests.kit.databases import DEADLINE
 from tests.kit.trees import says
 
@@ -20,7 +20,7 @@ def nothing(tx: Transaction) -> object:
 
 
 @dataclass
-class Task:
+class Task(Unit):
     """A unit that does what a test says, and perhaps appends a message."""
 
     does: Step = nothing
@@ -33,7 +33,6 @@ class Task:
     """What it found locked, at each run."""
 
     def write(self, tx: Transaction, locked: Mapping[str, Locked]) -> object:
-        """See `Unit.write`."""
         self.locked.append(dict(locked))
         answer = self.does(tx)
         tx.append([message.row() for message in self.messages])

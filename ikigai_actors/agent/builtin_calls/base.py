@@ -119,17 +119,6 @@ class BuiltinCall:
         return NO_DATA
 
 
-class OwnUnit:
-    """A unit that touches its own agent alone, which is locked in any case."""
-
-    __slots__ = ()
-
-    alone = False
-    changes_tree = False
-    concerns_others = False
-    touches: tuple[str, ...] = ()
-
-
 def text(given: Given, key: str) -> str:
     """A text among the arguments, as it can be stored; empty when it was left out."""
     return storable(given.get(key) or "")

@@ -6,7 +6,7 @@ Their units check paths and texts when they are written, so that whatever is wro
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ikigai_actors.agent.builtin_calls.base import Argument, BuiltinCall, Given, OwnUnit, text
+from ikigai_actors.agent.builtin_calls.base import Argument, BuiltinCall, Given, text
 from ikigai_actors.agent.builtin_calls.naming import CalledAs
 from ikigai_actors.records.documents import (
     DocumentVersion,
@@ -18,7 +18,7 @@ from ikigai_actors.records.documents import (
     read_version,
 )
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.unit import LockedRows
+from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.tools.function import cut
 
 _PATH = Argument("string", "A relative path, such as plan/mast.md.", required=True)
@@ -97,7 +97,7 @@ CALLS = (DocumentWriteCall(), DocumentReadCall(), DocumentListCall(), DocumentDe
 
 
 @dataclass(frozen=True, slots=True)
-class WriteDocument(OwnUnit):
+class WriteDocument(Unit):
     """Write a document, or delete it (no body); answered with the new version. Raises as `Documents.write` does."""
 
     agent: str
@@ -107,7 +107,6 @@ class WriteDocument(OwnUnit):
     now: int
 
     def write(self, tx: Transaction, locked: LockedRows) -> int:
-        """See `Unit.write`."""
         if self.expect is not None:
             check_version(self.expect, least=0)
         body = None if self.body is None else check_document(self.body)
@@ -115,27 +114,25 @@ class WriteDocument(OwnUnit):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadDocument(OwnUnit):
+class ReadDocument(Unit):
     """Read a document. Raises as `Documents.read` does."""
 
     path: str
     version: int | None
 
     def write(self, tx: Transaction, locked: LockedRows) -> str:
-        """See `Unit.write`."""
         found = read_version(tx, self.path, self.version)
         about = DocumentVersion(found.path, found.version, found.author, found.created_at, False)
         return f"{found.path}: {about.told(CalledAs(tx)[found.author])}\n\n{found.body}"
 
 
 @dataclass(frozen=True, slots=True)
-class ListDocuments(OwnUnit):
+class ListDocuments(Unit):
     """List documents. Raises as `Documents.list` does."""
 
     prefix: str
 
     def write(self, tx: Transaction, locked: LockedRows) -> str:
-        """See `Unit.write`."""
         names = CalledAs(tx)
         return "\n".join(f"{one.path}: {one.told(names[one.author])}" for one in listed(tx, self.prefix)) or (
             "No documents."

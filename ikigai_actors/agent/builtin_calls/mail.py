@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from ikigai_actors.agent.builtin_calls.base import WHICH_AGENT, Argument, BuiltinCall, Given, OwnUnit, text
+from ikigai_actors.agent.builtin_calls.base import WHICH_AGENT, Argument, BuiltinCall, Given, text
 from ikigai_actors.agent.builtin_calls.naming import CalledAs
 from ikigai_actors.agent.turn.state import MailNotice
 from ikigai_actors.errors import AgentError, AgentNotFound, MailNotFound
@@ -17,7 +17,7 @@ from ikigai_actors.records.append import AppendCall, Fence
 from ikigai_actors.records.identity import is_agent_uuid
 from ikigai_actors.records.mail import Mail, marked
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.unit import Addressed, LockedRows
+from ikigai_actors.store.unit import Addressed, LockedRows, Unit
 from ikigai_actors.tools.function import LIMIT
 
 
@@ -80,8 +80,6 @@ class SendMail(Addressed):
 
     __slots__ = ("_body", "_now", "_refusal", "_sender", "_to", "_uuid")
 
-    alone = False
-    changes_tree = False
     concerns_others = True
 
     def __init__(self, sender: str, to: str, body: str, now: int) -> None:
@@ -90,7 +88,6 @@ class SendMail(Addressed):
         self._refusal: AgentError | None = None
 
     def look_up(self, tx: Transaction) -> None:
-        """See `Addressed.look_up`."""
         if is_agent_uuid(self._to):
             return
         self._uuid = self._refusal = None
@@ -104,20 +101,18 @@ class SendMail(Addressed):
         return () if self._uuid is None else (self._uuid,)
 
     def write(self, tx: Transaction, locked: LockedRows) -> Mail:
-        """See `Unit.write`."""
         if self._uuid is None:
             raise self._refusal or AgentNotFound(f"Nobody is called {self._to!r}.", self._to)
         return mailbox.write_mail(tx, locked, self._uuid, self._sender, mailbox.check_letter(self._body), self._now)
 
 
 @dataclass(frozen=True, slots=True)
-class CheckMail(OwnUnit):
+class CheckMail(Unit):
     """Look at one's mailbox."""
 
     agent: str
 
     def write(self, tx: Transaction, locked: LockedRows) -> str:
-        """See `Unit.write`."""
         box, names = mailbox.unread_mailbox(tx, self.agent), CalledAs(tx)
         lines = [box.summary(names)]
         lines += [f"mail {one.id} of {names[one.sender]}: {marked(one.kind)}{one.text}" for one in box.previews]
@@ -125,8 +120,8 @@ class CheckMail(OwnUnit):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadMail(OwnUnit):
-    """Read one's mail, as many whole mails as fit."""
+class ReadMail(Unit):
+    """Read one's mail, as many whole mails as fit. Raises `AgentNotFound`, `AmbiguousAgent` for the sender."""
 
     agent: str
     sender: str | None
@@ -136,7 +131,6 @@ class ReadMail(OwnUnit):
     now: int
 
     def write(self, tx: Transaction, locked: LockedRows) -> str:
-        """See `Unit.write`. Raises `AgentNotFound`, `AmbiguousAgent`."""
         names = CalledAs(tx)
 
         def shown(mail: Mail) -> str:
@@ -162,7 +156,7 @@ class Noted(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class NoteMail(OwnUnit):
+class NoteMail(Unit):
     """Find out what an agent is to be told of its mailbox; answered with `Noted`.
 
     Raises `MailNotFound` when nothing is unread, or when it was told, and of what it was told of nothing was read.
@@ -173,7 +167,6 @@ class NoteMail(OwnUnit):
     """What it was told last, as far as it has not looked since."""
 
     def write(self, tx: Transaction, locked: LockedRows) -> Noted:
-        """See `Unit.write`."""
         row = locked[self.agent]
         told = self.earlier
         if told is not None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from ikigai_actors.agent.builtin_calls.base import Argument, BuiltinCall, Given, OwnUnit
+from ikigai_actors.agent.builtin_calls.base import Argument, BuiltinCall, Given
 from ikigai_actors.agent.turn.calls import WAIT, Call, Progress, progress
 from ikigai_actors.agent.turn.events import Continue
 from ikigai_actors.agent.turn.state import BeginWait, CallUnit, State, Step
@@ -18,7 +18,7 @@ from ikigai_actors.records import registry
 from ikigai_actors.records.mail import EXIT
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.unit import LockedRows
+from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.text import storable
 from ikigai_actors.tools.policy import ToolTraits
 
@@ -95,8 +95,11 @@ class Awaited(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class NameAwaited(OwnUnit):
-    """Find out who is waited for, now and not later: names move on. Answered with the data of the ``tool_call``."""
+class NameAwaited(Unit):
+    """Look up the agents that a ``wait`` names, when the call begins: a name may belong to another agent later.
+
+    Answered with the data of the ``tool_call``. Raises `AmbiguousAgent`, and `BadInput` for the agent itself.
+    """
 
     agent: str
     called: tuple[str, ...]
@@ -106,7 +109,6 @@ class NameAwaited(OwnUnit):
     """Milliseconds since 1970."""
 
     def write(self, tx: Transaction, locked: LockedRows) -> Mapping[str, Any]:
-        """See `Unit.write`. Raises `AmbiguousAgent`, and `BadInput` for the agent itself."""
         named = self.called or self.children
         return {"deadline": self.deadline, "agents": [[*one] for one in self._awaited(tx)] if named else None}
 

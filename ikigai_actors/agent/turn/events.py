@@ -168,9 +168,9 @@ class Loaded:
     last: Any
     """The outcome of the latest turn that was closed, or None."""
     notice: int = 0
-    """See `State.notice`."""
+    """What `State.notice` is then."""
     failed: int = 0
-    """See `State.failed`."""
+    """What `State.failed` is then."""
 
 
 @dataclass(frozen=True, slots=True)

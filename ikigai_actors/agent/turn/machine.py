@@ -335,7 +335,7 @@ def repeats(text: str, turn: Sequence[Message]) -> bool:
 
 
 def failed_turn(messages: Sequence[Message]) -> int:
-    """See `State.failed`, by an agent's own messages."""
+    """`State.failed` of an agent, found in its own messages."""
     failed = False
     for message in reversed(messages):
         match message.kind:
@@ -352,7 +352,7 @@ def failed_turn(messages: Sequence[Message]) -> int:
 
 
 def notice_of(messages: list[Message]) -> int:
-    """See `State.notice`, by an agent's own messages."""
+    """`State.notice` of an agent, found in its own messages."""
     for message in reversed(messages):
         if message.kind == Kind.MAIL:
             position: int = message.id

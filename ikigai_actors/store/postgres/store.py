@@ -83,7 +83,7 @@ class _Server:
             _cut(connection)
 
     def abandon(self, why: str) -> None:
-        """See `Store.abandon`."""
+        """Cut every connection off, and refuse new ones with `SystemClosed` and this reason."""
         with self._lock:
             self._abandoned = why
             connections = list(self._open)
@@ -204,7 +204,7 @@ def _alive(connection: Connection) -> bool:
         return not selector.select(0)
 
 
-class SeparateStore:
+class SeparateStore(Store):
     """A store with one connection of its own, for reads and writes: nobody else's transaction delays it."""
 
     def __init__(self, server: _Server) -> None:
@@ -213,34 +213,28 @@ class SeparateStore:
         self._session = _Session(server)
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """See `Store.read`."""
         return self._session.transact(psycopg.IsolationLevel.REPEATABLE_READ, True, work)
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        """See `Store.write`."""
         return self._session.transact(psycopg.IsolationLevel.READ_COMMITTED, None, work)
 
     def checkpoint(self) -> None:
-        """See `Store.checkpoint`. The server does it."""
+        """Do nothing: the server does that by itself."""
 
     def abandon(self, why: str) -> None:
-        """See `Store.abandon`."""
         self._server.abandon(why)
 
     def separate(self) -> Store:
-        """See `Store.separate`."""
         return SeparateStore(self._server)
 
     def watch(self, *, hosts: bool = False) -> ServerWatch:
-        """See `Store.watch`."""
         return ServerWatch(self._server.url, self._server.settings, (CLIENTS, HOSTS) if hosts else (CLIENTS,))
 
     def close(self) -> None:
-        """See `Store.close`."""
         self._session.close()
 
 
-class PostgresStore:
+class PostgresStore(Store):
     """A `Store` on a PostgreSQL server."""
 
     def __init__(self, url: str, *, patience: float = _PATIENCE) -> None:
@@ -263,18 +257,15 @@ class PostgresStore:
         self._closed = False
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """See `Store.read`."""
         try:
             return self._read_once(work)
         except _Lost:
             return self._read_once(work)
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        """See `Store.write`."""
         return self._session.transact(psycopg.IsolationLevel.READ_COMMITTED, None, work)
 
     def close(self) -> None:
-        """See `Store.close`."""
         with self._lock:
             self._closed = True
             pool, self._pool = self._pool, None
@@ -283,10 +274,9 @@ class PostgresStore:
         self._session.close()
 
     def checkpoint(self) -> None:
-        """See `Store.checkpoint`. The server does it."""
+        """Do nothing: the server does that by itself."""
 
     def abandon(self, why: str) -> None:
-        """See `Store.abandon`."""
         self._server.abandon(why)
         with self._lock:
             pool, self._pool = self._pool, None
@@ -294,11 +284,9 @@ class PostgresStore:
             pool.close(timeout=0)  # whoever waits for a connection hears of it
 
     def separate(self) -> Store:
-        """See `Store.separate`. Whoever asked for it closes it."""
         return SeparateStore(self._server)
 
     def watch(self, *, hosts: bool = False) -> ServerWatch:
-        """See `Store.watch`."""
         return ServerWatch(self._server.url, self._server.settings, (CLIENTS, HOSTS) if hosts else (CLIENTS,))
 
     def _read_once(self, work: Callable[[Transaction], T]) -> T:

@@ -46,11 +46,9 @@ class PostgresTransaction(BaseTransaction):
         self._errors = errors
 
     def ours(self, error: Exception) -> StoreError:
-        """See `PostgresErrors.ours`."""
         return self._errors.ours(error)
 
     def cause(self, error: Exception) -> Exception | None:
-        """See `PostgresErrors.cause`."""
         return self._errors.cause(error)
 
     def _run(self, query: str, parameters: Parameters) -> list[Row]:
@@ -67,8 +65,10 @@ class PostgresTransaction(BaseTransaction):
             cursor.executemany(statement.sql.encode(), [as_arrays(statement, one) for one in parameters])
 
     def end_stalled(self, before: int) -> None:
-        """See `Transaction.end_stalled`. To the server a COPY that waits for its client is no idle transaction, and no
-        time-out of PostgreSQL before 17 ends it.
+        """End the connections of stalled writers.
+
+        The server's own time-out for idle transactions is not enough: it does not end a COPY that waits for its client,
+        and before version 17 no other time-out does.
         """
         self.execute(_END_STALLED.format(before=int(before)))
 

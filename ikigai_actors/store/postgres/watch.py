@@ -12,6 +12,8 @@ from typing import Any
 
 import psycopg
 
+from ikigai_actors.store.base import Watch
+
 CLIENTS, HOSTS = "ikigai", "ikigai_hosts"
 """The channels: who commits."""
 
@@ -19,7 +21,7 @@ _AGAIN = 1.0
 """Seconds before a connection that broke is made anew."""
 
 
-class ServerWatch:
+class ServerWatch(Watch):
     """Watches a PostgreSQL database, on a connection of its own."""
 
     def __init__(self, url: str, settings: dict[str, Any], channels: tuple[str, ...]) -> None:
@@ -29,7 +31,7 @@ class ServerWatch:
         self._connection: psycopg.Connection[Any] | None = None
 
     def wait(self, timeout: float | None = None) -> bool:
-        """See `Watch.wait`. A new connection counts as a change: what was told before it is lost."""
+        """Wait for a NOTIFY. A new connection counts as a change, too: notifications before it are lost."""
         until = None if timeout is None else time.monotonic() + timeout
         while not self._closed.is_set():
             left = None if until is None else max(0.0, until - time.monotonic())
@@ -52,7 +54,6 @@ class ServerWatch:
         return False
 
     def close(self) -> None:
-        """See `Watch.close`."""
         self._closed.set()
         with contextlib.suppress(OSError):  # who waited has seen it, and is gone
             self._waking.send(b"\0")

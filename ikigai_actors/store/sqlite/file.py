@@ -173,7 +173,6 @@ class SQLiteFile:
                 raise StoreUnusable(self._gone(name))
 
     def lock(self) -> Callable[[], None] | None:
-        """See `Anchor.lock`."""
         return self._anchor.lock() if self._anchor is not None else lambda: None
 
     def close(self) -> None:

@@ -93,7 +93,7 @@ class _Session:
                 raise ours(error, self._location) from error
 
 
-class SQLiteStore:
+class SQLiteStore(Store):
     """A `Store` in an SQLite file, or in memory."""
 
     def __init__(
@@ -137,13 +137,11 @@ class SQLiteStore:
             raise
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """See `Store.read`."""
         with self._reader.lock:
             self._check()
             return self._reader.transact(work, writes=False)
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        """See `Store.write`."""
         with self._writer.lock:
             self._check()
             result = self._writer.transact(work, writes=True)
@@ -158,7 +156,7 @@ class SQLiteStore:
             return self._reader.connection.serialize()
 
     def close(self) -> None:
-        """See `Store.close`. Waits for the transactions in progress."""
+        """Wait for the transactions in progress, then close the connections; a second call does nothing."""
         with self._reader.lock, self._writer.lock:
             self._closed = True
             self._reader.connection.close()
@@ -166,7 +164,7 @@ class SQLiteStore:
             self._let_go()
 
     def checkpoint(self) -> None:
-        """See `Store.checkpoint`. Waits for nobody: what another process still reads is left for the next time."""
+        """Move the log into the file, except for the part that another process still reads."""
         with self._writer.lock:
             self._check()
             if self._logged:
@@ -189,14 +187,14 @@ class SQLiteStore:
                 raise ours(error, self.location) from error
 
     def abandon(self, why: str) -> None:
-        """See `Store.abandon`."""
+        """Do nothing: a file always answers."""
 
     def separate(self) -> Store:
         """This store under another name: SQLite has one writer, so nothing is won by more connections."""
         return BorrowedStore(self)
 
     def watch(self, *, hosts: bool = False) -> Watch:
-        """See `Store.watch`. The file tells of every commit."""
+        """A watch on the file, which every commit changes: ``hosts`` makes no difference."""
         return NoWatch() if self.path is None else FileWatch(self.path, self._commits_of_others)
 
     def _commits_of_others(self) -> int:
@@ -280,7 +278,7 @@ class SQLiteStore:
         return True
 
 
-class BorrowedStore:
+class BorrowedStore(Store):
     """Another name for a store; closing it leaves the store open."""
 
     def __init__(self, store: SQLiteStore) -> None:
@@ -288,26 +286,21 @@ class BorrowedStore:
         self.location = store.location
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """See `Store.read`."""
         return self._store.read(work)
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        """See `Store.write`."""
         return self._store.write(work)
 
     def abandon(self, why: str) -> None:
-        """See `Store.abandon`."""
+        """Do nothing: a file always answers."""
 
     def separate(self) -> Store:
-        """See `Store.separate`."""
         return self
 
     def watch(self, *, hosts: bool = False) -> Watch:
-        """See `Store.watch`."""
         return self._store.watch(hosts=hosts)
 
     def checkpoint(self) -> None:
-        """See `Store.checkpoint`."""
         self._store.checkpoint()
 
     def close(self) -> None:

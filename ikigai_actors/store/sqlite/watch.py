@@ -14,29 +14,28 @@ from pathlib import Path
 from typing import Any
 
 from ikigai_actors.errors import StoreError
+from ikigai_actors.store.base import Watch
 from ikigai_actors.store.sqlite.file import SQLiteFile
 
 _INTERVAL = 0.03
 """Seconds between two looks at an SQLite file."""
 
 
-class NoWatch:
+class NoWatch(Watch):
     """For a database that nobody else can change."""
 
     def __init__(self) -> None:
         self._closed = threading.Event()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """See `Watch.wait`."""
         self._closed.wait(timeout)
         return False
 
     def close(self) -> None:
-        """See `Watch.close`."""
         self._closed.set()
 
 
-class FileWatch:
+class FileWatch(Watch):
     """Watches an SQLite file."""
 
     def __init__(self, path: Path, others: Callable[[], int]) -> None:
@@ -49,7 +48,6 @@ class FileWatch:
         self._seen = self._ask()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """See `Watch.wait`."""
         until = None if timeout is None else time.monotonic() + timeout
         while not self._closed.wait(_INTERVAL):
             if (version := self._look()) != self._version:
@@ -64,7 +62,6 @@ class FileWatch:
         return False
 
     def close(self) -> None:
-        """See `Watch.close`."""
         self._closed.set()
 
     def _ask(self) -> int | None:

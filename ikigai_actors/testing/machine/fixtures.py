@@ -9,7 +9,7 @@ from ikigai_actors.providers.base import OnDelta, Reply, Request, ToolCall
 from ikigai_actors.providers.scripted import ScriptedProvider, Stream
 from ikigai_actors.testing.simulation.process import Broken
 from ikigai_actors.testing.simulation.remote import LATE
-from ikigai_actors.tools.function import Result
+from ikigai_actors.tools.function import Result, Tool
 from ikigai_actors.tools.policy import ToolTraits
 
 WORK = "work"
@@ -29,7 +29,7 @@ SLOW = Stream(("at ", "last"), delay=1.0)
 """An answer for which time must pass."""
 
 
-class Work:
+class Work(Tool):
     """A tool that must not run twice for a call."""
 
     name = WORK
@@ -42,7 +42,6 @@ class Work:
         """How often it ran, by the token of the call."""
 
     def describe(self) -> Mapping[str, Any]:
-        """See `Tool.describe`."""
         return {
             "name": self.name,
             "description": "Do some work that must not be done twice.",
@@ -50,12 +49,10 @@ class Work:
         }
 
     def call(self, arguments: Mapping[str, Any]) -> Result:
-        """See `Tool.call`."""
         self.runs[str(arguments.get("token"))] += 1
         return Result("Done.")
 
     async def call_async(self, arguments: Mapping[str, Any]) -> Result:
-        """See `Tool.call_async`."""
         return self.call(arguments)
 
     def check(self) -> None:
@@ -73,7 +70,6 @@ class OwnCode(ScriptedProvider):
     own_code = True
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
-        """See `Provider.respond`."""
         try:
             return await super().respond(request, on_delta)
         except asyncio.CancelledError:

@@ -11,7 +11,7 @@ from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.records.append import Append, Fence
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.unit import LockedRows
+from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.testing.machine.base import PATIENCE, Stage
 from ikigai_actors.testing.machine.fixtures import SLOW, WORK
@@ -35,14 +35,10 @@ class StatementFailed(StoreError):
     """What a database says of one statement, and of no other."""
 
 
-class Failing:
+class Failing(Unit):
     """A unit of which a statement fails, whenever it runs."""
 
-    touches: tuple[str, ...] = ()
-    changes_tree = alone = concerns_others = False
-
     def write(self, tx: Transaction, locked: LockedRows) -> None:
-        """See `Unit.write`."""
         raise StatementFailed("This statement always fails.")
 
 

@@ -1,7 +1,9 @@
 """A clock whose hands are turned by a test; and a calendar that can be wrong, as people's are."""
 
+from ikigai_actors.actors.clock import Clock
 
-class ManualClock:
+
+class ManualClock(Clock):
     """A `Clock` that stands still until it is turned."""
 
     def __init__(self, seconds: float = 1_000.0) -> None:

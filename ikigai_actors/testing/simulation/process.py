@@ -24,7 +24,14 @@ from ikigai_actors.testing.machine.messages_api import violations
 from ikigai_actors.testing.simulation.clock import ManualClock
 from ikigai_actors.testing.simulation.faults import RARITY, Luck
 from ikigai_actors.testing.simulation.scheduler import Abandoned, Agenda, Entry
-from ikigai_actors.testing.simulation.store import CommitTrouble, SimulatedStore, StoredChange, Undisturbed, is_of_owner
+from ikigai_actors.testing.simulation.store import (
+    Commits,
+    CommitTrouble,
+    SimulatedStore,
+    StoredChange,
+    Undisturbed,
+    is_of_owner,
+)
 from ikigai_actors.testing.simulation.threads import SimulatedThreads
 
 OUTAGE = 2.0
@@ -189,14 +196,13 @@ class Process:
         return AgendaDispatcher(self)
 
 
-class _Commits:
+class _Commits(Commits):
     """Faults at commits, and a look at the database after each."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
 
     def reads(self) -> None:
-        """See `Commits.reads`."""
         process = self._process
         if process.threads.current() is None:  # the test itself, and actors, who never read
             return
@@ -204,7 +210,6 @@ class _Commits:
             raise StoreUnavailable("The database cannot be read, as the simulation will have it.")
 
     def before(self) -> CommitTrouble | None:
-        """See `Commits.before`."""
         process, world = self._process, self._process.world
         if process.threads.abandoned:  # on the thread of the test a process ends while it opens
             raise Abandoned if process.threads.current() else ProcessCrashed("The process has ended. Open it again.")
@@ -228,7 +233,6 @@ class _Commits:
         return None
 
     def after(self, changes: Sequence[StoredChange]) -> None:
-        """See `Commits.after`."""
         process, world = self._process, self._process.world
         world.commits += 1
         for change in changes:
@@ -284,7 +288,7 @@ class _Commits:
         raise Abandoned
 
 
-class AgendaDispatcher:
+class AgendaDispatcher(Dispatcher):
     """The seeded dispatcher, as one entry of an agenda: one message of one actor is a step."""
 
     def __init__(self, process: Process) -> None:
@@ -292,17 +296,14 @@ class AgendaDispatcher:
         self._inner = SeededDispatcher(process.agenda, choices=2**62, on_run=self._runs)
 
     def schedule(self, actor: PooledActor) -> None:
-        """See `Dispatcher.schedule`."""
         self._inner.schedule(actor)
         self._list()
 
     @property
     def ready(self) -> int:
-        """See `Dispatcher.ready`."""
         return self._inner.ready
 
     def close(self) -> None:
-        """See `Dispatcher.close`."""
         self._inner.close()
 
     def _list(self) -> None:

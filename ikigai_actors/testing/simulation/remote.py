@@ -19,7 +19,7 @@ LATE = "This reply comes too late."
 """What a provider answers that heeds no cancellation."""
 
 
-class RemoteProvider:
+class RemoteProvider(Provider):
     """A provider on the other end of a network."""
 
     def __init__(self, inner: Provider, process: Process) -> None:
@@ -28,7 +28,6 @@ class RemoteProvider:
         self.own_code = getattr(inner, "own_code", False)
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
-        """See `Provider.respond`."""
         process = self._process
         process.asked(request)
         fault = await self._arrives(f"the request of {request.agent} arrives", "errors", "cuts", "deaf")
@@ -58,7 +57,6 @@ class RemoteProvider:
         return reply
 
     async def close(self) -> None:
-        """See `Provider.close`."""
         await self._inner.close()
 
     async def _arrives(self, what: str, *faults: str) -> str:
@@ -79,7 +77,7 @@ class RemoteProvider:
         return await arrived
 
 
-class RemoteTool:
+class RemoteTool(Tool):
     """A tool that begins and ends when the agenda chooses."""
 
     def __init__(self, inner: Tool, process: Process) -> None:
@@ -87,30 +85,24 @@ class RemoteTool:
 
     @property
     def name(self) -> str:
-        """See `Tool.name`."""
         return self._inner.name
 
     @property
     def timeout(self) -> float:
-        """See `Tool.timeout`."""
         return self._inner.timeout
 
     @property
     def traits(self) -> ToolTraits:
-        """See `Tool.traits`."""
         return self._inner.traits
 
     @property
     def is_async(self) -> bool:
-        """See `Tool.is_async`."""
         return self._inner.is_async
 
     def describe(self) -> Mapping[str, Any]:
-        """See `Tool.describe`."""
         return self._inner.describe()
 
     def call(self, arguments: Mapping[str, Any]) -> Result:
-        """See `Tool.call`."""
         drawn: list[str] = []
         self._process.threads.pause(f"{self.name} begins", lambda: drawn.append(self._process.misfortune("slow_tools")))
         self._process.note("tool", f"{self.name} {dict(arguments)}")
@@ -122,7 +114,6 @@ class RemoteTool:
         return result
 
     async def call_async(self, arguments: Mapping[str, Any]) -> Result:
-        """See `Tool.call_async`."""
         self._process.note("tool", f"{self.name} {dict(arguments)}")
         return await self._inner.call_async(arguments)
 

@@ -49,12 +49,10 @@ class SimulatedStore(SQLiteStore):
         """What it had at the end."""
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """See `Store.read`."""
         self._commits.reads()
         return super().read(work)
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        """See `Store.write`."""
         observed: Observed | None = None
 
         def observe(tx: Transaction) -> T:
@@ -74,7 +72,6 @@ class SimulatedStore(SQLiteStore):
         return result
 
     def watch(self, *, hosts: bool = False) -> Watch:
-        """See `Store.watch`."""
         self._watches.append(CalledWatch(self._threads))
         return self._watches[-1]
 
@@ -84,7 +81,6 @@ class SimulatedStore(SQLiteStore):
             watch.call()
 
     def close(self) -> None:
-        """See `Store.close`."""
         if self._closed:
             return
         self._closed, self.final = True, self.image()
@@ -101,11 +97,10 @@ class Undisturbed(BorrowedStore):
         self._look = super(SimulatedStore, store).read
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """See `Store.read`."""
         return self._look(work)
 
 
-class CalledWatch:
+class CalledWatch(Watch):
     """A `Watch` that is called when another host commits."""
 
     def __init__(self, threads: Threads) -> None:
@@ -113,7 +108,6 @@ class CalledWatch:
         self._called = self._closed = False
 
     def wait(self, timeout: float | None = None) -> bool:
-        """See `Watch.wait`."""
         self._changed.wait_for(lambda: self._called or self._closed, timeout)
         called, self._called = self._called, False
         return called and not self._closed
@@ -124,7 +118,6 @@ class CalledWatch:
         self._changed.notify_all()
 
     def close(self) -> None:
-        """See `Watch.close`."""
         self._closed = True
         self._changed.notify_all()
 
@@ -187,7 +180,7 @@ def is_of_owner(change: StoredChange) -> bool:
     return change.table == "messages" if isinstance(change, Written) else change.query in OWNERS
 
 
-class Observed:
+class Observed(Transaction):
     """A `Transaction` that remembers what it changes."""
 
     def __init__(self, inner: Transaction) -> None:
@@ -196,30 +189,24 @@ class Observed:
         """What it changes, in the order in which it was told to."""
 
     def run(self, query: str, **parameters: Any) -> list[Row]:
-        """See `Transaction.run`."""
         self._remember(query, parameters)
         return self._inner.run(query, **parameters)
 
     def defer(self, query: str, **parameters: Any) -> None:
-        """See `Transaction.defer`."""
         self._remember(query, parameters)
         self._inner.defer(query, **parameters)
 
     def append(self, rows: Sequence[Row], table: str = "messages") -> None:
-        """See `Transaction.append`."""
         self.changes.extend(Written(table, tuple(row)) for row in rows)
         self._inner.append(rows, table)
 
     def end_stalled(self, before: int) -> None:
-        """See `Transaction.end_stalled`."""
         self._inner.end_stalled(before)
 
     def is_hosted(self) -> bool:
-        """See `Transaction.is_hosted`."""
         return self._inner.is_hosted()
 
     def notify(self, *, by_host: bool = False) -> None:
-        """See `Transaction.notify`."""
         self._inner.notify(by_host=by_host)
 
     def __getattr__(self, name: str) -> Any:

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ikigai_actors.actors.threads import Condition, Queue, one_of
+from ikigai_actors.actors.threads import Condition, Queue, Threads, one_of
 from ikigai_actors.testing.simulation.event_loop import SimulatedLoop
 from ikigai_actors.testing.simulation.scheduler import Abandoned, Agenda, Baton, Entry
 
@@ -25,7 +25,7 @@ _PATIENCE = 60.0
 """Seconds of the real clock that one step may take: code that waits for something else is stuck."""
 
 
-class SimulatedThreads:
+class SimulatedThreads(Threads):
     """The threads of one process in a simulation: `Threads` that stand on an agenda."""
 
     def __init__(self, agenda: Agenda) -> None:
@@ -40,24 +40,20 @@ class SimulatedThreads:
         self._failure: BaseException | None = None
 
     def thread(self, run: Callable[[], object], name: str) -> threading.Thread:
-        """See `Threads.thread`."""
         return SimulatedThread(self, run, name)
 
     def condition(self, lock: "threading.Lock | None" = None) -> Condition:
-        """See `Threads.condition`. One thread runs at a time, so the lock is never needed."""
+        """A condition. It ignores the lock: one thread runs at a time."""
         return SimulatedCondition(self)
 
     def queue(self) -> Queue[Any]:
-        """See `Threads.queue`."""
         return SimulatedQueue(self)
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
-        """See `Threads.new_event_loop`."""
         self._loops.append(SimulatedLoop(self))
         return self._loops[-1]
 
     def result(self, future: "concurrent.futures.Future[T]", timeout: float | None) -> T:
-        """See `Threads.result`."""
         if not future.done():
             waiter = SimulatedWaiter(self)
             future.add_done_callback(lambda _: waiter.wake())
@@ -150,14 +146,13 @@ class SimulatedThread(threading.Thread):
         """Whether it has ended."""
 
     def start(self) -> None:
-        """See `threading.Thread.start`. Its first step comes when it is chosen; in a crashed process, never."""
+        """Start the thread. It takes its first step when the agenda chooses it; in a crashed process, never."""
         if self._threads.abandoned:
             return
         super().start()
         self._threads.started(self)
 
     def run(self) -> None:
-        """See `threading.Thread.run`."""
         self.baton.take()
         failure: BaseException | None = None
         try:
@@ -174,7 +169,6 @@ class SimulatedThread(threading.Thread):
         self._threads.ended(self, failure)
 
     def join(self, timeout: float | None = None) -> None:
-        """See `threading.Thread.join`."""
         if not self.over and self.ident is not None:
             waiter = SimulatedWaiter(self._threads)
             self._ended.append(waiter)
@@ -230,7 +224,7 @@ class SimulatedWaiter:
         return True
 
 
-class SimulatedCondition:
+class SimulatedCondition(Condition):
     """A `Condition` of a simulation."""
 
     def __init__(self, threads: SimulatedThreads) -> None:
@@ -244,7 +238,6 @@ class SimulatedCondition:
         pass
 
     def wait_for(self, predicate: Callable[[], object], timeout: float | None = None) -> object:
-        """See `Condition.wait_for`."""
         if not (holds := predicate()):
             waiter = SimulatedWaiter(self._threads)
             self._waiters.append(waiter)
@@ -256,16 +249,14 @@ class SimulatedCondition:
         return holds
 
     def notify(self, n: int = 1) -> None:
-        """See `Condition.notify`."""
         for waiter in list(self._waiters)[:n]:
             waiter.wake()
 
     def notify_all(self) -> None:
-        """See `Condition.notify_all`."""
         self.notify(len(self._waiters))
 
 
-class SimulatedQueue:
+class SimulatedQueue(Queue[Any]):
     """A `Queue` of a simulation."""
 
     def __init__(self, threads: SimulatedThreads) -> None:
@@ -273,16 +264,13 @@ class SimulatedQueue:
         self._changed = SimulatedCondition(threads)
 
     def put(self, item: Any) -> None:
-        """See `Queue.put`."""
         self._items.append(item)
         self._changed.notify()
 
     def get(self, *, timeout: float | None = None) -> Any:
-        """See `Queue.get`."""
         if not self._changed.wait_for(lambda: bool(self._items), timeout):
             raise queue.Empty
         return self._items.popleft()
 
     def qsize(self) -> int:
-        """See `Queue.qsize`."""
         return len(self._items)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
-from ikigai_actors.actors.threads import Condition, Queue, one_of
+from ikigai_actors.actors.threads import Condition, Queue, Threads, one_of
 from ikigai_actors.errors import StoreError
 from ikigai_actors.providers.base import Provider, Request
 from ikigai_actors.providers.offline import OfflineProvider
@@ -243,7 +243,7 @@ class Simulation:
             self._image = process.end()
 
 
-class _TestThreads:
+class _TestThreads(Threads):
     """What the thread of the test waits with: the threads of the process that runs."""
 
     def __init__(self, world: Simulation) -> None:
@@ -295,5 +295,5 @@ class OpenSimulated:
         tools: Iterable[Tool | Toolset] = (),
         **options: Any,
     ) -> ActorSystem:
-        """See `Simulation.open`."""
+        """Open the system, as `Simulation.open` does."""
         return self.world.open(provider, providers, tools, **options)

@@ -81,7 +81,6 @@ class ServerProcess(SubprocessStreamProtocol):
         return self
 
     def process_exited(self) -> None:
-        """See `asyncio.SubprocessProtocol`."""
         super().process_exited()
         self._exited.set()
 

@@ -68,11 +68,9 @@ class Workspace(Toolset):
 
     @property
     def name(self) -> str:
-        """See `Toolset.name`."""
         return f"workspace {self.directory}"
 
     async def open(self, tell: Tell) -> Sequence[Tool]:
-        """See `Toolset.open`."""
         made: list[Tool] = await in_thread(self._make, "ikigai-workspace")  # it imports anthropic: 1.4 s
         return made
 

@@ -156,7 +156,6 @@ class Bash(asyncio.SubprocessProtocol):
             self._code.set_result(code)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See `asyncio.SubprocessProtocol`."""
         self._transport = cast(asyncio.SubprocessTransport, transport)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
@@ -172,7 +171,6 @@ class Bash(asyncio.SubprocessProtocol):
             self._dropped += surplus
 
     def pipe_connection_lost(self, fd: int, error: Exception | None) -> None:
-        """See `asyncio.SubprocessProtocol`."""
         if fd == 1 and not self._read_all.done():
             self._read_all.set_result(None)
 
@@ -182,5 +180,4 @@ class Bash(asyncio.SubprocessProtocol):
         self.end()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """See `asyncio.SubprocessProtocol`."""
         self._closed.set_result(None)
