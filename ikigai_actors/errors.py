@@ -212,8 +212,9 @@ class SystemClosed(IkigaiError):
 
 
 class OutcomeUnknown(SystemClosed, CommitUnknown):
-    """The system stopped while this was being committed, and could not find out what came of it: it may or may not be
-    written. Open the system again and look, before you do it again.
+    """The system stopped during a commit and could not find out whether it happened.
+
+    It may or may not be written. Open the system again and look, before you do it again.
     """
 
 

@@ -1,14 +1,16 @@
-"""Actors without threads of their own. `PooledActor` is a Pykka actor through and through (``tell``, ``ask``, ``stop``,
-hooks), but its `Inbox` schedules it on a `Dispatcher` when there is something to do.
+"""Actors without threads of their own.
 
-- One message at a time per actor; at most a quantum of them before the next actor's turn.
-- A handler that raises under ``ask`` answers its caller and the actor lives; under ``tell`` the actor dies. A
-  `BaseException` (``SystemExit``) ends it in both cases, and goes on to the dispatcher.
-- A death, whatever its cause, runs ``on_stop`` or ``on_failure`` and then ``on_death``, once; then all that waits, and
-  what comes later, is answered with `ActorGone`.
+`PooledActor` is a Pykka actor through and through (``tell``, ``ask``, ``stop``, hooks), but its `Inbox` schedules it on
+a `Dispatcher` when there is something to do.
 
-Actors stay out of Pykka's global registry, from which removing one of 100,000 takes milliseconds, and the inbox is its
-own "stopped" flag: ``is_set`` is all that Pykka asks of it.
+- An actor handles one message at a time, and at most a quantum of them before the next actor's turn.
+- A handler that raises under ``ask`` answers its caller, and the actor lives. Under ``tell`` the actor dies. A
+  `BaseException` (``SystemExit``) ends the actor in both cases, and goes on to the dispatcher.
+- A death, whatever its cause, runs ``on_stop`` or ``on_failure`` and then ``on_death``, once. All messages that wait,
+  and all that come later, are answered with `ActorGone`.
+
+Actors stay out of Pykka's global registry, from which removing one of 100,000 takes milliseconds. The inbox is its own
+"stopped" flag: Pykka asks nothing of that flag but ``is_set``.
 """
 
 import logging
@@ -54,8 +56,9 @@ class PooledActor(pykka.Actor):
     actor_inbox: Inbox
 
     def __init__(self, dispatcher: Dispatcher) -> None:
-        """Set Pykka's four fields without its Event and uuid4, which would cost 1.2 KB and 6 µs; the rest is as in
-        Pykka.
+        """Set Pykka's four fields as Pykka does, but without its Event and uuid4.
+
+        Those two would cost 1.2 KB and 6 µs for each actor.
         """
         self.dispatcher = dispatcher
         self.actor_urn = f"urn:ikigai:{id(self):x}"
@@ -71,8 +74,9 @@ class PooledActor(pykka.Actor):
         return actor.actor_ref
 
     def on_crash(self, reason: BaseException) -> None:
-        """Run code when a handler has failed, once, while the actor still takes messages: whoever is to take its place
-        is there before anybody finds it dead.
+        """Run code when a handler has failed, once, while the actor still takes messages.
+
+        An actor that is to take its place can be made here, before anybody finds this one dead.
 
         Args:
             reason: what the handler or ``on_start`` raised.

@@ -1,4 +1,4 @@
-"""Time, as the runtime sees it: swapped at the composition root, so that a simulation can turn the hands."""
+"""The runtime's clock. The composition root chooses it, so a simulation can turn the hands."""
 
 import time
 from typing import Protocol
@@ -11,8 +11,9 @@ class Clock(Protocol):
         """Milliseconds since 1970 (UTC), as people's calendars count."""
 
     def monotonic(self) -> float:
-        """Seconds that never run backwards, from an arbitrary start. They pass while the machine is suspended, too,
-        where it can tell.
+        """Seconds that never run backwards, from an arbitrary start.
+
+        They pass while the machine is suspended, too, where the machine can tell.
         """
 
 

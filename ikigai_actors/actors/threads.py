@@ -86,8 +86,9 @@ class Threads(Protocol):
         """An event loop for one of the threads."""
 
     def result(self, future: "concurrent.futures.Future[T]", timeout: float | None) -> T:
-        """Wait for a future on the calling thread. Raises its exception, and `TimeoutError` when it is not done in
-        time.
+        """Wait for a future on the calling thread, and return its result.
+
+        Raises the future's exception, and `TimeoutError` when the future is not done after ``timeout`` seconds.
         """
 
 

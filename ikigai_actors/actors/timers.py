@@ -25,7 +25,8 @@ class Timers(Generic[T]):
         return heapq.heappop(self._heap)[2] if self._heap and self._heap[0][0] <= now else None
 
     def sleep(self, now: float) -> float | None:
-        """Seconds after which to look again: until the next value is due, but at most `LONGEST_SLEEP`; None when there
-        is no value.
+        """Seconds after which to look again: until the next value is due, but at most `LONGEST_SLEEP`.
+
+        None when there is no value.
         """
         return min(max(0.0, self._heap[0][0] - now), LONGEST_SLEEP) if self._heap else None

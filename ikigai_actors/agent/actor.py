@@ -412,8 +412,10 @@ class AgentActor(PooledActor):
         self._decide(on.Loaded(log.head, view, calls, last, notice, machine.failed_turn(own)))
 
     def _lost(self, error: IkigaiError) -> None:
-        """Without a log nothing can be done: who waits hears why. An agent whose own rows are wrong is buried; one that
-        inherits from such an agent lives on. A restart is tried again later.
+        """Answer all callers with the reason why the log could not be read: without it nothing can be done.
+
+        An agent whose own rows are wrong is buried; one that inherits from such an agent lives on. A restart is tried
+        again later.
         """
         self._loading = False
         if self._restarted is not None and isinstance(error, StoreError):

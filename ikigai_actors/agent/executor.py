@@ -181,8 +181,9 @@ class ToolRun(Job[Result]):
 
 
 class Executor:
-    """One event loop, and the threads of plain tools. All methods may be called from any thread, and only `open` and
-    `close` wait.
+    """One event loop, and the threads of plain tools.
+
+    Any thread may call any method. Only `open` and `close` wait.
     """
 
     def __init__(

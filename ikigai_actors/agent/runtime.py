@@ -76,9 +76,7 @@ class Processes(Protocol):
         """
 
     def retry_prompts(self) -> None:
-        """Give the actors again, later, the prompts of other processes that an agent could not take up, since the store
-        failed.
-        """
+        """Redeliver remote prompts later: an agent could not take them up, since the store failed."""
 
     def bury(self, uuid: str, reason: str) -> None:
         """Mark an agent dead that cannot go on, and end its actor; returns before it is done."""

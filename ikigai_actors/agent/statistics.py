@@ -1,6 +1,7 @@
-"""What an agent has done, and what it waited for. Counted by its actor since that was started on this host: by the boot
-that brought the agent back, or by its fork. Nothing of it is stored, but its
-restarts. `SystemStatistics` sums it up for a whole host.
+"""What an agent has done, and what it waited for.
+
+Its actor counts from its start on this host: the boot that brought the agent back, or the agent's fork. Nothing of it
+is stored, except how often the agent was restarted. `SystemStatistics` sums it up for a whole host.
 """
 
 from collections.abc import Iterable, Mapping

@@ -71,8 +71,9 @@ class Toolbox:
         return sorted(set(allowed))
 
     def traits(self, settings: Mapping[str, Any]) -> Mapping[str, ToolTraits]:
-        """What the machine must know of an agent's tools; those that are not registered are left out. None may be used
-        when the settings that decide on that cannot be read.
+        """What the machine must know of an agent's tools, by name. Tools that are not registered are left out.
+
+        All are denied when the settings that decide on the tools cannot be read.
         """
         allowed, policies = settings.get("tools"), settings.get("policies")
         if (allowed or policies) and misfits({"tools": allowed, "policies": policies}):

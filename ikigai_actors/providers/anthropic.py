@@ -353,8 +353,9 @@ def _broke_off(error: Exception) -> bool:
 
 
 def _explanation(error: Exception, request: Request, suspected: str) -> str:
-    """What went wrong and what to do about it, for a person; ``suspected`` is what an address that does not answer may
-    be owed to.
+    """What went wrong and what to do about it, for a person.
+
+    ``suspected`` is the likely reason why an address does not answer.
     """
     import anthropic
     import httpx2

@@ -146,8 +146,9 @@ class Provider(Protocol):
         """
 
     async def close(self) -> None:
-        """Give back connections. Called on the same event loop; again, by the system's next ``close()``, if it
-        raised.
+        """Give back connections. Called on the event loop on which `respond` ran.
+
+        If it raises, the system's next ``close()`` calls it again.
         """
 
 

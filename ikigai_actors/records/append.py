@@ -56,8 +56,10 @@ class AppendCall(Addressed):
 
     @property
     def touches(self) -> tuple[str, ...]:
-        """Its agent, and what the act touches. With the tree held nobody takes the agent away; and rows are locked in
-        one statement, which is then the act's.
+        """The agent itself, and the agents that the act touches.
+
+        Without the agent itself for an act that changes the tree: the tree's row is held, so no other host can take the
+        agent away, and such an act locks all its rows itself, in one statement.
         """
         return self._act.touches if self._act.changes_tree else (self._agent, *self._act.touches)
 

@@ -208,8 +208,10 @@ def refusal_of(one: Relative, refusal: Refusal) -> AgentDead | AgentStopped | Ro
 
 
 def lifecycle_since(tx: Transaction, since: int) -> tuple[dict[str, End], dict[str, tuple[Status, str]]]:
-    """The agents that died since a time, each with its end; and all that live and do not run, each with its status and
-    the reason for that.
+    """The deaths and pauses since a time.
+
+    Returns the agents that died, each with its end; and the living agents that do not run, each with its status and the
+    reason for that.
     """
     dead, paused = {}, {}
     for uuid, status, cause, reason, sender in tx.run("lifecycle_since", since=since):

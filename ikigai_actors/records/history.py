@@ -161,8 +161,9 @@ def play_all(view: View, messages: Iterable[Message]) -> View:
 
 
 def _rewind(view: View, message: Message) -> View:
-    """Conversation and marks as they were at the mark, which stays; settings as they are. No such mark: nothing
-    changes.
+    """Go back to a mark: conversation and marks become what they were there. The mark and the settings stay.
+
+    Nothing changes when there is no such mark.
     """
     if "before" in message.data:
         return _rewind_before(view, message)
@@ -175,10 +176,10 @@ def _rewind(view: View, message: Message) -> View:
 
 
 def _rewind_before(view: View, message: Message) -> View:
-    """Conversation and marks as they were before a prompt; settings as they are. No such prompt in sight: nothing
-    changes.
+    """Go back to before a prompt: conversation and marks become what they were there. The settings stay.
 
-    The marks in force then are those of now that are older: a rewind past one of them would have hidden the prompt.
+    Nothing changes when no such prompt is in sight. The marks in force then are today's marks that are older than the
+    prompt: a rewind past one of them would have hidden the prompt.
     """
     prompt = message.data["before"]
     if not isinstance(prompt, int):

@@ -51,8 +51,9 @@ def is_agent_prefix(text: str) -> bool:
 
 
 def same_name(name: str) -> str:
-    """The one spelling of a name: its letters and their marks composed (Unicode's NFC), so that a name that looks the
-    same is the same.
+    """The one spelling of a name, its letters and their marks composed (Unicode's NFC).
+
+    So names that look the same are the same.
     """
     return unicodedata.normalize("NFC", name)
 

@@ -72,7 +72,7 @@ class Log:
         cleared: int = 0,
         ended: Message | None = None,
     ) -> None:
-        """Make a log from its messages, which must have the ids base + 1, base + 2, …
+        """Make a log from its messages, whose ids must be base + 1, base + 2, and so on.
 
         Args:
             agent_uuid: the agent.
@@ -103,8 +103,9 @@ class Log:
         return self.base + len(self.messages)
 
     def extend(self, messages: Sequence[Message]) -> None:
-        """Append messages that are committed, none of them a clear (see `Archive.grow`); those that are there already
-        are left out. Raises `HistoryError` when their ids do not follow the head; those before the wrong one stay.
+        """Append committed messages, none of them a clear (see `Archive.grow`). Those that it has already are left out.
+
+        Raises `HistoryError` when their ids do not follow the head; the messages before the wrong one stay.
         """
         with _growing:
             head = self.head
@@ -209,8 +210,9 @@ class Archive:
             return sum(len(log.messages) for log in self._logs.values())
 
     def keep(self, log: Log) -> Log:
-        """Add the log of an agent that was just forked, or has just cleared; returns the one to use (a reader may have
-        been faster).
+        """Add the log of an agent that was just forked, or has just cleared.
+
+        Returns the log to use: another one if a reader has added that meanwhile.
         """
         with self._lock:
             kept = self._logs.setdefault((log.agent_uuid, log.base), log)
@@ -220,8 +222,9 @@ class Archive:
         return kept
 
     def grow(self, log: Log, messages: Sequence[Message]) -> Log:
-        """Add what an agent has committed to its latest log; returns the log that has its head: a new one after a
-        clear, for its owner to hold in place of the old one.
+        """Append committed messages to an agent's latest log; return the log that holds its head.
+
+        After a clear that is a new log: its owner replaces the old one with it.
         """
         cleared = [place for place, message in enumerate(messages) if message.kind == Kind.CLEAR]
         if not cleared:
@@ -237,8 +240,9 @@ class Archive:
         return self.keep(after)
 
     def forget(self, uuid: str) -> None:
-        """Who asks for an agent's log from now on looks at the store whether it has more: the agent has written, or may
-        have, without a log. Never waits for a read.
+        """Mark an agent's log as perhaps incomplete: the agent has written, or may have, without a log.
+
+        The next request for the log asks the store for the missing messages. This call never waits for a read.
         """
         with self._lock:
             self._latest.pop(uuid, None)
@@ -257,8 +261,9 @@ class Archive:
         return found
 
     def load_many(self, uuids: Sequence[str]) -> list[Log | IkigaiError]:
-        """Return the logs of many agents, in a few queries for all that are not in use; or why one has none, as the
-        error that `load` raises.
+        """Return the logs of many agents; those that are not in use are read in a few queries.
+
+        An agent that has no log gets the error that `load` would raise.
         """
         found: dict[str, Log | IkigaiError] = {
             uuid: _told(uuid, log) for uuid in uuids if (log := self.at_hand(uuid)) is not None

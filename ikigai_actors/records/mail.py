@@ -253,8 +253,9 @@ class Send(Unit):
 
 @dataclass(frozen=True, slots=True)
 class KeepPrompt(Unit):
-    """A prompt that its agent cannot take up now, as mail of kind ``prompt``, however long it is; answered with its
-    number. Raises what `write_mail` does.
+    """Keep a prompt that its agent cannot take up now, as mail of kind ``prompt``, of any length.
+
+    Answered with the mail's number. Raises what `write_mail` does.
     """
 
     recipient: str
@@ -375,8 +376,13 @@ def preview(body: str) -> str:
 
 
 def latest(tx: Transaction, recipient: str, sender: str | None = None, most: int | None = None) -> list[Mail]:
-    """An agent's mail, read or not, oldest first: of all senders (None), of one, or of `NOBODY`; only the latest
-    ``most``. Marks nothing.
+    """An agent's mail, read or not, oldest first. Marks nothing as read.
+
+    Args:
+        tx: the transaction.
+        recipient: the agent's uuid.
+        sender: only mail of this agent, by uuid, or of `NOBODY`; None is all mail.
+        most: only so many, the latest ones; None is all.
     """
     most = _EVERYTHING if most is None else most
     if sender is None:

@@ -91,8 +91,10 @@ class Message:
 
     @staticmethod
     def from_row(row: tuple[Any, ...]) -> "Message":
-        """The message that a row of table ``messages`` holds; raises `HistoryError` when it holds no message: its data
-        does not parse, or has not what a message of its kind has.
+        """The message that a row of table ``messages`` holds.
+
+        Raises `HistoryError` when the row holds no message: its data does not parse, or lacks what messages of its kind
+        have.
         """
         uuid, position, kind, content, text, created_at = row
         if not (type(content) is str and isinstance(kind, str) and type(created_at) is int):

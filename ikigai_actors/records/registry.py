@@ -156,14 +156,15 @@ def look_at_all(tx: Transaction, uuids: Collection[str]) -> list[Row]:
 
 
 def find(tx: Transaction, text: str) -> AgentRecord:
-    """Look an agent up: by its uuid, else by the name of a living one, else by the name that a dead one had, the latest
-    who died, else by a unique prefix of its uuid. Whoever would act on a dead one is told that it is dead.
+    """Look an agent up by what a person or a model calls it.
 
-    A name comes before a prefix, the names of the dead too: who means one that died must not hit a stranger.
+    The text is tried in this order: a uuid; the name of a living agent; the name of a dead agent, the latest that died;
+    a unique prefix of a uuid. Names come before prefixes, those of the dead too: a text that means a dead agent must
+    not hit a stranger.
 
     Raises:
-        AgentNotFound: nobody has it.
-        AmbiguousAgent: several uuids begin with it.
+        AgentNotFound: no agent is called so.
+        AmbiguousAgent: several uuids begin with the text.
     """
     text = storable(text)  # what no database takes is nobody's name
     if is_agent_uuid(text):

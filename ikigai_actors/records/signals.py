@@ -107,8 +107,9 @@ class SendSignal(Unit):
         return LifecycleChange(done.dead, {**done.status, **status}, reason=why.reason, told=done.told)
 
     def _why(self, status: Status, why: End) -> str | None:
-        """What the registry tells of agents that have this status from now on. A reason that is given stands behind who
-        gave it: it must not be taken for one of the runtime's own.
+        """The reason that the registry shows for agents with this new status.
+
+        A given reason stands behind the sender, so it cannot be taken for one of the runtime's own.
         """
         if status is Status.STOPPED:
             return f"STOP by {self._sender or 'a person'}" + (f": {self._reason}" if self._reason else "")
@@ -155,9 +156,9 @@ def milliseconds(grace: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class KillByAgent(Unit):
-    """An agent kills another one, that it names; answered with the `LifecycleChange`. Raises as `SendSignal` does, and
+    """An agent kills another one, which it names; answered with the `LifecycleChange`.
 
-    BadInput: that is the agent itself, or somebody above it.
+    Raises what `SendSignal` does, and `BadInput` when the target is the agent itself or a supervisor above it.
     """
 
     target: str

@@ -84,12 +84,13 @@ class StopChildren(Unit):
 
 @dataclass(frozen=True, slots=True)
 class Revive(Unit):
-    """A supervisor was restarted: whom its giving up had stopped goes on, and so do those below them who had been
-    stopped likewise; answered with the `LifecycleChange`.
+    """Resume every agent that was stopped because this supervisor, or one below it, gave up.
+
+    Runs when the supervisor was restarted. Answered with the `LifecycleChange`.
     """
 
     supervisor: str | None
-    """None: every living supervisor, at a boot. The process may have ended between the giving up and the restart."""
+    """The uuid; None is every living supervisor, at a boot: a process may end between giving up and the restart."""
 
     alone = True
     changes_tree = True

@@ -1,8 +1,8 @@
 """What a database must be able to do: `Store` and `Transaction`, the border between SQL and everything above it.
 
-Work is a function of a `Transaction`; the store runs it, and may run it again (a deadlock, a lost read connection), so
-work must be safe to run twice: it keeps its results in what it returns. Statements are named in ``queries.sql``;
-parameters are given by name; rows are tuples. No driver's exception passes this border: each becomes one of ours, the
+Work is a function of a `Transaction`. The store runs it, and may run it again (a deadlock, a lost read connection), so
+work must be safe to run twice: it keeps its results in what it returns. Statements are named in ``queries.sql``.
+Parameters are given by name. Rows are tuples. No driver's exception passes this border: each becomes one of ours, the
 cause kept.
 """
 
@@ -33,27 +33,36 @@ class Transaction(Protocol):
         """
 
     def defer(self, query: str, **parameters: Any) -> None:
-        """Run the named statement before COMMIT, together with its likes; their order among one another is kept."""
+        """Run the named statement before COMMIT, together with the other deferred calls of it, in their order."""
 
     def append(self, rows: Sequence[Row], table: str = "messages") -> None:
-        """Insert rows into ``messages`` (see `Message.row`) or ``mail`` before COMMIT, in bulk, after the deferred
-        statements.
+        """Insert rows in bulk, before COMMIT and after the deferred statements.
+
+        Args:
+            rows: the rows; see `Message.row` for those of ``messages``.
+            table: ``messages`` or ``mail``.
         """
 
     def end_stalled(self, before: int) -> None:
-        """End transactions of others that have locked agents, began before this moment (in milliseconds since 1970),
-        and now stand still: their process was stopped, or its machine is gone. Where the file lock of a dead owner is
-        free, there are none.
+        """End old transactions of other processes that have locked agents and stand still.
+
+        Their process was stopped, or its machine is gone. Where the file lock of a dead owner is free, there are none.
+
+        Args:
+            before: only transactions that began before this moment, in milliseconds since 1970.
         """
 
     def is_hosted(self) -> bool:
-        """Whether a process holds the lock by which a host owns the database. True where there is no such lock: a lease
-        decides, or nobody else can come.
+        """Whether a process holds the lock by which a host owns the database.
+
+        True where there is no such lock: a lease decides there, or no other process can open the database.
         """
 
     def notify(self, *, by_host: bool = False) -> None:
-        """Wake the other processes at this database when this is committed; at most once per transaction. What a host
-        commits wakes only those who follow hosts: see `Store.watch`.
+        """Wake the other processes at this database when this is committed; at most once per transaction.
+
+        Args:
+            by_host: this is a commit of a host, which wakes only the processes that follow hosts (`Store.watch`).
         """
 
 
@@ -74,21 +83,26 @@ class Store(Protocol):
         """
 
     def checkpoint(self) -> None:
-        """Bring the database's file up to date, where commits go to a log beside it first. Nothing depends on it for
-        being right: whoever copies the file alone loses less.
+        """Bring the database's file up to date, where commits go to a log beside it first.
+
+        Nothing depends on it for being right; a copy of the file alone loses less.
         """
 
     def separate(self) -> "Store":
-        """The same database through a connection of its own, which other work does not delay. Closed by itself."""
+        """The same database through a connection of its own, which other work does not delay. The caller closes it."""
 
     def watch(self, *, hosts: bool = False) -> Watch:
-        """A watch on what other processes do; with ``hosts`` also on what hosts commit, which is far more. Whoever
-        asked for it closes it.
+        """Watch what other processes do. The caller closes the watch.
+
+        Args:
+            hosts: watch the commits of hosts too, of which there are far more.
         """
 
     def abandon(self, why: str) -> None:
-        """Cut every connection off, also those on which others wait for an answer, of separate stores too. They fail,
-        and whoever comes later gets `SystemClosed`. A file answers in any case, and goes on.
+        """Cut every connection off, those of separate stores too, also in the middle of a statement.
+
+        Calls in progress fail, and later ones raise `SystemClosed` with the reason ``why``. On a file this does
+        nothing: a file always answers.
         """
 
     def close(self) -> None:

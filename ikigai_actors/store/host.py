@@ -116,8 +116,9 @@ class Host:
             return False
 
     def renew(self) -> None:
-        """Renew the lease now. Raises `Fenced` when another host has taken over, `StoreError` when the database does
-        not answer.
+        """Renew the lease now.
+
+        Raises `Fenced` when another host has taken over, `StoreError` when the database does not answer.
         """
         assert self._lease is not None  # only a host with a lease renews
         asked, lease = self._clock.monotonic(), int(self._lease * 1000)
@@ -272,8 +273,9 @@ def _lock_name(store: Store, path: Path) -> Callable[[], object]:
 
 
 def _clear_the_way(tx: Transaction, location: str) -> None:
-    """End what an owner whose lease has run out has begun and does not go on with: its locks would keep the next one
-    waiting for ever. While it is believed nothing is waited for.
+    """End the transactions that stand still since an owner whose lease has run out began them.
+
+    Their locks would make the next owner wait for ever. As long as an owner is believed, nothing is ended.
     """
     _refuse_believed(tx, location)
     for row in tx.run("owners"):

@@ -303,8 +303,9 @@ class Journal(Writer):
             _tell(done, result)
 
     def _until_it_answers(self, units: Sequence[Unit]) -> list[CommitResult]:
-        """Run the transaction until the store takes or refuses it. Raises `Fenced`, or why patience is over:
-        `_InDoubt` when a COMMIT may have happened.
+        """Run the transaction until the store takes or refuses it.
+
+        Raises `Fenced`, or when patience is over the last error: `_InDoubt` when a COMMIT may have happened.
         """
         if self._failure is not None:
             return [Failed(self._gone())] * len(units)

@@ -200,8 +200,9 @@ def require_schema(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -
 
 
 def check_types(store: Store) -> None:
-    """Raise `StoreUnusable` when what is needed of every agent at once holds values of wrong types: somebody has edited
-    the file. Logs, mail and documents are not looked at, since they may be long; fsck does.
+    """Refuse a database in which columns that every agent needs hold values of wrong types: its file was edited.
+
+    Logs, mail and documents are not checked, since they may be long; fsck does that. Raises `StoreUnusable`.
     """
     if found := store.read(lambda tx: mistyped_columns(tx, NEEDED)):
         raise StoreUnusable(

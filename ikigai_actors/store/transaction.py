@@ -105,8 +105,9 @@ class BaseTransaction(Transaction, ABC):
         self._guard(self._load, table, columns, batches)
 
     def misfits(self, table: str) -> list[str]:
-        """The columns of a table in which something is of another type than ``schema.sql`` says; most databases refuse
-        that.
+        """The columns of a table that hold a value of another type than ``schema.sql`` says.
+
+        None here: most databases refuse such values.
         """
         return []
 

@@ -145,8 +145,9 @@ Target = TypeVar("Target", bound=CommandTarget)
 
 
 def tell(find: Callable[[str], Target], uuid: str, message: object) -> Target:
-    """Give the actor of an agent a command; return the actor that has taken it. When an actor has ended and the agent
-    has its next one, the next one gets the command.
+    """Give the actor of an agent a command; return the actor that has taken it.
+
+    When an actor has ended and the agent has its next one, the next one gets the command.
 
     Args:
         find: gives the actor that runs the agent now.

@@ -90,8 +90,9 @@ class ProcessTable(Processes):
         return self._actors.get(uuid)
 
     def is_idle(self, uuid: str) -> bool:
-        """Whether an agent has nothing to do, as far as memory tells; True for one that this host does not run, since
-        its rows say that.
+        """Whether an agent has nothing to do, as far as memory tells.
+
+        True for an agent that this host does not run: its rows say that.
         """
         actor = self._actors.get(uuid)
         return actor is None or actor.is_idle
@@ -285,8 +286,9 @@ class ProcessTable(Processes):
         self._parts.waits.changed(uuid)
 
     def _send_status(self, uuid: str, status: Status, reason: str) -> None:
-        """Send an actor the status of its agent, unless it was sent that last. Under the lock, so that the statuses
-        arrive in the order in which they were noted.
+        """Send an actor the status of its agent, unless it was sent that last.
+
+        Under the lock, so that the statuses arrive in the order in which they were noted.
         """
         with self._lock:
             actor = self._actors.get(uuid)

@@ -85,71 +85,98 @@ class Context:
 
 
 class System(Protocol):
-    """What handles and shells need of a system: an `ActorSystem`, or an `AttachedSystem`. See there."""
+    """What handles and shells need of a system: an `ActorSystem`, or an `AttachedSystem`."""
 
     @property
     def attached(self) -> str:
         """Who runs the agents, when it is another process; empty when this one does."""
 
     @property
-    def store(self) -> Store: ...
+    def store(self) -> Store:
+        """The database. Raises `SystemClosed` when the system is closed."""
 
     @property
-    def archive(self) -> Archive: ...
+    def archive(self) -> Archive:
+        """The logs that are in use. Raises `SystemClosed`."""
 
     @property
-    def documents(self) -> Documents: ...
+    def documents(self) -> Documents:
+        """The documents that all agents share."""
 
     @property
-    def clock(self) -> Clock: ...
+    def clock(self) -> Clock:
+        """The clock of the system."""
 
     @property
-    def writer(self) -> Writer: ...
+    def writer(self) -> Writer:
+        """Commits units of writes."""
 
     @property
-    def waits(self) -> Waits: ...
+    def waits(self) -> Waits:
+        """Waits for mail and for the end of agents."""
 
     @property
-    def lifecycle(self) -> Lifecycle: ...
+    def lifecycle(self) -> Lifecycle:
+        """Sends signals and moves agents below other supervisors."""
 
     @property
-    def approvals(self) -> Approvals: ...
+    def approvals(self) -> Approvals:
+        """The calls that wait for a person's decision."""
 
     @property
-    def toolbox(self) -> Toolbox: ...
+    def toolbox(self) -> Toolbox:
+        """The tools that agents may use. Raises `HostElsewhere` when only another process knows."""
 
     @property
-    def random_bytes(self) -> RandomBytes: ...
+    def random_bytes(self) -> RandomBytes:
+        """The source of chance for uuids: a function from a count to so many bytes."""
 
     @property
-    def default_settings(self) -> Mapping[str, Any]: ...
+    def default_settings(self) -> Mapping[str, Any]:
+        """The settings of agents that have not set them; empty when only another process knows."""
 
     @property
-    def root(self) -> "AgentRef": ...
+    def root(self) -> "AgentRef":
+        """Agent 0, from which all others descend."""
 
-    def agent(self, text: str) -> "AgentRef": ...
+    def agent(self, text: str) -> "AgentRef":
+        """The agent with this uuid, name, or unique prefix of a uuid (4 characters or more).
 
-    def agents(self, status: str | None = None) -> list[AgentRecord]: ...
+        Raises `AgentNotFound`, `AmbiguousAgent`.
+        """
 
-    def check_open(self) -> None: ...
+    def agents(self, status: str | None = None) -> list[AgentRecord]:
+        """The registry, oldest first, the dead too; or only agents with a status."""
 
-    def handle(self, uuid: str) -> "AgentRef": ...
+    def check_open(self) -> None:
+        """Raise `SystemClosed` when the system was closed."""
 
-    def actor(self, uuid: str) -> CommandTarget: ...
+    def handle(self, uuid: str) -> "AgentRef":
+        """The handle of an agent whose uuid is known; nothing is looked up."""
 
-    def state_of(self, record: AgentRecord) -> str: ...
+    def actor(self, uuid: str) -> CommandTarget:
+        """What carries out the commands of an agent. Raises `SystemClosed`."""
 
-    def touch(self, agent: "AgentRef") -> None: ...
+    def state_of(self, record: AgentRecord) -> str:
+        """What an agent is doing, in a word or two."""
 
-    def send(self, recipient: "AgentRef | str", body: str, timeout: float | None = None) -> int: ...
+    def touch(self, agent: "AgentRef") -> None:
+        """Remember that a person looked at an agent: a shell begins there next time."""
 
-    def close(self) -> None: ...
+    def send(self, recipient: "AgentRef | str", body: str, timeout: float | None = None) -> int:
+        """Send a mail for a person outside of any agent; return its number. Raises as `AgentRef.send` does."""
 
-    def subscribe(self, callback: Callback) -> Subscription: ...
+    def close(self) -> None:
+        """Give back everything; a second call does nothing."""
 
-    def statistics(self) -> TurnStatistics: ...
+    def subscribe(self, callback: Callback) -> Subscription:
+        """Call back for each event, in order, on a thread of its own, until the subscription is closed."""
 
-    def statistics_of(self, uuid: str) -> AgentStatistics: ...
+    def statistics(self) -> TurnStatistics:
+        """What the agents are doing, and have done."""
+
+    def statistics_of(self, uuid: str) -> AgentStatistics:
+        """What an agent is doing, and has done, without its restarts. Reads nothing."""
 
 
 class AgentCommands:
@@ -228,6 +255,7 @@ class AgentCommands:
         return self._tell(lambda caller: on.Configure(checked, caller), self._future())
 
     def rename(self, name: str | None) -> Future[None]:
+        """Give the agent another name, or with None no name."""
         return self._ref.system.writer.ask(Rename(self._ref.uuid, name), lambda _: None)
 
     def resume(self) -> Future[bool]:
@@ -413,10 +441,18 @@ class AgentRef:
         return self._within(timeout).undo().get(timeout=timeout)
 
     def configure(self, *, timeout: float | None = None, **settings: Any) -> int:
-        """Change settings (``model``, ``system``, ``max_tokens``, ``temperature``: `ikigai_actors.records.settings`).
-        None removes one. Children inherit them.
+        """Change settings. Children that are forked later inherit them.
 
-        Returns the position of the change. Raises `BadInput` for an unknown setting or a wrong value.
+        Args:
+            timeout: seconds to wait; None waits for ever.
+            settings: ``model``, ``system``, ``max_tokens``, ``temperature`` and others, see
+                `ikigai_actors.records.settings`; None removes one.
+
+        Returns:
+            The position of the change in the log.
+
+        Raises:
+            BadInput: a setting is unknown, or its value is wrong.
         """
         return self._within(timeout).configure(**settings).get(timeout=timeout)
 
@@ -585,19 +621,21 @@ class AgentRef:
     def wait(
         self, agents: "Sequence[AgentRef | str] | None" = None, timeout: float | None = None
     ) -> "dict[AgentRef | str, WaitResult]":
-        """Wait until this agent has unread mail, or until each of some agents has sent it mail that is unread, has
-        nothing to do, or has ended. Returns why, by agent: ``mail``, ``idle``, ``stopped``, ``dead``, ``unknown``; or
-        ``timeout``.
+        """Wait for mail, or until each of some agents has sent mail, has nothing to do, or has ended.
 
         An agent has nothing to do (``idle``) when no turn is open and no prompt waits; one whose turn was cut off and
-        not resumed is not idle. Whatever an agent was once found to be stays, while others are waited for; ``mail`` is
-        told rather than anything else. No thread polls meanwhile.
+        not resumed is not idle. A result that was once found for an agent stays, while others are waited for. ``mail``
+        comes before any other result. No thread polls meanwhile.
 
         Args:
-            agents: handles, or texts as in `send`; the answer has them as they are given. None waits for mail of
-                anybody, and the answer then has whose mail is unread: handles, ``""`` for a person outside of any
-                agent, and ``dead`` where all that one sent is its exit; nobody when none came in time.
+            agents: handles, or texts as in `send`. None waits for mail of anybody.
             timeout: seconds to wait; 0 looks once, None waits for ever.
+
+        Returns:
+            Why the wait ended, by agent as it was given: ``mail`` (unread, in this agent's mailbox), ``idle``,
+            ``stopped``, ``dead``, ``unknown``; or ``timeout``. If ``agents`` was None, the senders of unread mail:
+            handles, and ``""`` for a person outside of any agent; ``dead`` for an agent whose only mail is its exit;
+            empty when no mail came in time.
 
         Raises:
             BadInput: an agent or the timeout makes no sense.
@@ -624,8 +662,11 @@ class AgentRef:
         self.system.writer.perform(Delete(self.uuid, check_mail_id(number)), timeout)
 
     def mails(self, sender: Handle | str | None = None, latest: int | None = None) -> list[Mail]:
-        """All its mail, read or not, oldest first; of one sender as in `read_mail`, or only the latest so many. Marks
-        nothing.
+        """All its mail, read or not, oldest first. Marks nothing as read.
+
+        Args:
+            sender: only mail of this agent, as in `read_mail`.
+            latest: only so many, the latest ones.
         """
         store = self.system.store
         known = sender_of(store, sender)
@@ -664,15 +705,18 @@ class AgentRef:
         return self.system.state_of(self.record)
 
     def statistics(self) -> AgentStatistics:
-        """What it is doing, and has done since its actor was started on this host, or since this process was attached
-        to another one's; and how often it was ever restarted. Raises `AgentDead`.
+        """What it is doing, what it has done, and how often it was ever restarted.
+
+        Counted since its actor was started on this host; in an attached process, since it was attached. Raises
+        `AgentDead`.
         """
         counted = self.system.statistics_of(self.uuid)
         return replace(counted, restarts=self.system.store.read(lambda tx: times_restarted(tx, self.uuid)))
 
     def settings_at_hand(self) -> Mapping[str, Any] | None:
-        """The settings in force, if they are at hand; None when its log was not needed yet, or is in another process.
-        Reads nothing.
+        """The settings in force, if they are in memory. Reads nothing.
+
+        None when the log was not needed yet, or is in another process.
         """
         actor = self.system.actor(self.uuid)
         if not isinstance(actor, AgentActor) or actor.state.phase is Phase.UNLOADED:

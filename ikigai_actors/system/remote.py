@@ -46,8 +46,9 @@ class RemoteCommands:
         return True
 
     def hand_over_prompts(self) -> None:
-        """Give the actors the prompts that their agents have not taken up; one that an actor has already changes
-        nothing.
+        """Give the actors the prompts that their agents have not taken up.
+
+        A prompt that an actor has already changes nothing.
         """
         for agent, mail, text in self._reader.read(new_prompts):
             self._processes.prompt(agent, mail, text)

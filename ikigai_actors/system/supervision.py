@@ -96,8 +96,10 @@ class SupervisionLoop(Supervision):
         self._thread = threads.thread(self._run, "ikigai-supervision")
 
     def start(self) -> None:
-        """Start the thread. It first does what the boot has found: a supervisor that gave up and whose own restart was
-        cut off, deadlines, and the signals and prompts of other processes.
+        """Start the thread. It first does what the boot has found.
+
+        That is: a supervisor that gave up and whose own restart was cut off, deadlines, and the signals and prompts of
+        other processes.
         """
         self._thread.start()
         if any(actor.state.standing.ending == GAVE_UP for actor in self._processes):
@@ -235,8 +237,9 @@ class SupervisionLoop(Supervision):
             self._journal.perform(Revive(agent))
 
     def _restart(self, agent: str, supervisor: str, failure: AgentFailure | None) -> None:
-        """Count a restart if the agent itself has failed, and let the agent go on; a turn that keeps crashing it is
-        closed.
+        """Count a restart if the agent itself has failed, and let the agent go on.
+
+        A turn that keeps crashing it is closed.
         """
         earlier = self._failures.pop(agent, failure)
         if failure is None and earlier is not None and earlier.restarted is None:

@@ -349,10 +349,11 @@ class ActorSystem(OfOneProcess):
         return mail.id
 
     def subscribe(self, callback: Callback) -> Subscription:
-        """Call back for each committed message (`Message`), piece of a reply on its way (`Streamed`), mail (`Mailed`),
+        """Call back for each event, in order, on a thread of its own. Close the subscription to hear no more.
+
+        The events are: a committed message (`Message`), a piece of a reply on its way (`Streamed`), mail (`Mailed`), a
         prompt that waits for CONT (`PromptKept`), and trouble with the store and with tools (`StoreTrouble`,
-        `ToolTrouble`); in order, on a thread of its own.
-        Close it to hear no more.
+        `ToolTrouble`).
         """
         self.check_open()
         return self._runtime.publisher.subscribe(check_callable(callback, "callback", CALLBACK))
@@ -466,8 +467,9 @@ class ActorSystem(OfOneProcess):
             self.store.abandon(f"The system stopped: {error}")
 
     def _fail(self, error: IkigaiError) -> None:
-        """The store is gone for good, or belongs to another host: stop, with one error. No agent crashes, none is
-        buried.
+        """Stop with one error: the store is gone for good, or belongs to another host.
+
+        No agent crashes, and none is buried.
         """
         with self._failing:
             if self._failure is not None:

@@ -22,7 +22,7 @@ is what the model reads: text as it is, anything else as JSON.
 Whatever goes wrong is a result that helps the model to correct itself: arguments that do not fit, an exception, a
 time-out, output over the limit. Nothing of it crashes the agent. A tool says deliberately that it failed by raising
 anthropic's ``ToolError``.
-"""
+"""  # noqa: D214 - the section belongs to the example
 
 import asyncio
 import inspect

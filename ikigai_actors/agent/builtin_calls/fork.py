@@ -1,5 +1,6 @@
-"""The built-in call fork, which is Unix fork: parent and child both return from the same call, the parent with the
-child's uuid, the child with the news that it is the child; the turn goes on in both.
+"""The built-in call fork, which is Unix fork: parent and child both return from the same call.
+
+The parent's result is the child's uuid, the child's result is the news that it is the child. The turn goes on in both.
 """
 
 from collections.abc import Mapping

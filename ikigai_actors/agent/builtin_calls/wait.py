@@ -1,5 +1,7 @@
-"""The built-in call wait, which is carried out in two: the ``tool_call``, which holds who is waited for and until when
-at most, and the result. What lies between holds no thread (`ikigai_actors.agent.waits`).
+"""The built-in call wait, which takes two units.
+
+The first appends a ``tool_call``, which holds the agents that are waited for and the deadline. The second appends the
+result. Between them no thread waits (`ikigai_actors.agent.waits`).
 """
 
 import json

@@ -1,5 +1,7 @@
-"""What the turn knows of the built-in calls: that they are, and how one is begun. What they do is written in
-`ikigai_actors.agent.builtin_calls`; the actor hands their traits to the machine with those of the other tools.
+"""What a turn knows of built-in calls: that a tool is one, and how to begin it.
+
+The calls themselves are in `ikigai_actors.agent.builtin_calls`. The actor passes their traits to the machine together
+with those of the other tools.
 """
 
 from collections.abc import Mapping

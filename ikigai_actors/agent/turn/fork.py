@@ -1,6 +1,7 @@
-"""Fork: the only way to make an agent. One unit: the child's row, ``fork`` in both logs, and what the child begins
-with. By command, these are its settings and its prompt; by a call of the model, what
-`ikigai_actors.agent.builtin_calls.fork` says.
+"""Fork: the only way to make an agent.
+
+One unit holds the child's row, a ``fork`` message in both logs, and the child's first messages. By command, these are
+its settings and its prompt; by a call of the model, see `ikigai_actors.agent.builtin_calls.fork`.
 """
 
 from dataclasses import replace

@@ -1,5 +1,6 @@
-"""The steps of a turn between two model requests: what becomes of the calls of a reply. Pure; see
-`ikigai_actors.agent.turn.calls`.
+"""The steps of a turn between two model requests, which carry out the calls of a reply.
+
+Pure; the calls themselves are described in `ikigai_actors.agent.turn.calls`.
 """
 
 from collections.abc import Mapping

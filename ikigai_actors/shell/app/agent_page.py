@@ -111,9 +111,7 @@ class Page:
         self._later(lambda: scrollback.between(end - _AT_ONCE if skip else start, end), show, self._stop)
 
     def _stop(self) -> None:
-        """The reading is over. When the store failed, what is missing is read when there is more to tell, or when one
-        comes here again.
-        """
+        """Stop reading. After a failure of the store, reading begins again at the next event or the next visit."""
         self._reading, told, self._told = False, self._told, []
         for text, look in told:
             self.tell(text, look)

@@ -176,8 +176,10 @@ class Application(App[int]):
         return TerminalDriver
 
     async def on_event(self, event: events.Event) -> None:
-        """Hand an event on. The focus is where what is typed belongs before it is handed on, so that nothing that is
-        typed behind overtakes it. At first it waits for the prompt.
+        """Hand an event on, after the focus was moved to the widget that the key is meant for.
+
+        The focus moves first, so no key that is typed behind overtakes this one. At first the event waits for the
+        prompt.
         """
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
             if self._early is not None:
@@ -293,8 +295,9 @@ class Application(App[int]):
     # Parts
 
     def _beat(self) -> None:
-        """Show what is new, and again soon: later when there is more to draw than time. One beat is due at most, since
-        those of an interval would pile up, and keys wait behind them.
+        """Draw what is new, and set the timer for the next beat: later when drawing takes long.
+
+        At most one beat is due at a time. A fixed interval would let beats pile up, and keys would wait behind them.
         """
         began = monotonic()
         if self._terminal is not None and is_gone(self._terminal):  # nobody need have sent SIGHUP

@@ -32,8 +32,12 @@ class PageEvents(EventBuffer):
     def __init__(
         self, system: System, changed: Callable[[], None], committed: Callable[[Message], None] = lambda _: None
     ) -> None:
-        """Subscribe. On the subscription's thread ``committed`` is given each message, and ``changed`` is called when
-        something happened beside a delta.
+        """Subscribe.
+
+        Args:
+            system: the system whose events are buffered.
+            changed: called on the subscription's thread when an event other than a delta has come.
+            committed: gets each committed message, on the subscription's thread.
         """
         self._system, self._committed = system, committed
         self._ended: set[str] = set()

@@ -55,8 +55,10 @@ class Expenses:
                 self._held.append(message)
 
     def read(self, store: Store) -> None:
-        """Go on with what the database has, for a stretch. `hear` is to be told of what is committed from before the
-        first one on. Raises `StoreError`; the next one goes on from there.
+        """Read the next stretch of what the database has.
+
+        Pass every committed message to `hear` from before the first `read` on. Raises `StoreError`; the next `read`
+        continues at the same place.
         """
         until = monotonic() + STRETCH
         while (place := self._place) is not None and monotonic() < until:

@@ -1,6 +1,4 @@
-"""Where lines print that are not printed on a terminal: into a transcript, or as a notice that goes away. From any
-thread.
-"""
+"""Prints lines into a transcript, or as a notice that goes away, instead of onto a terminal. Thread-safe."""
 
 from collections.abc import Callable
 

@@ -184,8 +184,10 @@ class Snapshots:
         return state
 
     def _model(self, record: AgentRecord) -> str:
-        """The model setting. One whose log its actor has not read is asked of the database, once: what changes it
-        reads it. What another process runs is asked each time.
+        """The model setting of an agent.
+
+        The database is asked once for an agent whose log its actor has not read: a change of the setting makes the
+        actor read it. It is asked each time for an agent of another process.
         """
         agent = self._system.handle(record.uuid)
         if record.living and (at_hand := agent.settings_at_hand()) is not None:

@@ -14,8 +14,9 @@ def terminal() -> int | None:
 
 
 def is_gone(terminal: int) -> bool:
-    """Whether nobody is at the other end of a terminal any more. What is written to it fails then, and ends Textual's
-    writer, for which the application would wait.
+    """Whether the other end of a terminal is closed.
+
+    Writing to it fails then and ends Textual's writer, for which the application would wait.
     """
     try:
         os.get_terminal_size(terminal)

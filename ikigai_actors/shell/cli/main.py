@@ -362,8 +362,9 @@ def _greeting(system: "System") -> str:
 
 
 def _log_in_lines() -> None:
-    """What the library logs, as the program's own lines; a defect of ours keeps its traceback. What a server gets wrong
-    is no news beside its results.
+    """Print what the library logs as lines of the program; a defect of ours keeps its traceback.
+
+    Errors of tool servers are not printed: their results tell of them.
     """
     handler = logging.StreamHandler()
     handler.setFormatter(HarmlessFormatter("ikigai: %(message)s"))

@@ -23,8 +23,9 @@ _INDENT = " " * 10
 
 
 class LogPrinter:
-    """Prints messages and deaths, as lines or as JSON; every line of a text but its first is set off, so that no text
-    looks like the next message.
+    """Prints messages and deaths, as lines or as JSON.
+
+    Every line of a text but its first is indented, so no text looks like the next message.
     """
 
     def __init__(self, client: Client, echo: Tell, json: bool) -> None:

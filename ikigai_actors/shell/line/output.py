@@ -1,4 +1,4 @@
-"""The screen: where everything is printed, made harmless.
+r"""The screen: where everything is printed, made harmless.
 
     screen.line("forked from dba", dim=True)    a line of its own
     screen.stream("Hel"), screen.stream("lo")   pieces of an answer

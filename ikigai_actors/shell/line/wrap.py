@@ -1,8 +1,8 @@
-"""The margin: at a terminal only the program itself begins a line at the left edge, where its prompt stands.
+r"""The margin: at a terminal only the program itself begins a line at the left edge, where its prompt stands.
 
     margin = Margin(lambda: 80)
     margin.put("Hel")               "  Hel"
-    margin.put("lo\\n6AW-t-> ")      "lo\\n  6AW-t-> "
+    margin.put("lo\n6AW-t-> ")      "lo\n  6AW-t-> "
 
 What others have written is set off by two blanks where a line of it begins, and where one is cut that is longer than
 the terminal is wide (between words, if it can be): the terminal would go on at the edge. Tabs become blanks.

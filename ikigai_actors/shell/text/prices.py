@@ -52,8 +52,9 @@ class Prices:
         return bool(self._prices)
 
     def cost(self, models: Mapping[str, Usage]) -> float | None:
-        """What the tokens of these models cost, in dollars; None when one of them has no price, and when there are
-        none.
+        """What the tokens of these models cost, in dollars.
+
+        None when one of the models has no price, and when there are no models.
         """
         costs = [self._of(model, tokens) for model, tokens in models.items()]
         known = [cost for cost in costs if cost is not None]

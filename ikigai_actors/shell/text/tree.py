@@ -104,8 +104,9 @@ def _with_living(records: Sequence[AgentRecord]) -> list[AgentRecord]:
 
 
 def drawn(records: Sequence[AgentRecord], dead_too: bool = False, deepest: int = DEEPEST) -> list[Node]:
-    """Everybody in the order of the drawing, the dead where somebody lives below them, or all of them; so many levels
-    are drawn.
+    """The nodes of all agents, in the order of the drawing, down to ``deepest`` levels.
+
+    Dead agents are drawn where living ones are below them, or all of them with ``dead_too``.
     """
     return _depth_first(records if dead_too else _with_living(records), deepest)
 

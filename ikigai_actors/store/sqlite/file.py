@@ -144,8 +144,10 @@ class SQLiteFile:
     """The file of one store, for as long as it is open."""
 
     def __init__(self, path: Path) -> None:
-        """Make the file unless it is there, and hold it. Raises `StoreUnavailable`, `StoreUnusable`, and `StoreInUse`
-        when its host knows it by another name.
+        """Make the file unless it is there, and hold it.
+
+        Raises `StoreUnavailable`, `StoreUnusable`, and `StoreInUse` when the host of the file opened it under another
+        name.
         """
         make_file(path)
         self.path = path
@@ -173,6 +175,7 @@ class SQLiteFile:
                 raise StoreUnusable(self._gone(name))
 
     def lock(self) -> Callable[[], None] | None:
+        """Lock the file for a host, as `Anchor.lock` does; without an anchor there is nothing to lock."""
         return self._anchor.lock() if self._anchor is not None else lambda: None
 
     def close(self) -> None:

@@ -138,7 +138,7 @@ class AttachedSystem(OfOneProcess):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """See `ActorSystem.__exit__`."""
+        """Close the system; what that raises does not hide an error of the block."""
         if error is None:
             self.close()
         else:
@@ -173,18 +173,22 @@ class AttachedSystem(OfOneProcess):
         return self.handle(record.uuid)
 
     def agent(self, text: str) -> AgentRef:
-        """See `ActorSystem.agent`."""
+        """The agent with this uuid, name, or unique prefix of a uuid (4 characters or more).
+
+        Raises:
+            AgentNotFound, AmbiguousAgent: the text finds no agent, or several.
+        """
         check_type(text, str, "agent", "a uuid, the beginning of one, or a name")
         return self.handle(self._client.find(text).uuid)
 
     def agents(self, status: str | None = None) -> list[AgentRecord]:
-        """See `ActorSystem.agents`."""
+        """The registry, oldest first, the dead too; or only agents with a status."""
         if status is not None:
             check_choice(status, "status", [*Status])
         return self._client.agents(status)
 
     def handle(self, uuid: str) -> AgentRef:
-        """See `ActorSystem.handle`."""
+        """The handle of an agent whose uuid is known; nothing is looked up."""
         return AgentRef(self, check_type(uuid, str, "uuid", "text"))
 
     def actor(self, uuid: str) -> "RemoteActor":
@@ -213,20 +217,22 @@ class AttachedSystem(OfOneProcess):
         return {}
 
     def touch(self, agent: AgentRef) -> None:
-        """See `ActorSystem.touch`."""
+        """Remember that a person looked at an agent: a shell begins there next time."""
         check_type(agent, AgentRef, "agent", "a handle")
         refuse_to_block()
         self._client.touch(agent.uuid)
 
     def send(self, recipient: AgentRef | str, body: str, timeout: float | None = None) -> int:
-        """See `ActorSystem.send`."""
+        """Send a mail for a person outside of any agent; return its number. Raises as `AgentRef.send` does."""
         unit = letter(self.store, None, recipient, body, self.clock.now_ms())
         mail: Mail = self.writer.perform(unit, timeout)
         return mail.id
 
     def subscribe(self, callback: Callback) -> Subscription:
-        """Call back for each message (`Message`) and death (`Died`) that the host commits, for a change of the host
-        (`HostChanged`) and for trouble with the store (`StoreTrouble`).
+        """Call back for each event of the host.
+
+        These are the messages (`Message`) and deaths (`Died`) that it commits, a change of the host (`HostChanged`) and
+        trouble with the store (`StoreTrouble`).
         """
         self.check_open()
         return self._publisher.subscribe(check_callable(callback, "callback", CALLBACK))
@@ -395,8 +401,10 @@ class AttachedSystem(OfOneProcess):
 
 
 class RemoteActor:
-    """Stands for the actor of an agent that another process runs: does by rows what can be done so, and refuses what
-    the agent must do itself.
+    """Stands for the actor of an agent that another process runs.
+
+    Commands that rows can carry are written to the database; commands that only the agent's own process can run are
+    refused.
     """
 
     __slots__ = ("_system", "_uuid")

@@ -145,8 +145,9 @@ class Simulation:
                 system.close()
 
     def recover(self) -> ActorSystem:
-        """After a crash: open it again and go on with every turn that was cut off, as often as it crashes, until all is
-        at rest.
+        """Open the system again after a crash, and resume every turn that was cut off.
+
+        Repeats that as often as it crashes, until all is at rest.
         """
         while True:
             try:

@@ -88,8 +88,10 @@ def grep_tool(root: Root, environment: Mapping[str, str], scripts: str) -> Funct
 
 
 def find_ripgrep(directory: Path, scripts: str) -> str | None:
-    """The path of ``rg``: the one among the scripts of our environment, which lie at ``scripts``, else one on PATH that
-    does not lie in the directory, where an agent could have put it.
+    """The path of ``rg``, or None.
+
+    The one among the scripts of our environment (``scripts``) comes first, then one on PATH, unless it lies in the
+    directory, where an agent could have put it.
     """
     if ours := shutil.which("rg", path=scripts):
         return ours

@@ -121,7 +121,7 @@ def bash_tool(shells: Shells) -> FunctionTool:
         Args:
             command: the command, of any number of lines.
             timeout: seconds after which it is ended, and the shell with it.
-        """
+        """  # noqa: D205 - one paragraph, as the model reads it
         if "\0" in command:
             return Result("A command cannot hold a NUL character: bash would leave it out.", True)
         return await shells.run(current_acting_agent().uuid, command, timeout)

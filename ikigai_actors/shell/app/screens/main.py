@@ -84,7 +84,7 @@ class MainScreen(Screen[None]):
 
         Args:
             first: the agent to begin with.
-            feed: tells what happens.
+            page_events: tells what happens.
             recall: what was submitted before.
             workers: lay out what takes long.
             later: does work on another thread.
@@ -197,8 +197,9 @@ class MainScreen(Screen[None]):
             page.tell(tidy(text), look)
 
     def give_up(self, uuid: str, prompt: str, refused: bool) -> None:
-        """A prompt will not be answered. One that was refused is in no log: it stands where it was typed again, if
-        nothing else does.
+        """End the wait for the answer to a prompt.
+
+        A prompt that was refused is in no log: its text returns to the input, if that is empty.
         """
         if (page := self._pages.get(uuid)) is not None:
             page.transcript.dismiss(prompt)
@@ -217,8 +218,10 @@ class MainScreen(Screen[None]):
     # What a person does
 
     def turn_to(self, event: events.Event) -> None:
-        """Go to the prompt when something comes that is meant for it: a paste, wherever the focus is, and what is typed
-        in the tree or the transcript. (At a question a letter may be an answer.)
+        """Focus the prompt when an event is meant for it.
+
+        That is a paste, wherever the focus is, and text that is typed in the tree or the transcript. While a question
+        is open, a letter may be its answer instead.
         """
         typed = isinstance(event, events.Key) and event.is_printable and not isinstance(self.focused, QuestionBar)
         if (typed or isinstance(event, events.Paste)) and self.focused is not self.page.prompt:

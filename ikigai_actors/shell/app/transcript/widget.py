@@ -275,8 +275,9 @@ class Transcript(ScrollView, can_focus=True):
         return self._blocks[index].lines(self._frame)[number - self._starts[index]]
 
     def _arrange(self) -> None:
-        """Lay out what is not, for as long as the budget lasts. What has its lines already costs nothing of it, so that
-        who reads there keeps them in sight.
+        """Lay out the blocks that need it, for as long as the budget lasts.
+
+        A block that has its lines already costs nothing of the budget, so a reader keeps the text in sight.
         """
         if not self._frame.width:
             return

@@ -81,8 +81,9 @@ class PromptBox(TextArea):
         self.replace(text, *self.selection, maintain_selection_offset=False)
 
     async def _on_key(self, event: events.Key) -> None:
-        """Do the keys that are other than those of a `TextArea`, and those that it binds. Not by bindings: on their way
-        up to the application, what is typed behind such a key would overtake it.
+        """Handle the keys that differ from those of a `TextArea`, and those that it binds.
+
+        Bindings would not do: on its way up to the application, such a key would be overtaken by the keys behind it.
         """
         actions = {
             "enter": self._submit,

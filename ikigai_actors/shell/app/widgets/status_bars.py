@@ -24,8 +24,9 @@ LONG = 1.0
 
 
 def upper(snapshot: Snapshot | None, width: int, default: str = "") -> Text:
-    """The separator: where one is in the tree, what the agent does, its unread mail and model; ``default`` names the
-    model of an agent that has set none. In a narrow window the state is what stays.
+    """The separator: the agent's place in the tree, what it does, its unread mail and its model.
+
+    ``default`` names the model of an agent that has set none. In a narrow window only the state stays.
     """
     if snapshot is None:
         return Text("─" * width, "dim")
@@ -127,8 +128,9 @@ def _neighbour(sign: str, record: AgentRecord | None) -> tuple[str, str]:
 
 
 def _filled(place: Text, facts: list[str], width: int) -> Text:
-    """The place on the left, the facts on the right, a rule between. What has no room is cut, the last facts first;
-    the place leaves room for the first one.
+    """The place on the left, the facts on the right, a rule between.
+
+    What does not fit is cut, the last facts first; the place leaves room for the first fact.
     """
     least = min(cell_len(facts[0]) + 2, _MOST) + 3
     if place.cell_len > width - least:

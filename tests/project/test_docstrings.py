@@ -1,0 +1,53 @@
+"""Every public name of the runtime says what it is for, itself or by what it inherits."""
+
+import ast
+import importlib
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.project.test_layers import FILES, ROOT, module_of
+
+SUPERVISORS = {module_of(path): path for path in sorted((ROOT / "supervisors").rglob("*.py"))}
+MODULES = {
+    name: path
+    for name, path in {**FILES, **SUPERVISORS}.items()
+    if not name.endswith("__main__") and ast.parse(path.read_text(encoding="utf-8")).body
+}
+
+
+def members(name: str) -> Iterator[tuple[str, object, bool]]:
+    """The public classes, functions and methods that a module defines: path, object, whether it is a method."""
+    module = importlib.import_module(name)
+    for key, value in vars(module).items():
+        if key.startswith("_") or getattr(value, "__module__", None) != name:
+            continue
+        if inspect.isclass(value):
+            yield f"{name}.{key}", value, False
+            for method, member in vars(value).items():
+                if not method.startswith("_") and (inspect.isroutine(member) or isinstance(member, property)):
+                    yield f"{name}.{key}.{method}", getattr(value, method), True
+        elif inspect.isfunction(value):
+            yield f"{name}.{key}", value, False
+
+
+def docstrings(path: Path) -> Iterator[tuple[int, str]]:
+    """Every docstring of a file, of attributes too, with its line."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.lineno, node.value.value
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_public_name_has_a_docstring_or_inherits_one(name: str) -> None:
+    def said(value: object, is_method: bool) -> str | None:
+        return inspect.getdoc(value) if is_method else getattr(value, "__doc__", None)
+
+    assert [path for path, value, is_method in members(name) if not said(value, is_method)] == []
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_no_docstring_only_points_at_another(name: str) -> None:
+    assert [line for line, text in docstrings(MODULES[name]) if text.startswith("See `")] == []
