@@ -1,4 +1,4 @@
-"""Children: the agents that a supervisor looks after, and what the end of one means.
+"""Children: the agents that a supervisor supervises, and what the end of one means.
 
 By restart type and end:
 

@@ -1,16 +1,15 @@
-"""Orphans: what becomes of the agents below those that die.
+"""Orphans: what happens to the agents below those that die.
 
-The policy is that of the agent that dies, whatever the cause; it decides about the living agents that it supervises:
+The policy is that of the agent that dies, whatever the cause. It decides about the living agents that it supervises:
 
     reparent    the nearest living ancestor adopts them
     cascade     they die with it, and so do all their descendants, whatever their own policies
-    stop        adopted likewise, and paused until someone continues them
-    continue    they go on with a dead supervisor: orphans, until someone adopts them
+    stop        the nearest living ancestor adopts them, and they are paused until a CONT
+    continue    they go on with a dead supervisor: orphans, until another agent adopts them
 
-Several may die at once. `decide` sees all of these deaths as one moment: nobody is adopted by an agent that dies in it.
-So afterwards every living agent has a living supervisor, and by it a chain of them to agent 0, unless a `continue` left
-it an orphan. Adoption leads upwards only, so no circle can come of it. The decisions belong into the transaction of the
-deaths.
+Several may die at once. `decide` sees all of these deaths as one moment: no agent is adopted by one that dies in it. So
+afterwards every living agent has a living supervisor, and by it a chain of them to agent 0, unless a `continue` left it
+an orphan. Adoption leads upwards only, so it makes no circle. The decisions belong into the transaction of the deaths.
 """
 
 from collections.abc import Mapping, Set
@@ -30,7 +29,7 @@ class OrphanPolicy(StrEnum):
     CASCADE = "cascade"
     """They die too, with all their descendants."""
     STOP = "stop"
-    """Adopted likewise, and paused."""
+    """The nearest living ancestor adopts them, and they are paused."""
     CONTINUE = "continue"
     """They go on without a living supervisor."""
 
@@ -69,16 +68,16 @@ Decision = Kill | Adopt | Pause
 
 
 def decide(tree: Mapping[str, Member], dying: Set[str]) -> list[Decision]:
-    """What the deaths of these agents mean for those below them. Linear in the tree.
+    """What the deaths of these agents mean for the agents below them. Linear in the tree.
 
     Args:
-        tree: in order of creation, the dead too. The part that matters suffices: those that die, everybody above
-            them, and below them the children or, where one cascades, all descendants.
-        dying: who dies, all at one moment.
+        tree: in order of creation, the dead too. This part suffices: the agents that die, all agents above them, and
+            below them the children or, where one cascades, all descendants.
+        dying: the agents that die, all at one moment.
 
     Returns:
-        Whom else to kill, leaves first; then what becomes of the survivors whose supervisors die, from the top down.
-        Nothing is decided about those that stay orphans.
+        The further agents to kill, leaves first; then what happens to survivors whose supervisors die, from the top
+        down. Nothing is decided about agents that stay orphans.
 
     Raises:
         ValueError: agent 0 is among the dying.
@@ -107,9 +106,10 @@ def decide(tree: Mapping[str, Member], dying: Set[str]) -> list[Decision]:
 
 
 def survivors_above(tree: Mapping[str, Member], dying: Set[str]) -> dict[str, str]:
-    """Who takes over from each agent when these die: itself while it lives, else the nearest survivor above it.
+    """The agent that takes over from each agent when these die.
 
-    Linear in the tree, whatever its depth. Agent 0, which never dies, where damaged rows break the way up.
+    That is the agent itself while it lives, else the nearest survivor above it; agent 0, which never dies, where
+    damaged rows break the way up. Linear in the tree, whatever its depth.
     """
     root = next(agent for agent, member in tree.items() if member.supervisor is None)
     nearest: dict[str, str] = {}
@@ -121,9 +121,9 @@ def survivors_above(tree: Mapping[str, Member], dying: Set[str]) -> dict[str, st
 
 
 def _orphaned(agent: str, status: Status, policy: OrphanPolicy, adopter: str | None) -> list[Decision]:
-    """What becomes of a survivor, by the policy of its dead supervisor.
+    """What happens to a survivor, by the policy of its dead supervisor.
 
-    No agent adopts it in a part of a tree that agent 0 is missing from.
+    In a part of a tree without agent 0, it may be that no agent adopts it.
     """
     if policy is OrphanPolicy.CONTINUE or adopter is None:
         return []

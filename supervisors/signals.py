@@ -1,10 +1,10 @@
-"""Signals: lifecycle control from outside. What each does to an agent, and whom a cascade hits.
+"""Signals: lifecycle control from outside. What each does to an agent, and which agents a cascade hits.
 
     running ──STOP──> stopped          running ──TERM──> terminating ──the turn ends──> dead
             <──CONT──                  stopped ──TERM──> dead
                                        anything that lives ──KILL──> dead
 
-A signal is *delivered*, or *ignored* because what it asks for is so already, or *refused*; `TRANSITIONS` says which.
+A signal is *delivered*; or *ignored*, because the agent is already as it asks; or *refused*. `TRANSITIONS` says which.
 Agent 0 cannot be killed or terminated.
 """
 
@@ -70,7 +70,7 @@ class Ignored:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The signal cannot be obeyed; whoever sent it is told."""
+    """The signal cannot be obeyed; its sender gets the refusal."""
 
     refusal: Refusal
 
@@ -119,14 +119,14 @@ def deliver(status: Status, signal: Signal, *, protected: bool = False) -> Outco
 
 
 def cascade(top: str, supervisors: Supervisors, dead: Set[str] = frozenset()) -> list[str]:
-    """Whom a signal to ``top`` and all its descendants hits, in the order in which their ends are reported.
+    """The agents that a signal to ``top`` and all its descendants hits, in the order in which their ends are reported.
 
     Leaves first, siblings in reverse order of creation: as OTP's supervisors shut down.
 
     Args:
         top: where the cascade begins.
         supervisors: every agent that may be below, the dead too: the way to a living agent may lead through them.
-        dead: who is dead already, and is not hit again.
+        dead: the agents that are dead already, and are not hit again.
     """
     below = list(top_down(supervisors, (top,)))
     return [agent for agent in reversed(below) if agent not in dead]

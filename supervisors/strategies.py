@@ -1,4 +1,4 @@
-"""Strategies: who is stopped and started when one child is restarted.
+"""Strategies: which children are stopped and started when one of them is restarted.
 
 For children a, b, c, d in order, of which b has failed:
 
@@ -18,10 +18,10 @@ from supervisors.children import Child, RestartType
 
 
 class Strategy(StrEnum):
-    """Whom a restart takes along."""
+    """Which siblings a restart takes along."""
 
     ONE_FOR_ONE = "one_for_one"
-    """Nobody."""
+    """None."""
     ONE_FOR_ALL = "one_for_all"
     """All siblings."""
     REST_FOR_ONE = "rest_for_one"
@@ -38,10 +38,10 @@ class Plan(NamedTuple):
 
 
 def plan(strategy: Strategy, children: Sequence[Child], failed: Child) -> Plan:
-    """Whom to stop and start for the restart of one child.
+    """Which children to stop and start for the restart of one child.
 
     Args:
-        strategy: whom it takes along.
+        strategy: which siblings it takes along.
         children: all children in order, the failed one too.
         failed: the child to restart; a temporary one never is.
     """

@@ -7,17 +7,17 @@ Each is a pure function that gives the supervisor after the event, and the decis
 failed start is counted like every restart, because its retry is one.
 
 A restart that the intensity does not allow makes the supervisor give up: its children are stopped, the last one first,
-and it has crashed itself, which is an `exited` for *its* supervisor. So trouble climbs, until somebody's restart cures
-it or agent 0 is reached: agent 0 cannot crash, and buries the failing child alone.
+and it has crashed itself, which is an `exited` for *its* supervisor. So trouble climbs, until a restart cures it or it
+reaches agent 0: agent 0 cannot crash, and buries only the failing child.
 
-A `Supervisor` is what the registry and the restarts of the last period tell; nothing else is remembered. Every event is
-linear in the children.
+A `Supervisor` holds what the registry and the restarts of the last period tell; nothing else is remembered. Every event
+is linear in the children.
 
-A database that is down is neither an end nor a failed start: who carries out the decisions waits for it, so an outage
-uses up no restarts and buries nobody.
+A database that is down is neither an end nor a failed start: the caller waits for it before it carries the decisions
+out. So an outage uses up no restarts and buries no agent.
 
-What differs from OTP: a child that ends without a restart is no longer a child (OTP keeps a transient one's
-specification, and starts it again with its siblings); and a failed restart is retried after a while, not at once.
+Two things differ from OTP. A child that ends without a restart is no longer a child (OTP keeps a transient one's
+specification, and starts it again with its siblings). And a failed restart is retried after a while, not at once.
 """
 
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ from supervisors.strategies import Strategy, plan
 
 @dataclass(frozen=True, slots=True)
 class Supervisor:
-    """An agent as the one who looks after its children. Raises ValueError for settings that make no sense."""
+    """An agent as the supervisor of its children. Raises `ValueError` for settings that make no sense."""
 
     children: tuple[Child, ...] = ()
     """The living ones, in order."""
@@ -40,7 +40,7 @@ class Supervisor:
     period: int = PERIOD
     """Milliseconds."""
     restarts: tuple[int, ...] = ()
-    """When it restarted children: milliseconds, at least those of the last period."""
+    """When it restarted children, in milliseconds; at least the restarts of the last period."""
     protected: bool = False
     """Whether it is agent 0, which cannot crash."""
 
@@ -97,12 +97,12 @@ Decided = tuple[Supervisor, tuple[Decision, ...]]
 
 
 def exited(supervisor: Supervisor, agent: str, cause: Cause, now: int) -> Decided:
-    """A child has ended. One that is not (or no longer) its child changes nothing.
+    """A child has ended. An agent that is not (or no longer) its child changes nothing.
 
     Args:
-        supervisor: as it is.
-        agent: who has ended.
-        cause: how.
+        supervisor: the supervisor before the event.
+        agent: the agent that has ended.
+        cause: how it ended.
         now: milliseconds.
     """
     child = _child(supervisor, agent)
@@ -114,7 +114,10 @@ def exited(supervisor: Supervisor, agent: str, cause: Cause, now: int) -> Decide
 
 
 def unstarted(supervisor: Supervisor, agent: str) -> Decided:
-    """A child has failed to start: it is tried again, the later the more restarts there were; a temporary never."""
+    """Retry a child that has failed to start, after a wait that grows with the number of restarts.
+
+    A temporary child is never started again.
+    """
     child = _child(supervisor, agent)
     if child is None:
         return supervisor, ()
@@ -124,7 +127,7 @@ def unstarted(supervisor: Supervisor, agent: str) -> Decided:
 
 
 def _restart(supervisor: Supervisor, child: Child, now: int) -> Decided:
-    """Restart a child and whom the strategy takes along, or give up."""
+    """Restart a child and the siblings that the strategy takes along, or give up."""
     restarts = add_restart(supervisor.restarts, now, supervisor.intensity, supervisor.period)
     if restarts is None:
         return _bury(supervisor, child, Cause.GAVE_UP) if supervisor.protected else _give_up(supervisor)
@@ -144,7 +147,7 @@ def _bury(supervisor: Supervisor, child: Child, cause: Cause) -> Decided:
 
 
 def _give_up(supervisor: Supervisor) -> Decided:
-    """Stop all children, the last one first, and crash; the supervisor that is restarted counts anew."""
+    """Stop all children, the last one first, and crash. A supervisor that is restarted counts its restarts anew."""
     return replace(supervisor, restarts=()), (GiveUp(tuple(child.agent for child in reversed(supervisor.children))),)
 
 

@@ -25,15 +25,15 @@ class CallAppended(NamedTuple):
     """The answer of an `AppendCall`."""
 
     message: Message
-    """What tells of the act."""
+    """The message that tells of the act."""
     answer: Any
-    """Of the act."""
+    """The answer of the act."""
 
 
 class AppendCall(Addressed):
-    """What an agent does itself, for a call of its model mostly, and the message that tells of it, in one unit.
+    """What an agent does itself, mostly for a call of its model, and the message that tells of it, in one unit.
 
-    Answered with `CallAppended`, and refused as the act is.
+    Answered with `CallAppended`. It raises what the act raises.
     """
 
     __slots__ = ("_act", "_agent", "_fence", "_told", "alone", "changes_tree", "concerns_others")
@@ -42,7 +42,7 @@ class AppendCall(Addressed):
         """Make the unit.
 
         Args:
-            agent: the uuid of who acts.
+            agent: the uuid of the agent that acts.
             act: what it does.
             told: makes the message, given the answer of the act.
             fence: the host that runs the agent, and its epoch.
@@ -83,7 +83,7 @@ class Append(Unit):
     touches: tuple[str, ...]
 
     def __init__(self, unit: LogUnit, fence: Fence) -> None:
-        """Encodes the rows here, on the agent's worker: the journal's one thread has enough to do."""
+        """Encode the rows, here on the agent's worker: all agents share the journal's one thread."""
         self._unit = unit
         self._fence = fence
         self._rows = [message.row() for message in unit.messages]
@@ -114,7 +114,7 @@ def check_fence(row: Locked, fence: Fence) -> None:
 
 
 def _bear(tx: Transaction, birth: Birth, parent: Locked, host: str) -> None:
-    """The child's row and first messages. The tree row is held, so nobody else can take the name meanwhile."""
+    """Write the child's row and first messages. The tree row is locked, so no other agent takes the name."""
     if parent.status != "running":
         raise AgentStopped(
             f"Agent {parent.uuid} is {parent.status}: only a running agent forks. Continue it first.", parent.uuid

@@ -1,16 +1,18 @@
 """Deaths: what the end of an agent writes, whatever its cause.
 
-The agent's row says why it died, and its epoch grows, so what it still does is fenced; its log is left as it is; its
-orphan policy decides about the agents that it supervised; and the nearest survivor above it gets a mail of kind
-``exit``. All that is one transaction: a crash leaves all of it or nothing.
+One transaction writes all of it, so a crash leaves all of it or nothing:
 
-Every unit of deaths takes the row of ``tree`` first. While it is held nobody is born, dies, or changes its supervisor,
-so who dies, and who takes over, is read without locks; then all rows that change are locked in one statement, in the
-order in which everybody locks them. No descendant escapes: a fork that comes first is seen, one that comes later finds
+- The agent's row says why it died, and its epoch grows, so later writes of its host are fenced. Its log stays.
+- Its orphan policy decides about the agents that it supervised.
+- The nearest survivor above it gets a mail of kind ``exit``.
+
+Every unit of deaths locks the row of ``tree`` first. While that is held no agent is born, dies, or gets another
+supervisor. So the unit finds out without locks who dies and who takes over; then it locks all rows that change in one
+statement, in the order that every unit keeps. No descendant escapes: a fork that comes first is seen, a later one finds
 its parent dead.
 
-What is not in the database, the actors of those that died or paused, is the business of the host that runs them: the
-unit's answer, a `LifecycleChange`, says who they are.
+The database does not hold the actors of the agents that died or paused. The host that runs them ends or pauses them:
+the unit's answer, a `LifecycleChange`, names them.
 """
 
 from collections.abc import Mapping
@@ -28,7 +30,7 @@ from supervisors.signals import Refusal, Rejected, Signal, Status, deliver
 
 
 class Relative(NamedTuple):
-    """An agent as far as a death concerns it. A row of the queries ``household``, ``branch`` and ``supervisors_of``."""
+    """An agent as far as a death concerns it: a row of the queries ``household``, ``branch`` and ``supervisors_of``."""
 
     uuid: str
     supervisor: str | None
@@ -42,7 +44,7 @@ class Relative(NamedTuple):
 
     @property
     def member(self) -> Member:
-        """The same for the pure decisions."""
+        """The agent as the pure decisions of `supervisors` need it."""
         return Member(self.supervisor, Status(self.status), OrphanPolicy(self.policy))
 
 
@@ -52,34 +54,34 @@ class End:
 
     cause: Cause
     reason: str
-    """For people. Of an agent that exited, its result."""
+    """For people. The result of an agent that exited."""
     sender: str | None = None
     """The agent that ended it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LifecycleChange:
-    """What a unit did, for the host that runs the agents."""
+    """What a unit changed, for the host that runs the agents."""
 
     dead: Mapping[str, End] = field(default_factory=dict)
-    """Who died, leaves first."""
+    """The agents that died, leaves first."""
     status: Mapping[str, Status] = field(default_factory=dict)
-    """Who lives on with another status."""
+    """The agents that live on with another status."""
     ignored: str = ""
-    """Why a signal did nothing, when it did nothing."""
+    """Why a signal did nothing; empty when it did something."""
     reason: str = ""
-    """Why the status of those has changed."""
+    """Why the agents in `status` have another one."""
     told: tuple[tuple[str, str], ...] = ()
-    """Who got a mail of kind ``exit``, and of whom."""
+    """The mails of kind ``exit`` that were sent: recipient, and the agent that died."""
 
 
 Family = Mapping[str, Relative]
 
 
 def household(tx: Transaction, uuid: str) -> Family:
-    """An agent, those that its death would concern, and everybody above it; in order of creation.
+    """An agent, the agents that its death would concern, and all its supervisors; in order of creation.
 
-    Those are the agents that it supervises, or all its descendants when its policy is ``cascade``. Raises
+    Its death concerns the agents that it supervises, and with the policy ``cascade`` all its descendants. Raises
     `AgentNotFound`.
     """
     family = _family(tx, "household", uuid)
@@ -89,7 +91,10 @@ def household(tx: Transaction, uuid: str) -> Family:
 
 
 def branch(tx: Transaction, uuid: str) -> Family:
-    """An agent, all its descendants, the dead too, and everybody above it; in order of creation."""
+    """An agent, all its descendants, the dead too, and all its supervisors; in order of creation.
+
+    Raises `AgentNotFound`.
+    """
     family = _family(tx, "branch", uuid)
     if uuid not in family:
         raise AgentNotFound(f"There is no agent {uuid}.", uuid)
@@ -97,13 +102,13 @@ def branch(tx: Transaction, uuid: str) -> Family:
 
 
 def end(tx: Transaction, locked: LockedRows, family: Family, ends: Mapping[str, End], now: int) -> LifecycleChange:
-    """Let agents die, and carry out what that means for those below them.
+    """Let agents die, and carry out their orphan policies.
 
     Args:
         tx: a transaction that holds the tree.
         locked: takes the rows that are locked here.
-        family: the agents around them, see `household` and `branch`.
-        ends: why each dies, leaves first. None of them is agent 0 or dead.
+        family: the agents around them, as `household` and `branch` find them.
+        ends: why each agent dies, leaves first. None of them is agent 0 or dead.
         now: milliseconds since 1970.
     """
     members = {uuid: one.member for uuid, one in family.items()}
@@ -137,10 +142,10 @@ def end(tx: Transaction, locked: LockedRows, family: Family, ends: Mapping[str, 
 
 @dataclass(frozen=True, slots=True)
 class WriteDeath(Unit):
-    """The death of one agent that no signal asked for; answered with its `LifecycleChange`.
+    """The death of one agent without a signal; answered with its `LifecycleChange`.
 
     Raises:
-        AgentNotFound, AgentDead: there is nobody to bury.
+        AgentNotFound, AgentDead: there is no such living agent.
         RootProtected: agent 0 cannot die.
         Fenced: another host owns the agent, and decides on it.
     """
@@ -168,9 +173,9 @@ class WriteDeath(Unit):
 
 
 def _family(tx: Transaction, query: str, uuid: str) -> Family:
-    """Rows in order of creation: fork points of one parent always grow, creation times can be equal.
+    """The rows of a query, in order of creation: fork points of one parent always grow, creation times can be equal.
 
-    Agent 0 is among them also when damaged rows run in a circle: it takes over.
+    Agent 0 is added when damaged rows run in a circle: it takes over.
     """
     found = [*tx.run(query, uuid=uuid), *tx.run("supervisors_of", uuid=uuid), *tx.run("agent_0")]
     rows = {row[0]: Relative(*row) for row in found}
@@ -178,7 +183,7 @@ def _family(tx: Transaction, query: str, uuid: str) -> Family:
 
 
 def _write_deaths(tx: Transaction, dead: Mapping[str, End], now: int) -> None:
-    """Mark agents dead, by one statement for all that die for the same reason."""
+    """Mark agents dead, with one statement for all that die for the same reason."""
     alike: dict[End, list[str]] = {}
     for uuid, why in dead.items():
         alike.setdefault(why, []).append(uuid)
@@ -187,7 +192,7 @@ def _write_deaths(tx: Transaction, dead: Mapping[str, End], now: int) -> None:
 
 
 def _exit_message(why: End) -> str:
-    """The body of the exit mail: what an agent that exited had to say, or how it died."""
+    """The body of the exit mail: the result of an agent that exited, else how it died."""
     if why.cause is Cause.EXITED:
         return why.reason
     return f"{why.cause}: {why.reason}"
@@ -198,7 +203,7 @@ def _orphaned(one: Relative) -> str:
 
 
 def refusal_of(one: Relative, refusal: Refusal) -> AgentDead | AgentStopped | RootProtected:
-    """The error that tells why an agent takes no such signal."""
+    """The error that says why an agent does not take a signal."""
     kinds: Mapping[Refusal, type[AgentDead | AgentStopped | RootProtected]] = {
         Refusal.DEAD: AgentDead,
         Refusal.TERMINATING: AgentStopped,

@@ -6,9 +6,9 @@
     documents.read("plan/mast.md").body                                 # "# Mast, taller"
     documents.read("plan/mast.md", version=1).body                      # "# Mast"
 
-Each write makes a version, with its author and time, and so does a deletion; versions count per path from 1, without
-holes, and stay readable. The primary key decides between two writers at the same moment, also of two processes: the one
-that comes second looks again, and gets the next version, or hears that the document has changed.
+Each write makes a version, with its author and time, and so does a deletion. Versions count per path from 1, without
+holes, and stay readable. The primary key decides between two writers at the same moment, also of two processes: the
+second one looks again, and gets the next version, or `DocumentChanged`.
 
 Paths are clean and relative: names between slashes. They are no files: nothing of the file system is touched.
 """
@@ -66,7 +66,7 @@ class DocumentVersion:
     """Whether it is a deletion."""
 
     def told(self, author: str | None) -> str:
-        """The version in words; ``author`` is how its author is called."""
+        """The version in words; ``author`` is the name of its author."""
         when = datetime.fromtimestamp(self.created_at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         made = "deleted" if self.deleted else "written"
         return f"version {self.version}, {made} by {author or 'a person outside'} at {when}"
@@ -109,12 +109,12 @@ def check_document(body: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WriteVersion(Unit):
-    """A write or a deletion; answered with the new version's number.
+    """Write or delete a document; answered with the number of the new version.
 
     Raises:
-        DocumentChanged: the latest version is not the one that was expected.
+        DocumentChanged: the latest version is not the expected one.
         DocumentNotFound: there is nothing to delete.
-        AgentNotFound, AgentDead: the author does not write.
+        AgentNotFound, AgentDead: the author is no living agent.
     """
 
     path: str
@@ -150,10 +150,10 @@ class WriteVersion(Unit):
 
 
 class Documents(OfOneProcess):
-    """The documents of a system, which has one: ``system.documents``."""
+    """The documents of a system: ``system.documents``."""
 
     def __init__(self, store: Store, perform: Callable[[Unit, float | None], Any], now_ms: Callable[[], int]) -> None:
-        """Put the parts together; ``perform`` commits a unit and returns its answer."""
+        """Put the parts together; ``perform`` commits a unit, waits at most so many seconds, and returns the answer."""
         self._store, self._perform, self._now_ms = store, perform, now_ms
 
     def write(
@@ -165,19 +165,18 @@ class Documents(OfOneProcess):
         expect: int | None = None,
         timeout: float | None = None,
     ) -> int:
-        """Write a document; return the number of the version that this makes, after the commit.
+        """Write a document; return the number of the new version, after the commit.
 
         Args:
-            path: where; clean and relative.
+            path: a clean relative path.
             body: the whole text, at most 1 MiB in UTF-8.
             author: the agent that writes, by its handle, uuid, name or prefix; None for a person outside of any agent.
-            expect: the version that it is based on; 0 when there must not have been one yet. None writes over whatever
-                is there.
-            timeout: seconds to wait.
+            expect: the version that the text is based on; 0 when there must be none yet. None replaces any version.
+            timeout: seconds to wait; None waits for ever.
 
         Raises:
             BadInput: the path or the text cannot be used.
-            DocumentChanged: another version than the expected one is there; the message and ``version`` tell which.
+            DocumentChanged: the latest version is not the expected one; the message and ``version`` name it.
             AgentNotFound, AmbiguousAgent, AgentDead: the author cannot be found, or is dead.
         """
         return self._change(check_path(path), check_document(body), author, expect, timeout)
@@ -190,9 +189,16 @@ class Documents(OfOneProcess):
         expect: int | None = None,
         timeout: float | None = None,
     ) -> int:
-        """Delete a document; return the number of the version that this makes. Its earlier versions stay readable.
+        """Delete a document; return the number of the version that this makes. Earlier versions stay readable.
 
-        Raises `DocumentNotFound` when there is none, and what `write` raises.
+        Args:
+            path: a clean relative path.
+            author: the agent that deletes, as in `write`.
+            expect: delete only this version; None deletes any.
+            timeout: seconds to wait; None waits for ever.
+
+        Raises:
+            DocumentNotFound: there is no such document. Also what `write` raises.
         """
         return self._change(check_path(path), None, author, expect, timeout)
 
@@ -205,7 +211,7 @@ class Documents(OfOneProcess):
         return self._store.read(lambda tx: listed(tx, prefix))
 
     def log(self, path: str) -> Versions:
-        """All versions of a document, oldest first, deletions too. Raises `DocumentNotFound` when there are none."""
+        """All versions of a document, oldest first, deletions too. Raises `DocumentNotFound`, `BadInput`."""
         check_path(path)
         versions = _versions(self._store.read(lambda tx: tx.run("document_log", path=path)))
         if not versions:

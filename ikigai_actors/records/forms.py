@@ -1,9 +1,9 @@
-"""Forms: what the data of a message must look like, kind by kind, as far as the runtime would fail on anything else.
+"""Forms: the form that the data of a message must have, kind by kind, as far as the runtime would fail on another one.
 
-Somebody may have edited the database. What has another form is damage like a body that does not parse: it is found
-when the message is read, so no later code meets it. What is left out is sound, and what is unknown is left alone, since
-a newer version may have written it. Settings are no part of this: a wrong one is mended by another message, so it is an
-error of the prompt (see `ikigai_actors.records.settings`).
+A database may have been edited. Data of another form is damage, like a body that does not parse: it is found when the
+message is read, so no later code meets it. A missing part is sound, and an unknown part is left alone, since a newer
+version may have written it. Settings are no part of this: another message mends a wrong one, so it is an error of the
+prompt (see `ikigai_actors.records.settings`).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +12,7 @@ from typing import Any
 Data = Mapping[str, Any]
 
 Wrong = Iterator[tuple[str, str]]
-"""The name of a part that does not fit, and what is expected of it."""
+"""The name of a part that does not fit, and the form that was expected."""
 
 
 def problem_of(kind: str, data: Data) -> str | None:

@@ -1,20 +1,23 @@
 """History: walk backwards, play forwards.
 
-Where a history is stored is a list of `ReplayRange`; `walk` finds it, from the agent back to agent 0 or to the latest
-clear. What it
-*means* is a `View`: the fold of the messages, oldest first. Only the control messages (configure, clear, mark, rewind)
-change a view, each in constant time; all others merely stand between its bounds. So an append costs the fold nothing,
-and a view can be kept for ever: that is how siblings share the history before their fork.
+`walk` finds where a history is stored, from the agent back to agent 0 or to the latest clear: a list of `ReplayRange`.
+
+A `View` says what the history *means*: it is the fold of the messages, oldest first. Only the control messages
+(configure, clear, mark, rewind) change a view, each in constant time; all others merely stand between its bounds. So an
+append costs the fold nothing, and a view can be kept for ever: that is how siblings share the history before their
+fork.
 
     positions   1   2   3   4   5   6   7   8
     messages    u   a   M   u   a   R   u   a        M = mark, R = rewind to M
     view        (0, 3] and (5, 8]                    what was said at 4 and 5 is gone, the rewind stays to be seen
 
-Two departures from the seed of this algorithm: a bounded range that is empty is left out, since its end would read as
-"no limit" when it is 0; and marks and rewinds are applied wherever in the lineage they stand.
+Two departures from the seed of this algorithm:
 
-A rewind may name a prompt in place of a mark: each prompt is a place to come back to. It costs as many steps as earlier
-rewinds are undone by it.
+- A bounded range that is empty is left out: its end would read as "no limit" when it is 0.
+- Marks and rewinds are applied wherever in the lineage they stand.
+
+A rewind may name a prompt in place of a mark: each prompt is a place to come back to. It takes as many steps as there
+are earlier rewinds that it undoes.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -36,7 +39,7 @@ class ReplayRange:
 
 
 class Ancestor(NamedTuple):
-    """What the walk must know of an agent."""
+    """An agent as `walk` needs it."""
 
     uuid: str
     parent_uuid: str | None
@@ -50,7 +53,7 @@ def walk(
 
     Args:
         leaf: the agent's uuid.
-        ancestor: looks an agent up; raises when there is none.
+        ancestor: looks an agent up by uuid; raises when there is none.
         last_clear: ``(uuid, bound)`` → id of the agent's latest clear with id <= bound, 0 when there is none; a bound
             of 0 is no limit.
 
@@ -78,7 +81,7 @@ def walk(
 
 
 class Segment(NamedTuple):
-    """A closed stretch of visible positions, ``start < id <= end``, and those before it."""
+    """A closed stretch of visible positions, ``start < id <= end``, linked to the segments before it."""
 
     start: int
     end: int
@@ -86,7 +89,7 @@ class Segment(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A mark in force: what a rewind to it brings back."""
+    """A mark in force, with the view that a rewind to it restores."""
 
     label: str
     id: int
@@ -99,9 +102,9 @@ class View(NamedTuple):
     """What a history means at one position: which positions are visible, which marks and settings are in force."""
 
     start: int
-    """Positions above it, up to the one the view is of, are visible."""
+    """Positions above this one, up to the position of the view, are visible."""
     closed: Segment | None
-    """What is visible before that."""
+    """The segments that are visible before `start`."""
     marks: Mark | None
     """The latest mark."""
     settings: Mapping[str, Any]

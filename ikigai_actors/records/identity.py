@@ -19,7 +19,7 @@ PREFIX_LENGTH = 4
 """The fewest characters of a uuid that find an agent."""
 
 SHORT_LENGTH = 6
-"""The fewest characters of a uuid that are shown to a person."""
+"""The fewest characters of a uuid that a person is shown."""
 
 NAME_LENGTH = 64
 """The most characters of a name."""

@@ -1,21 +1,22 @@
 """Logs in memory: a stretch of an agent's own messages, and a bounded look at the log that it was forked from.
 
 A fork copies nothing: the child's log refers to its parent's, up to the fork point. A clear begins a new log, which
-refers to nothing: what lies before it is held by those alone who were forked before, and share it among one another.
-So an agent keeps in memory what its history means, and no more, however long it has lived. The store keeps everything:
-`read_whole` reads what lies before a clear for who asks.
+refers to nothing. Only agents that were forked before the clear still hold the old log, and they share it. So an agent
+keeps in memory what its history means, and no more, however long it has lived. The store keeps everything: `read_whole`
+reads what lies before a clear, too.
 
     positions     1   2   3   4   5   6   7        C = clear
     agent 0       u   a   u   C   u   a            two logs: positions 1 to 3, and 5 on
     child         └───┴── 3   4                    forked at 2: refers to the first of them
 
-`Archive` reads each log from the store at most once, and shares it for as long as somebody uses it.
+`Archive` reads each log from the store at most once, and shares it for as long as it is in use.
 
-Only its owner adds to a log, after the commit. While its actor holds no log (it may write without one: a fork needs
-only the head), a log that descendants hold falls behind; who reads for somebody that needs more reads on where it ends.
-So a log may lack the latest messages for a while, and never has a hole. Others read it up to a position that is
-committed, at any time and without a lock: lists only grow, and a position's view is stored before the position is
-listed as a control.
+Only its owner adds to a log, after the commit. An actor may write without holding its log: a fork needs only the head.
+Then a log that descendants hold falls behind, and the `Archive` reads on at its end when one of them needs more. So a
+log may lack the latest messages for a while, and never has a hole.
+
+Other threads read a log up to a committed position at any time, without a lock: its lists only grow, and the view of a
+control message is stored before the position of that message.
 """
 
 import contextlib
@@ -41,11 +42,11 @@ AGENT_0_REMEDY = "Agent 0 cannot be given up: run `ikigai fsck`, which names all
 """What to do about wrong rows of agent 0."""
 
 _growing = threading.Lock()
-"""Held while a log that others may use is added to, for moments: its owner and who reads on may meet."""
+"""Held for a moment while messages are added to a log: its owner and an `Archive` that reads on may meet."""
 
 
 class Log:
-    """A stretch of one agent's log, without a clear in it; and through its parent the whole of its history."""
+    """A stretch of one agent's log without a clear in it; with the logs of its ancestors, the agent's history."""
 
     __slots__ = (
         "__weakref__",
@@ -85,12 +86,12 @@ class Log:
         self.agent_uuid = agent_uuid
         self.fork = fork
         self.base = cleared or fork
-        """The position before its first message: that of the clear that it follows, or the fork point."""
+        """The position before its first message: the clear that it follows, or the fork point."""
         self.parent = parent
         self.ended = ended
         self.messages: list[Message] = []
         self.damage: HistoryError | None = None
-        """Why the log ends where it does, when its rows in the store are wrong from there on."""
+        """The error that ends the log, when its next row in the store is wrong."""
         self._base_view = View(cleared, None, None, {}) if cleared else EMPTY if parent is None else parent.view(fork)
         self._controls: list[int] = []
         self._spoken: list[Message] = []  # the conversation alone: a request must not look at 10,000 forks of a parent
@@ -128,11 +129,15 @@ class Log:
                 self._controls.append(message.id)
 
     def since(self, position: int) -> list[Message]:
-        """Its own messages from a position on, as far back as it goes."""
+        """The log's own messages from a position on; all of them when the position lies before its base."""
         return self.messages[max(0, position - self.base - 1) :]
 
     def view(self, position: int) -> View:
-        """The view of the history up to a position, which may lie in an ancestor's log, and not before a clear."""
+        """The view of the history up to a position.
+
+        The position may lie in an ancestor's log, but not before the clear at which the history begins: that raises
+        `ValueError`.
+        """
         log = self
         while position < log.base and log.parent is not None:
             log = log.parent
@@ -142,12 +147,12 @@ class Log:
         return log._views[index - 1] if index else log._base_view
 
     def between(self, start: int, end: int) -> Iterator[Message]:
-        """The messages of the history with ``start < id <= end``, oldest first, in whose log they may be."""
+        """The messages of the history with ``start < id <= end``, oldest first, the ancestors' included."""
         for log, low, high in self._pieces(start, end):
             yield from log.messages[low - log.base : high - log.base]
 
     def _pieces(self, start: int, end: int) -> "list[tuple[Log, int, int]]":
-        """In which logs the messages with ``start < id <= end`` are, with the bounds in each, oldest first."""
+        """The logs that hold the messages with ``start < id <= end``, with the bounds in each, oldest first."""
         pieces: list[tuple[Log, int, int]] = []
         log: Log | None = self
         while log is not None and start < end:
@@ -159,7 +164,10 @@ class Log:
         return pieces
 
     def conversation(self, position: int) -> Iterator[Message]:
-        """What of the folded history up to a position the model may see; costs nothing for all other messages."""
+        """The messages of the folded history up to a position that the model may see.
+
+        All other messages cost nothing here.
+        """
         for start, end in self.view(position).visible(position):
             for log, low, high in self._pieces(start, end):
                 spoken = log._spoken
@@ -279,7 +287,7 @@ class Archive:
         return [found[uuid] for uuid in uuids]
 
     def _read(self, tx: Transaction, uuids: Sequence[str]) -> dict[str, Log | IkigaiError]:
-        """The logs of these agents, read as far as they are not in memory."""
+        """The logs of these agents. Stretches that are not in memory are read."""
         family = _Family(tx.run("lineages", uuids=list(uuids)))
         lines: dict[str, list[_Stretch]] = {}
         found: dict[str, Log | IkigaiError] = {}
@@ -310,7 +318,10 @@ class Archive:
     def _make(
         self, tx: Transaction, stretch: "_Stretch", logs: "Mapping[_Key, Log | HistoryError]", rows: Sequence[Row]
     ) -> Log | HistoryError:
-        """A log from its rows; where they are wrong it ends and says so, since a child may need no more of it."""
+        """Make a log from its rows, or return the error of an ancestor.
+
+        Wrong rows end the log, and `Log.damage` says so: a child may need no more of it.
+        """
         agent = stretch.agent
         parent = logs[stretch.parent] if stretch.parent is not None else None
         if isinstance(parent, HistoryError):
@@ -327,11 +338,11 @@ class Archive:
 
 
 _Key = tuple[str, int]
-"""An agent, and the position behind which a log of it begins: its fork point, or one of its clears."""
+"""The key of a log: its agent, and the position before its first message (the fork point, or a clear)."""
 
 
 class _Stretch(NamedTuple):
-    """A log that is needed: of whom, behind which clear (0 for none), and the log that it refers to."""
+    """A log that is needed: its agent, the clear that it follows (0 for none), and the key of its parent's log."""
 
     agent: Ancestor
     cleared: int
@@ -354,7 +365,7 @@ class _Family:
                 self._clears.setdefault(row[0], []).append(row[3])
 
     def latest(self, uuid: str) -> _Key:
-        """The log with an agent's head."""
+        """The key of the log that holds an agent's head."""
         return uuid, self._cleared(uuid, None) or self._agents[uuid].fork_message_id
 
     def line(self, uuid: str, planned: Mapping[_Key, _Stretch]) -> list[_Stretch]:
@@ -362,7 +373,7 @@ class _Family:
 
         Raises:
             AgentNotFound: there is no such agent.
-            HistoryError: an ancestor is missing, the lineage runs in a circle, or a clear stands where no log is.
+            HistoryError: an ancestor is missing, the lineage runs in a circle, or a clear stands before the fork point.
         """
         if uuid not in self._agents:
             raise AgentNotFound(f"There is no agent {uuid}.", uuid)
@@ -392,12 +403,12 @@ class _Family:
         return [_Stretch(*entry, parent) for entry, parent in zip(line, parents, strict=False)]
 
     def _cleared(self, uuid: str, bound: int | None) -> int:
-        """The agent's latest clear up to a bound. The query gives that of each bound that is asked for."""
+        """The agent's latest clear up to a bound; 0 when there is none. The query finds it for each such bound."""
         return max((at for at in self._clears.get(uuid, ()) if bound is None or at <= bound), default=0)
 
 
 def _read_stretches(tx: Transaction, stretches: Sequence[_Stretch]) -> dict[_Key, list[Row]]:
-    """The rows of these logs, each in order. Those that somebody still adds to are read together."""
+    """The rows of these logs, each in order. One query reads all logs that still grow."""
     uuids = list({stretch.agent.uuid for stretch in stretches})
     latest: dict[str, int] = dict(tx.run("latest_clears", uuids=uuids)) if uuids else {}
     rows: dict[_Key, list[Row]] = {stretch.key: [] for stretch in stretches}
@@ -417,7 +428,7 @@ def _fill(log: Log, rows: Sequence[Row], of_agent_0: bool) -> None:
 
 
 def _reach(tx: Transaction, agent: Ancestor, parent: Log, rows: Sequence[Row]) -> HistoryError | None:
-    """See that the parent's log reaches up to where an agent was forked from it; or say why it does not."""
+    """Read on in the parent's log until it reaches the agent's fork point. Returns an error if it ends before."""
     fork = agent.fork_message_id
     if fork > parent.head:
         _read_on(tx, parent)
@@ -431,7 +442,7 @@ def _reach(tx: Transaction, agent: Ancestor, parent: Log, rows: Sequence[Row]) -
 
 
 def _complete(tx: Transaction, log: Log) -> None:
-    """Bring the latest log of an agent up to what the store has."""
+    """Read the messages that the latest log of an agent lacks."""
     _read_on(tx, log)
     if log.base > log.fork and log.ended is None:
         rows = tx.run("ended_before", uuid=log.agent_uuid, position=log.base)
@@ -440,7 +451,7 @@ def _complete(tx: Transaction, log: Log) -> None:
 
 
 def _read_on(tx: Transaction, log: Log) -> None:
-    """Add what the store has behind the end of a log, up to the next clear."""
+    """Add the rows behind the end of a log, up to the next clear. A wrong row becomes the log's `damage`."""
     if log.damage is not None:
         return
     try:
@@ -450,7 +461,10 @@ def _read_on(tx: Transaction, log: Log) -> None:
 
 
 def _told(uuid: str, log: Log | HistoryError) -> Log | HistoryError:
-    """An agent's log, or why it has none: as it is told to who asks for the history of that agent."""
+    """An agent's log, or the error that says why it has none.
+
+    An error in an ancestor's rows becomes an error about this agent that names the ancestor.
+    """
     error = log.damage if isinstance(log, Log) else log
     if error is None or error.agent == uuid:
         return error or log

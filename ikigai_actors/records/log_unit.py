@@ -1,6 +1,6 @@
 """What an agent writes about itself, as data: messages of its log, the turn that they open or close, a child.
 
-`ikigai_actors.records.append` writes it.
+`ikigai_actors.records.append` turns it into statements.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from ikigai_actors.records.messages import Message
 
 @dataclass(frozen=True, slots=True)
 class Birth:
-    """A child on its way into the registry, and the first messages of its log."""
+    """A child that is about to be born, and the first messages of its log."""
 
     uuid: str
     name: str | None
@@ -21,9 +21,9 @@ class Birth:
     created_at: int
     messages: tuple[Message, ...]
     limit: int | None = None
-    """How many agents may live beside it; None is no limit."""
+    """The birth is refused when so many agents live already; None is no limit."""
     on_orphan: str | None = None
-    """What becomes of its children when it dies; None inherits."""
+    """What happens to its children when it dies; None inherits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,16 @@
     deleted  the row is gone; its id is not given again
 
 Ids count per recipient, from 1, in the order in which mails were committed: first in, first out for each sender. An
-agent's row counts what it was ever sent (``mailed``, the latest id) and what it has not read (``unread``). Both change
-in the transaction that changes the mail, under the lock of that row. So a crash leaves each mail sent or not sent, read
-or unread, never in between.
+agent's row counts the mails that it was ever sent (``mailed``, the latest id) and those that it has not read
+(``unread``). Both change in the transaction that changes the mail, under the lock of that row. So a crash leaves each
+mail sent or not sent, read or unread, never in between.
 
-Kind ``mail`` is of an agent or a person, ``exit`` of the runtime: these two an agent reads. ``prompt`` is a person's
-prompt on its way to the agent: it has an id, and is not seen here.
+An agent reads two kinds of mail: ``mail`` comes from an agent or a person, ``exit`` from the runtime. The third kind,
+``prompt``, is a person's prompt on its way to the agent: it has an id, and the functions here do not show it.
 
-`write_mail`, `take` and `take_one` are functions of a transaction that has locked the recipient, so that they can be
-part of a larger unit; `Send`, `Read`, `Open` and `Delete` are units of their own. All else only reads, for dead agents
-too.
+`write_mail`, `take` and `take_one` are functions of a transaction that has locked the recipient, so they can be part of
+a larger unit. `Send`, `Read`, `Open` and `Delete` are units of their own. All other functions only read, for dead
+agents too.
 """
 
 from collections import Counter
@@ -37,10 +37,10 @@ MAIL_LIMIT = 64 * 1024
 """The most bytes of a body, in UTF-8."""
 
 MAILBOX_CAPACITY = 10_000
-"""The most unread mails of an agent; ``exit`` is taken all the same."""
+"""The most unread mails of an agent. Mail of kind ``exit`` is accepted beyond that."""
 
 NOBODY = ""
-"""Stands for a person outside of any agent, where a sender is asked for; in a `Mail` that is None."""
+"""As the sender in a query: a person outside of any agent. In a `Mail` that is None."""
 
 PREVIEWS = 20
 """Mails that `unread_mailbox` previews."""
@@ -49,7 +49,7 @@ PREVIEW_LENGTH = 80
 """Characters of a preview."""
 
 PAGE = 500
-"""Mails that are fetched at a time when only some will be taken."""
+"""How many mails are fetched at a time when only some of them will be taken."""
 
 _EVERYTHING = 2**62
 
@@ -67,11 +67,11 @@ class Mail:
     kind: str
     """``mail``; ``exit`` when it tells of a death."""
     body: str
-    """What it says."""
+    """The text."""
     created_at: int
     """When it was sent, in milliseconds since 1970 (UTC)."""
     read_at: int | None
-    """When it was read, likewise; None while it is unread."""
+    """When it was read, in milliseconds since 1970 (UTC); None while it is unread."""
 
 
 _mail = maker(Mail)
@@ -91,17 +91,18 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class Mailbox:
-    """What waits in a mailbox."""
+    """The unread mail of an agent."""
 
     unread: int
     """How many mails are unread."""
     senders: Mapping[str | None, int]
-    """The same by sender, whoever has waited longest first; None is a person outside of any agent."""
+    """How many unread mails there are by sender, the one with the oldest first; None is a person outside of any agent.
+    """
     previews: tuple[Preview, ...]
-    """The oldest of them, as many as `PREVIEWS`."""
+    """The beginnings of the oldest ones, at most `PREVIEWS`."""
 
     def summary(self, names: Mapping[str | None, str]) -> str:
-        """How much mail is unread, and of whom; ``names`` are how the senders are called."""
+        """How much mail is unread, and from whom, in words; ``names`` gives the name of each sender."""
         if not self.unread:
             return "No unread mail."
         counts = ", ".join(f"{count} of {names[sender]}" for sender, count in self.senders.items())
@@ -109,19 +110,19 @@ class Mailbox:
 
     @property
     def more(self) -> str:
-        """What tells of the mails that have no preview; empty when all have one."""
+        """A line about the mails that have no preview; empty when all have one."""
         rest = self.unread - len(self.previews)
         return f"({rest} later ones)" if rest > 0 else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a read gave."""
+    """The result of reading mail."""
 
     mails: tuple[Mail, ...]
-    """Oldest first; now marked as read."""
+    """The mails that were read, oldest first; now marked as read."""
     remaining: int
-    """Mails of any sender that are still unread."""
+    """How many mails, of any sender, are still unread."""
 
 
 def check_letter(body: str, what: str = "mail") -> str:
@@ -144,11 +145,11 @@ def check_mail_id(number: int) -> int:
 def write_mail(
     tx: Transaction, locked: LockedRows, recipient: str, sender: str | None, body: str, now: int, kind: str = MAIL
 ) -> Mail:
-    """Put a mail into a mailbox whose agent is locked; the body was checked.
+    """Put a mail into the mailbox of a locked agent. The body was checked before.
 
     Raises:
-        AgentNotFound, AgentDead: the recipient takes no mail.
-        MailboxFull: it has too much that is unread; never for ``exit``.
+        AgentNotFound, AgentDead: there is no such living agent.
+        MailboxFull: too much mail is unread; never for kind ``exit``.
     """
     row = _mailbox(locked, recipient)
     if row.status == "dead":
@@ -177,13 +178,12 @@ def take(
 
     Args:
         tx: the transaction that holds the lock.
-        locked: what it has locked.
-        recipient: whose mail.
+        locked: the locked rows.
+        recipient: the agent's uuid.
         now: milliseconds since 1970.
-        sender: only mail of this uuid, or of `NOBODY`; None means of all.
-        limit: take whole mails as long as their sizes together are at most so much, but always the first; None means
-            all.
-        size: the size of a mail, as it will be shown; characters of the body when not given.
+        sender: only mail of this uuid, or of `NOBODY`; None is all mail.
+        limit: take whole mails as long as the sum of their sizes is at most this, but always the first; None takes all.
+        size: the size of a mail, as it will be shown; by default the characters of its body.
     """
     row = _mailbox(locked, recipient)
     mails = _unread(tx, recipient, sender) if limit is None else _unread_within(tx, recipient, sender, limit, size)
@@ -194,7 +194,7 @@ def take(
 
 
 def take_one(tx: Transaction, locked: LockedRows, recipient: str, number: int, now: int) -> Mail:
-    """Read one mail of a locked agent, and mark it as read if it was not. Raises `MailNotFound`."""
+    """Read one mail of a locked agent, and mark it as read. Raises `MailNotFound`."""
     _mailbox(locked, recipient)
     mail = one(tx, recipient, number)
     if mail.read_at is not None:
@@ -215,21 +215,21 @@ def letter(store: Store, sender: str | None, recipient: Handle | str, body: str,
         now: milliseconds since 1970.
 
     Raises:
-        AgentNotFound, AmbiguousAgent: the recipient is nobody, or several.
+        AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
         BadInput: the body cannot be sent.
     """
     return Send(uuid_of(store, recipient), sender, body, now)
 
 
 def sender_of(store: Store, sender: Handle | str | None) -> str | None:
-    """Whose mail is meant: a uuid, `NOBODY`, or None for all. Raises as `uuid_of` does."""
+    """The sender whose mail is asked for: a uuid, `NOBODY`, or None for all. Raises as `uuid_of` does."""
     return sender if sender is None or sender == NOBODY else uuid_of(store, sender)
 
 
 class Send(Unit):
-    """A mail on its way; answered with the `Mail`.
+    """Send a mail; answered with the `Mail`.
 
-    Raises what `write_mail` does; `AgentNotFound` and `AgentDead` also for the sender: the dead send nothing.
+    Raises what `write_mail` does, and `AgentNotFound`, `AgentDead` for the sender too: a dead agent sends no mail.
     """
 
     __slots__ = ("_body", "_kind", "_now", "_recipient", "_sender", "touches")
@@ -324,7 +324,7 @@ class Delete(Unit):
 
 
 def unread_mailbox(tx: Transaction, recipient: str) -> Mailbox:
-    """What an agent has not read: counts, and how the oldest begin. Marks nothing."""
+    """The unread mail of an agent: counts, and the beginnings of the oldest. Marks nothing as read."""
     senders = Counter[str | None](sender for (sender,) in tx.run("unread_senders", recipient=recipient))
     previews = tuple(
         Preview(mail.id, mail.sender, mail.kind, preview(mail.body), mail.created_at)
@@ -334,23 +334,23 @@ def unread_mailbox(tx: Transaction, recipient: str) -> Mailbox:
 
 
 def marked(kind: str) -> str:
-    """What stands before the body of a mail of this kind, so that nobody takes an obituary for a letter."""
+    """The words before the body of a mail of this kind: a model must not take an ``exit`` for a letter."""
     return "[exit] " if kind == EXIT else ""
 
 
 def unread_kinds(tx: Transaction, recipient: str) -> list[tuple[str | None, str]]:
-    """Of whom an agent has unread mail, and of which kind: each pair once."""
+    """The pairs of sender and kind among an agent's unread mail, each once."""
     return [(sender, kind) for sender, kind in tx.run("unread_of_all", recipient=recipient)]
 
 
 def unread_up_to(tx: Transaction, recipient: str, last: int) -> int:
-    """How many of an agent's mails are unread, of those up to an id."""
+    """How many of an agent's mails with an id up to ``last`` are unread."""
     [(count,)] = tx.run("unread_up_to", recipient=recipient, last=last)
     return int(count)
 
 
 def unread_letters(tx: Transaction, recipient: str, senders: Iterable[str]) -> set[str]:
-    """Which of these agents have sent it mail that it has not read."""
+    """Those of these agents that have sent mail which the recipient has not read."""
     return {row[0] for row in tx.run("unread_letters", recipient=recipient, senders=list(senders))}
 
 
@@ -395,7 +395,7 @@ def latest(tx: Transaction, recipient: str, sender: str | None = None, most: int
 
 
 def one(tx: Transaction, recipient: str, number: int) -> Mail:
-    """One mail of an agent, read or not. Marks nothing. Raises `MailNotFound`."""
+    """One mail of an agent, read or not. Marks nothing as read. Raises `MailNotFound`."""
     rows = tx.run("one_mail", recipient=recipient, id=number)
     if not rows:
         raise _no_mail(recipient, number)
@@ -412,7 +412,7 @@ def _unread(
 def _unread_within(
     tx: Transaction, recipient: str, sender: str | None, limit: int, size: Callable[[Mail], int]
 ) -> list[Mail]:
-    """The oldest whole mails that fit, a page at a time: what lies behind them may be long."""
+    """The oldest whole mails that fit, fetched a page at a time: the mails behind them may be long."""
     taken: list[Mail] = []
     total = 0
     while page := _unread(tx, recipient, sender, taken[-1].id if taken else 0, PAGE):

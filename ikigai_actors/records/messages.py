@@ -17,20 +17,20 @@ from ikigai_actors.records.forms import problem_of
 
 
 class Kind(StrEnum):
-    """What a message is. Comparing with a plain string works; a kind unknown to this version is kept and hidden."""
+    """What a message is. Compares equal to a plain string. An unknown kind is kept and hidden."""
 
     CONFIGURE = "configure"
     """Settings: ``data`` is merged into those in force; a setting given as None is removed."""
     USER = "user"
     """A prompt. Opens a turn."""
     ASSISTANT = "assistant"
-    """A finished reply (or, with stop reason ``interrupted``, what came of it). ``data.blocks`` is what the provider
-    sent.
+    """A finished reply; with stop reason ``interrupted``, the part of it that was received. ``data.blocks`` is what the
+    provider sent.
     """
     TOOL_CALL = "tool_call"
     """Write-ahead record that a tool starts now."""
     TOOL_RESULT = "tool_result"
-    """What a call of the last reply gave: ``data.tool_use_id``, ``data.is_error``."""
+    """The result of a call of the last reply: ``data.tool_use_id``, ``data.is_error``."""
     APPROVAL = "approval"
     """A person is asked whether a call may run."""
     CLEAR = "clear"
@@ -52,16 +52,16 @@ class Kind(StrEnum):
 
 
 CONVERSATION = frozenset({Kind.USER, Kind.ASSISTANT, Kind.TOOL_RESULT, Kind.MAIL})
-"""The kinds that the model may see; assembly decides how."""
+"""The kinds that the model may see; `ikigai_actors.agent.turn.request` decides how."""
 
 ENDINGS = frozenset({Kind.ASSISTANT, Kind.ERROR, Kind.INTERRUPTED})
 """The kinds with which a turn may end."""
 
 SPENDING = frozenset({Kind.ASSISTANT, Kind.RETRY, Kind.ERROR, Kind.INTERRUPTED})
-"""The kinds that tell what a request has cost: one that was answered, that broke off, or that was interrupted."""
+"""The kinds that tell what a request has cost: it was answered, broke off, failed, or was interrupted."""
 
 CONTROL = frozenset({Kind.CONFIGURE, Kind.CLEAR, Kind.MARK, Kind.REWIND})
-"""The kinds that change what a history means; all others only stand in it."""
+"""The kinds that change the view of a history; all others only stand in it."""
 
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
@@ -72,7 +72,7 @@ class Message:
     """One entry of a log. Immutable, also when it came from the database (do not change ``data``)."""
 
     agent_uuid: str
-    """The agent that wrote it, and in whose log it stands."""
+    """The agent that wrote it. It stands in this agent's log."""
     id: int
     """Its lineage position, from 1."""
     kind: str
@@ -80,7 +80,7 @@ class Message:
     content: str
     """Its text, as a person reads it."""
     data: Mapping[str, Any]
-    """What else belongs to it; the keys depend on the kind. Empty for most."""
+    """Further facts, whose keys depend on the kind. Empty for most."""
     created_at: int
     """When it was written, in milliseconds since 1970 (UTC)."""
 
@@ -113,7 +113,7 @@ class Message:
 
 
 new_message = maker(Message)
-"""Makes messages, fast: for logs that are read whole, and for what is appended to them."""
+"""Makes messages fast. Used for logs that are read whole, and for new messages."""
 
 
 NO_DATA: Mapping[str, Any] = {}

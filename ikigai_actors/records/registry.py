@@ -37,9 +37,9 @@ class AgentRecord:
     parent_uuid: str | None
     """The agent it was forked from; None for agent 0. Never changes."""
     supervisor_uuid: str | None
-    """The agent that looks after it: at first the parent."""
+    """The agent that supervises it: at first the parent."""
     fork_message_id: int
-    """The parent's head at the fork: its own messages follow."""
+    """The parent's head at the fork. The agent's own messages follow this position."""
     status: str
     """``running``, ``stopped``, ``terminating`` or ``dead``."""
     turn: int
@@ -47,7 +47,7 @@ class AgentRecord:
     restart: str
     """``permanent``, ``transient`` or ``temporary``."""
     exit_reason: str | None
-    """Why it died; of the living, why it is stopped or terminates."""
+    """Why it died; for a living agent, why it is stopped or terminates."""
     created_at: int
     """Milliseconds since 1970."""
     ended_at: int | None
@@ -59,23 +59,23 @@ class AgentRecord:
     epoch: int
     """Grows with each claim and at death."""
     on_orphan: str = "reparent"
-    """What becomes of its children when it dies: ``reparent``, ``cascade``, ``stop`` or ``continue``."""
+    """What happens to its children when it dies: ``reparent``, ``cascade``, ``stop`` or ``continue``."""
     strategy: str = "one_for_one"
     """How it restarts its children: ``one_for_one``, ``one_for_all`` or ``rest_for_one``."""
     intensity: int = 3
-    """Restarts of its children within the period, before it gives up."""
+    """How many restarts of its children it allows within the period; one more makes it give up."""
     period: int = 600_000
     """Milliseconds."""
     deadline: int | None = None
-    """When it is killed if it has not ended by itself; milliseconds since 1970, while it is terminating."""
+    """While it terminates: when it is killed if it has not ended by itself, in milliseconds since 1970."""
     exit_cause: str | None = None
     """How it died: ``killed``, ``terminated``, ``exited``, ``crashed``, ``gave up``, ``orphaned`` or ``damaged``."""
     exit_sender: str | None = None
     """The agent that ended it; None for a person, or the runtime itself."""
     mailed: int = 0
-    """Mails that it was ever sent: the id of the latest."""
+    """How many mails it was ever sent: the id of the latest."""
     unread: int = 0
-    """Mails that it has not read."""
+    """How many mails it has not read."""
 
     @property
     def living(self) -> bool:
@@ -84,14 +84,14 @@ class AgentRecord:
 
     @property
     def why_stopped(self) -> str:
-        """Why it is stopped, for a person; empty when it is not, or when nothing is known of it."""
+        """Why it is stopped, for a person; empty when it is not stopped, or no reason is known."""
         if self.status != "stopped":
             return ""
         return "its supervisor gave up" if self.exit_reason == "gave up" else self.exit_reason or ""
 
     @property
     def short(self) -> str:
-        """Its name, or the first characters of its uuid: how a person knows it."""
+        """Its name, or the first characters of its uuid: what a person calls it."""
         return self.name or self.uuid[:SHORT_LENGTH]
 
 
@@ -134,12 +134,12 @@ def root(tx: Transaction) -> AgentRecord | None:
 
 
 def boot(tx: Transaction) -> list[Row]:
-    """A row of the query ``boot`` for every living agent; plain, for there are many."""
+    """A row of the query ``boot`` for every living agent: plain tuples, since there are many."""
     return tx.run("boot")
 
 
 def ensure_root(store: Store, host: str, random_bytes: RandomBytes, now: int) -> None:
-    """Make agent 0 unless it is there. Whoever comes first makes it; the others find it."""
+    """Make agent 0 unless it exists. Of several processes the first makes it, and the others find it."""
 
     def make(tx: Transaction) -> None:
         tx.run("tree_change")
@@ -151,7 +151,7 @@ def ensure_root(store: Store, host: str, random_bytes: RandomBytes, now: int) ->
 
 
 def look_at_all(tx: Transaction, uuids: Collection[str]) -> list[Row]:
-    """Rows of the query ``look_at_all`` of those of these agents that exist."""
+    """The rows of the query ``look_at_all`` for those of these agents that exist."""
     return tx.run("look_at_all", uuids=list(uuids))
 
 
@@ -191,23 +191,23 @@ def find(tx: Transaction, text: str) -> AgentRecord:
 
 
 def check_free(tx: Transaction, name: str, uuid: str | None = None) -> None:
-    """Raise `NameTaken` when a living agent, other than the one with this uuid, has the name. The tree row is held."""
+    """Raise `NameTaken` when a living agent other than the one with this uuid has the name. The tree row is locked."""
     if any(record.uuid != uuid for record in _records(tx.run("living_by_name", name=name))):
         raise NameTaken(f"A living agent is named {name!r}; choose another name.", name)
 
 
 def names(tx: Transaction) -> list[tuple[str, str | None]]:
-    """How all agents that are not dead are called now, each with its uuid."""
+    """The uuid of every living agent, with the name by which it is called now."""
     return [(uuid, name) for uuid, name in tx.run("names")]
 
 
 def tree_version(tx: Transaction) -> int:
-    """A number that grows whenever somebody was born, has died, was adopted or renamed."""
+    """A number that grows with every birth, death, adoption and new name."""
     return int(tx.run("tree_version")[0][0])
 
 
 class Handle(Protocol):
-    """Whatever stands for one agent: its handle, its record."""
+    """An object that stands for one agent: a handle, or a record."""
 
     @property
     def uuid(self) -> str:
@@ -215,7 +215,7 @@ class Handle(Protocol):
 
 
 def uuid_of(store: Store, agent: Handle | str) -> str:
-    """The uuid of an agent that is given by its handle, or by a text as in `find`; a whole uuid is not looked up.
+    """The uuid of an agent, given by its handle or by a text as in `find`. A whole uuid is not looked up.
 
     Raises `AgentNotFound`, `AmbiguousAgent`, and `BadInput` for what is neither.
     """
@@ -226,7 +226,7 @@ def uuid_of(store: Store, agent: Handle | str) -> str:
 
 
 def children(tx: Transaction, uuid: str) -> list[AgentRecord]:
-    """The agents that it supervises: in order of creation, adopted ones last; the dead too."""
+    """The agents that an agent supervises, the dead too, in order of creation, adopted ones last."""
     return in_order(uuid, _records(tx.run("children", uuid=uuid)))
 
 
@@ -244,13 +244,16 @@ def in_order(supervisor: str, records: list[AgentRecord]) -> list[AgentRecord]:
 
 
 def descendants(tx: Transaction, uuid: str) -> list[AgentRecord]:
-    """All agents below it in the tree of supervisors, the dead too; oldest first."""
+    """All agents below an agent in the tree of supervisors, the dead too; oldest first."""
     below = _records(tx.run("descendants", uuid=uuid))
     return sorted(below, key=lambda record: (record.created_at, record.fork_message_id))
 
 
 def ancestors(tx: Transaction, uuid: str) -> list[AgentRecord]:
-    """Its supervisor, that one's supervisor, and so on to agent 0. Raises `HistoryError` when they run in a circle."""
+    """The supervisor of an agent, that one's supervisor, and so on to agent 0.
+
+    Raises `HistoryError` when they run in a circle.
+    """
     rows = {record.uuid: record for record in _records(tx.run("supervisors", uuid=uuid))}
     chain: list[AgentRecord] = []
     current = rows.pop(uuid, None)
@@ -276,7 +279,7 @@ def short_uuids(records: list[AgentRecord]) -> dict[str, str]:
 
 
 def _common(one: str, other: str) -> int:
-    """How many characters two texts begin with alike."""
+    """How many characters two texts have in common at their beginning."""
     return next(
         (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
     )
@@ -293,21 +296,21 @@ class Died:
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """An agent has another name."""
+    """An agent got another name, or lost its name."""
 
     agent_uuid: str
     name: str | None
-    """None when it has none any more."""
+    """None when it has no name any more."""
 
 
 class Rename(Unit):
-    """Another name for an agent, or none; answered with `Renamed`.
+    """Give an agent another name, or none; answered with `Renamed`.
 
-    Takes the tree's row, as births do: nobody else can take the name meanwhile, and other processes see by it that
-    names may have changed.
+    The unit takes the tree's row, as births do. So no other agent can take the name meanwhile, and other processes see
+    that names may have changed.
 
     Raises:
-        AgentNotFound, AgentDead: there is nobody to name.
+        AgentNotFound, AgentDead: there is no such living agent.
         NameTaken: a living agent has the name.
     """
 
@@ -325,7 +328,8 @@ class Rename(Unit):
             uuid: the agent.
             name: its new name; empty or None takes the name away.
 
-        Raises `BadInput` for what can be nobody's name.
+        Raises:
+            BadInput: the text cannot be a name.
         """
         self._uuid, self._name = uuid, check_name(name) if name not in (None, "") else None
         self.touches = (uuid,)
@@ -343,7 +347,7 @@ class Rename(Unit):
 
 
 class Touch(Unit):
-    """A person looked at an agent: a shell begins there next time."""
+    """Note that a person looked at an agent: a shell begins there next time."""
 
     __slots__ = ("_now", "_uuid")
 

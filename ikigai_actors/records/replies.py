@@ -19,14 +19,16 @@ _HALVES = re.compile("[\ud800-\udfff]")
 
 
 def reply_message_data(reply: Reply, model: str) -> dict[str, Any]:
-    """What an assistant message stores of a reply beside its text.
+    """The data that an assistant message stores of a reply beside its text.
+
+    Blocks and calls are kept as they came, except for what no request can carry: halves of characters become U+FFFD,
+    and numbers that JSON does not have become None. A thought that this changes is left out, since its signature fits
+    no more.
 
     Args:
         reply: The reply.
-        model: Who was asked for it, as ``provider:model``: what `assemble` compares before it resends thinking.
-
-    Blocks and calls are kept as they came, but for what no request can carry: halves of characters become U+FFFD, and
-    numbers that JSON has not None. A thought that is changed by that is left out, since its signature is not its own.
+        model: The model that was asked for it, as ``provider:model``: `assemble` compares it before it resends
+            thinking.
 
     Returns:
         The message's data: ``model``, ``stop_reason`` and, when there are any, ``blocks`` (else ``tool_calls``),
@@ -48,7 +50,7 @@ def reply_message_data(reply: Reply, model: str) -> dict[str, Any]:
 
 
 def spent_data(spent: Spent | None) -> dict[str, Any]:
-    """What a message stores of what a service has counted, of a whole reply or of one that never came."""
+    """The data that a message stores of the tokens that a service counted; also for a reply that never came."""
     if spent is None:
         return {}
     usage = {"usage": asdict(spent.usage)}
@@ -56,7 +58,7 @@ def spent_data(spent: Spent | None) -> dict[str, Any]:
 
 
 def spent_of(message: Message) -> Spent | None:
-    """What a service has counted for a message: the inverse of `spent_data`. None when it was told nothing."""
+    """The tokens that a service counted for a message: the inverse of `spent_data`. None when it counted none."""
     usage = _usage(message.data.get("usage"))
     return None if usage is None else Spent(usage, message.data.get("made_by", ""))
 
@@ -155,7 +157,7 @@ def calls_in(message: Message) -> tuple[ToolCall, ...]:
 
 
 def new_call_id(message_id: int, position: int, taken: set[str]) -> str:
-    """An id for a call, from where it stands; underscores keep it off those that are taken."""
+    """An id for a call, made from its position; underscores make it differ from the ids that are taken."""
     call_id = f"call_{message_id}_{position}"
     while call_id in taken:
         call_id += "_"

@@ -4,9 +4,9 @@
     messages = scrollback.latest(50)                       # the end, whatever lies before
     messages = scrollback.before(messages[0].id, 50)       # and what comes before that
 
-For whoever shows a history to a person: nothing is folded, so clears and rewinds stand in it as what they are. Each
-part costs what it returns; an agent with a million inherited messages opens at once. A position names one message
-wherever in the lineage it is stored, so the bounds of each ancestor are all that must be known, and these never change.
+A screen shows a history with it: nothing is folded, so clears and rewinds stand in it as what they are. Each part costs
+what it returns; an agent with a million inherited messages opens at once. A position names one message wherever in the
+lineage it is stored, so only the bounds of each ancestor must be known, and these never change.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ class Scrollback:
 
     @property
     def inherited(self) -> int:
-        """Messages that come before its own."""
+        """How many messages come before the agent's own."""
         return self._lineage[0].fork_message_id
 
     def latest(self, most: int) -> list[Message]:
@@ -54,7 +54,7 @@ class Scrollback:
         return self._fold(None).settings
 
     def sources(self) -> Mapping[str, Message]:
-        """Of each setting in force the message that set it; a clear carries them over, and counts."""
+        """The message that set each setting in force. A clear carries settings over, and counts as their source."""
         sources: dict[str, Message] = {}
         for message in self._controls(None):
             if message.kind == Kind.CLEAR:
@@ -65,15 +65,15 @@ class Scrollback:
         return {name: message for name, message in sources.items() if name in in_force}
 
     def remembered(self) -> int:
-        """How many of the inherited messages count at the fork: those that clears and rewinds left."""
+        """How many of the inherited messages still counted at the fork, after clears and rewinds."""
         return sum(end - start for start, end in self._fold(self.inherited).visible(self.inherited))
 
     def _fold(self, head: int | None) -> View:
-        """What the history means up to a position, None for its end, by the messages that decide it."""
+        """The view of the history up to a position, None for its end."""
         return play_all(EMPTY, self._controls(head))
 
     def _controls(self, head: int | None) -> list[Message]:
-        """The messages that decide what the history means up to a position, None for its end; oldest first."""
+        """The control messages up to a position, None for the end, that decide the view; oldest first."""
         bounds: dict[str, int | None] = {}
         bound = head
         for agent in self._lineage:

@@ -45,7 +45,7 @@ def _is_number(value: Any, least: float, most: float) -> bool:
 
 
 def _is_thinking(value: Any) -> bool:
-    """What the Messages API may take: of what is known here the types, and whatever else it learns."""
+    """Whether the Messages API may take the value. Only known keys are checked, since the API may learn new ones."""
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
         return False
     budget: Any = value.get("budget_tokens", 1)
@@ -76,9 +76,9 @@ SETTINGS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def misfits(settings: Mapping[str, Any]) -> dict[str, str]:
-    """The settings whose value cannot be used, as a program of ours would not have stored it: by name, what is wrong.
+    """The settings whose value cannot be used, by name, with what is wrong. Only an edited database has such.
 
-    One that this version does not know is left alone, and None removes a setting.
+    A setting that this version does not know is left alone. None removes a setting, and fits.
     """
     return {
         key: f"expected setting {key} to be {SETTINGS[key][1]}, got {value!r}"
@@ -101,11 +101,11 @@ _WORDS = {"on": True, "true": True, "yes": True, "off": False, "false": False, "
 """How a person writes yes and no."""
 
 OF_THE_MODEL = ("max_tokens", "stop_sequences", "system", "temperature", "thinking", "top_p")
-"""The settings that go to the model, and that a process may give to agents which have not set them."""
+"""The settings that go to the model. A process may give them to agents that have not set them."""
 
 
 def check_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings that agents are given by a process, and that are never stored. Raises `BadInput`."""
+    """Check settings that a process gives to its agents, and that are never stored. Raises `BadInput`."""
     for key in settings:
         if key in SETTINGS and key not in OF_THE_MODEL:
             raise BadInput(f"Setting {key} has no default: an agent has it or has not. Set it there: /set {key} VALUE.")
@@ -113,10 +113,11 @@ def check_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parse_setting(name: str, text: str) -> Any:
-    """The value that a person wrote of a setting; empty text, or ``null`` where JSON is expected, removes it (None).
+    """Parse the value of a setting as a person wrote it.
 
-    Texts are taken as they are; numbers and dicts are JSON; a list is JSON, or words with commas between them; a flag
-    is ``on`` or ``off``. Raises `BadInput`.
+    Text settings are taken as they are; numbers and dicts are JSON; a list is JSON, or words with commas between them;
+    a flag is ``on`` or ``off``. Empty text, or ``null`` where JSON is expected, gives None, which removes the setting.
+    Raises `BadInput`.
     """
     if name not in SETTINGS:
         raise BadInput(f"There is no setting {name!r}; expected one of {', '.join(SETTINGS)}.")
@@ -138,7 +139,7 @@ def parse_setting(name: str, text: str) -> Any:
 
 
 def check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as they can be stored, None for one that is removed. Raises `BadInput`."""
+    """Return settings as they can be stored; None stands for one that is removed. Raises `BadInput`."""
     for key, value in settings.items():
         if key not in SETTINGS:
             raise BadInput(f"There is no setting {key!r}; expected one of {', '.join(SETTINGS)}.")

@@ -1,8 +1,8 @@
 """Signals, as units: a row in ``signals``, and in the same transaction what it does to the agents that it hits.
 
-The registry comes first, so this works from any process on the database. The host that runs the agents follows: at once
-when it sent the signal itself (the unit's answer says whom it hit), else when it finds the row that nobody has handled.
-Which locks are taken, and why no descendant escapes a cascade, is written in `ikigai_actors.records.deaths`.
+The registry changes first, so any process on the database can send a signal. The host that runs the agents follows: at
+once when it sent the signal itself (the unit's answer names the agents that it hit), else when it finds a row that is
+not handled yet. `ikigai_actors.records.deaths` says which locks are taken, and why no descendant escapes a cascade.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,10 +20,10 @@ from supervisors.signals import Delivered, Rejected, Signal, Status, cascade, de
 
 
 class SendSignal(Unit):
-    """A signal; answered with its `LifecycleChange`.
+    """Send a signal; answered with its `LifecycleChange`.
 
     Raises:
-        AgentNotFound, AgentDead: there is nobody to hit.
+        AgentNotFound, AgentDead: there is no such living agent.
         AgentStopped: the agent is terminating and cannot be paused.
         RootProtected: agent 0 cannot be killed or terminated.
     """
@@ -49,14 +49,14 @@ class SendSignal(Unit):
         """Make a signal.
 
         Args:
-            target: whom it hits, by uuid.
+            target: the uuid of the agent that it hits.
             signal: what is done to it.
             now: milliseconds since 1970.
-            spread: it hits all descendants too.
-            sender: the agent that sends it; None is a person.
-            reason: why; it stands in the registry when somebody dies of it.
+            spread: whether it hits all descendants too.
+            sender: the uuid of the agent that sends it; None is a person.
+            reason: why; the registry shows it for every agent that dies of the signal.
             grace: milliseconds after which TERM becomes KILL.
-            handled: the sender is the host itself, and carries it out.
+            handled: whether the sender is the host itself, which carries the signal out.
         """
         self._target, self._signal, self._now = target, signal, now
         self._spread, self._sender, self._reason = spread, sender, reason
@@ -77,7 +77,7 @@ class SendSignal(Unit):
         return LifecycleChange(ignored=told.reason if not isinstance(told, Delivered) else "")
 
     def _hit(self, family: Family) -> dict[str, Status]:
-        """Who is hit, leaves first, and what becomes of each."""
+        """The agents that the signal hits, leaves first, with the status that each gets."""
         if self._spread:
             above = {uuid: one.supervisor for uuid, one in family.items()}
             order: Sequence[str] = cascade(self._target, above)
@@ -150,7 +150,7 @@ def new_signals(tx: Transaction) -> list[NewSignal]:
 
 
 def milliseconds(grace: float) -> int:
-    """A grace that is given in seconds. Raises `BadInput`."""
+    """A grace given in seconds, as milliseconds. Raises `BadInput`."""
     return int(check_seconds(grace, "grace") * 1000)
 
 
@@ -185,10 +185,10 @@ class KillByAgent(Unit):
 
 @dataclass(frozen=True, slots=True)
 class SignalsHandled(Unit):
-    """The host has carried out what other processes sent."""
+    """Note that the host has carried out signals of other processes."""
 
     signals: tuple[tuple[str, int], ...]
-    """The latest of each agent: its uuid, and the number of the signal."""
+    """For each agent its uuid, and the number of its latest signal."""
 
     def write(self, tx: Transaction, locked: LockedRows) -> None:
         for agent, number in self.signals:

@@ -1,6 +1,6 @@
-"""Supervision as it is stored: restarts, who gave up, who looks after whom.
+"""Supervision as it is stored: restarts, supervisors that gave up, and adoptions.
 
-Each restart is a row, so that neither a supervisor's intensity nor a poisonous turn is forgotten by a crash.
+Each restart is a row, so a crash forgets neither a supervisor's intensity nor a poisonous turn.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from ikigai_actors.store.unit import LockedRows, Unit
 from supervisors.signals import Status
 
 GAVE_UP = "gave up"
-"""Why an agent is stopped whose supervisor gave up."""
+"""The reason for which an agent is stopped when its supervisor gives up."""
 
 
 class Recorded(NamedTuple):
@@ -29,17 +29,17 @@ class Recorded(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordRestart(Unit):
-    """An agent is restarted; answered with `Recorded`. One that its sibling takes along is not counted.
+    """Record that an agent is restarted; answered with `Recorded`. A sibling that is taken along is not counted.
 
-    Raises `AgentDead`, `AgentNotFound`: there is nobody to restart.
+    Raises `AgentDead`, `AgentNotFound`.
     """
 
     agent: str
     supervisor: str
     failed: bool
-    """Whether it had failed itself: then the restart is counted."""
+    """Whether the agent itself had failed: then the restart is counted."""
     crashed: bool
-    """Whether it had failed in its turn, and not before it could go on with that."""
+    """Whether it failed in its turn. False when it failed before it could go on with the turn."""
     reason: str
     now: int
 
@@ -65,7 +65,10 @@ class RecordRestart(Unit):
 
 @dataclass(frozen=True, slots=True)
 class StopChildren(Unit):
-    """A supervisor has given up: its children are stopped, the last one first; answered with the `LifecycleChange`."""
+    """Stop the children of a supervisor that has given up, the last one first.
+
+    Answered with the `LifecycleChange`.
+    """
 
     supervisor: str
 
@@ -120,7 +123,7 @@ class SetSupervision(Unit):
     period: int | None = None
     """Milliseconds."""
     policy: str | None = None
-    """What becomes of its children when it dies."""
+    """What happens to its children when it dies."""
 
     @property
     def touches(self) -> tuple[str, ...]:
@@ -140,12 +143,14 @@ class SetSupervision(Unit):
 
 @dataclass(frozen=True, slots=True)
 class AdoptChild(Unit):
-    """A living agent adopts another one, which goes on if its supervisor's death had paused it. Lineage stays.
+    """A living agent adopts another one. Lineage stays.
+
+    The adopted agent goes on if the death of its supervisor had paused it.
 
     Raises:
-        AgentNotFound, AgentDead: one of the two is not there.
-        BadInput: the adopter stands below the other one, or is it.
-        RootProtected: nobody adopts agent 0.
+        AgentNotFound, AgentDead: one of the two is no living agent.
+        BadInput: the adopter is the other agent, or stands below it.
+        RootProtected: agent 0 cannot be adopted.
     """
 
     agent: str
@@ -178,7 +183,7 @@ def _living(locked: LockedRows, uuid: str) -> None:
 
 
 def restarts_of(tx: Transaction, supervisor: str, since: int) -> tuple[int, ...]:
-    """When a supervisor restarted children: since a time, and since it was restarted itself; milliseconds."""
+    """When a supervisor restarted children, in milliseconds: after ``since``, and after its own latest restart."""
     return tuple(time for (time,) in tx.run("restarts_of", supervisor=supervisor, since=since))
 
 
@@ -189,5 +194,5 @@ def times_restarted(tx: Transaction, agent: str) -> int:
 
 
 def restart_counts(tx: Transaction) -> dict[str, int]:
-    """How often each agent was restarted, by uuid; those who never were are left out."""
+    """How often each agent was restarted, by uuid. Agents that never were are left out."""
     return dict(tx.run("restart_counts"))

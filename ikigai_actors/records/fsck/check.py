@@ -62,7 +62,7 @@ _BATCH = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was looked at, and what was found."""
+    """What was looked at, and the violations."""
 
     agents: int
     messages: int
@@ -86,7 +86,7 @@ def check(store: Store, *, types: bool = True) -> list[Violation]:
 
 
 def inspect(store: Store, batch: int = _BATCH, *, types: bool = True) -> Report:
-    """As `check`, with what was looked at; so many messages are read at once."""
+    """Check as `check` does, and say what was looked at; ``batch`` messages are read at once."""
     return store.read(lambda tx: _inspect(tx, batch, types))
 
 

@@ -1,11 +1,11 @@
-"""Violations: what may be wrong with a database, by name, and how it is told."""
+"""Violations: what may be wrong with a database, by name and in words."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Invariant(StrEnum):
-    """What must hold, by name; fsck.py says what each means."""
+    """What must hold, by name; `ikigai_actors.records.fsck.check` says what each means."""
 
     TYPE = "type"
     AGENT_0 = "agent-0"
@@ -42,10 +42,10 @@ class Invariant(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """Something that does not hold."""
+    """An invariant that does not hold."""
 
     invariant: Invariant
     agent: str | None
-    """The uuid of the agent whose rows are wrong; None when they are nobody's."""
+    """The uuid of the agent whose rows are wrong; None when they belong to no agent."""
     text: str
     """What was expected, and what is there."""

@@ -1,7 +1,7 @@
 """The part of fsck that looks at logs: it takes messages one by one, and says what is wrong with them. Pure.
 
 A result mostly belongs to a call of the latest reply of its own log, and a rewind to a mark of its own log: these are
-settled in passing. What refers further back (a child to its parent's log, above all) waits for a second reading.
+checked in passing. A reference further back (above all of a child into its parent's log) waits for a second reading.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ OPENERS = (Kind.USER, Kind.TOOL_RESULT)
 """The kinds that open a turn: a prompt, and in a child the result of the call that forked it."""
 
 UNREADABLE = (HistoryError, AttributeError, RecursionError, TypeError, ValueError)
-"""What may come of data that is not what a message of its kind has."""
+"""The errors that wrong data may cause."""
 
 
 class _Reference(NamedTuple):
@@ -127,7 +127,7 @@ class LogCheck:
             self._references.append(_Reference(message.agent_uuid, message.id, message.kind, target))
 
     def conclude(self) -> bool:
-        """Judge what can be judged now; returns whether the logs must be read again."""
+        """Judge what can be judged after one reading; returns whether the logs must be read again."""
         self._check_fork_points()
         self._check_fork_messages()
         self._check_births()
@@ -139,7 +139,7 @@ class LogCheck:
         return bool(self._wanted)
 
     def resolve(self, row: Row) -> None:
-        """Settle what refers to this message, if it is a reply, a mark or a prompt."""
+        """Settle the references to this message, if it is a reply, a mark or a prompt."""
         uuid, position, kind = row[:3]
         if uuid not in self._ancestors or kind not in (Kind.ASSISTANT, Kind.MARK, Kind.USER):
             return
@@ -155,7 +155,7 @@ class LogCheck:
             ]
 
     def report_unresolved(self) -> None:
-        """What refers to nothing."""
+        """Report the references for which no message was found."""
         for reference in sorted(reference for waiting in self._wanted.values() for reference in waiting):
             agent, position, kind, target = reference
             invariant = Invariant.REWIND if kind == Kind.REWIND else Invariant.CALL
@@ -231,14 +231,14 @@ class LogCheck:
             current = self._records[current].parent_uuid
 
     def _holder(self, uuid: str, position: int) -> str:
-        """In whose log a position of a rooted agent's lineage is."""
+        """The agent of the lineage in whose log a position of a rooted agent is."""
         return next(
             (ancestor for ancestor in self._lineage(uuid) if position > self._records[ancestor].fork_message_id), uuid
         )
 
 
 def anchors(message: Message) -> set[str]:
-    """What a later message may refer to: the position of a mark or a prompt, a reply's calls."""
+    """What later messages may refer to in this one: the position of a mark or a prompt, a reply's calls."""
     if message.kind == Kind.MARK:
         return {f"mark {message.id!r}"}
     if message.kind == Kind.USER:
