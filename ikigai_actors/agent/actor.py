@@ -1,15 +1,15 @@
 """The agent's actor: feeds the machine, hands its units to the journal, and performs the effects after the commit.
 
-While a unit is on its way to the disk the actor is held: no message reaches it, so nothing can be decided on a state
-that may not come true. The verdict releases it.
+While a unit is being committed the actor is held: no message reaches it, so it decides nothing on a state that may not
+come true. The verdict releases it.
 
     committed   the new state is taken, the log grows, subscribers hear, and then the effects leave
     refused     the state stays, and the caller hears why
     failed      the state is thrown away: the agent is unloaded, as after boot, and read again when next needed
-    fenced      the agent belongs to somebody else, or is dead: the actor stops
+    fenced      the agent belongs to another host, or is dead: the actor stops
 
-Between a verdict and its effects the actor looks for signals, so a turn that was interrupted meanwhile asks no model.
-No effect starts while the host may have lost its lease.
+Between a verdict and its effects the actor looks for signals, so no request leaves for a turn that was interrupted
+meanwhile. No effect starts while the host may have lost its lease.
 """
 
 from collections.abc import Sequence
@@ -77,7 +77,7 @@ class AgentActor(PooledActor):
         """Make the actor of an agent whose log is not read yet.
 
         Args:
-            runtime: the parts of the system that it works with.
+            runtime: the parts of the system that the actor works with.
             origin: the agent, as the registry knew it at the boot or at its birth.
             handover: what an earlier actor of the same agent handed over; None for the first one.
         """
@@ -101,7 +101,7 @@ class AgentActor(PooledActor):
         return f"agent {self.state.uuid}"
 
     def statistics(self) -> AgentStatistics:
-        """What the agent does, and has done since the actor was made. Any thread may ask; nothing waits."""
+        """What the agent is doing, and has done since the actor was made. Thread-safe; never waits."""
         return self.tally.report(self.state.shown.value, self.waiting)
 
     @property
@@ -111,14 +111,14 @@ class AgentActor(PooledActor):
 
     @property
     def wants_news(self) -> bool:
-        """Whether the agent is to hear of new mail. Any thread may ask."""
+        """Whether the agent is told of new mail. Thread-safe."""
         return wants_news(self.state)
 
     @property
     def is_idle(self) -> bool:
         """True if the agent is idle: empty inbox, no pending command, no open turn.
 
-        Any thread may ask. The answer may be False by mistake, but then `Waits.became_idle` is called shortly after.
+        Thread-safe. May be False by mistake, but then `Waits.became_idle` is called shortly after.
         """
         inbox, slices = self.actor_inbox, self._slices
         if inbox.scheduled:
@@ -135,14 +135,15 @@ class AgentActor(PooledActor):
         return again
 
     def rename(self, name: str | None) -> None:
-        """Go by another name. Any thread may say so; nothing that is decided depends on it."""
+        """Take another name. Thread-safe: no decision depends on the name."""
         self.origin = self.origin._replace(name=name)
         self._effects.rename(name)
 
     def begin(self, log: Log | None) -> None:
-        """Release a child that was just born; a turn that it was born with goes on at once.
+        """Release a child that was just born. If it was born with an open turn, that goes on at once.
 
-        ``log``: its log, when it is at hand; else it is read when the child needs it, again and again if need be.
+        Args:
+            log: its log, when it is in memory; None to read it when the child needs it.
         """
         if log is None:
             self.actor_inbox.release(Restarted(self.state.turn, self.state.status) if self.state.turn else Wake())
@@ -152,7 +153,7 @@ class AgentActor(PooledActor):
         self.actor_inbox.release(LogRead(log))
 
     def on_receive(self, message: Any) -> None:
-        """One command, signal, completion or verdict; then whatever can be done next."""
+        """Handle one command, signal, completion or verdict; then do whatever can be done next."""
         match message:
             case Committed() | Refused() | Failed():
                 self._settle(message)
@@ -196,14 +197,14 @@ class AgentActor(PooledActor):
         self._go_on()
 
     def _now_or_later(self, command: on.GetOutcome | on.Resume | on.Decide | on.Interrupt) -> None:
-        """What waits for no turn is looked at now, unless the log must be read first."""
+        """Handle a command that waits for no turn: now, or after the log is read."""
         if machine.accepts(self.state, command):
             self._decide(command)
         else:
             self.backlog.add(command)
 
     def _go_on_after(self, restarted: Restarted) -> None:
-        """The supervisor lets the agent go on: its turn is resumed, or closed; who waits for nothing is told so."""
+        """Resume the turn or close it, as the supervisor has decided. Without a turn, its callers get an error."""
         self._restarted = restarted
         standing = self.state.standing._replace(status=restarted.status)
         self._become(replace(self.state, turn=restarted.turn, standing=standing))
@@ -220,7 +221,7 @@ class AgentActor(PooledActor):
         self._decide(completion)
 
     def _decide(self, event: on.TurnEvent) -> bool:
-        """Ask the machine; returns whether it had something to do."""
+        """Ask the machine, and take its step; return whether the step does anything."""
         event = self._informed(event)
         tools = self.runtime.toolbox.traits(self.state.view.settings)
         step = machine.step(self.state, event, self.runtime.clock.now_ms(), tools)
@@ -229,7 +230,7 @@ class AgentActor(PooledActor):
         return something
 
     def _informed(self, event: on.TurnEvent) -> on.TurnEvent:
-        """The event, with what only the log and what is outside know of it."""
+        """The event, completed with what only the log and work in flight tell."""
         match event:
             case on.Interrupt() if event.turn in (0, self.state.turn):
                 partial, spent = self._effects.cancel()
@@ -246,7 +247,7 @@ class AgentActor(PooledActor):
         return event
 
     def _go_on(self) -> None:
-        """Perform what waits to be performed, then offer the machine what waits to be decided."""
+        """Perform the effects that wait, then offer the machine the commands that wait."""
         inbox = self.actor_inbox
         while not inbox.held and not inbox.closed and not inbox.urgent:
             if not self._effects.is_empty:
@@ -257,7 +258,7 @@ class AgentActor(PooledActor):
                 return  # its calls wait for what is outside; any other command is done with
 
     def _next_command(self) -> on.TurnEvent | None:
-        """What can be decided now: the agent's own end, what waits, or the calls of the last reply."""
+        """The next event to decide on: the agent's own end, a command that waits, or the calls of the last reply."""
         state = self.state
         if state.status is Status.TERMINATING and not state.turn:
             return on.Leave()
@@ -276,7 +277,7 @@ class AgentActor(PooledActor):
             self._effects.perform(effect, self.state, self._log)
 
     def _exit(self) -> None:
-        """The agent has exited and is permanent: the actor ends, and its successor goes on."""
+        """End the actor of a permanent agent that has exited; its successor goes on."""
         self._hand_over(end=Cause.EXITED)
         self._stop()
 
@@ -347,7 +348,7 @@ class AgentActor(PooledActor):
         self._enter(step)
 
     def _put_aside(self, prompt: on.Prompt, verdict: CommitResult) -> None:
-        """The prompt is kept as mail and keeps its place; or it could not be, and its caller hears."""
+        """Note that the prompt is kept as mail and keeps its place. If that failed, drop it."""
         if not isinstance(verdict, Committed):
             self.backlog.discard(prompt.caller)
             return
@@ -355,7 +356,7 @@ class AgentActor(PooledActor):
         self.runtime.publisher.publish(PromptKept(self.state.uuid, verdict.value, prompt.text))
 
     def _refused(self, step: Step, error: IkigaiError) -> None:
-        """The state stays as it was; whoever asked hears why."""
+        """Keep the state as it was; tell the caller, or the model, why."""
         if step.caller is not None:
             step.caller.settle(error)
         if step.call is not None:
@@ -364,7 +365,7 @@ class AgentActor(PooledActor):
             self._decide(on.ReplyFailed(self.state.request, ProviderError(str(error))))
 
     def _grow(self, messages: Sequence[Message]) -> None:
-        """The log in memory follows the store, and subscribers hear of it."""
+        """Add committed messages to the log in memory, and tell subscribers."""
         archive = self.runtime.archive
         if self._log is None:  # it has forked, for which its head was enough
             archive.forget(self.state.uuid)
@@ -386,7 +387,7 @@ class AgentActor(PooledActor):
             caller.settle(error)
 
     def _callers(self, step: Step | None) -> list[Any]:
-        """Who waits for the outcome of the turn, also of one that a unit in flight opens."""
+        """All callers that wait for the outcome of the turn, also of a turn that the unit in flight opens."""
         return list(dict.fromkeys([*self.state.callers, *(step.state.callers if step else ())]))
 
     def _load(self) -> None:
@@ -436,17 +437,17 @@ class AgentActor(PooledActor):
                 caller.settle(error)
 
     def _leave_prompts(self, error: IkigaiError) -> None:
-        """Prompts of other processes cannot be taken up now; they stay in the mailbox, and come again."""
+        """Drop the prompts of other processes for now. They stay in the mailbox, and come again."""
         if isinstance(error, StoreError):
             self.runtime.processes.retry_prompts()
         self.backlog.discard_remote()
 
     def on_crash(self, reason: BaseException) -> None:
-        """An agent that crashed is the business of its supervisor; its next actor takes what comes from here on."""
+        """Leave the crash to the agent's supervisor. The next actor takes all later messages."""
         self._hand_over(reason)
 
     def on_death(self, reason: BaseException | None) -> None:
-        """Nobody is left waiting for an agent that acts no more."""
+        """Answer all callers that still wait: the agent acts no more."""
         self._end(self._gone())
 
     def _gone(self) -> ActorGone:
@@ -454,7 +455,10 @@ class AgentActor(PooledActor):
         return ActorGone(self._exit_message or f"Agent {uuid} acts no more on this host.", uuid)
 
     def _hand_over(self, error: BaseException | None = None, end: Cause | None = None) -> None:
-        """Have the agent made anew, with all who wait. Whether a unit in flight came true is not known here."""
+        """Have a new actor made for the agent, which gets all callers.
+
+        It is unknown here whether a unit in flight comes true.
+        """
         end, why = (Cause.CRASHED, described(error)) if error is not None else (end, "")
         callers = tuple(self._callers(self._step))
         state, waiting = self.state, self.backlog.take_all()

@@ -1,6 +1,6 @@
-"""What one agent has yet to begin, and which of it comes next. Data and decisions only: no thread, no store, no caller.
+"""The commands that one agent has yet to begin, and their order. No thread, no store, no caller.
 
-The agent's actor adds what it is sent, and asks `Backlog.next` whenever no unit of the agent is being committed.
+The agent's actor adds commands as they come, and asks `Backlog.next` whenever no unit of the agent is being committed.
 Commands that begin or follow a turn keep their order. There are four exceptions:
 
     a fork                         goes first: it needs a step boundary, not the end of the turn
@@ -38,7 +38,7 @@ class Backlog:
         self._passing = sum(isinstance(one, AT_ANY_TIME) for one in self._commands)  # how many of `AT_ANY_TIME`
         self._remote: list[on.Prompt] = []
         self.has_news = False
-        """Whether mail has come of which the agent is to be told when it is idle."""
+        """Whether mail has come that the agent is to be told of when it is idle."""
 
     def __len__(self) -> int:
         """How many commands of this process wait."""
@@ -51,12 +51,12 @@ class Backlog:
 
     @property
     def needs_log(self) -> bool:
-        """Whether something waits that is begun only when the log is read. News of mail is no reason to read it."""
+        """Whether a command waits that needs the log. News of mail is no reason to read it."""
         return bool(self._forks or self._commands or self._remote)
 
     @property
     def volatile(self) -> int:
-        """How many commands are lost with the process. A prompt that is kept as mail is not."""
+        """How many commands are lost with the process. Prompts that are kept as mail are not counted."""
         return len(self._forks) + sum(isinstance(one, VOLATILE) and not _mail_of(one) for one in self._commands)
 
     def add(self, command: on.TurnEvent) -> None:
@@ -68,18 +68,19 @@ class Backlog:
             self._passing += isinstance(command, AT_ANY_TIME)
 
     def add_first(self, command: on.Resume | on.TurnPoisoned) -> None:
-        """Put what goes on with the open turn before every command that waits for the end of that turn."""
+        """Put an event of the open turn before every command that waits for the end of that turn."""
         self._commands.insert(0, command)
 
     def add_remote(self, prompt: on.Prompt) -> None:
-        """Append a prompt that another process sent as mail, unless it is here: one mail may be announced twice."""
+        """Append a prompt that another process sent as mail, unless it is here: a mail may be announced twice."""
         if all(prompt.mail != known.mail for known in (*self._remote, *self._prompts())):
             self._remote.append(prompt)
 
     def next(self, state: State, loading: bool = False) -> on.TurnEvent | None:
         """Take the event that the machine can decide on now; None when everything must wait.
 
-        A prompt to a stopped agent is given, but stays: once it is mail, or could not be, `keep` or `discard` is told.
+        A prompt to a stopped agent is returned, but stays here: call `keep` once it is mail, or `discard` if it cannot
+        be.
 
         Args:
             state: the agent's state.
@@ -107,7 +108,7 @@ class Backlog:
         self._remote = []
 
     def discard_resumption(self) -> None:
-        """Drop what would have gone on with the open turn."""
+        """Drop the event that would have gone on with the open turn."""
         self._commands = [one for one in self._commands if not isinstance(one, on.Resume | on.TurnPoisoned)]
 
     def take_all(self) -> tuple[on.TurnEvent, ...]:
@@ -117,7 +118,7 @@ class Backlog:
         return taken
 
     def _next_between_turns(self, state: State) -> on.TurnEvent | None:
-        """What an idle agent begins by itself: it is told of mail, or takes up a prompt of another process."""
+        """The event that an idle agent begins by itself: news of mail, or a prompt of another process."""
         if state.phase is not Phase.IDLE or state.status is not Status.RUNNING:
             return None
         if self.has_news and wants_news(state):
@@ -133,7 +134,7 @@ class Backlog:
         return self._forks.pop(0) if self._forks and accepts(state, self._forks[0]) else None
 
     def _next_command(self, state: State) -> on.TurnEvent | None:
-        """The first command, if the machine accepts it; else the first of those that may pass it."""
+        """The first command, if the machine accepts it; else the first one that may pass it."""
         stopped = state.status is Status.STOPPED
         first = True
         for place, command in enumerate(self._commands if stopped or self._passing else self._commands[:1]):
@@ -154,7 +155,7 @@ class Backlog:
 
 
 def wants_news(state: State) -> bool:
-    """Whether the agent's settings have it told of new mail."""
+    """Whether the agent's settings say that it is told of new mail."""
     return bool(state.view.settings.get("notify"))
 
 

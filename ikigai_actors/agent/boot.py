@@ -1,9 +1,10 @@
 """Boot: which agents come back, and which cannot. Linear in living agents; no log is read.
 
-An agent whose own rows are wrong is marked dead with the reason, and the others go on: a parent that is missing, a fork
-point past its parent's head that its own log contradicts, an open turn that no message began, a word or a type of value
-that no column has. What only the log itself can tell (a hole, a body that does not parse) is found when the log is
-first read, with the same end. Agent 0 with wrong rows is an error, since everybody descends from it.
+An agent whose own rows are wrong is marked dead with the reason, and the others go on. The boot finds: a missing
+parent, a fork point past its parent's head that its own log contradicts, an open turn that no message began, a word or
+a type of value that its column does not allow. What only the log itself shows (a hole, a body that does not parse) is
+found when the log is first read, with the same end. Wrong rows of agent 0 are an error, since all others descend from
+it.
 """
 
 import contextlib
@@ -39,7 +40,7 @@ _STATUS = {status.value: status for status in Status}  # thrice as fast as the e
 
 
 class Origin(NamedTuple):
-    """An agent as the registry has it: what its actor is made from, at a boot or at its birth."""
+    """An agent as the registry has it: the data from which its actor is made, at a boot or at its birth."""
 
     uuid: str
     name: str | None
@@ -49,7 +50,7 @@ class Origin(NamedTuple):
     turn: int
     """Id of the message that opened the turn in progress; 0 when idle."""
     standing: LifecycleState = RUNNING
-    """How it stands in the registry."""
+    """Its status in the registry, and what belongs to that."""
 
 
 class Unrestorable(NamedTuple):

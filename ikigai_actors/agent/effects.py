@@ -1,8 +1,8 @@
 """The effects of one agent's committed steps: those that wait to be performed, and the work that is in flight.
 
 The agent's actor adds the effects of a step once its unit is committed, and performs them one by one. Model requests,
-tools and waits go on elsewhere; each posts what came of it to the agent's inbox. Nothing leaves the process while the
-host may have lost its lease: such effects are postponed until it may act again.
+tools and waits run elsewhere; each posts its outcome to the agent's inbox. No effect leaves the process while the host
+may have lost its lease: it is postponed until the host may act again.
 """
 
 from collections.abc import Iterable
@@ -45,7 +45,7 @@ OUTWARD = (RequestModel, RunTool, AskApproval)
 
 
 class Effects:
-    """The effects of one agent. Its actor alone calls these methods; any thread may ask `is_empty`."""
+    """The effects of one agent. Only its actor calls these methods; any thread may ask `is_empty`."""
 
     __slots__ = (
         "_crash",
@@ -66,9 +66,9 @@ class Effects:
 
         Args:
             runtime: the parts of the system that perform effects.
-            inbox: takes what comes of them, as urgent messages.
+            inbox: takes their outcomes, as urgent messages.
             uuid: the agent.
-            name: what its model is told it is called.
+            name: the agent's name, for requests to its model.
             tally: counts the agent's model requests.
         """
         self._runtime, self._inbox, self._uuid, self._name, self._tally = runtime, inbox, uuid, name, tally
@@ -90,7 +90,7 @@ class Effects:
         return self._request is not None
 
     def rename(self, name: str | None) -> None:
-        """Call the agent by another name from the next model request on. Any thread may say so."""
+        """Use another name from the next model request on. Thread-safe."""
         self._name = name
 
     def add(self, effects: Iterable[Effect]) -> None:
@@ -102,15 +102,15 @@ class Effects:
         return self._waiting.pop(0)
 
     def retry_postponed(self) -> None:
-        """Put what was postponed before all else that waits: the host may act again."""
+        """Put the postponed effects before all others: the host may act again."""
         self._waiting, self._postponed = [*self._postponed, *self._waiting], []
 
     def perform(self, effect: Effect, state: State, log: Log | None) -> None:
         """Perform an effect, or postpone it. Never waits.
 
         Args:
-            effect: any but `ComeBack`, which ends the actor and so is the actor's own.
-            state: the agent's state. What belongs to an earlier request than the state's is left out: the turn was
+            effect: any but `ComeBack`, which ends the actor: the actor performs that itself.
+            state: the agent's state. An effect of an earlier request than the state's is dropped: the turn was
                 interrupted after the commit.
             log: the agent's log; None while it is not read. In a turn it is.
         """
@@ -137,7 +137,7 @@ class Effects:
                 self._ask_approval(_call(state, effect.call))
 
     def abandon(self, state: State, log: Log | None) -> None:
-        """Cancel all work in flight and drop what waits, except what concerns others: answers and births."""
+        """Cancel all work in flight, and drop the effects that wait, except answers and births."""
         waiting, self._waiting, self._postponed = self._waiting, [], []
         for effect in waiting:
             if isinstance(effect, Answer | Spawn):
@@ -147,8 +147,8 @@ class Effects:
     def cancel(self) -> tuple[str, Spent | None]:
         """Cancel all work in flight.
 
-        Returns the text that was received of the model's reply, and what the request has cost; of no request, an empty
-        text and None.
+        Returns the text that was received of the model's reply, and the tokens that it has cost; without a request in
+        flight, an empty text and None.
         """
         request, self._request = self._request, None
         runs, self._runs = self._runs, None
@@ -161,19 +161,20 @@ class Effects:
         return request.text, self._spent
 
     def replied(self, spent: Spent | None) -> None:
-        """Note that the model request is over, and what it has cost."""
+        """Note that the model request is over, and its cost."""
         self._request = None
         self._tally.answered(spent)
 
     def tool_finished(self, call: str) -> None:
-        """Note that the tool of this call, by its id, or its wait, is done."""
+        """Note that the tool, or the wait, of the call with this id is done."""
         if self._runs is not None:
             self._runs.pop(call, None)
 
     def crash(self, request: int) -> Exception | None:
-        """The error of the agent's own code as it answered this request; None if it did not fail, or was cancelled.
+        """The error by which the agent's own code failed to answer this request.
 
-        The actor asks when it ends before it has seen the message that says so.
+        None if it did not fail, or was cancelled. The actor asks when it ends before it has seen the message that says
+        so.
         """
         crash = self._crash
         return crash.error if crash is not None and crash.request == request and self.is_asking else None
@@ -241,7 +242,7 @@ class Effects:
         self._keep(call, run)
 
     def _wait(self, request: int, call: Call, log: Log) -> None:
-        """Have it told when a ``wait`` is over whose ``tool_call`` is committed."""
+        """Register the ``wait`` of a call whose ``tool_call`` is committed. Its end is a message to the agent."""
         inbox = self._inbox
         begun = next(
             one for one in reversed(log.messages) if one.kind == Kind.TOOL_CALL and one.data["tool_use_id"] == call.id
@@ -268,7 +269,7 @@ class Effects:
         self._runs[call.id] = run
 
     def _ask_approval(self, call: Call) -> None:
-        """Have the program decide on a call; a person is asked by nobody but the shell."""
+        """Ask the program's approver about a call. Without one, a person decides in the shell."""
         approver = self._runtime.approver
         if approver is None:
             return

@@ -1,7 +1,7 @@
 """The executor: runs what takes time. Model requests and ``async`` tools run on an event loop, plain tools on threads.
 
-The executor decides nothing. It hands the outcome of a job to a callback, which posts it to the agent's inbox. A job
-that was cancelled calls back no more: neither with an outcome nor with a delta.
+The executor decides nothing. It hands the outcome of a job to a callback, which posts it to the agent's inbox. A
+cancelled job calls back no more: neither with an outcome nor with a delta.
 
 Whatever other people's code returns or raises becomes the outcome of its own job, `SystemExit` and its like too. The
 callback is always called, the event loop goes on, and other jobs notice nothing. Only our own cancellation ends a job
@@ -71,7 +71,7 @@ class Job(ABC, Generic[A]):
         self._lock = threading.Lock()
         self._over = False
         self.task: asyncio.Task[None] | None = None
-        """Where it runs, once it was begun."""
+        """The task in which it runs, once it was begun."""
 
     def cancel(self) -> None:
         """Cancel the job: no callback is called from now on. A thread that the job waits for is left alone."""
@@ -224,11 +224,11 @@ class Executor:
         """Send a request; the callbacks run on the event loop's thread.
 
         Args:
-            provider: who answers.
-            request: what it is asked.
+            provider: the provider that answers.
+            request: the request.
             agent: the handle that `current_agent` gives to code that the provider runs.
             on_delta: takes the pieces of the reply.
-            on_reply: takes the reply, or the error that came instead; once, unless the call is cancelled.
+            on_reply: takes the reply, or the error that came instead; once, unless the request is cancelled.
         """
 
         def begin() -> None:
@@ -243,7 +243,7 @@ class Executor:
         return call
 
     def open(self, toolset: Toolset, tell: Tell) -> Sequence[Tool]:
-        """Start a toolset, which is closed with the rest; return its tools. Raises what it raises."""
+        """Start a toolset, which `close` closes; return its tools. Raises what the toolset raises."""
 
         async def begin() -> Sequence[Tool]:
             self._note(asyncio.current_task())
@@ -264,7 +264,7 @@ class Executor:
             raise
 
     def leave(self, agent: str) -> None:
-        """Have the toolsets end what they held for an agent that acts no more."""
+        """Have the toolsets give up what they hold for an agent that acts no more."""
 
         def begin() -> None:
             for toolset in self._toolsets:
@@ -278,10 +278,10 @@ class Executor:
         """Run a tool: a plain function on a tool thread, an ``async`` one on the loop.
 
         Args:
-            tool: what is run.
-            arguments: what the model gave.
+            tool: the tool.
+            arguments: the arguments, as the model gave them.
             agent: the handle that `current_agent` gives to the tool.
-            on_result: takes the result, on the loop's thread; once, unless the run is cancelled or everything is
+            on_result: takes the result, on the loop's thread; once, unless the run is cancelled or the executor is
                 closed.
         """
 
@@ -312,7 +312,7 @@ class Executor:
                 asyncio.run_coroutine_threadsafe(ask(), self._loop)
 
     async def _with_time_limit(self, tool: Tool, arguments: Mapping[str, Any]) -> Result:
-        """The time counts from the start of the tool, not from when it began to wait for its thread."""
+        """Run the tool for at most its timeout, counted from its start and not from its wait for a thread."""
         if tool.is_async:
             task = self._loop.create_task(_called(tool, arguments))
             self._async_tools[task] = None
@@ -336,7 +336,7 @@ class Executor:
         """Cancel every job, close the toolsets and the providers, end the loop.
 
         Raises the first error of a part, when the others are closed. The event loop then stays, so that a second call
-        can close that part; it closes no other one again.
+        can close that part; it does not close the others again.
         """
         with self._closing:
             if not self._closed:
@@ -354,11 +354,11 @@ class Executor:
         self._thread.join()
 
     async def _close_all(self) -> list[Exception]:
-        """Give the cancelled calls a moment to unwind, then close each part, whatever another one does, then the rest.
+        """Give the cancelled calls a moment to unwind, then close each part, whatever happens to another one.
 
-        A part ends its tasks by itself, in its own order: one that is cancelled from here may leave a process behind.
-        Returns what went wrong; what could not be closed is left for the next attempt. That one waits for this one:
-        Ctrl-C may reach `close` when this has begun, and before it is known there.
+        A part ends its own tasks, in its own order: cancelling one of them from here may leave a process behind.
+        Returns the errors; a part that could not be closed is left for the next attempt. The next attempt waits for
+        this one: Ctrl-C may reach `close` when this has begun, and before `close` knows of it.
         """
         self._attempts.add(asyncio.current_task())
         async with self._one_attempt:
@@ -378,7 +378,7 @@ class Executor:
             return errors
 
     async def _closed_part(self, part: Toolset | Provider) -> Exception | None:
-        """Close a part, in a task of its own, which is left alone when it takes too long; returns what went wrong."""
+        """Close a part, in a task of its own, which is left alone when it takes too long; return its error, or None."""
         closing = self._loop.create_task(_close(part))
         await asyncio.wait({closing}, timeout=self._patience)
         if not closing.done():
@@ -386,13 +386,13 @@ class Executor:
         return closing.result()
 
     def _note(self, task: "asyncio.Task[Any] | None") -> None:
-        """What a toolset does for the system is over before the toolsets are closed."""
+        """Remember a task that a toolset runs for the system: it ends before the toolsets are closed."""
         assert task is not None  # on the loop
         self._at_toolsets.add(task)
         task.add_done_callback(self._at_toolsets.discard)
 
     async def _unwound(self, tasks: "list[asyncio.Task[Any]]") -> None:
-        """What heeds no cancellation is left where it is: the loop ends with it."""
+        """Wait a moment for cancelled tasks. One that ignores the cancellation is left: it ends with the loop."""
         if tasks:
             await asyncio.wait(tasks, timeout=self._unwind)
 
@@ -417,7 +417,7 @@ class Executor:
 
 
 async def _answer(provider: Provider, request: Request, on_delta: OnDelta) -> Reply:
-    """What a provider answers, if it is a reply. Raises whatever it raises, and `TypeError`."""
+    """The reply of a provider. Raises what the provider raises, and `TypeError` for what is no reply."""
     answer: object = provider.respond(request, on_delta)
     if not inspect.isawaitable(answer):
         raise TypeError(f"Expected respond() to be declared with `async def`; when called, it gave {answer!r}.")
@@ -425,7 +425,7 @@ async def _answer(provider: Provider, request: Request, on_delta: OnDelta) -> Re
 
 
 async def _called(tool: Tool, arguments: Mapping[str, Any]) -> Result:
-    """What an ``async`` tool gives. Nothing it raises ends the event loop, which the task of `SystemExit` would."""
+    """The result of an ``async`` tool. Nothing that it raises ends the event loop, as `SystemExit` would."""
     try:
         return checked_result(await tool.call_async(arguments))
     except HARMLESS:
@@ -435,7 +435,7 @@ async def _called(tool: Tool, arguments: Mapping[str, Any]) -> Result:
 
 
 async def _close(part: Toolset | Provider) -> Exception | None:
-    """Close a part of other people's; returns what went wrong."""
+    """Close a part that is other people's code; return its error, or None."""
     try:
         closing: object = part.close()
         if inspect.isawaitable(closing):
@@ -456,7 +456,7 @@ def _name(part: Toolset | Provider) -> str:
 
 
 def _checked_decision(decision: object) -> bool | str:
-    """What an approver decided. Raises `TypeError` when that is nothing."""
+    """The decision of an approver. Raises `TypeError` when it is none."""
     if isinstance(decision, bool | str):
         return decision
     if inspect.iscoroutine(decision):
@@ -465,7 +465,7 @@ def _checked_decision(decision: object) -> bool | str:
 
 
 def provider_failed(error: BaseException, partial: str = "") -> ProviderError:
-    """What becomes of an error that no provider should raise: it is logged, and ends the turn."""
+    """Log an error that no provider should raise, and return the `ProviderError` that ends the turn."""
     logger.error("A provider failed", exc_info=error)
     failure = ProviderError(f"The provider failed: {described(error)}", partial)
     failure.__cause__ = error

@@ -1,4 +1,7 @@
-"""Reads logs for agents that need theirs, on one thread, as many at a time as wait: a few queries serve a thousand."""
+"""Reads logs for the agents that need theirs, on one thread.
+
+It reads all that wait at once, so a few queries serve a thousand agents.
+"""
 
 import logging
 from collections import deque
@@ -15,7 +18,7 @@ _AT_ONCE = 1_000
 """The most logs that are read together."""
 
 _Done = Callable[[Log | IkigaiError], None]
-"""Takes the log, or why there is none; on the reader's thread, so it only posts."""
+"""Takes the log, or the error; on the reader's thread, so it only posts."""
 
 
 class LogLoader:
@@ -37,7 +40,7 @@ class LogLoader:
                 self._changed.notify()
 
     def close(self) -> None:
-        """Stop after the batch in progress; what was not read by then is not answered."""
+        """Stop after the batch in progress. Requests behind it get no answer."""
         with self._changed:
             self._closed = True
             self._wanted.clear()

@@ -1,4 +1,4 @@
-"""What an agent's actor is told beside the machine's events, which are in events.py."""
+"""The messages to an agent's actor beside the machine's events, which are in `ikigai_actors.agent.turn.events`."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ class Wake:
 
 @dataclass(frozen=True, slots=True)
 class NewMail:
-    """Mail has come, of which the agent is to be told when it is idle."""
+    """Mail has come that the agent is to be told of when it is idle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Dead:
     """The registry says that the agent is dead."""
 
     exit_message: str
-    """How it died, as its callers are told."""
+    """How it died, for its callers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Crashed:
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """End this actor, and make the agent anew: a sibling's restart takes it along, or its supervisor gave up."""
+    """End this actor, and make a new one: a sibling's restart takes the agent along, or its supervisor gave up."""
 
     done: Future[None]
     """Answered when the actor has ended."""
@@ -64,16 +64,16 @@ class Restarted(NamedTuple):
     turn: int
     """The turn in progress, by the message that opened it; 0 when idle."""
     status: Status
-    """How it stands in the registry by now."""
+    """Its status in the registry now."""
     poison: str = ""
-    """Why that turn is closed instead of resumed."""
+    """Why that turn is closed instead of resumed; empty when it is resumed."""
     attempt: int = 1
-    """Which attempt this is: a log that cannot be read now is read later."""
+    """The number of this attempt: a log that cannot be read now is read later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """What an actor that ended hands over to its successor."""
+    """What an actor that ended leaves to its successor."""
 
     head: int
     turn: int
@@ -81,4 +81,4 @@ class Handover:
     callers: tuple[Any, ...] = ()
     """The callers that wait for the outcome of the turn in progress."""
     commands: tuple[Any, ...] = ()
-    """The commands that wait for the end of that turn, or for less."""
+    """The commands that still wait."""

@@ -23,7 +23,7 @@ from supervisors.causes import Cause
 
 
 class Predecessor(Protocol):
-    """An actor that has died, whose agent is made anew."""
+    """An actor that has died, and that a new one replaces."""
 
     @property
     def origin(self) -> Origin:
@@ -31,24 +31,24 @@ class Predecessor(Protocol):
 
 
 class Processes(Protocol):
-    """The process table, as the actor of an agent knows it: what it asks for other actors, and for its own end."""
+    """The process table, as an actor sees it: a way to other actors, and to its own end."""
 
     def handle(self, uuid: str) -> object:
         """The handle of the agent with this uuid, for `current_agent`."""
 
     def expect(self, birth: Birth) -> None:
-        """Make the actor of a child before its row is committed: whoever finds the row finds the actor, held."""
+        """Make the actor of a child, and hold it. Called before its row is committed: readers of the row find it."""
 
     def spawn(self, birth: Birth, log: Log | None) -> None:
-        """Let a child run that was just born; its turn begins when it has a prompt.
+        """Release the actor of a child that was just born; its turn begins when it has a prompt.
 
         Args:
             birth: the child.
-            log: its log, if that is at hand.
+            log: its log, if that is in memory.
         """
 
     def forget(self, birth: Birth) -> None:
-        """End the actor of a child that was not born after all."""
+        """End the actor of a child whose birth was not committed."""
 
     def replace_actor(self, old: Predecessor, handover: Handover, cause: Cause | None, reason: str) -> PooledActor:
         """Make the next actor of an agent whose actor has ended, and have the agent's supervisor decide.
@@ -79,12 +79,12 @@ class Processes(Protocol):
         """Redeliver remote prompts later: an agent could not take them up, since the store failed."""
 
     def bury(self, uuid: str, reason: str) -> None:
-        """Mark an agent dead that cannot go on, and end its actor; returns before it is done."""
+        """Mark an agent dead that cannot go on, and end its actor. Returns before that is done."""
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What actors share."""
+    """The parts of a system that its actors share."""
 
     clock: Clock
     host: Host
@@ -98,6 +98,6 @@ class Runtime:
     toolbox: Toolbox
     waits: Waits
     approver: Approver | None
-    """Decides on calls that ask; None when a person does, in good time."""
+    """Decides on calls that ask; None when a person decides in a shell."""
     random_bytes: RandomBytes
     processes: Processes

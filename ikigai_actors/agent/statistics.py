@@ -24,30 +24,30 @@ class AgentStatistics:
     since: int
     """When that state began, in milliseconds since 1970 (UTC); for an agent that came back, not before the boot."""
     inbox: int
-    """Messages that wait: in the inbox, or with the agent for the end of its turn."""
+    """Messages that wait in the inbox, or for the end of the agent's turn."""
     turns: int
-    """Turns that ended, whatever came of them."""
+    """Turns that ended, however they did."""
     steps: int
     """Requests that were sent to a model."""
     tokens: Usage
     """Tokens of the replies that were received, as the providers reported them."""
     waiting_for_model: float
-    """Seconds between a request and its reply, or its end; the request that is out now included."""
+    """Seconds between each request and its reply, or its end; the request in flight included."""
     waiting_for_tools: float
-    """Seconds in which the calls of replies were carried out; those that are now included."""
+    """Seconds in which the calls of replies were carried out; those in progress included."""
     waiting_for_commit: float
-    """Seconds between handing a unit to the journal and its verdict; the unit that is out now included."""
+    """Seconds between handing a unit to the journal and its verdict; the unit in flight included."""
     models: Mapping[str, Usage] = field(default_factory=dict)
-    """The tokens by model, as the providers name them: what a price can be put on."""
+    """The tokens by model, as the providers name the models, so that they can be priced."""
     restarts: int = 0
-    """How often its supervisor restarted it, ever: on earlier hosts too, for the registry keeps count."""
+    """How often its supervisor restarted it, ever, on earlier hosts too: the registry counts."""
 
 
 class Tally:
     """The counters of one agent. Its actor counts; any thread may read, and at worst misses what happens this moment.
 
-    Times are sums of ends minus sums of beginnings: a stretch that is not over yet lacks its end, and is given it when
-    it is read.
+    Times are sums of ends minus sums of beginnings. A stretch that is not over yet lacks its end: reading adds the
+    present moment.
     """
 
     __slots__ = (
@@ -78,7 +78,7 @@ class Tally:
         self.models: Mapping[str, Usage] = {}
 
     def became(self, before: State, after: State) -> None:
-        """The agent has a new state."""
+        """Count a change of the agent's state."""
         if before.turn and after.turn != before.turn:
             self.turns += 1
         if after.shown is not before.shown:
@@ -87,12 +87,12 @@ class Tally:
             self._tools_since = self._clock.monotonic() if after.phase is Phase.RUNNING_TOOLS else None
 
     def asked(self) -> None:
-        """A request is out."""
+        """A request was sent."""
         self.steps += 1
         self._model_since = self._clock.monotonic()
 
     def answered(self, spent: Spent | None = None) -> None:
-        """The request has its reply, or is waited for no more; either may have cost something."""
+        """The request has its reply, or the agent waits for it no more. Both may have cost tokens."""
         self._model, self._model_since = self._until_now(self._model, self._model_since), None
         if spent is not None:
             self.tokens = added(self.tokens, spent.usage)
@@ -100,7 +100,7 @@ class Tally:
             self.models = {**self.models, spent.model: added(of_model, spent.usage)}
 
     def submitted(self) -> None:
-        """A unit is with the journal."""
+        """A unit was handed to the journal."""
         self._commit_since = self._clock.monotonic()
 
     def settled(self) -> None:
@@ -108,7 +108,7 @@ class Tally:
         self._commit, self._commit_since = self._until_now(self._commit, self._commit_since), None
 
     def report(self, state: str, inbox: int) -> AgentStatistics:
-        """The counters now, beside what the actor knows."""
+        """The counters now, with the state and inbox that the actor gives."""
         return AgentStatistics(
             state=state,
             since=self.since,
@@ -127,7 +127,7 @@ class Tally:
 
 
 def added(one: Usage, other: Usage) -> Usage:
-    """The tokens of both."""
+    """The sum of two usages."""
     return Usage(
         one.input_tokens + other.input_tokens,
         one.output_tokens + other.output_tokens,
@@ -137,7 +137,7 @@ def added(one: Usage, other: Usage) -> Usage:
 
 
 def total(tallies: list[Tally]) -> Usage:
-    """The tokens of all these."""
+    """The tokens of all these agents."""
     tokens = NO_TOKENS
     for tally in tallies:
         if tally.tokens is not NO_TOKENS:
@@ -146,7 +146,7 @@ def total(tallies: list[Tally]) -> Usage:
 
 
 def total_by_model(tallies: Iterable[Tally]) -> dict[str, Usage]:
-    """The tokens of all these, by model."""
+    """The tokens of all these agents, by model."""
     models: dict[str, Usage] = {}
     for tally in tallies:
         for model, tokens in tally.models.items():
@@ -159,7 +159,7 @@ class TurnStatistics:
     """What the agents of a system have done, as far as this process has seen it."""
 
     turns: int
-    """Turns that ended, of the agents that this host runs; likewise steps and tokens. See `AgentStatistics`."""
+    """Turns that ended, of the agents that this host runs."""
     steps: int
     """Requests that were sent to models."""
     tokens: Usage
@@ -185,8 +185,8 @@ class SystemStatistics(TurnStatistics):
     inbox: int
     """Messages that wait, for all agents together."""
     journal: JournalStatistics
-    """The writer."""
+    """The journal, which writes."""
     pending: int = 0
     """Prompts and commands that wait in memory for the end of a turn, or for a stopped agent to go on: lost with the
-    process. Prompts to stopped agents are kept in the database, and not among them.
+    process. Prompts to stopped agents are kept in the database, and not counted.
     """

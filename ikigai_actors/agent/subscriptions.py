@@ -1,7 +1,7 @@
 """What the system tells its subscribers: committed messages, deltas on the way, mail, trouble with store and tools.
 
-Each subscriber has a thread of its own and a queue of its own, so a slow one delays nobody. Its callback sees events in
-the order in which they happened. When it falls too far behind, deltas are dropped and counted; messages never are.
+Each subscriber has a thread and a queue of its own, so a slow one delays no other. Its callback gets events in the
+order in which they happened. When it falls too far behind, deltas are dropped and counted; messages never are.
 """
 
 import logging
@@ -36,14 +36,14 @@ class Streamed:
 
 @dataclass(frozen=True, slots=True)
 class Mailed:
-    """A mail was sent by this host, and is committed. What other processes send is not heard of here."""
+    """This host sent a mail, and has committed it. There is no such event for mail of other processes."""
 
     mail: Mail
 
 
 @dataclass(frozen=True, slots=True)
 class PromptKept:
-    """An agent is stopped, and was prompted: the prompt waits for CONT as mail of kind ``prompt``, and is committed."""
+    """A stopped agent was prompted: the prompt is committed as mail of kind ``prompt``, and waits for CONT."""
 
     agent_uuid: str
     mail: int
@@ -63,7 +63,7 @@ class StoreTrouble:
 
 @dataclass(frozen=True, slots=True)
 class ToolTrouble:
-    """A toolset has something to tell a person: its server died, say."""
+    """A toolset tells a person something, for example that its server died."""
 
     toolset: str
     """Its name."""
@@ -72,10 +72,10 @@ class ToolTrouble:
 
 @dataclass(frozen=True, slots=True)
 class HostChanged:
-    """Another process runs the agents from now on, or none does. Told to those who are attached."""
+    """Another process runs the agents from now on, or none does. Only attached systems publish it."""
 
     host: str | None
-    """How a person knows it; None for none."""
+    """The host as a person knows it; None for none."""
 
 
 Event = Message | Streamed | Mailed | PromptKept | Died | Renamed | StoreTrouble | ToolTrouble | HostChanged
@@ -115,9 +115,9 @@ class Subscription:
         self._events.put(event)
 
     def close(self) -> None:
-        """Deliver what is queued, then stop. Called from a callback it does not wait.
+        """Deliver the queued events, then stop. A call from the callback itself does not wait.
 
-        Raises `TimedOut` when the callback keeps at one event for too long; it is then left alone.
+        Raises `TimedOut` when the callback keeps at one event for too long; the callback is then left alone.
         """
         self._on_close(self)
         self._events.put(None)
@@ -146,14 +146,14 @@ class Publisher:
     """Hands every event to every subscriber."""
 
     def __init__(self, threads: "Threads", patience: float = _PATIENCE) -> None:
-        """Make one without subscribers; ``patience`` is how long `close` waits for a callback, in seconds."""
+        """Make one without subscribers; ``patience`` is how many seconds `close` waits for a callback."""
         self._threads, self._patience = threads, patience
         self._subscriptions: tuple[Subscription, ...] = ()
         self._left: list[ClosingStep] = []
         self._lock = threading.Lock()
 
     def subscribe(self, callback: Callback, capacity: int = 10_000) -> Subscription:
-        """Call back for each event from now on; ``capacity`` is how many may be queued before deltas are dropped."""
+        """Call back for each event from now on. Beyond ``capacity`` queued events, deltas are dropped."""
         subscription = Subscription(callback, capacity, self._forget, self._threads, self._patience)
         with self._lock:
             self._subscriptions = (*self._subscriptions, subscription)
@@ -165,7 +165,7 @@ class Publisher:
             subscription.add(event)
 
     def close(self) -> None:
-        """Deliver what is queued, and end every subscription, whatever becomes of another. Raises as they do."""
+        """Deliver the queued events, and end every subscription, even if one of them fails. Raises what they raise."""
         self._left.extend(("a subscription", subscription.close) for subscription in self._subscriptions)
         raise_first(carry_out(self._left))
 

@@ -1,4 +1,4 @@
-"""Which tools an agent has: those of the system, less what its settings leave out; and whether they may be used."""
+"""The tools of an agent: those of the system, less those that its settings leave out; and whether they may be used."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -26,11 +26,12 @@ class Toolbox:
         """Make a toolbox.
 
         Args:
-            tools: what is in it.
-            ask: what becomes of calls whose policy is to ask: asked, when somebody is there; or all allowed, or all
-                denied.
+            tools: the tools in it.
+            ask: the fate of calls whose policy is to ask: they are asked about if a person or a program can decide;
+                else all are allowed, or all denied.
 
-        Raises `BadInput` as `add` does.
+        Raises:
+            BadInput: as `add` does.
         """
         self._tools: dict[str, Tool] = {}
         self._ask = ask
@@ -40,7 +41,7 @@ class Toolbox:
         self.add(tools)
 
     def add(self, tools: Iterable[Tool]) -> None:
-        """Offer further tools. Raises `BadInput` when two tools have one name, or one that of a built-in call."""
+        """Offer further tools. Raises `BadInput` when two tools have the same name, or one that of a built-in call."""
         for tool in tools:
             if tool.name in BUILTIN_CALLS:
                 raise BadInput(f"{tool.name!r} is a call of the runtime itself; give the tool another name.")
@@ -55,7 +56,7 @@ class Toolbox:
     def names(self, settings: Mapping[str, Any]) -> list[str]:
         """The names of an agent's tools, sorted: all of them, or those that its setting ``tools`` names.
 
-        Raises `ProviderError` when the setting names one that is not registered.
+        Raises `ProviderError` when the setting names a tool that is not registered.
         """
         known = sorted({*self._tools, *BUILTIN_CALLS})
         allowed = settings.get("tools")
@@ -96,7 +97,7 @@ class Toolbox:
         )
 
     def _decided(self, name: str, traits: ToolTraits, policy: Policy) -> ToolTraits:
-        """The traits of a tool with this policy, as things are here."""
+        """The traits of a tool with this policy; ``ask`` becomes what is possible in this process."""
         denial = FORBIDDEN
         if policy is Policy.ASK:
             policy, denial = self._ask, _NOBODY

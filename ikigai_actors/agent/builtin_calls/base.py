@@ -1,11 +1,11 @@
 """What a built-in call is: a tool that the runtime itself carries out, as one unit of what it does and of its result.
 
-A call is a class: what the model is told of it (`name`, `description`, `arguments`), what it does (`act`, a unit of
-writes), and the text of its result (`told`). Its arguments are checked by their descriptions; `check` adds to that what
-types cannot say. A call that changes the course of the turn overrides `begin`.
+A call is a class. `name`, `description` and `arguments` describe it to the model; `act` makes the unit of writes;
+`told` makes the text of its result. The descriptions of its arguments say how they are checked; `check` adds what types
+cannot say. A call that changes the course of the turn overrides `begin`.
 
-A crash leaves both effect and result or neither, so on resume a call without a result is simply carried out. What the
-store refuses (the agent to be killed is dead already) is the call's result, as an error.
+A crash leaves both effect and result or neither, so on resume a call without a result is simply carried out. A refusal
+of the store (the agent to be killed is dead already) is the call's result, as an error.
 """
 
 from collections.abc import Mapping
@@ -31,22 +31,22 @@ _WORDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "number": ((int, float), "a number"),
     "array": (list, "a list of texts"),
 }
-"""What stands for a type of a schema, and how it is called."""
+"""For each type of a JSON schema the Python type, and the words for it."""
 
 Given = Mapping[str, Any]
-"""The arguments of a call, as the model gave them; None is as if left out."""
+"""The arguments of a call, as the model gave them. None counts as left out."""
 
 
 class Argument(NamedTuple):
     """An argument of a built-in call."""
 
     type: str
-    """Of JSON; an ``array`` is one of texts."""
+    """Its JSON type; an ``array`` holds texts."""
     description: str
-    """What it is, for the model."""
+    """Its meaning, for the model."""
     required: bool = False
     may_be_empty: bool = False
-    """Whether an empty text is enough for one that is required."""
+    """Whether a required text may be empty."""
 
     def schema(self) -> Mapping[str, Any]:
         """Its JSON schema."""
@@ -101,7 +101,7 @@ class BuiltinCall:
         return Step(advance(state, (unit.message(),), calls=done, notice=notice), unit, call=call.id)
 
     def act(self, agent: str, given: Given, now: int) -> Unit:
-        """What the call does.
+        """The unit that carries the call out.
 
         Args:
             agent: the uuid of the agent whose model calls.
@@ -115,7 +115,7 @@ class BuiltinCall:
         return str(answer)
 
     def noted(self, answer: Any) -> Mapping[str, Any]:
-        """Further data of the message, likewise."""
+        """Further data of the message, given the answer of the unit that `act` made."""
         return NO_DATA
 
 

@@ -1,6 +1,6 @@
 """The built-in calls about documents: document_write, document_read, document_list, document_delete.
 
-Their units check paths and texts when they are written, so that whatever is wrong becomes the call's result.
+Their units check paths and texts when they are written, so any error becomes the call's result.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """The built-in calls about mail: send, check_mail, read_mail; and the line that tells an idle agent of its mail.
 
-Their units look names up, and check texts, when they are written, so that whatever is wrong becomes the call's result.
+Their units look names up, and check texts, when they are written, so any error becomes the call's result.
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ class SendCall(BuiltinCall):
 
 
 class CheckMailCall(BuiltinCall):
-    """Look at one's mailbox."""
+    """Look at the agent's mailbox."""
 
     name = "check_mail"
     description = (
@@ -54,7 +54,7 @@ class CheckMailCall(BuiltinCall):
 
 
 class ReadMailCall(BuiltinCall):
-    """Read one's mail."""
+    """Read the agent's mail."""
 
     name = "read_mail"
     description = (
@@ -76,7 +76,7 @@ CALLS = (SendCall(), CheckMailCall(), ReadMailCall())
 
 
 class SendMail(Addressed):
-    """Send a mail to somebody who is called in some way; answered with the `Mail`. Raises as `mailbox.Send` does."""
+    """Send a mail to an agent, given by uuid, name or prefix; answered with the `Mail`. Raises what `Send` does."""
 
     __slots__ = ("_body", "_now", "_refusal", "_sender", "_to", "_uuid")
 
@@ -108,7 +108,7 @@ class SendMail(Addressed):
 
 @dataclass(frozen=True, slots=True)
 class CheckMail(Unit):
-    """Look at one's mailbox."""
+    """Look at the agent's mailbox."""
 
     agent: str
 
@@ -121,11 +121,11 @@ class CheckMail(Unit):
 
 @dataclass(frozen=True, slots=True)
 class ReadMail(Unit):
-    """Read one's mail, as many whole mails as fit. Raises `AgentNotFound`, `AmbiguousAgent` for the sender."""
+    """Read the agent's mail, as many whole mails as fit. Raises `AgentNotFound`, `AmbiguousAgent` for the sender."""
 
     agent: str
     sender: str | None
-    """Only mail of somebody who is called so; empty for nobody, None for all."""
+    """Only mail of this agent, by uuid, name or prefix; empty for people outside of any agent, None for all."""
     limit: int
     """Characters of the text; the first mail is read in any case."""
     now: int
@@ -148,23 +148,23 @@ def _more(count: int) -> str:
 
 
 class Noted(NamedTuple):
-    """What an agent is told of its mailbox."""
+    """The facts about its mailbox that an agent is told."""
 
     unread: int
     last: int
-    """The id of its latest mail: what has come so far."""
+    """The id of its latest mail."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoteMail(Unit):
-    """Find out what an agent is to be told of its mailbox; answered with `Noted`.
+    """Find out what to tell an agent of its mailbox; answered with `Noted`.
 
-    Raises `MailNotFound` when nothing is unread, or when it was told, and of what it was told of nothing was read.
+    Raises `MailNotFound` when nothing is unread, or when the agent was told before and has read none of that mail.
     """
 
     agent: str
     earlier: Mapping[str, int] | None
-    """What it was told last, as far as it has not looked since."""
+    """What the agent was told before, if it has not looked at its mailbox since."""
 
     def write(self, tx: Transaction, locked: LockedRows) -> Noted:
         row = locked[self.agent]

@@ -4,11 +4,11 @@ from ikigai_actors.records import registry
 from ikigai_actors.store.base import Transaction
 
 OUTSIDE = "a person outside"
-"""How a sender or author is called that is no agent."""
+"""The name of a sender or author that is no agent."""
 
 
 class CalledAs(dict[str | None, str]):
-    """How agents are called, by uuid: looked up when first asked for. Valid within the transaction."""
+    """The names of agents, by uuid, looked up when first asked for. Valid within the transaction."""
 
     def __init__(self, tx: Transaction) -> None:
         super().__init__({None: OUTSIDE})

@@ -25,7 +25,7 @@ from ikigai_actors.text import storable
 from ikigai_actors.tools.policy import ToolTraits
 
 WAIT_TIMEOUT = 600
-"""Seconds of a ``wait`` that does not say how long."""
+"""Seconds of a ``wait`` that names no timeout."""
 
 LONGEST_WAIT = 7 * 24 * 3600
 """The most seconds of a ``wait``."""
@@ -76,10 +76,10 @@ CALLS = (WaitCall(),)
 
 
 def told_waited(answers: Mapping[str, str], named: bool) -> str:
-    """The result of a wait.
+    """Text of a `wait` result: a JSON object from each agent to the reason why its wait ended.
 
     Args:
-        answers: why the wait for each agent has ended, by what the model called it.
+        answers: the reason for each agent, by the name that the model used; in a wait for mail, by sender.
         named: whether agents or children were waited for, not mail.
     """
     if answers:
@@ -88,12 +88,12 @@ def told_waited(answers: Mapping[str, str], named: bool) -> str:
 
 
 class Awaited(NamedTuple):
-    """Somebody who is waited for."""
+    """An agent that is waited for."""
 
     called: str
-    """As the waiter calls it."""
+    """The name that the waiter uses."""
     uuid: str | None
-    """None when nobody is called so."""
+    """None when no agent is called so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class NameAwaited(Unit):
     agent: str
     called: tuple[str, ...]
     children: bool
-    """All its children as well: those that live, and those whose end it has not read of."""
+    """Whether to wait for all its children too: those that live, and those whose ``exit`` it has not read."""
     deadline: int
     """Milliseconds since 1970."""
 
@@ -115,7 +115,7 @@ class NameAwaited(Unit):
         return {"deadline": self.deadline, "agents": [[*one] for one in self._awaited(tx)] if named else None}
 
     def _awaited(self, tx: Transaction) -> Sequence[Awaited]:
-        """Those who are waited for, each once."""
+        """The agents that are waited for, each once."""
         found = [await_one(tx, one) for one in dict.fromkeys(self.called)]
         if self.children:
             ended = {sender for sender, kind in mailbox.unread_kinds(tx, self.agent) if kind == EXIT}
@@ -127,7 +127,7 @@ class NameAwaited(Unit):
 
 
 def await_one(tx: Transaction, called: str) -> Awaited:
-    """Find out who is called so. Raises `AmbiguousAgent`."""
+    """Look an agent up by the name that the waiter uses. Raises `AmbiguousAgent`."""
     try:
         return Awaited(called, registry.find(tx, called).uuid)
     except AgentNotFound:

@@ -15,19 +15,20 @@ from ikigai_actors.tools.policy import ToolTraits
 
 
 class Begin(Protocol):
-    """The step that a built-in call makes of the state. Pure."""
+    """Makes the step that begins a built-in call. Pure."""
 
     def __call__(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
-        """Begin a call; most are done with this step.
+        """Begin a call; most calls are complete with this step.
 
         Args:
-            state: the agent, in a turn; its other calls of the reply do not run.
-            call: one of its model's.
-            event: what brought it about.
+            state: the agent, in a turn. No other call of the reply runs.
+            call: the call, which the agent's model asked for.
+            event: the event that is being handled.
             now: milliseconds since 1970.
             tools: the traits of the agent's tools, by name.
 
-        Raises `BadInput` for arguments that do not fit: that is the call's result.
+        Raises:
+            BadInput: the arguments do not fit; the text becomes the call's result.
         """
 
 

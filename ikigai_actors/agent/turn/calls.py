@@ -1,12 +1,13 @@
 """The calls of one reply, while they are carried out. Pure: decides which may start, and reads where a crash left them.
 
 A call is *waiting* until it is started or refused, *running* from its committed ``tool_call`` on, and *done* when its
-``tool_result`` is committed. Where the policy says ask, it is *asking* in between, from a committed ``approval`` on
-until somebody decides: *approved* by a second ``approval``, or denied by its result. Ordinary calls run beside one
-another, unless their tool runs alone; built-in calls are carried out by the agent itself, in order, once no ordinary
-call runs. A ``wait`` is one of them, and the only one that takes time: from its ``tool_call`` on it is
-running, holds no thread, and those behind it wait for its end. Nothing waits for a call that asks, but the next request
-to the model.
+``tool_result`` is committed. Where the policy says ask, it is *asking* in between, from a committed ``approval`` until
+a person or the program decides: a second ``approval`` makes it *approved*, a result denies it.
+
+Ordinary calls run beside one another, unless their tool runs alone. The agent itself carries out built-in calls, in
+order, once no ordinary call runs. One of them, ``wait``, takes time: from its ``tool_call`` on it is running and holds
+no thread, and the built-in calls behind it wait for its end. Only the next request to the model waits for a call that
+asks.
 
 What a crash leaves of a call, and what resuming makes of it:
 
@@ -73,7 +74,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class PendingCall:
-    """A call that waits for somebody to decide."""
+    """A call that waits for a decision."""
 
     agent: str
     """The agent whose model asks for it, by uuid."""
@@ -88,7 +89,9 @@ class PendingCall:
 
 
 Approver = Callable[[PendingCall], bool | str]
-"""Decides: True approves, False denies, a text denies and says why. It may block; each call has a thread of its own."""
+"""Decides on a call: True approves, False denies, a text denies and says why. It may block: each call has its own
+thread.
+"""
 
 Calls = tuple[Call, ...]
 
@@ -99,7 +102,7 @@ def calls_of(reply: Message) -> Calls:
 
 
 def recover(messages: Iterable[Message]) -> Calls:
-    """The calls of the latest reply among an agent's own messages of a turn, as far as they had come."""
+    """The calls of the latest reply among an agent's own messages of a turn, each with its progress."""
     calls: Calls = ()
     for message in messages:
         match message.kind:
@@ -116,39 +119,39 @@ def recover(messages: Iterable[Message]) -> Calls:
 
 
 def progress(calls: Calls, ids: Iterable[Any], now: Progress) -> Calls:
-    """The calls, those with these ids as far as ``now``."""
+    """The calls, with the progress of those with these ids set to ``now``."""
     changed = set(ids)
     return tuple(replace(call, progress=now) if call.id in changed else call for call in calls)
 
 
 def running(calls: Calls) -> bool:
-    """Whether an ordinary call is outside."""
+    """Whether an ordinary call runs."""
     return any(call.progress is Progress.RUNNING and call.name != WAIT for call in calls)
 
 
 def waits(calls: Calls) -> Calls:
-    """The ``wait`` that is in progress, if there is one."""
+    """The ``wait`` calls that are in progress: one at most."""
     return tuple(call for call in calls if call.progress is Progress.RUNNING and call.name == WAIT)
 
 
 def at_rest(calls: Calls) -> bool:
-    """Whether nothing is carried out: all are done, ask, or wait for mail or agents, or behind one that does."""
+    """Whether no call is being carried out: each is done, asks, is a ``wait``, or is behind one."""
     done = all(call.progress in (Progress.DONE, Progress.ASKING) for call in calls)
     return not running(calls) and (done or bool(waits(calls)))
 
 
 def pending(agent: str, call: Call) -> PendingCall:
-    """An agent's call, for whoever decides on it."""
+    """An agent's call, as the one who decides on it sees it."""
     return PendingCall(agent, call.reply, call.id, call.name, call.input)
 
 
 def asking(calls: Calls) -> Calls:
-    """The calls that wait for a person."""
+    """The calls that wait for a decision."""
     return tuple(call for call in calls if call.progress is Progress.ASKING)
 
 
 def unknown(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
-    """The calls of tools that are not on offer, as far as they have not started."""
+    """The calls that have not started, and whose tools are not on offer."""
     return tuple(call for call in calls if call.progress in _BEFORE and call.name not in tools)
 
 
@@ -159,7 +162,7 @@ def denied(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
 
 
 def to_be_asked(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
-    """The calls of which a person is to be asked now."""
+    """The calls that are to be asked about now."""
     return tuple(call for call in calls if call.progress is Progress.WAITING and tools[call.name].policy is Policy.ASK)
 
 
@@ -185,7 +188,10 @@ def next_builtin_call(calls: Calls, tools: Mapping[str, ToolTraits]) -> Call | N
 
 
 def settle_cut_off(calls: Calls, tools: Mapping[str, ToolTraits]) -> tuple[Calls, Calls]:
-    """What resuming makes of calls that a crash cut off: the calls as they go on, and those that get `PERHAPS_RUN`."""
+    """Resume calls that a crash cut off.
+
+    Returns the calls as they go on, and those that get `PERHAPS_RUN` as their result.
+    """
     cut = [call for call in calls if call.progress is Progress.RUNNING and call.name != WAIT]
     again = [call.id for call in cut if call.name in tools and tools[call.name].idempotent]
     lost = tuple(call for call in cut if call.id not in again)
@@ -197,7 +203,7 @@ _BEFORE = (Progress.WAITING, Progress.ASKING, Progress.APPROVED)
 
 
 def _may_start(call: Call, tools: Mapping[str, ToolTraits]) -> bool:
-    """Whether policy or a person allows it; one that asks may start when the policy has changed."""
+    """Whether the policy allows the call, or it was approved. One that asks may start once the policy has changed."""
     if call.progress is Progress.APPROVED:
         return True
     return call.progress in (Progress.WAITING, Progress.ASKING) and tools[call.name].policy is Policy.ALLOW

@@ -15,7 +15,7 @@ from ikigai_actors.records.history import View
 from supervisors.signals import Status
 
 Caller = Any
-"""Whoever waits for the answer to a command; opaque to the machine (a future, in practice)."""
+"""The receiver of the answer to a command; opaque to the machine (a future, in practice)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,10 @@ class Prompt:
     text: str
     caller: Caller
     mail: int = 0
-    """The mail that it came with, from another process; 0 for none."""
+    """Number of the mail by which another process sent it; 0 for none."""
     repeats: int = 0
-    """Position of the same prompt, when it was the latest and its turn failed without a reply; it is taken back. 0 for
-    none. The actor looks it up in the log as it decides.
+    """Position of an earlier prompt with the same text that this one replaces, because its turn failed without a reply;
+    0 for none. The actor looks it up in the log.
     """
 
 
@@ -43,7 +43,7 @@ class Fork:
     restart: str
     caller: Caller
     on_orphan: str | None = None
-    """What becomes of the child's children when it dies; None inherits."""
+    """What happens to the child's children when it dies; None inherits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Undo:
 
     caller: Caller
     prompt: int = 0
-    """Position of that prompt; 0 when there is none. The actor looks it up in the log as it decides."""
+    """Position of that prompt; 0 when there is none. The actor looks it up in the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +95,14 @@ class Resume:
 
 @dataclass(frozen=True, slots=True)
 class GetOutcome:
-    """Answered with the outcome of the turn in progress, or else of the latest one."""
+    """Ask for the outcome of the turn in progress, or else of the latest one."""
 
     caller: Caller
 
 
 @dataclass(frozen=True, slots=True)
 class Decide:
-    """Somebody was asked about a call, and has decided; answered with whether it was still to be decided."""
+    """Decide on a call that asks; answered with whether it was still undecided."""
 
     reply: int
     """Position of the reply that asks for it."""
@@ -110,9 +110,9 @@ class Decide:
     """The call's id."""
     approved: bool
     reason: str
-    """Why not."""
+    """Why it is denied."""
     always: bool
-    """From now on no call of this tool asks."""
+    """Whether later calls of this tool are approved without asking."""
     caller: Caller
 
 
@@ -122,16 +122,16 @@ class Interrupt:
 
     caller: Caller
     partial: str = ""
-    """What the model had said so far; the actor looks it up as it takes the signal."""
+    """The text that the model had sent so far; the actor looks it up when it takes the signal."""
     turn: int = 0
-    """The turn that is meant, a later one is left alone; 0 means whichever is in progress."""
+    """Only this turn is ended, and no later one; 0 means whichever is in progress."""
     spent: Spent | None = None
-    """What the model's service has counted so far; the actor looks it up at the same moment."""
+    """The tokens that the model's service had counted so far; the actor looks them up at the same moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExitNow:
-    """End the agent, between two turns; answered when it is dead, or restarted since it is permanent."""
+    """End the agent, between two turns; answered when it is dead, or restarted because it is permanent."""
 
     result: str
     caller: Caller
@@ -152,7 +152,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class TurnPoisoned:
-    """The turn in progress crashed its agent too often; it is closed."""
+    """The turn in progress has crashed its agent too often; it is closed."""
 
     reason: str
 
@@ -164,7 +164,7 @@ class Loaded:
     head: int
     view: View
     calls: Calls
-    """The calls of the last reply of an open turn, as far as they had come."""
+    """The calls of the last reply of an open turn, with their progress."""
     last: Any
     """The outcome of the latest turn that was closed, or None."""
     notice: int = 0
@@ -190,12 +190,12 @@ class ReplyFailed:
     request: int
     error: ProviderError
     spent: Spent | None = None
-    """What the model's service has counted of the reply that did not come."""
+    """The tokens that the model's service counted of the reply that did not come."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exited:
-    """The agent's own code ends the agent instead of answering."""
+    """The agent's own code has ended the agent instead of answering."""
 
     request: int
     result: str
@@ -203,14 +203,14 @@ class Exited:
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished:
-    """A tool is done, one way or the other."""
+    """A tool has returned a result, or failed."""
 
     request: int
     """The request whose reply asked for it."""
     call: str
     """The call's id."""
     content: str
-    """What the model is told."""
+    """The result as the model reads it."""
     is_error: bool
 
 
@@ -225,18 +225,18 @@ class CallRefused:
 
 @dataclass(frozen=True, slots=True)
 class LookAtMail:
-    """The agent is idle: it is told of unread mail, unless it was told and has not looked since."""
+    """Tell the agent, which is idle, of unread mail; not if it was told before and has not looked since."""
 
     earlier: Mapping[str, Any] | None
-    """What it was told, as the data of that line."""
+    """What it was told before: the data of that line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """Nothing happened: is there something to do for the calls of the last reply?"""
+    """Go on with the calls of the last reply. Comes after each step, not from outside."""
 
     fresh: str
-    """A uuid that nobody has, for a child."""
+    """A new uuid, for a child."""
 
 
 Command = Prompt | Fork | Clear | SetMark | Rewind | Undo | Configure | Resume | GetOutcome | Decide | ExitNow

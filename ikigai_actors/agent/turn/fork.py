@@ -29,7 +29,7 @@ def fork_by_command(state: State, event: on.Fork, now: int) -> Step:
 
 
 def birth_of(state: State, child: str, name: str | None, restart: str, drafts: list[PendingMessage], now: int) -> Birth:
-    """A child of this agent, forked at its head, that begins with these messages."""
+    """A child of this agent, forked at its head. Its log begins with these messages."""
     return Birth(
         uuid=child,
         name=name,

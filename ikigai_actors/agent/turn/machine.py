@@ -79,11 +79,11 @@ from supervisors.signals import Status
 NO_TOOLS: Mapping[str, ToolTraits] = {}
 
 STREAM_RETRIES = 1
-"""How often a reply that breaks off is asked for again, where no setting says."""
+"""How often a reply that breaks off is requested again, where no setting says."""
 
 
 def accepts(state: State, command: TurnEvent) -> bool:
-    """Whether a command can run now; it waits with the actor otherwise."""
+    """Whether a command can run now. If not, the actor keeps it and offers it again later."""
     match command:
         case on.Fork() if state.phase is Phase.UNLOADED:
             return state.head != UNKNOWN  # a child refers to the log, which need not be read for that
@@ -100,7 +100,7 @@ def accepts(state: State, command: TurnEvent) -> bool:
 
 
 def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTraits] = NO_TOOLS) -> Step:
-    """Decide what an event leads to; a step that has the same state and nothing else leads to nothing.
+    """Decide what an event leads to. A step with the same state, no unit and no effects means: nothing.
 
     Args:
         state: the agent as it is. Commands must be accepted (`accepts`).
@@ -226,7 +226,7 @@ def _failed(state: State, event: on.ReplyFailed, now: int) -> Step:
 
 
 def _interrupt(state: State, event: on.Interrupt, now: int) -> Step:
-    """End the turn; what was received stays, as a reply with stop reason ``interrupted``."""
+    """End the turn. The text that was received stays, as a reply with stop reason ``interrupted``."""
     meant = bool(state.turn) and event.turn in (0, state.turn)
     told = (Answer(event.caller, meant),)
     if not meant:
@@ -241,7 +241,7 @@ def _interrupt(state: State, event: on.Interrupt, now: int) -> Step:
 
 
 def _resume(state: State, event: on.Resume, now: int, tools: Mapping[str, ToolTraits]) -> Step:
-    """Go on where the turn was cut off: with the calls of its last reply, or by asking the model again."""
+    """Go on with a turn that was cut off: with the calls of its last reply, or with a new request."""
     if state.failed:
         return _reopen(state, event)
     if state.phase is not Phase.INTERRUPTED:
@@ -260,20 +260,20 @@ def _resume(state: State, event: on.Resume, now: int, tools: Mapping[str, ToolTr
 
 
 def _reopen(state: State, event: on.Resume) -> Step:
-    """Open the turn that ended with an error again, as it stands in the log, and ask the model anew."""
+    """Open the turn that ended with an error again, as it stands in the log, and send a new request."""
     asked = request_model(replace(state, turn=state.failed, failed=0, steps=0))
     unit = LogUnit(state.uuid, (), turn=state.failed)
     return Step(asked.state, unit, (Answer(event.caller, True), *asked.effects), event.caller)
 
 
 def _note_mail(state: State, event: on.LookAtMail, now: int) -> Step:
-    """Tell an idle agent of its unread mail."""
+    """Write the line that tells an idle agent of its unread mail."""
     unit = MailNotice(state.uuid, state.head + 1, now, event.earlier)
     return Step(advance(state, (unit.message(),), notice=state.head + 1), unit)
 
 
 def _decide(state: State, event: on.Decide, now: int) -> Step:
-    """Somebody decides on a call, also on one of a turn that was cut off; the first decision counts."""
+    """Approve or deny a call, also one of a turn that was cut off. The first decision counts."""
     if not any((call.reply, call.id) == (event.reply, event.call) for call in asking(state.calls)):
         return Step(state, effects=(Answer(event.caller, False),))
     return decide(state, event, now)
@@ -292,7 +292,10 @@ def _outcome(state: State, event: on.GetOutcome) -> Step:
 
 
 def _clear(state: State, event: on.Clear, now: int) -> Step:
-    """``clear``, and in the same unit the settings that it would have emptied. A turn that was cut off ends with it."""
+    """Write ``clear``, and in the same unit the settings in force, which it would empty.
+
+    This closes a turn that was cut off.
+    """
     drafts: list[PendingMessage] = [(Kind.CLEAR, "", NO_DATA)]
     if state.view.settings:
         drafts.append((Kind.CONFIGURE, "", dict(state.view.settings)))
@@ -319,12 +322,12 @@ def _undo(state: State, event: on.Undo, now: int) -> Step:
 
 
 def _anew(step: Step) -> Step:
-    """The model may see no more that it was told of mail, and a turn that failed is not there to be resumed."""
+    """Forget `State.notice` and `State.failed`: the model may not see the mail line any more, nor the failed turn."""
     return replace(step, state=replace(step.state, notice=0, failed=0))
 
 
 def repeats(text: str, turn: Sequence[Message]) -> bool:
-    """Whether a prompt says what the latest one said, whose turn failed without a reply: the model shall see it once.
+    """Whether a prompt repeats the latest one, whose turn failed without a reply. Then the model sees it only once.
 
     Args:
         text: the prompt.

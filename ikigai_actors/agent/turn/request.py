@@ -187,7 +187,7 @@ def _is_sendable(block: _Block, own: bool) -> bool:
 
 
 def _use(block: _Block, call_id: str, call: ToolCall) -> _Block:
-    """The block of a call as it is sent: the provider's own, unaltered, unless the API would refuse it."""
+    """The block of a call, as it is sent: the provider's own, unaltered, unless the API would refuse that."""
     name = _name(call.name)
     if block.get("id") == call_id and block.get("name") == name and isinstance(block.get("input"), Mapping):
         return block

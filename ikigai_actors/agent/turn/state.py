@@ -24,30 +24,30 @@ class Phase(StrEnum):
     IDLE = "idle"
     """No turn is open."""
     WAITING_FOR_MODEL = "waiting for the model"
-    """A request is out."""
+    """A request is in flight."""
     RUNNING_TOOLS = "running tools"
     """The calls of the last reply are being carried out."""
     WAITING_FOR_APPROVAL = "waiting for approval"
-    """As far as a person sees: calls of the last reply wait for somebody to decide, and none runs."""
+    """Shown to people, never a state: calls of the last reply wait for a decision, and none runs."""
     INTERRUPTED = "interrupted"
-    """A turn is open that a crash cut off; resume it, or prompt anew."""
+    """A crash cut off the open turn; resume it, or prompt anew."""
 
 
 WORKING = (Phase.WAITING_FOR_MODEL, Phase.RUNNING_TOOLS)
-"""Where a turn is in progress."""
+"""The phases in which a turn is in progress."""
 
 IN_A_TURN = "in a turn"
-"""What can be told of an agent with an open turn that another process runs."""
+"""What is shown for an agent with an open turn that another process runs."""
 
 BETWEEN_TURNS = (Phase.IDLE, Phase.INTERRUPTED)
-"""Where a command of a turn can run: no turn is in progress."""
+"""The phases in which a command of a turn can run: no turn is in progress."""
 
 Outcome = Reply | ProviderError | TurnInterrupted
 """How a turn ended."""
 
 
 class LifecycleState(NamedTuple):
-    """What the registry says of an agent, as far as it decides what the agent does next."""
+    """The part of an agent's registry row that decides what the agent does next."""
 
     status: Status = Status.RUNNING
     ending: str = ""
@@ -59,12 +59,12 @@ class LifecycleState(NamedTuple):
 RUNNING = LifecycleState()
 
 UNKNOWN = -1
-"""The head of an agent of whose last unit it is not known whether it came true."""
+"""The head of an agent when it is not known whether its last unit was committed."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """All that decides what an agent does next. The messages themselves are in its log."""
+    """Everything that decides what an agent does next. The messages themselves are in its log."""
 
     uuid: str
     head: int
@@ -81,19 +81,19 @@ class State:
     calls: Calls = ()
     """The calls of the last reply of the turn in progress."""
     callers: tuple[Caller, ...] = ()
-    """Who waits for the outcome of the turn in progress."""
+    """The callers that wait for the outcome of the turn in progress."""
     last: Outcome | None = None
     """How the latest turn ended."""
     standing: LifecycleState = RUNNING
-    """How it stands in the registry."""
+    """Its status in the registry, and what belongs to that."""
     failed: int = 0
-    """Id of the message that opened the latest turn, when an error ended it and nothing was said since; else 0. To
-    resume opens it again.
+    """Id of the message that opened the latest turn, when that ended with an error and nothing was said since; else 0.
+    `Resume` opens that turn again.
     """
     retries: int = 0
-    """How often the request in progress was sent again, since its reply broke off."""
+    """How often the request in progress was sent again because its reply broke off."""
     notice: int = 0
-    """Position of the line that told of unread mail, until it has looked at its mailbox; 0 when there is none."""
+    """Position of the line that told the agent of unread mail, until it looks at its mailbox; 0 when there is none."""
 
     @property
     def status(self) -> Status:
@@ -102,7 +102,7 @@ class State:
 
     @property
     def shown(self) -> Phase:
-        """The phase as a person sees it: whether the log was read is the actor's own business."""
+        """The phase as a person sees it: `UNLOADED` only concerns the actor."""
         if self.phase is Phase.RUNNING_TOOLS and asking(self.calls) and not running(self.calls):
             return Phase.WAITING_FOR_APPROVAL
         if self.phase is not Phase.UNLOADED:
@@ -129,7 +129,7 @@ class RunTool:
 
 @dataclass(frozen=True, slots=True)
 class AskApproval:
-    """Effect: have somebody decide on a call."""
+    """Effect: ask for a decision on a call."""
 
     request: int
     """The request whose reply asked for it."""
@@ -139,7 +139,7 @@ class AskApproval:
 
 @dataclass(frozen=True, slots=True)
 class BeginWait:
-    """Effect: have somebody tell when a call of ``wait`` is over."""
+    """Effect: register a call of ``wait``, so that the agent hears when it is over."""
 
     request: int
     """The request whose reply asked for it."""
@@ -154,7 +154,7 @@ class ComeBack:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Effect: tell a caller what came of its command; an exception is raised to it."""
+    """Effect: give a caller the result of its command; an exception is raised there."""
 
     caller: Caller
     value: Any
@@ -176,7 +176,7 @@ class Departure:
 
     cause: Cause
     reason: str
-    """Of an exit, the result."""
+    """Why; for an exit, the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ class PutAside:
 
 @dataclass(frozen=True, slots=True)
 class CallUnit:
-    """What a built-in call does, and the message that tells of it, as one unit."""
+    """The act of a built-in call, and the message that tells of it, as one unit."""
 
     agent: str
     id: int
@@ -198,7 +198,7 @@ class CallUnit:
     kind: Kind = Kind.TOOL_RESULT
 
     def message(self, content: str = "", further: Mapping[str, Any] = NO_DATA) -> Message:
-        """The message, with what is known of it once the call is carried out."""
+        """The message, with the text and data that are known once the call is carried out."""
         data = {**self.call.data, **further}
         return new_message(self.agent, self.id, self.kind.value, content, data, self.created_at)
 
@@ -212,10 +212,10 @@ class MailNotice:
     """Position of the line."""
     created_at: int
     earlier: Mapping[str, Any] | None
-    """What it was told last, as far as it has not looked since."""
+    """What the agent was told before, if it has not looked at its mailbox since."""
 
     def message(self, content: str = "", data: Mapping[str, Any] = NO_DATA) -> Message:
-        """The line, with what is known of it once the mailbox was looked at."""
+        """The line, with the text and data that are known once the mailbox was looked at."""
         return new_message(self.agent, self.id, Kind.MAIL.value, content, data, self.created_at)
 
 
@@ -227,6 +227,6 @@ class Step:
     unit: LogUnit | CallUnit | MailNotice | Departure | PutAside | None = None
     effects: tuple[Effect, ...] = ()
     caller: Caller | None = None
-    """Who is told when the unit is refused; the state then stays as it was."""
+    """The caller that gets the refusal of the unit; the state then stays as it was."""
     call: str | None = None
-    """The call of the model that is told so."""
+    """The id of the model's call that gets the refusal of the unit as its result."""

@@ -20,7 +20,7 @@ INTERRUPTION: PendingMessage = (Kind.INTERRUPTED, "", NO_DATA)
 
 
 def messages_of(uuid: str, head: int, now: int, drafts: tuple[PendingMessage, ...]) -> tuple[Message, ...]:
-    """The messages that drafts become in an agent's log whose head is given."""
+    """Number drafts as the next messages of an agent whose head is given."""
     return tuple(
         new_message(uuid, head + place, kind.value, content, data, now)
         for place, (kind, content, data) in enumerate(drafts, start=1)
@@ -28,7 +28,7 @@ def messages_of(uuid: str, head: int, now: int, drafts: tuple[PendingMessage, ..
 
 
 def advance(state: State, messages: tuple[Message, ...], **changes: Any) -> State:
-    """The state after messages of its own, with further changes."""
+    """The state after messages of the agent itself, with further changes."""
     return replace(state, head=state.head + len(messages), view=play_all(state.view, messages), **changes)
 
 
@@ -40,7 +40,7 @@ def write_messages(state: State, now: int, *drafts: PendingMessage, caller: Call
 
 
 def close_and_write(state: State, now: int, caller: Caller, *drafts: PendingMessage) -> Step:
-    """As `write_messages`, but a turn that was cut off is closed first."""
+    """Do what `write_messages` does, and close a turn that was cut off before."""
     if not state.turn:
         return write_messages(state, now, *drafts, caller=caller)
     messages = messages_of(state.uuid, state.head, now, (INTERRUPTION, *drafts))
@@ -50,7 +50,7 @@ def close_and_write(state: State, now: int, caller: Caller, *drafts: PendingMess
 
 
 def told_cut_off(state: State) -> tuple[Answer, ...]:
-    """Tell who still waits for a turn that was cut off that it is not resumed: something else begins."""
+    """Answers for callers of an interrupted turn that a new command supersedes."""
     if not state.turn:
         return ()
     ended = TurnInterrupted(f"The turn of agent {state.uuid} was cut off, and not resumed.", state.uuid)
@@ -58,7 +58,7 @@ def told_cut_off(state: State) -> tuple[Answer, ...]:
 
 
 def end_turn(state: State, now: int, outcome: Outcome, *drafts: PendingMessage) -> Step:
-    """Close the turn with these messages, and tell everybody who waits how it ended."""
+    """Close the turn with these messages, and answer all its callers with the outcome."""
     messages = messages_of(state.uuid, state.head, now, drafts)
     failed = state.turn if isinstance(outcome, ProviderError) else 0
     ended = {"turn": 0, "phase": Phase.IDLE, "steps": 0, "calls": (), "callers": (), "last": outcome, "failed": failed}
@@ -68,7 +68,7 @@ def end_turn(state: State, now: int, outcome: Outcome, *drafts: PendingMessage) 
 
 
 def depart(state: State, result: str, now: int, call: Call | None = None) -> Step:
-    """The normal end. A permanent agent closes its turn, and its supervisor brings it back."""
+    """End the agent normally. For a permanent agent this closes the turn, and its supervisor restarts the agent."""
     if not state.standing.permanent:
         return Step(state, Departure(Cause.EXITED, result), call=call.id if call is not None else None)
     drafts = [] if call is None else [(Kind.TOOL_RESULT, "You exited, and were restarted.", call.data)]

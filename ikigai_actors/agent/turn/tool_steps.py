@@ -33,11 +33,11 @@ from ikigai_actors.tools.policy import Policy, ToolTraits
 from supervisors.signals import Status
 
 MAX_STEPS = 50
-"""Model requests that a turn may take."""
+"""The most model requests of a turn."""
 
 
 def continue_calls(state: State, event: on.Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
-    """The next thing to do for the calls of the last reply; nothing while a tool is outside.
+    """Do the next thing for the calls of the last reply; nothing while a tool runs.
 
     A stopped agent finishes the ordinary calls of its step, and goes no further.
     """
@@ -66,7 +66,7 @@ def continue_calls(state: State, event: on.Continue, now: int, tools: Mapping[st
 
 
 def _begin(state: State, call: Call, event: on.Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
-    """Begin a built-in call; what is wrong with its arguments is its result."""
+    """Begin a built-in call. If its arguments do not fit, the reason is its result."""
     traits = tools[call.name]
     assert isinstance(traits, BuiltinTraits)  # as it was chosen
     try:
@@ -76,14 +76,14 @@ def _begin(state: State, call: Call, event: on.Continue, now: int, tools: Mappin
 
 
 def request_model(state: State) -> Step:
-    """Send the history to the model. Writes nothing: what it answers to is committed."""
+    """Send the history to the model. Writes nothing: the messages that it answers are committed."""
     request = state.request + 1
     after = replace(state, phase=Phase.WAITING_FOR_MODEL, request=request, steps=state.steps + 1, calls=(), retries=0)
     return Step(after, effects=(RequestModel(request),))
 
 
 def finished(state: State, event: on.ToolFinished, now: int) -> Step:
-    """A tool is done: its result is written. One that nobody waits for is dropped."""
+    """Write the result of a tool. The result of a call that does not run any more is dropped."""
     waited = any(call.id == event.call and call.progress is Progress.RUNNING for call in state.calls)
     if event.request != state.request or not waited:
         return Step(state)
@@ -92,7 +92,7 @@ def finished(state: State, event: on.ToolFinished, now: int) -> Step:
 
 
 def decide(state: State, event: on.Decide, now: int) -> Step:
-    """Somebody approved a call that asks, or denied it; for all later calls of its tool as well, if so said."""
+    """Approve or deny a call that asks; with `Decide.always`, approve all later calls of its tool."""
     [call] = [call for call in asking(state.calls) if call.id == event.call]
     drafts: list[PendingMessage]
     if event.approved:
@@ -110,22 +110,22 @@ def decide(state: State, event: on.Decide, now: int) -> Step:
 
 
 def lose(state: State, lost: Calls, now: int) -> Step:
-    """Give the calls that a crash cut off the result that says so."""
+    """Give calls that a crash cut off `PERHAPS_RUN` as their result."""
     return _results(state, lost, PERHAPS_RUN, now)
 
 
 def refuse(state: State, call: str, reason: str, now: int) -> Step:
-    """Give a call that the store refused the reason as its result."""
+    """Give a call the reason why the store refused it, as its result."""
     return _results(state, tuple(known for known in state.calls if known.id == call), reason, now)
 
 
 def _ask(state: State, chosen: Calls, now: int) -> Step:
-    """The questions whether calls may run; somebody hears of them when they are committed."""
+    """Write the questions whether calls may run. They are asked once they are committed."""
     return _record(state, chosen, now, Kind.APPROVAL, Progress.ASKING, AskApproval)
 
 
 def _start(state: State, chosen: Calls, now: int) -> Step:
-    """The write-ahead records of calls that start together; they start when these are committed."""
+    """Write the write-ahead records of calls that start together. They start once these are committed."""
     return _record(state, chosen, now, Kind.TOOL_CALL, Progress.RUNNING, RunTool)
 
 
