@@ -36,17 +36,17 @@ class ActorGone(AgentDead, pykka.ActorDeadError):
 
 
 class Dispatcher(Protocol):
-    """Decides when which actor runs."""
+    """Decides which actor runs when."""
 
     def schedule(self, actor: "PooledActor") -> None:
-        """The actor has something to do; it is not scheduled already."""
+        """Note that the actor has something to do. It is not scheduled already."""
 
     @property
     def ready(self) -> int:
-        """How many actors have something to do and wait for their turn."""
+        """How many actors have something to do and wait for a worker."""
 
     def close(self) -> None:
-        """Let what is ready now have its turn, then run nobody any more."""
+        """Give the ready actors one more turn each, then run none any more."""
 
 
 class PooledActor(pykka.Actor):
@@ -83,10 +83,12 @@ class PooledActor(pykka.Actor):
         """
 
     def on_death(self, reason: BaseException | None) -> None:
-        """Run code when the actor has died, once, after ``on_stop`` or ``on_failure`` and before anybody is told.
+        """Run code when the actor has died, once, before any caller is answered.
+
+        It runs after ``on_stop`` or ``on_failure``.
 
         Args:
-            reason: what a handler or ``on_start`` raised; None when the actor was stopped.
+            reason: the exception of a handler or of ``on_start``; None when the actor was stopped.
         """
 
     @staticmethod
@@ -117,7 +119,7 @@ class PooledActor(pykka.Actor):
     def run_slice(self, quantum: int = QUANTUM) -> bool:
         """Handle up to a quantum of messages; return whether the dispatcher must run the actor again.
 
-        Called by the dispatcher, on one thread at a time. Only what is no `Exception` comes out, when it ended the
+        The dispatcher calls this on one thread at a time. Raises only what is no `Exception`, when that ended the
         actor.
         """
         inbox = self.actor_inbox
@@ -129,7 +131,7 @@ class PooledActor(pykka.Actor):
         return inbox.rest()
 
     def _handle(self, envelope: Envelope) -> None:
-        """One message, with Pykka's rules of who hears of an exception."""
+        """Handle one message. Pykka's rules decide who gets an exception."""
         message, reply_to = envelope.message, envelope.reply_to
         try:
             answer = self.on_receive(message) if type(message) not in _NOT_OURS else self._handle_receive(message)
@@ -153,7 +155,7 @@ class PooledActor(pykka.Actor):
         self._die(None)
 
     def _die(self, reason: BaseException | None) -> None:
-        """Run the hooks, close the inbox, answer what is left; does nothing but log when the actor is dead already."""
+        """Run the hooks, close the inbox, answer the messages in it. If the actor is dead already, only log."""
         if reason is not None:
             logger.error("Unhandled exception in %s", self, exc_info=reason)
         if self.actor_inbox.closed:
@@ -195,7 +197,7 @@ class _Start:
 
 
 _NOT_OURS = frozenset({_Start, _ActorStop, ProxyCall, ProxyGetAttr, ProxySetAttr})
-"""Messages that are not for ``on_receive``. One look-up here instead of Pykka's four for every message."""
+"""Types of messages that are not for ``on_receive``. One look-up here replaces Pykka's four for every message."""
 
 
 def _answer(give: Callable[[Any], None], value: Any) -> None:

@@ -1,8 +1,10 @@
-"""Closing: the steps that give something back, each carried out whatever another one raises.
+"""Closing: the steps that give something back.
 
-closing = Closing(threads, lambda: [("the journal", journal.close), ("the store", store.close)])
-closing.run()       # raises the first error, when all the others had their turn
-closing.run()       # tries again what had failed, and nothing else
+    closing = Closing(threads, lambda: [("the journal", journal.close), ("the store", store.close)])
+    closing.run()       # raises the first error, when all the others had their turn
+    closing.run()       # tries again what had failed, and nothing else
+
+Each step is carried out, even if another one raises.
 """
 
 import logging
@@ -18,18 +20,18 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ClosingStep = tuple[str, Callable[[], object]]
-"""What is closed, as an error names it, and how."""
+"""The name of a part, for errors, and the function that closes it."""
 
 _thread = threading.local()
 
 
 def declare_waited_for() -> None:
-    """Say that whoever closes a system waits for the calling thread, so this one must not wait for a close."""
+    """Declare that closing a system waits for the calling thread. So this thread must not wait for a close."""
     _thread.waited_for = True
 
 
 def is_waited_for() -> bool:
-    """Whether the calling thread has said so."""
+    """Whether the calling thread has declared that."""
     return getattr(_thread, "waited_for", False)
 
 
@@ -37,14 +39,16 @@ class Closing:
     """The steps that close one thing, in order. Any thread may run them; one at a time does."""
 
     def __init__(self, threads: "Threads", steps: Callable[[], Iterable[ClosingStep]]) -> None:
-        """``steps`` gives them when they are run for the first time."""
+        """Make it; ``steps`` is called at the first `run`, and returns the steps."""
         self._steps = steps
         self._left: list[ClosingStep] | None = None
         self._changed = threads.condition()
         self._runs: int | None = None  # the thread that does
 
     def run(self) -> None:
-        """Carry out what is left. Returns when it is done, also by another thread, unless that one waits for this one.
+        """Carry out the steps that are left.
+
+        If another thread runs them, waits for it, unless that thread waits for this one.
 
         Raises:
             BaseException: the first error of a step; one that is no `Exception` (Ctrl-C) before others. The rest stand
@@ -61,7 +65,7 @@ class Closing:
         raise_first(errors)
 
     def _begin(self) -> bool:
-        """Whether the calling thread is the one that runs the steps."""
+        """Claim the steps; return whether the calling thread is the one that runs them."""
         me = threading.get_ident()
         with self._changed:
             if self._runs == me or (self._runs is not None and is_waited_for()):  # a signal's handler; a subscriber
@@ -77,7 +81,7 @@ class Closing:
 
 
 def carry_out(steps: list[ClosingStep]) -> list[BaseException]:
-    """Try every step; those that raised are left in the list. Returns what they raised."""
+    """Try every step; return the errors. The steps that raised stay in the list."""
     errors: list[BaseException] = []
     failed: list[ClosingStep] = []
     for step in steps:
@@ -104,7 +108,7 @@ def raise_first(errors: Sequence[BaseException]) -> None:
 
 
 def note_failure(close: Callable[[], object], error: BaseException | None) -> None:
-    """Close something because of an error; what goes wrong with that is logged, and noted in the error."""
+    """Close something because of an error. If that fails, log it and note it in the error."""
     try:
         close()
     except Exception as failure:

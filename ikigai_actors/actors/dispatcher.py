@@ -22,7 +22,7 @@ class ThreadDispatcher(Dispatcher):
     """A dispatcher with threads: N workers take actors from one ready list."""
 
     def __init__(self, count: int = 2) -> None:
-        """Make a dispatcher; more workers than two gain nothing while one lock guards the interpreter."""
+        """Start ``count`` workers. More than two gain nothing while one lock guards the interpreter."""
         self._ready: queue.SimpleQueue[PooledActor | None] = queue.SimpleQueue()
         self._threads = [
             threading.Thread(target=self._run, name=f"ikigai-worker-{number}", daemon=True) for number in range(count)

@@ -1,9 +1,9 @@
 """What `os.fork` leaves of an open system in the child: nothing that works, and nothing that hangs.
 
-A fork copies the memory and only the thread that forks: the journal, the event loop and the workers of an open system
-stay with the parent, and so does the right to its database. What is `OfOneProcess` loses all that it holds in the
-child, so whatever is asked of it there ends in one `SystemClosed`. Nothing is closed: connections and locks are the
-parent's, and closing a copy of them would end them for both.
+A fork copies the memory and only the thread that forks. The journal, the event loop and the workers of an open system
+stay with the parent, and so does the right to its database. In the child an `OfOneProcess` loses all that it holds, so
+every use of it there ends in one `SystemClosed`. Nothing is closed: connections and locks are the parent's, and closing
+a copy of them would end them for both.
 """
 
 import os
@@ -17,7 +17,7 @@ _kept: list[dict[str, Any]] = []  # what the parent's objects held: to let go of
 
 
 class OfOneProcess:
-    """Something that only the process may use in which it was made."""
+    """An object that only the process may use in which it was made."""
 
     _parent: int | None = None
 
@@ -46,7 +46,7 @@ class OfOneProcess:
 
 
 def _lose_all() -> None:
-    """Right after a fork, in the child."""
+    """Empty all such objects. Runs right after a fork, in the child."""
     for each in list(_opened):
         if not each.forked:
             _kept.append(each.__dict__)

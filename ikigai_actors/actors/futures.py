@@ -1,8 +1,8 @@
 """Futures: the answer to a command, to be waited for by a thread or awaited in an asyncio program.
 
 A future is a `pykka.Future`, with two differences. Awaiting one does not block the event loop (Pykka's own does). And a
-wait that could never end is refused: on a thread of the runtime, which would have to do the work, with `WouldDeadlock`;
-by an agent's own provider or tool, for something that happens after its turn, with `WouldWaitForItself`.
+wait that could never end is refused: with `WouldDeadlock` on a thread of the runtime, which would have to do the work;
+with `WouldWaitForItself` in an agent's own provider or tool, for something that happens after its turn.
 """
 
 import asyncio
@@ -42,13 +42,17 @@ def current_acting_agent() -> Any:
 
 
 class TimedOut(IkigaiError, TimeoutError, pykka.Timeout):
-    """The answer did not come within the timeout. What was asked for may still happen."""
+    """The answer did not come within the timeout. The command may still be carried out."""
 
 
 def forbid_blocking(what: str | None) -> str | None:
-    """Declare that the calling thread must never wait for a future; ``what`` names it in the error.
+    """Declare that the calling thread must never wait for a future; None allows it again.
 
-    None allows it again. Returns what was declared before.
+    Args:
+        what: names the thread in the error.
+
+    Returns:
+        What was declared before.
     """
     before: str | None = getattr(_thread, "forbidden", None)
     _thread.forbidden = what
@@ -80,10 +84,10 @@ class Future(pykka.Future[T]):
         Args:
             waits_for: uuid of an agent whose turn must end before the value can come; that agent's own provider may not
                 wait.
-            make: turns what `settle` is given into the value.
-            cancel: ends what the value would come of, when an `await` of it is cancelled; None for a command, which is
-                on its way.
-            late: what `TimedOut` tells of what may come yet.
+            make: turns the argument of `settle` into the value.
+            cancel: called when an `await` of the future is cancelled, to end the work for it; None for a command, which
+                is on its way.
+            late: what `TimedOut` says about what may still happen.
         """
         super().__init__()
         self._value: concurrent.futures.Future[T] = concurrent.futures.Future()
@@ -105,8 +109,8 @@ class Future(pykka.Future[T]):
             timeout: seconds to wait; None waits for ever, 0 looks once.
 
         Raises:
-            BadInput: the timeout is none.
-            TimedOut: it did not come in time.
+            BadInput: the timeout is no number of seconds.
+            TimedOut: the value did not come in time.
             WouldDeadlock: this is a thread of the runtime.
             WouldWaitForItself: the calling agent's own turn must end first.
         """
@@ -129,7 +133,7 @@ class Future(pykka.Future[T]):
         self._check_itself()
 
     def set(self, value: T | None = None) -> None:
-        """Give the value. Raises `queue.Full` when there is one, as Pykka's futures do."""
+        """Set the value. Raises `queue.Full` when there is one, as Pykka's futures do."""
         try:
             self._value.set_result(value)  # type: ignore[arg-type]  # Pykka declares the value optional
         except concurrent.futures.InvalidStateError as error:
@@ -139,7 +143,7 @@ class Future(pykka.Future[T]):
         self,
         exc_info: tuple[type[BaseException] | None, BaseException | None, TracebackType | None] | None = None,
     ) -> None:
-        """Give the exception that is raised instead of a value: the one in ``exc_info``, or the one being handled."""
+        """Set the exception that `get` raises: the one in ``exc_info``, or the one being handled."""
         kind, error, _ = exc_info or sys.exc_info()
         if error is None:
             error = kind() if kind is not None else RuntimeError("set_exception() without an exception")
@@ -150,11 +154,11 @@ class Future(pykka.Future[T]):
 
     @property
     def done(self) -> bool:
-        """Whether the value, or an exception, is there."""
+        """Whether there is a value, or an exception."""
         return self._value.done()
 
     def settle(self, value: Any) -> None:
-        """Give the value, or an exception to raise; does nothing when there is one already."""
+        """Set the value, or an exception to raise; does nothing when there is one already."""
         with contextlib.suppress(concurrent.futures.InvalidStateError):
             if isinstance(value, BaseException):
                 self._value.set_exception(value)

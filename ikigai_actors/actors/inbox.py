@@ -1,14 +1,14 @@
-"""The inbox of an actor without a thread: what Pykka calls inbox, and its stopped flag in one.
+"""The inbox of an actor without a thread: Pykka's inbox, and its stopped flag in one.
 
 - Messages of one sender keep their order. *Urgent* ones (signals, completions) overtake the others.
 - While the inbox is *held* it gives out nothing; the message of the release is then the first.
 - It is bounded for ordinary messages: a full one refuses with `InboxFull`. Urgent ones are never refused, nor is
   Pykka's stop. Senders on several threads may pass the bound together, by one message each.
-- Once *closed* it gives out nothing: what is in it, and what comes later, is handed to ``actor.refuse``.
+- Once *closed* it gives out nothing: messages in it, and later ones, are handed to ``actor.refuse``.
 
 It is light on locks. ``put`` appends and wakes the actor if it is not scheduled; only the change from idle to scheduled
 takes a lock. A worker that finds the inbox empty sets it idle *and then looks again*, so a message that came in between
-is not left behind; ``put`` looks at ``closed`` *after* it appended, so a message that meets a death is answered by one
+is not left behind. ``put`` looks at ``closed`` *after* it appended, so a message that meets a death is answered by one
 of the two.
 """
 
@@ -21,7 +21,7 @@ from pykka.messages import _ActorStop
 from ikigai_actors.errors import InboxFull
 
 INBOX_CAPACITY = 10_000
-"""Ordinary messages that an inbox holds."""
+"""The most ordinary messages in an inbox."""
 
 
 class Envelope(Protocol):
@@ -35,7 +35,7 @@ class Schedulable(Protocol):
     """The owner of an inbox: an actor that a dispatcher runs."""
 
     def wake(self) -> None:
-        """Have the actor scheduled. The inbox calls this once, and again only after `Inbox.rest` has returned False."""
+        """Schedule the actor. The inbox calls this once, and again only after `Inbox.rest` has returned False."""
 
     def refuse(self, envelope: Envelope) -> None:
         """Answer a message that will never be handled."""
@@ -47,7 +47,7 @@ class Inbox:
     __slots__ = ("_lock", "_ordinary", "_owner", "_urgent", "closed", "held", "scheduled")
 
     def __init__(self, owner: Schedulable) -> None:
-        """Make the inbox of an actor. Nothing else keeps the actor alive: Pykka's references are weak."""
+        """Make the inbox of an actor. Only the inbox keeps the actor alive: Pykka's references are weak."""
         self._owner = owner
         self._lock = threading.Lock()
         self._ordinary: deque[Envelope] = deque()
@@ -70,7 +70,7 @@ class Inbox:
             self.drain()
 
     def put_urgent(self, message: Any, *, first: bool = False) -> None:
-        """Add a message that overtakes ordinary ones (``first``: and every other); never refused."""
+        """Add a message that overtakes ordinary ones, and with ``first`` all others too; never refused."""
         self._add_urgent(message, first=first)
         if not self.scheduled:
             self._wake()
@@ -88,7 +88,7 @@ class Inbox:
             self.drain()
 
     def get(self) -> Any:
-        """The next envelope; None when there is none to be handled now."""
+        """The next envelope; None when there is none to handle now."""
         if self.held:
             return None
         if self._urgent:
@@ -108,14 +108,17 @@ class Inbox:
         return not self._ordinary and not self._urgent
 
     def rest(self) -> bool:
-        """The worker has done its share: whether the actor must run again, or else the next message schedules it."""
+        """End a worker's slice. Returns whether the actor must run again.
+
+        After False, the next message schedules the actor.
+        """
         if self._can_go_on():
             return True
         self.scheduled = False
         return self._can_go_on() and self._schedule()
 
     def drain(self) -> None:
-        """Hand whatever is left in a closed inbox back."""
+        """Refuse every message that is left in a closed inbox."""
         for letters in (self._urgent, self._ordinary):
             while letters:
                 try:
@@ -125,11 +128,11 @@ class Inbox:
                 self._owner.refuse(envelope)
 
     def is_set(self) -> bool:
-        """Pykka's question to the stopped flag."""
+        """Whether the actor has stopped: the flag that Pykka reads."""
         return self.closed
 
     def set(self) -> None:
-        """Close the inbox; nothing that is in it or comes later is handled."""
+        """Close the inbox; no message in it, and no later one, is handled."""
         self.closed = True
         self.drain()
 
@@ -151,14 +154,14 @@ class Inbox:
             self._owner.wake()
 
     def _schedule(self) -> bool:
-        """Whether it was this call that made the actor scheduled."""
+        """Mark the actor as scheduled; return whether this call did it."""
         with self._lock:
             already, self.scheduled = self.scheduled, True
         return not already
 
 
 class _Urgent:
-    """An envelope that nobody waits for."""
+    """An envelope without a reply."""
 
     __slots__ = ("message",)
     reply_to = None

@@ -1,12 +1,12 @@
-"""Threads, and what they wait with: `Threads` is all that the runtime knows of them.
+"""Threads, and what they wait with: the runtime knows only `Threads`.
 
-`SystemThreads` are the machine's. A simulation has its own, of which one runs at a time, in an order that chance
-decides and in a time that costs nothing (`ikigai_actors.testing`). The parts of a system get theirs at the composition
-root; code that no root reaches, a future that is waited for, asks for those of the calling thread (`current_threads`).
+`SystemThreads` are the machine's. A simulation has its own (`ikigai_actors.testing`): one of them runs at a time,
+chance decides the order, and waiting costs no time. The composition root gives the parts of a system their threads.
+Code that no root reaches, such as a future that is waited for, uses those of the calling thread (`current_threads`).
 
-Other people's code has threads of its own (`in_thread`): it may block, hang or try to end the process, and harms
-nobody. A thread cannot be killed. So these are daemons: one that never ends does not keep the process from ending, and
-what it returns after its call was cancelled is forgotten.
+Other people's code runs on threads of its own (`in_thread`): it may block, hang or try to end the process without harm
+to the rest. A thread cannot be killed. So these are daemons: one that never ends does not keep the process from ending,
+and the result of a cancelled call is forgotten.
 """
 
 import asyncio
@@ -25,19 +25,19 @@ from ikigai_actors.text import described
 T = TypeVar("T")
 
 LONGEST_SLEEP = 86_400.0
-"""Seconds after which a thread looks at the clock again, however far away the time is that it waits for. Above a limit
-of its own the machine refuses to wait at all.
+"""Seconds after which a waiting thread looks at the clock again, however long it has to wait. The machine refuses to
+wait beyond a limit of its own.
 """
 
 LONGEST_DEAFNESS = 0.25
-"""Seconds that the main thread waits without a look at its signals. A signal ends a wait for a lock only when the
-machine gives it to the main thread, and only when that one sleeps already: one that comes an instant before, or that
-another thread is given, is remembered and handled when the main thread wakes.
+"""Seconds that the main thread waits without looking at its signals. A signal ends a wait for a lock only if the
+machine gives it to the main thread while that sleeps. A signal that comes an instant before, or on another thread, is
+remembered and handled when the main thread wakes.
 """
 
 
 HARMLESS = (Exception, asyncio.CancelledError, GeneratorExit)
-"""What a task may end with; whatever else it raises ends the event loop."""
+"""The exceptions with which a task may end; any other one ends the event loop."""
 
 
 class Condition(Protocol):
@@ -48,10 +48,10 @@ class Condition(Protocol):
     def __exit__(self, *error: Any) -> None: ...
 
     def wait_for(self, predicate: Callable[[], object], timeout: float | None = None) -> object:
-        """Wait until it holds; return what it gave last."""
+        """Wait until the predicate is true, or ``timeout`` seconds have passed; return its last value."""
 
     def notify(self, n: int = 1) -> None:
-        """Have so many waiters look again."""
+        """Have ``n`` waiters look again."""
 
     def notify_all(self) -> None:
         """Have every waiter look again."""
@@ -64,17 +64,17 @@ class Queue(Protocol[T]):
         """Append; never waits."""
 
     def get(self, *, timeout: float | None = None) -> T:
-        """Take the oldest item; raise `queue.Empty` when none came in time."""
+        """Take the oldest item. Raises `queue.Empty` when none came within ``timeout`` seconds."""
 
     def qsize(self) -> int:
-        """How many there are."""
+        """How many items there are."""
 
 
 class Threads(Protocol):
     """Makes threads, and what they wait with."""
 
     def thread(self, run: Callable[[], object], name: str) -> threading.Thread:
-        """A daemon that is not started yet."""
+        """A daemon thread, not started yet."""
 
     def condition(self, lock: "threading.Lock | None" = None) -> Condition:
         """A condition with this lock, or one of its own."""
@@ -133,7 +133,7 @@ def current_threads() -> Threads:
 
 @contextlib.contextmanager
 def one_of(threads: Threads) -> Iterator[None]:
-    """Declare that the calling thread is one of these, for as long as the block lasts."""
+    """Declare that the calling thread belongs to these `Threads`, for as long as the block lasts."""
     before = current_threads()
     _thread.threads = threads
     try:
@@ -143,14 +143,20 @@ def one_of(threads: Threads) -> Iterator[None]:
 
 
 class _Outcome(NamedTuple):
-    """What came of a call. Never set as a future's exception: it refuses `StopIteration`, and the turn would hang."""
+    """The outcome of a call.
+
+    Never set as a future's exception: a future refuses `StopIteration`, and the turn would hang.
+    """
 
     value: Any = None
     error: Exception | None = None
 
 
 async def in_thread(call: Callable[[], Any], thread_name: str) -> Any:
-    """Run a call on a new thread, in a copy of the current context; a cancelled call goes on there and is forgotten."""
+    """Run a call on a new thread, in a copy of the current context; return its value.
+
+    A cancelled call runs on there, and its result is lost.
+    """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[_Outcome] = loop.create_future()
     context = contextvars.copy_context()
@@ -168,7 +174,7 @@ async def in_thread(call: Callable[[], Any], thread_name: str) -> Any:
 
 
 def _attempt(call: Callable[[], Any]) -> _Outcome:
-    """The outcome of a call, whatever it is: this is the thread's edge, past it an error would be lost."""
+    """The outcome of a call, any error included: an error that left the thread would be lost."""
     try:
         return _Outcome(call())
     except Exception as error:
@@ -183,7 +189,7 @@ def _settle(future: "asyncio.Future[_Outcome]", outcome: _Outcome) -> None:
 
 
 def tried_to_end(error: BaseException) -> RuntimeError:
-    """What becomes of `SystemExit` and its like at the edge of other people's code."""
+    """The error in place of `SystemExit` and its like, when other people's code raised it."""
     failure = RuntimeError(f"The function raised {described(error)}; raise an Exception to fail, return to answer.")
     failure.__cause__ = error
     return failure

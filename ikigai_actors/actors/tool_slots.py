@@ -1,9 +1,9 @@
 """Slots: how many plain tools run at once.
 
-A tool takes a slot before it gets its thread, and gives it back when the thread is at its end. While the thread waits
-in a call of ours (`lent`), another tool has the slot: so tools that wait for agents never keep the tools of those
-agents from running. A thread that has waited goes on at once, one more than there are slots if need be; the next tool
-begins when that is made up for.
+A tool takes a slot before it gets its thread, and gives it back when the thread ends. While the thread waits in a call
+of ours (`lent`), another tool has the slot: so tools that wait for agents never keep the tools of those agents from
+running. A thread that has waited goes on at once, even if one more then runs than there are slots; the next tool begins
+when that is made up for.
 """
 
 import asyncio
@@ -19,16 +19,16 @@ _thread = threading.local()
 
 
 class Slots:
-    """Slots of one event loop. Who waits for one is served in order."""
+    """The slots of one event loop. They are given out in the order of the requests."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, number: int) -> None:
-        """Make so many."""
+        """Make ``number`` slots."""
         self._loop = loop
         self._free = number  # below 0: so many threads went on without one
         self._queue: deque[asyncio.Future[None]] = deque()
 
     async def take(self) -> None:
-        """Wait for a slot; on the loop, as `give_back` is."""
+        """Wait for a slot. Call it on the loop, like `give_back`."""
         if self._free > 0:
             self._free -= 1
             return
@@ -42,7 +42,7 @@ class Slots:
             raise
 
     def give_back(self) -> None:
-        """Hand a slot to who has waited longest."""
+        """Hand a slot to the tool that has waited longest."""
         self._free += 1
         while self._free > 0 and self._queue:
             given = self._queue.popleft()
@@ -51,7 +51,7 @@ class Slots:
                 given.set_result(None)
 
     def run(self, call: Callable[[], T]) -> T:
-        """Make a call on a thread for which a slot was taken."""
+        """Run a call on a thread that has a slot."""
         _thread.slots = self
         try:
             return call()
@@ -60,7 +60,7 @@ class Slots:
 
     @contextlib.contextmanager
     def lend(self) -> Iterator[None]:
-        """Let another thread have the slot of this one meanwhile."""
+        """Let another tool have the slot of this thread for the block."""
         self._tell(self.give_back)
         try:
             yield
@@ -76,6 +76,6 @@ class Slots:
 
 
 def lent() -> contextlib.AbstractContextManager[None]:
-    """While the calling thread waits in this context, another tool has its slot, if it has one."""
+    """Let another tool have the calling thread's slot, if it has one, while it waits in this block."""
     slots: Slots | None = getattr(_thread, "slots", None)
     return contextlib.nullcontext() if slots is None else slots.lend()

@@ -1,7 +1,9 @@
 """Figures of a whole database: how much there is of everything, and what was spent.
 
-store.read(count)                       # Counts(mails=4, prompts=0, …)
-spending_after(store, place, 2_000)     # a batch of the messages that have cost something
+    store.read(count)                       # Counts(mails=4, prompts=0, …)
+    spending_after(store, place, 2_000)     # a batch of the messages that have cost something
+
+Both read; nothing here writes.
 """
 
 from typing import NamedTuple

@@ -1,14 +1,17 @@
-"""The settings that an agent has. They are messages, so lineage inherits them and the nearest wins.
+"""The settings of an agent. They are messages, so lineage inherits them and the nearest wins.
 
-model       ``provider:model``; without it the system's default answers
-system      the system prompt
-max_tokens  the most tokens of a reply
-temperature, top_p, stop_sequences  as in the Messages API; a provider that does not know one leaves it out
-notify      whether it is told, in a line, when it is idle and has unread mail; else it looks by itself
-thinking    how much the model thinks, a dict as in the Messages API
-stream_retries  how often a reply that breaks off on its way is asked for again; 1 when it is not set
-tools       the names of the tools that it has; without it, all
-policies    whether its tools may be used: by name ``allow``, ``ask`` or ``deny``; else each tool's own policy holds
+    model           ``provider:model``; without it the system's default answers
+    system          the system prompt
+    max_tokens      the most tokens of a reply
+    temperature, top_p, stop_sequences
+                    as in the Messages API; a provider that does not know one leaves it out
+    notify          whether a line tells the agent, when it is idle, of unread mail; else it looks by itself
+    thinking        how much the model thinks, a dict as in the Messages API
+    stream_retries  how often a reply that breaks off is requested again; 1 when it is not set
+    tools           the names of its tools; without it, all
+    policies        whether its tools may be used: ``allow``, ``ask`` or ``deny`` by name; for others their own policy
+
+A setting that an agent does not have is the system's default, or the provider's.
 """
 
 import json

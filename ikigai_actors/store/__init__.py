@@ -21,12 +21,13 @@ def open_store(database: str | os.PathLike[str] | None = None) -> Store:
     """Open a database. Makes the file of an SQLite database, but no tables: see `ensure_schema`.
 
     Args:
-        database: a path or URL as in location.py; None means ``$IKIGAI_DATABASE_URL``, else the default file.
+        database: a path or URL as in `ikigai_actors.store.location`; None means ``$IKIGAI_DATABASE_URL``, else the
+            default file.
 
     Raises:
-        BadInput: no place can be made of ``database``.
-        StoreUnavailable: it does not answer at the moment.
-        StoreUnusable: it cannot be used as it is; the message says what to do.
+        BadInput: ``database`` names no place.
+        StoreUnavailable: the database does not answer at the moment.
+        StoreUnusable: the database cannot be used as it is; the message says what to do.
     """
     location = locate(database)
     if location.url is not None:

@@ -14,7 +14,7 @@ Row = tuple[Any, ...]
 
 
 class Watch(Protocol):
-    """Watches one database. For one thread, and another one that closes it."""
+    """Watches one database. One thread waits; another one may close it."""
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until something may have changed; False when the watch was closed, or after ``timeout`` seconds."""
@@ -27,13 +27,15 @@ class Transaction(Protocol):
     """One transaction in progress. Valid only inside the work it was given to."""
 
     def run(self, query: str, **parameters: Any) -> list[Row]:
-        """Run the named statement now; return its rows (none for a statement that gives none).
+        """Run the named statement now; return its rows (none for a statement without rows).
 
-        A parameter may be text, an integer, None, or a list of texts (for ``= ANY(:name)``).
+        Args:
+            query: the statement's name in ``queries.sql``.
+            parameters: by name: text, an integer, None, or a list of texts (for ``= ANY(:name)``).
         """
 
     def defer(self, query: str, **parameters: Any) -> None:
-        """Run the named statement before COMMIT, together with the other deferred calls of it, in their order."""
+        """Run the named statement before COMMIT, together with its other deferred calls, in their order."""
 
     def append(self, rows: Sequence[Row], table: str = "messages") -> None:
         """Insert rows in bulk, before COMMIT and after the deferred statements.
@@ -79,7 +81,8 @@ class Store(Protocol):
         """Run work in one write transaction and commit it; return what it returns.
 
         An exception from the work rolls back and passes through. Raises `StoreConflict`, `StoreUnavailable`,
-        `StoreUnusable`, and `CommitUnknown` when COMMIT was heard by the database, perhaps, and gave no good answer.
+        `StoreUnusable`, and `CommitUnknown` when COMMIT gave no good answer, though the database may have carried it
+        out.
         """
 
     def checkpoint(self) -> None:

@@ -1,9 +1,9 @@
 """The copy of a whole database to an empty one, of the same kind or the other.
 
-Every row of every table is read in one snapshot and written in one transaction, which makes the schema, too: the copy
-is there as a whole, or the other database is as empty as it was. Before it is committed the rows are read back and
-compared with those that were read: as many, and the same (by a sum of hashes, which asks for no order: the two
-databases sort texts differently). A host that runs is not copied as one: it does not own the copy.
+Every row of every table is read in one snapshot and written in one transaction, which makes the schema, too. So either
+the whole copy is there, or the target is as empty as before. Before COMMIT the rows are read back and compared with the
+source: their number, and a sum of their hashes. The sum does not depend on the order, since the two databases sort
+texts differently. A running host is not copied as one: it does not own the copy.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +24,7 @@ _BITS = 128
 
 @runtime_checkable
 class BulkTransaction(Protocol):
-    """What the adapters' transactions can do beyond `Transaction`, for this module alone."""
+    """The methods of the adapters' transactions beyond `Transaction` that this module needs."""
 
     def tables(self) -> set[str]:
         """The names of all tables that are there."""
@@ -39,7 +39,7 @@ class BulkTransaction(Protocol):
         """Insert rows now."""
 
     def execute(self, sql: str) -> list[Row]:
-        """Run a statement that is written out."""
+        """Run a statement given as text."""
 
 
 class TableSum:
@@ -66,7 +66,7 @@ def copy_database(source: Store, target: Store) -> dict[str, int]:
     """Copy everything that is committed at this moment; a host that runs on the source may go on.
 
     Args:
-        source: the database that is copied; nothing in it is changed.
+        source: the database to copy; nothing in it is changed.
         target: a database without any table.
 
     Returns:
@@ -74,7 +74,7 @@ def copy_database(source: Store, target: Store) -> dict[str, int]:
 
     Raises:
         StoreUnusable: the source is empty, older or newer than this program, or not ours; or the target is not empty.
-        StoreError: what either database raises. The target is then as empty as before.
+        StoreError: an error of either database. The target is then as empty as before.
     """
     require_schema(source)
     schema_version(target)  # tables of somebody else's have an error of their own
@@ -109,7 +109,7 @@ def _tally(transaction: BulkTransaction, table: str, columns: Sequence[str]) -> 
 
 
 def _refuse_others(known: Columns, found: Columns, location: str) -> None:
-    """A table or column that somebody added would be lost."""
+    """Refuse a source with tables or columns that this program does not know: they would be lost."""
     if others := sorted(set(found) - set(known)):
         raise StoreUnusable(
             f"The source has a table {others[0]!r} that is not ikigai's: nothing was copied to {location}. "

@@ -1,4 +1,4 @@
-"""The gate before a store: what handles read and write through, so that a closed system says so, always in one way.
+"""The gate before a store: handles read and write through it, so that a closed system always raises the same error.
 
 The parts of a system that still work while it closes have the store itself.
 """
@@ -10,10 +10,10 @@ from ikigai_actors.store.base import Store, T, Transaction, Watch
 
 
 class Gate(Store):
-    """A store that is asked only while a check passes."""
+    """A store that checks before each call whether it may be used."""
 
     def __init__(self, store: Store, check: Callable[[], None]) -> None:
-        """Put a check before a store; it raises `SystemClosed` when the system is used no more."""
+        """Put a check before a store; the check raises `SystemClosed` once the system is closed."""
         self._store, self._check = store, check
         self.location = store.location
 

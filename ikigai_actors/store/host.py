@@ -1,16 +1,17 @@
 """The host: one OS process that runs agents, and owns the database while it does.
 
 *SQLite:* the host holds an operating-system lock on ``<database>.lock`` for its life, and one on the file itself, which
-may have another name elsewhere. The kernel frees them at death, so a dead owner is taken over at once; no pid, no host
-name and no clock decides, and whoever wants to know asks the lock. *In memory:* nobody else can come.
+may have another name elsewhere. The kernel frees them at death, so the next host takes over at once. No pid, host name
+or clock decides: a process that wants to know whether there is a host asks the lock. *In memory:* no other process can
+come.
 
 *PostgreSQL:* the host's row holds a lease by the server's clock, renewed every few seconds on a connection of its own.
 A second host takes over when the lease has run out, and not before. A host that could not renew for half its lease
-starts no effect until it has; one that finds its row ended by another is fenced, and closes. A network that takes
-everything and passes nothing on keeps a renewal waiting for ever, so another thread looks at how old the latest one is:
-after one lease that is trouble, which is told; after three the host gives every connection up, and closes.
+starts no effect until it has. One that finds its row ended by another host is fenced, and closes. A network that
+swallows every packet keeps a renewal waiting for ever, so another thread looks at the age of the latest renewal: after
+one lease it reports trouble; after three the host gives every connection up, and closes.
 
-A crash leaves the row open. Whoever comes next finds the lock free, or the lease run out, and ends the row.
+A crash leaves the row open. The next host finds the lock free, or the lease run out, and ends the row.
 """
 
 import contextlib
@@ -41,11 +42,11 @@ LEASE = 10.0
 
 
 LOST = 3
-"""Leases without a renewal after which a host ends."""
+"""After so many leases without a renewal a host ends."""
 
 
 class Renewal(Enum):
-    """What a host makes of how old its latest renewal is."""
+    """What a host does, by the age of its latest renewal."""
 
     KEPT = "kept"
     LATE = "late"
@@ -56,8 +57,8 @@ def renewal(age: float, awake: float, lease: float) -> Renewal:
     """Judge a lease.
 
     Args:
-        age: seconds since the latest renewal was asked for that came through.
-        awake: seconds since the process went on, if it was stopped or suspended meanwhile: it can renew only then.
+        age: seconds since the latest successful renewal was sent.
+        awake: seconds since the process went on after it was stopped or suspended: it can renew only from then on.
         lease: seconds for which the host is believed after a renewal.
     """
     if age < lease:
@@ -92,9 +93,9 @@ class Host:
         """Renew the lease from now on, where there is one.
 
         Args:
-            on_end: hears why this host must end: `Fenced`, another one has taken over; `StoreUnavailable`, the lease
-                could not be renewed for too long.
-            on_trouble: hears when the lease has run out (why), and when it is renewed again (None).
+            on_end: gets the reason why this host must end: `Fenced`, another host has taken over; `StoreUnavailable`,
+                the lease could not be renewed for too long.
+            on_trouble: gets the reason when the lease has run out, and None when it is renewed again.
         """
         self._on_end, self._on_trouble = on_end, on_trouble
         if self._lease is not None:
@@ -106,7 +107,7 @@ class Host:
                 thread.start()
 
     def may_act(self, when_it_may: Callable[[], None]) -> bool:
-        """Whether effects may start. If not, the callback is called once they may."""
+        """Whether effects may start now. If not, calls ``when_it_may`` once they may."""
         if self._lease is None:
             return True
         with self._lock:
@@ -141,7 +142,7 @@ class Host:
         self._resources.close()
 
     def holds(self, release: Callable[[], object]) -> None:
-        """Something to be given back with the database."""
+        """Register a function that gives something back when the database is released."""
         self._resources.callback(release)
 
     def _end(self) -> None:
@@ -150,7 +151,7 @@ class Host:
             self._changed.notify_all()
 
     def _pause(self, seconds: float) -> bool:
-        """Whether it ended meanwhile."""
+        """Wait; return whether the host has ended meanwhile."""
         with self._changed:
             return bool(self._changed.wait_for(lambda: self._over, seconds))
 
@@ -168,7 +169,7 @@ class Host:
                 logger.warning("The lease could not be renewed: %s", error)
 
     def _watch(self) -> None:
-        """Look at how old the latest renewal is; end the host when it is too old."""
+        """Look at the age of the latest renewal again and again; end the host when it is too old."""
         assert self._lease is not None
         told, looked = Renewal.KEPT, self._clock.monotonic()
         awake = looked
@@ -205,14 +206,14 @@ class Host:
 def take_database(
     store: Store, host_id: str, clock: Clock, lease: float = LEASE, threads: Threads = SYSTEM_THREADS
 ) -> Host:
-    """Become the owner of a database whose schema is there.
+    """Become the owner of a database that has its schema.
 
     Args:
         store: the database.
         host_id: a fresh id for this host.
-        clock: measures how old the lease is.
+        clock: measures the age of the lease.
         lease: seconds for which the host is believed on PostgreSQL.
-        threads: whence the threads come that keep the lease.
+        threads: makes the threads that keep the lease.
 
     Raises:
         StoreInUse: another host owns it; the message names it.
@@ -258,7 +259,7 @@ def _lock_file(store: "SQLiteStore") -> Callable[[], object]:
 
 
 def _lock_name(store: Store, path: Path) -> Callable[[], object]:
-    """Lock the file's name: whoever wants to know whether there is a host asks for this lock."""
+    """Lock the file's name. Other processes ask for this lock to know whether there is a host."""
     from filelock import FileLock, Timeout  # 0.08 s: a command that only reads does without
 
     # No fallback: a lock that is a file's existence would survive kill -9, and lock the database for good.
@@ -273,7 +274,7 @@ def _lock_name(store: Store, path: Path) -> Callable[[], object]:
 
 
 def _clear_the_way(tx: Transaction, location: str) -> None:
-    """End the transactions that stand still since an owner whose lease has run out began them.
+    """End the stalled transactions of an owner whose lease has run out.
 
     Their locks would make the next owner wait for ever. As long as an owner is believed, nothing is ended.
     """
@@ -289,10 +290,11 @@ def _refuse_believed(tx: Transaction, location: str) -> None:
 
 
 def _take(tx: Transaction, location: str, host_id: str, lease: int) -> None:
-    """End the earlier hosts and claim every living agent: what an earlier host still writes is fenced from here on.
+    """End the earlier hosts and claim every living agent: from here on, later writes of an earlier host are fenced.
 
-    LockedRows are taken in the order of the journal: the tree, the agents, the host's row. An earlier host that still
-    commits, or renews its lease at this moment, is waited for; one that has renewed it is believed after all.
+    Rows are locked in the order of the journal: the tree, the agents, the host's row. An earlier host may be
+    committing, or renewing its lease, at this moment: then this waits for it. If it has renewed, it is believed after
+    all.
     """
     tx.run("tree_change")  # whoever takes the database at the same moment waits here, and then finds this one's row
     _refuse_believed(tx, location)

@@ -1,28 +1,28 @@
 """The journal: the one writer of a host. It drains units into transactions and answers each by its callback.
 
-Many units share a transaction (group commit), so a thousand agents that append at once cost one wait for the disk. What
-may happen to a unit:
+Many units share a transaction (group commit), so a thousand agents that append at once cost one wait for the disk. A
+unit ends in one of four ways:
 
     committed   its writes are durable; the callback gets `Committed` with the unit's answer
-    refused     it looked before it wrote, and there was a reason not to; nothing of it was written
+    refused     it checked before it wrote, and raised a reason not to; nothing of it was written
     failed      its statements failed, or the journal gave up; nothing of it was written
     unknown     the journal gave up while its COMMIT was in doubt; it fails with `OutcomeUnknown`: it may or may not be
                 written
 
 When a statement fails, the transaction is rolled back and its units run again, one transaction each: a failing unit
-fails alone. While the store is down the journal tries again and again; nobody is answered, nothing is lost. After
-``patience`` seconds, or at once when trying again cannot help, it gives up: every unit fails, and ``on_failure`` hears
-of it once.
+fails alone. While the store is down the journal tries again and again; no unit is answered, none is lost. After
+``patience`` seconds, or at once when trying again cannot help, it gives up: every unit fails, and ``on_failure`` is
+called once.
 
 Every transaction also writes its batch number into the host's row. When COMMIT fails or gives no answer, that row says
-whether it happened, as soon as the store answers again: so a unit is never written twice, and never said to have failed
-when it did not. A row that another host has ended fences this one: nothing of the transaction is written, and the
-journal gives up.
+whether it happened, as soon as the store answers again. So a unit is never written twice, and never reported as failed
+when it was written. If another host has ended that row, this host is fenced: nothing of the transaction is written, and
+the journal gives up.
 
-When nothing was written for a moment, the database's file is brought up to date (`Store.checkpoint`).
+After a moment without a commit, the journal brings the database's file up to date (`Store.checkpoint`).
 
-What a unit did to others than its agent (`Unit.concerns_others`: mail, death, a new status) is told to ``on_commit``
-after the commit, and before the unit itself is answered; so nobody who commits has to tell those whom it concerns.
+A unit that concerns others than its agent (`Unit.concerns_others`: mail, death, a new status) has its answer passed to
+``on_commit`` after the commit, before the unit itself is answered. So the one who commits need not tell those others.
 
 Callbacks run on the journal's thread. They only post: no user code, no waiting, no new unit.
 """
@@ -73,7 +73,7 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The unit found a reason not to be written."""
+    """The unit raised a reason not to be written."""
 
     error: IkigaiError
 
@@ -86,10 +86,10 @@ class Failed:
 
 
 CommitResult = Committed | Refused | Failed
-"""What became of a unit."""
+"""The end of a unit."""
 
 Done = Callable[[CommitResult], None]
-"""Takes what became of a unit."""
+"""Takes the end of a unit."""
 
 _Entry = tuple[Unit, Done]
 
@@ -103,7 +103,7 @@ class JournalStatistics:
     queued: int
     """Units that wait for their transaction."""
     capacity: int
-    """From how many queued units on callers outside the runtime wait."""
+    """With so many queued units, callers outside the runtime wait."""
     waiting: int
     """Callers outside the runtime that wait for room now."""
     waits: int
@@ -119,7 +119,7 @@ class JournalStatistics:
 
 
 class Journal(Writer):
-    """The one writer. Start it, submit units, close it: what was accepted is written first."""
+    """The one writer. Start it, submit units, close it: closing writes the accepted units first."""
 
     def __init__(
         self,
@@ -138,16 +138,16 @@ class Journal(Writer):
         """Make a journal.
 
         Args:
-            store: where it writes.
+            store: the database that it writes to.
             host: id of the host's row, which keeps the batch number.
             clock: measures the patience.
-            threads: whence the writer has its own.
-            capacity: from how many queued units on callers outside the runtime wait.
+            threads: makes the thread of the writer.
+            capacity: with so many queued units, callers outside the runtime wait.
             batch: the most units of one transaction.
             patience: seconds that the store may be down, from its first failure on, before the journal gives up.
             on_commit: takes the answer of each committed unit that concerns others.
-            on_trouble: told when the store stops answering (why) and when it answers again (None).
-            on_failure: told once when the journal gives up.
+            on_trouble: gets the reason when the store stops answering, and None when it answers again.
+            on_failure: gets the error when the journal gives up; once.
         """
         self._store, self._host, self._clock = store, host, clock
         self._capacity, self._batch, self._patience = capacity, batch, patience
@@ -170,7 +170,7 @@ class Journal(Writer):
         self._thread.start()
 
     def submit(self, unit: Unit, done: Done) -> None:
-        """Hand over a unit of an actor; never waits, since an actor has at most one unit in flight."""
+        """Hand over a unit of an actor. Never waits: an actor has at most one unit in flight."""
         with self._lock:
             if self._failure is None and not self._closing:
                 self._entries.append((unit, done))
@@ -198,7 +198,7 @@ class Journal(Writer):
         return self.ask(unit).get(timeout=timeout)
 
     def note_others(self) -> None:
-        """Another process may have written: the database's file is brought up to date when nothing more comes."""
+        """Another process may have written: bring the database's file up to date after a quiet moment."""
         with self._changed:
             self._others_wrote = True
             if self._asleep:
@@ -218,7 +218,7 @@ class Journal(Writer):
         )
 
     def close(self, timeout: float | None = None) -> None:
-        """Write what was accepted, then stop. A store that is down gets one more try, not the whole patience."""
+        """Write the accepted units, then stop. A store that is down gets one more try, not the whole patience."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
@@ -275,7 +275,7 @@ class Journal(Writer):
             logger.info("The database's file could not be brought up to date: %s", error)
 
     def commit_pending(self) -> None:
-        """Write what is queued now, one transaction for as many units as may share one."""
+        """Write the queued units, with as few transactions as possible."""
         with self._changed:
             entries = [self._entries.popleft() for _ in range(min(len(self._entries), self._batch))]
             if self._waiting:
@@ -284,7 +284,7 @@ class Journal(Writer):
             self._commit(batch)
 
     def _commit(self, entries: Sequence[_Entry]) -> None:
-        """Commit these units together, or else each alone; tell every one of them what became of it."""
+        """Commit these units together, or else each alone; answer every one of them."""
         units = [unit for unit, _ in entries]
         try:
             results = self._until_it_answers(units)
@@ -305,7 +305,8 @@ class Journal(Writer):
     def _until_it_answers(self, units: Sequence[Unit]) -> list[CommitResult]:
         """Run the transaction until the store takes or refuses it.
 
-        Raises `Fenced`, or when patience is over the last error: `_InDoubt` when a COMMIT may have happened.
+        When patience is over it raises the last error: `_InDoubt` when a COMMIT may have happened. Raises `Fenced` at
+        once.
         """
         if self._failure is not None:
             return [Failed(self._gone())] * len(units)
@@ -369,7 +370,7 @@ class Journal(Writer):
             _tell(self._on_trouble, trouble)
 
     def _give_up(self, error: IkigaiError) -> IkigaiError:
-        """Write nothing from now on; return what the units at hand fail with."""
+        """Write nothing from now on; return the error for the units at hand."""
         self._failure = error.trouble if isinstance(error, _InDoubt) else error
         logger.error("The journal gives up: %s", self._failure)
         _tell(self._on_failure, self._failure)
@@ -377,7 +378,7 @@ class Journal(Writer):
 
 
 def _tell(listener: Callable[[T], object], news: T) -> None:
-    """Call back. A listener with a defect must not end the one writer of all."""
+    """Call a listener. Its defects must not end the one writer of all."""
     try:
         listener(news)
     except Exception:  # whatever it is, the units behind it must still be written
@@ -396,7 +397,7 @@ class _InDoubt(CommitUnknown):
 
 
 def _ours(error: Exception, unit: Unit) -> IkigaiError:
-    """The error of a unit that failed, for whoever submitted it."""
+    """The error of a unit that failed, for the one who submitted it."""
     if isinstance(error, IkigaiError):
         return error
     logger.error("A unit of agent(s) %s has a defect", ", ".join(unit.touches), exc_info=error)
@@ -404,7 +405,7 @@ def _ours(error: Exception, unit: Unit) -> IkigaiError:
 
 
 def _batches(entries: Sequence[_Entry]) -> list[list[_Entry]]:
-    """Cut entries where a unit must have a transaction of its own."""
+    """Cut entries before and after each unit that must have a transaction of its own."""
     batches: list[list[_Entry]] = []
     shared = False
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Where the database is, from what a person wrote.
+"""Where the database is, found from what a person wrote.
 
     None                            $IKIGAI_DATABASE_URL, else the default file
     notes.db, ~/notes/team.db       a file
@@ -39,7 +39,7 @@ class Location(NamedTuple):
     """Where a database is; exactly one of path and url is set, or neither for a database in memory."""
 
     shown: str
-    """How it is shown to people: a path, ``:memory:``, or the URL without its password."""
+    """For people: a path, ``:memory:``, or the URL without its password."""
     path: Path | None = None
     """The SQLite file, absolute, links resolved."""
     url: str | None = None
@@ -50,7 +50,7 @@ class Location(NamedTuple):
 
 
 def user_home() -> Path:
-    """The user's data directory for ikigai, as the operating system wants it."""
+    """The user's data directory for ikigai, as is usual on this operating system."""
     import platformdirs  # only needed when nothing says where the database is
 
     return Path(platformdirs.user_data_dir("ikigai", appauthor=False))
@@ -61,15 +61,15 @@ def locate(
     environ: Mapping[str, str] = os.environ,
     default_home: Callable[[], Path] = user_home,
 ) -> Location:
-    """Find out where the database is. Touches nothing, except that it makes the directory of the default file.
+    """Find out where the database is. Touches nothing, but makes the directory of the default file.
 
     Args:
         database: as in this module's table.
-        environ: where ``IKIGAI_DATABASE_URL`` and ``IKIGAI_HOME`` are looked up.
+        environ: holds ``IKIGAI_DATABASE_URL`` and ``IKIGAI_HOME``, if they are set.
         default_home: gives the directory of the default file when ``IKIGAI_HOME`` is not set.
 
     Raises:
-        BadInput: no place can be made of it.
+        BadInput: ``database`` names no place.
         StoreUnusable: the directory of the default file cannot be made.
     """
     if database is None:
@@ -96,7 +96,7 @@ def mask(url: str) -> str:
 
 
 def secrets(url: str) -> frozenset[str]:
-    """Every password in the URL, as it is written there and as it is meant."""
+    """Every password in the URL, as written there and decoded."""
     found = [match[2] for match in (*_SECRET_USERINFO.finditer(url), *_SECRET_SETTING.finditer(url)) if match[2]]
     return frozenset([*found, *map(unquote, found)])
 
@@ -124,7 +124,7 @@ def _sqlite(url: str) -> Location:
 
 
 def _postgres(url: str) -> Location:
-    """Refuses what PostgreSQL's client would read in another way than it was meant, telling a password by accident."""
+    """Refuse a URL that PostgreSQL's client would read differently, and so show a password by accident."""
     check_text(url, "database's URL")
     try:
         unquote(url, errors="strict")

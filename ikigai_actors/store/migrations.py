@@ -5,7 +5,7 @@ existing database to the same state; a new database is made from ``schema.sql`` 
 transaction, run statement by statement: it happens as a whole or not at all, and two processes that migrate at once do
 it once.
 
-A database that is newer than this program is refused, and so is one with tables of somebody else's.
+A database that is newer than this program is refused, and so is one with foreign tables.
 """
 
 from collections.abc import Collection, Sequence
@@ -125,19 +125,19 @@ _ATTEMPTS = 5
 
 @runtime_checkable
 class SchemaTransaction(Protocol):
-    """What the adapters' transactions can do beyond `Transaction`, for this module alone."""
+    """The methods of the adapters' transactions beyond `Transaction` that this module needs."""
 
     TUNING: tuple[str, ...]
-    """Statements after those of ``schema.sql``: the database's own, and without effect on what it holds."""
+    """Statements to run after those of ``schema.sql``, for this kind of database. They change no contents."""
 
     def execute(self, sql: str) -> list[Row]:
-        """Run a statement that is written out."""
+        """Run a statement given as text."""
 
     def tables(self) -> set[str]:
         """The names of all tables that are there."""
 
     def misfits(self, table: str) -> list[str]:
-        """The columns of a table in which something is of another type than ``schema.sql`` says."""
+        """The columns of a table that hold a value of another type than ``schema.sql`` says."""
 
 
 def newest(migrations: Sequence[Migration] = MIGRATIONS) -> int:
@@ -174,7 +174,7 @@ def ensure_schema(store: Store) -> int:
 
 
 def create_schema(transaction: Transaction, location: str) -> int:
-    """Make the schema in a transaction, when the database is empty; return its version. Raises as `ensure_schema`."""
+    """Make the schema if the database is empty; return its version. Raises what `ensure_schema` does."""
     version = _version(transaction, location)
     if version == 0:
         version = newest()
@@ -186,7 +186,7 @@ def create_schema(transaction: Transaction, location: str) -> int:
 
 
 def require_schema(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-    """Raise `StoreUnusable` unless the schema is the one that this program knows: a client changes no schema."""
+    """Raise `StoreUnusable` unless the schema is the newest that this program knows: a client changes no schema."""
     version = schema_version(store)
     if version == 0:
         raise StoreUnusable(
@@ -234,7 +234,10 @@ def migrate(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -> int:
 
 
 def schema_script() -> str:
-    """The text of ``schema.sql``: in an installed package beside this package's modules, in a checkout at its root."""
+    """The text of ``schema.sql``.
+
+    The file lies beside this package's modules when installed, and at the root of a checkout.
+    """
     package = Path(__file__).parent.parent
     for place in (package, package.parent):
         file = place / "schema.sql"

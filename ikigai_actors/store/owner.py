@@ -1,6 +1,6 @@
-"""The owner of a database: the host that runs its agents, as its row tells. See host.py.
+"""The owner of a database: the host that runs its agents, as its row tells.
 
-Apart from the host itself, since who only asks for the owner does without threads.
+Not in `ikigai_actors.store.host`: a process that only asks for the owner needs no threads.
 """
 
 import os
@@ -29,7 +29,7 @@ class HostRow(NamedTuple):
 
     @property
     def is_gone(self) -> bool:
-        """Whether it has a lease, and its process is seen to be no more: only on this machine it can be."""
+        """Whether it has a lease, but its process has ended. Only a process on this machine can be checked."""
         if not self.lease_until or self.hostname != socket.gethostname():
             return False
         try:
@@ -46,6 +46,6 @@ class HostRow(NamedTuple):
 
 
 def owner(tx: Transaction) -> HostRow | None:
-    """The host that runs the agents; None when none does, as far as can be seen."""
+    """The host that runs the agents; None when there is none, as far as this process can tell."""
     owners = map(HostRow._make, tx.run("owners"))
     return next((one for one in owners if one.is_believed or (not one.lease_until and tx.is_hosted())), None)

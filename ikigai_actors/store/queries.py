@@ -1,4 +1,4 @@
-"""The named statements of ``queries.sql``, as each database wants them.
+"""The named statements of ``queries.sql``, translated for each database.
 
 SQL is written once, in what SQLite and PostgreSQL both understand, with the few differences removed here:
 
@@ -6,7 +6,7 @@ SQL is written once, in what SQLite and PostgreSQL both understand, with the few
     :name              :name                                     %(name)s
     = ANY(:names)      IN (SELECT value FROM json_each(:names))  = ANY(%(names)s)
     now_ms()           a function that the adapter registers     (extract(epoch FROM clock_timestamp()) * 1000)::bigint
-    FOR NO KEY UPDATE  dropped: SQLite has one writer            as it is
+    FOR NO KEY UPDATE  dropped: SQLite has one writer            unchanged
     %                  %                                         %%
 
 Comments are left out; string literals and ``::casts`` are left alone. Each translation is made once.
@@ -37,7 +37,7 @@ _POSTGRES_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
 
 class Statement(NamedTuple):
-    """A statement as one of the databases wants it."""
+    """A statement, translated for one of the databases."""
 
     sql: str
     lists: frozenset[str]
@@ -61,12 +61,12 @@ def parse(text: str) -> dict[str, str]:
 
 @cache
 def queries() -> Mapping[str, str]:
-    """Every statement of ``queries.sql`` by name, as it is written there. Read once."""
+    """Every statement of ``queries.sql`` by name, untranslated. Read once."""
     return parse(Path(__file__).with_name("queries.sql").read_text(encoding="utf-8"))
 
 
 def query(name: str) -> str:
-    """The statement of this name, as it is written; raises `KeyError`, naming it, when there is none."""
+    """The statement of this name, untranslated; raises `KeyError`, naming it, when there is none."""
     try:
         return queries()[name]
     except KeyError:
@@ -86,7 +86,7 @@ def for_postgres(name: str) -> Statement:
 
 
 def to_sqlite(sql: str) -> Statement:
-    """Translate a statement for sqlite3. List parameters are to be given as JSON."""
+    """Translate a statement for sqlite3, which takes list parameters as JSON."""
 
     def token(found: re.Match[str]) -> str:
         if found["any"]:
@@ -97,7 +97,7 @@ def to_sqlite(sql: str) -> Statement:
 
 
 def to_postgres(sql: str) -> Statement:
-    """Translate a statement for psycopg. It is to be run with parameters, if only none, or ``%%`` stays two signs."""
+    """Translate a statement for psycopg. Always pass parameters, even an empty dict: else ``%%`` stays two signs."""
 
     def token(found: re.Match[str]) -> str:
         if found["any"]:
@@ -110,7 +110,7 @@ def to_postgres(sql: str) -> Statement:
 
 
 def as_arrays(statement: Statement, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Lists as PostgreSQL writes arrays: psycopg would look at the type of each element anew, 3 µs each."""
+    """The parameters, lists as PostgreSQL writes arrays: psycopg would look at the type of each element, 3 µs each."""
     lists = {name: _as_array(parameters[name]) for name in statement.lists if parameters.get(name) is not None}
     return {**parameters, **lists} if lists else parameters
 
@@ -137,7 +137,7 @@ def _translate(sql: str, token: Callable[[re.Match[str]], str], between: Callabl
 
 
 def split(script: str) -> list[str]:
-    """Cut a script into its statements, comments left out; a semicolon in a comment or a literal ends nothing."""
+    """Cut a script into its statements, without comments. A semicolon in a comment or a literal ends nothing."""
     statements, parts, position = [], [], 0
     for found in _TOKEN.finditer(script):
         parts.append(script[position : found.start()])

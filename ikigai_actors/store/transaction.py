@@ -1,9 +1,9 @@
 """What the transactions of both databases have in common: order, failure and end.
 
 Deferred statements are gathered by name and run as one `executemany` each, in order of first appearance; then the
-appended rows. A statement that fails ends the transaction: whatever the work makes of the error, nothing is committed.
-(PostgreSQL would roll back silently at COMMIT. SQLite rolls back by itself when the disk is full, and what the work did
-next would be committed alone.)
+appended rows. A statement that fails ends the transaction: even if the work catches the error, nothing is committed.
+(PostgreSQL would roll back silently at COMMIT. SQLite rolls back by itself when the disk is full, and the later
+statements of the work would be committed alone.)
 """
 
 from abc import ABC, abstractmethod
@@ -38,20 +38,20 @@ SCANNED = 1_000
 
 
 class Cursor(Protocol):
-    """The rows of a statement, as far as they were asked for."""
+    """The rows of a statement, fetched piece by piece."""
 
     def fetchmany(self, size: int, /) -> list[Row]:
         """The next rows; none at the end."""
 
     def close(self) -> object:
-        """Give it back."""
+        """Give the cursor back."""
 
 
 class BaseTransaction(Transaction, ABC):
-    """A `Transaction`; an adapter adds how a statement is run, and what its driver's errors become."""
+    """A `Transaction`. An adapter adds how to run a statement, and how to translate its driver's errors."""
 
     DRIVER_ERRORS: tuple[type[Exception], ...]
-    """What a call of the driver may raise."""
+    """The errors that a call of the driver may raise."""
     TUNING: tuple[str, ...] = ()
     """Statements that suit the database's storage to the schema, once it is made."""
 
@@ -71,7 +71,7 @@ class BaseTransaction(Transaction, ABC):
         self._appended.setdefault(table, []).extend(rows)
 
     def end_stalled(self, before: int) -> None:
-        """Do nothing: here the file lock of a dead owner is free, and none of its transactions is left."""
+        """Do nothing: a file lock is free once its owner is dead, and so are its transactions."""
 
     def is_hosted(self) -> bool:
         return True
@@ -80,7 +80,7 @@ class BaseTransaction(Transaction, ABC):
         self._guard(self._notify, by_host)
 
     def execute(self, sql: str) -> list[Row]:
-        """Run a statement that is written out, without parameters: migrations need it."""
+        """Run a statement given as text, without parameters: migrations need it."""
         return self._guard(self._execute, sql)
 
     def tables(self) -> set[str]:
@@ -112,7 +112,7 @@ class BaseTransaction(Transaction, ABC):
         return []
 
     def flush(self) -> None:
-        """Run what was deferred, then append; raises the error that ended the transaction before, if one did."""
+        """Run the deferred statements, then append. Raises the error that ended the transaction before, if one did."""
         if self._failure is not None:
             raise self._failure
         for query, parameters in self._deferred.items():
@@ -122,7 +122,7 @@ class BaseTransaction(Transaction, ABC):
             self._guard(self._append, table, rows)
 
     def end(self) -> None:
-        """From now on every call is refused: the transaction was committed or rolled back."""
+        """Refuse every later call: the transaction was committed or rolled back."""
         self._failure = StoreError("This transaction is over: it is valid only inside the work it was given to.")
 
     def _guard(self, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -1,11 +1,11 @@
 """Units: the writes that belong together. The journal commits a unit whole or not at all.
 
-A unit names the agents it touches, which are locked before it runs, and whether it changes the tree. It checks before
-it writes: a refusal (an `IkigaiError`) leaves nothing behind and is an answer, not a failure. It is safe to run twice.
+A unit names the agents whose rows are locked before it runs, and whether it changes the tree. It checks before it
+writes: a refusal (an `IkigaiError`) leaves nothing behind and is an answer, not a failure. It is safe to run twice.
 
 An agent's row counts its mail, so the counts are known when the row is locked. Units go on counting in memory, and
-`LockedRows.settle` writes what has changed, in one statement for all agents whose counts changed alike: a thousand
-mails to one agent, or one mail to each of a thousand, are one update.
+`LockedRows.settle` writes the changes, in one statement for all agents whose counts changed alike: a thousand mails to
+one agent, or one mail to each of a thousand, are one update.
 """
 
 from collections import defaultdict
@@ -16,7 +16,7 @@ from ikigai_actors.store.base import Row, Store, Transaction
 
 
 class Locked(NamedTuple):
-    """What the lock of an agent's row tells."""
+    """An agent's row, as it was when it was locked."""
 
     uuid: str
     status: str
@@ -27,19 +27,19 @@ class Locked(NamedTuple):
 
 
 class LockedRows(dict[str, Locked]):
-    """Locked rows by uuid. An agent that does not exist is not among them."""
+    """Locked rows by uuid. An agent that does not exist has no entry."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
         super().__init__({row[0]: Locked._make(row) for row in rows})
         self._before: dict[str, Locked] = {}
 
     def take(self, tx: Transaction, uuids: Iterable[str]) -> None:
-        """Lock further rows, all in one statement; for a unit that has its transaction for itself."""
+        """Lock further rows, all in one statement. For a unit that has a transaction of its own."""
         if wanted := sorted(set(uuids) - self.keys()):
             self.update((row[0], Locked(*row)) for row in tx.run("lock_agents", uuids=wanted))
 
     def count(self, uuid: str, *, mailed: int = 0, unread: int = 0) -> Locked:
-        """Add to the counts of an agent's mailbox; return its row as it is then."""
+        """Add to the counts of an agent's mailbox; return its row with the new counts."""
         row = self[uuid]
         if uuid not in self._before:
             self._before[uuid] = row
@@ -48,7 +48,7 @@ class LockedRows(dict[str, Locked]):
         return row
 
     def settle(self, tx: Transaction) -> None:
-        """Write what was counted, before COMMIT."""
+        """Write the changed counts, before COMMIT."""
         alike = defaultdict[tuple[int, int], list[str]](list)
         for uuid, before in self._before.items():
             row = self[uuid]
@@ -58,7 +58,7 @@ class LockedRows(dict[str, Locked]):
 
 
 class Unit:
-    """Writes that belong together. A subclass says what differs from these defaults, and overrides `write`."""
+    """Writes that belong together. A subclass overrides `write`, and the defaults that do not fit it."""
 
     __slots__ = ()
 
@@ -93,7 +93,7 @@ class Addressed(Unit):
 
 
 def lock(tx: Transaction, units: Sequence[Unit]) -> LockedRows:
-    """Take what units need, in the one order in which everybody does: the tree's row, then the agents' rows."""
+    """Lock what units need, in the order that all writers keep: the tree's row, then the agents' rows."""
     if any(unit.changes_tree for unit in units):
         tx.run("tree_change")
     for unit in units:
@@ -104,7 +104,7 @@ def lock(tx: Transaction, units: Sequence[Unit]) -> LockedRows:
 
 
 def write_alone(store: Store, unit: Unit) -> Any:
-    """Commit one unit, and return its answer: how a process writes that is no host, and has no journal.
+    """Commit one unit, and return its answer. For a process that is no host, and so has no journal.
 
     Raises the unit's refusal, and what `Store.write` raises.
     """

@@ -1,4 +1,4 @@
-"""Who commits the units of handles: the journal of a host; or, in a process that runs no agents, `DirectWriter`."""
+"""Writers, which commit the units of handles: a host's journal; or `DirectWriter`, in a process that runs no agents."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -16,22 +16,22 @@ class Writer(Protocol):
         """Commit a unit; never waits for that.
 
         Args:
-            unit: what is written.
+            unit: the unit.
             make: turns the unit's answer into the value of the future; None leaves it as it is.
 
         Returns:
-            What comes of it: a value after the commit, or the refusal or failure as an exception.
+            A future of the value, available after the commit; or of the refusal or failure, as an exception.
         """
 
     def perform(self, unit: Unit, timeout: float | None = None) -> Any:
         """Commit a unit and return its answer. A journal waits for room in its queue first.
 
         Args:
-            unit: what is written.
-            timeout: seconds to wait.
+            unit: the unit.
+            timeout: seconds to wait; None waits for ever.
 
         Raises:
-            BadInput: the timeout is none.
+            BadInput: the timeout is no number of seconds.
             TimedOut: room or commit did not come in time; the unit may still be committed.
             WouldDeadlock: this is a thread of the runtime.
             IkigaiError: the refusal, or the failure.

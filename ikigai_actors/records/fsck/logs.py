@@ -34,10 +34,12 @@ class _Reference(NamedTuple):
 class LogCheck:
     """Takes the messages of all logs in order, and keeps what can be judged only when everything was read.
 
-    for row in …: logs.read(row)              every message
-    if logs.conclude():                       something refers to what was not just read
-        for row in …: logs.resolve(row)       every message again
-        logs.report_unresolved()
+        for row in …: logs.read(row)              every message
+        if logs.conclude():                       a reference is left whose place was not just read
+            for row in …: logs.resolve(row)       every message again
+            logs.report_unresolved()
+
+    It knows the registry, which it is given at the beginning.
     """
 
     def __init__(self, records: Mapping[str, AgentRecord], rooted: set[str]) -> None:

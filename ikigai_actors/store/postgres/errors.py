@@ -1,4 +1,4 @@
-"""What PostgreSQL's errors become, told by SQLSTATE; a connection that was refused has none, so its text must tell.
+"""PostgreSQL's errors, translated into ours by SQLSTATE; a refused connection has none, so its text decides.
 
 Texts that come from the server or its client are searched for the URL's passwords before they are shown.
 """
@@ -41,7 +41,7 @@ _STATES: tuple[tuple[str, type[StoreError], str], ...] = (
     ("25006", StoreUnusable, "it is read-only. Name the primary server"),
     ("XX001|XX002", StoreUnusable, "it is damaged. Restore a copy"),
 )
-"""Our error for an SQLSTATE that begins so; the first that fits."""
+"""Our error for an SQLSTATE with this beginning; the first that fits."""
 
 _TEXTS: tuple[tuple[str, type[StoreError], str], ...] = (
     ("authentication failed|no password supplied|pg_hba.conf|not permitted to log in", StoreUnusable, _USER),
@@ -58,7 +58,7 @@ _TEXTS: tuple[tuple[str, type[StoreError], str], ...] = (
 
 
 class PostgresErrors:
-    """The only place where psycopg's errors are told apart; knows the passwords that must not be shown."""
+    """The only place where psycopg's errors are told apart. It knows the passwords that must not be shown."""
 
     def __init__(self, url: str) -> None:
         self.shown = mask(url)
@@ -88,7 +88,7 @@ class PostgresErrors:
         return error if self._hide(str(error)) == str(error) else None
 
     def error(self, kind: type[StoreError], meaning: str, error: Exception) -> StoreError:
-        """An error of ours that says what is wrong with this database, and what the driver said."""
+        """An error of ours that says what is wrong with this database, and quotes the driver."""
         return kind(f"Database {self.shown}: {meaning}. ({type(error).__name__}: {self._hide(str(error).strip())})")
 
     def _hide(self, text: str) -> str:
@@ -98,10 +98,10 @@ class PostgresErrors:
 
 
 OLDEST = 14
-"""The oldest major version that is served."""
+"""The oldest major version that is supported."""
 
 
 def refuse_old(version: int, shown: str) -> None:
-    """Raise `StoreUnusable` when the server is too old. Psycopg writes its version 14.5 as 140005."""
+    """Raise `StoreUnusable` when the server is too old. psycopg gives version 14.5 as 140005."""
     if version < OLDEST * 10_000:
         raise StoreUnusable(f"Database {shown} runs PostgreSQL {version // 10_000}; {OLDEST} or newer is needed.")

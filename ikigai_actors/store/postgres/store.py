@@ -1,6 +1,6 @@
 """PostgreSQL, by psycopg 3. Imported only when a PostgreSQL URL is opened.
 
-One connection writes, under a lock and READ COMMITTED (the locks that a unit takes are what it relies on); reads take a
+One connection writes, under a lock and READ COMMITTED (a unit relies on the locks that it takes). Reads take a
 connection from a small pool, REPEATABLE READ, so that each sees one snapshot. Appended rows travel by binary COPY.
 
 What happens when something breaks:
@@ -37,7 +37,7 @@ from ikigai_actors.store.postgres.watch import CLIENTS, HOSTS, ServerWatch
 T = TypeVar("T")
 
 _ATTEMPTS = 5
-"""How often a transaction runs that deadlocks or cannot be serialized."""
+"""How often a transaction runs when it deadlocks or cannot be serialized."""
 
 _PATIENCE = 5.0
 """Seconds that a read waits for a connection."""
@@ -49,13 +49,13 @@ _SETTINGS: dict[str, Any] = {
     "connect_timeout": 10,
     "tcp_user_timeout": 30_000,  # a network that swallows packets would hold a writer for a quarter of an hour
 }
-"""Used where the URL says nothing."""
+"""Connection settings, unless the URL says otherwise."""
 
 logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())  # else each attempt is printed to stderr
 
 
 class _Server:
-    """How to connect, and what the errors become."""
+    """A server: how to connect to it, and the translation of its errors."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -71,12 +71,12 @@ class _Server:
         self._abandoned: str | None = None
 
     def check(self) -> None:
-        """Raise `SystemClosed` when it was abandoned."""
+        """Raise `SystemClosed` when the server was abandoned."""
         if self._abandoned is not None:
             raise SystemClosed(self._abandoned)
 
     def note(self, connection: Connection) -> None:
-        """A connection was made."""
+        """Remember a new connection, so that `abandon` can cut it."""
         with self._lock:
             self._open.add(connection)
         if self._abandoned is not None:
@@ -92,7 +92,7 @@ class _Server:
 
 
 def _cut(connection: Connection) -> None:
-    """End a connection under whoever waits for it: the line is shut, not closed, so its number is not used again."""
+    """End a connection under its user. The socket is shut down, not closed, so its number is not used again."""
     try:
         line = socket.socket(fileno=os.dup(connection.fileno()))
     except (psycopg.Error, OSError):  # closed already
@@ -116,7 +116,7 @@ def _perform(connection: Connection, errors: PostgresErrors, work: Callable[[Tra
 
 
 def _rollback(connection: Connection) -> None:
-    """Roll back; a connection on which that fails is given up, and its server rolls back."""
+    """Roll back. If that fails, close the connection: then the server rolls back."""
     try:
         connection.rollback()
     except psycopg.Error:
@@ -124,7 +124,7 @@ def _rollback(connection: Connection) -> None:
 
 
 class _Session:
-    """One connection, made again when it broke, and the lock that whoever uses it holds for a whole transaction."""
+    """One connection, made again when it broke, and the lock that its user holds for a whole transaction."""
 
     def __init__(self, server: _Server) -> None:
         self._server = server
@@ -196,7 +196,7 @@ class _Session:
 
 
 def _alive(connection: Connection) -> bool:
-    """Whether a transaction can begin; asks the operating system, not the server, whether that has hung up."""
+    """Whether a transaction can begin. Asks the operating system, not the server, whether the server has hung up."""
     if connection.info.transaction_status is not TransactionStatus.IDLE:  # closed, or a COMMIT was interrupted
         return False
     with selectors.DefaultSelector() as selector:  # an idle server says nothing but its farewell
@@ -205,7 +205,7 @@ def _alive(connection: Connection) -> bool:
 
 
 class SeparateStore(Store):
-    """A store with one connection of its own, for reads and writes: nobody else's transaction delays it."""
+    """A store with one connection of its own, for reads and writes: no other transaction delays it."""
 
     def __init__(self, server: _Server) -> None:
         self.location = server.errors.shown
@@ -241,11 +241,12 @@ class PostgresStore(Store):
         """Connect.
 
         Args:
-            url: ``postgresql://user:password@host:port/name?setting=value``; what it leaves out, PG* variables may say.
+            url: ``postgresql://user:password@host:port/name?setting=value``; PG* variables may supply what it leaves
+                out.
             patience: seconds that a read waits for a connection.
 
         Raises:
-            StoreUnavailable, StoreUnusable: see errors.py; the message says what to do.
+            StoreUnavailable, StoreUnusable: see `ikigai_actors.errors`; the message says what to do.
         """
         self._server = _Server(url)
         self._errors = self._server.errors

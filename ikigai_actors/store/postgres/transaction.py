@@ -15,11 +15,11 @@ Connection = psycopg.Connection[Row]
 
 
 PSYCOPG_ERRORS = (psycopg.Error, psycopg.Warning, UnicodeEncodeError, OverflowError)
-"""What a call of psycopg may raise; the last two are values that PostgreSQL cannot hold."""
+"""The errors that a call of psycopg may raise. The last two are for values that PostgreSQL cannot hold."""
 
 IDLE_IN_TRANSACTION = 5_000
-"""A writer that stands still in a transaction is thrown out by the server: its locks would stop every other host.
-Milliseconds; and one for each row that it has to think about, when they are so many.
+"""Milliseconds after which the server ends a transaction that stands still: its locks would stop every other host. A
+transaction that has read many rows gets one for each row.
 """
 
 _COPY = {name: f"COPY {name} ({', '.join(columns)}) FROM STDIN (FORMAT BINARY)" for name, columns in COLUMNS.items()}

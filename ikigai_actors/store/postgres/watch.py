@@ -1,4 +1,4 @@
-"""Wake-ups on PostgreSQL: LISTEN; whoever wants to wake others says NOTIFY in its transaction, told at its commit.
+"""Wake-ups on PostgreSQL, by LISTEN and NOTIFY. The server delivers a NOTIFY when its transaction commits.
 
 Hosts have a channel of their own: a host listens to what clients do, and is not woken by every commit of its own.
 """
@@ -18,7 +18,7 @@ CLIENTS, HOSTS = "ikigai", "ikigai_hosts"
 """The channels: who commits."""
 
 _AGAIN = 1.0
-"""Seconds before a connection that broke is made anew."""
+"""Seconds before a broken connection is made again."""
 
 
 class ServerWatch(Watch):
@@ -59,7 +59,7 @@ class ServerWatch(Watch):
             self._waking.send(b"\0")
 
     def _told(self, connection: psycopg.Connection[Any], timeout: float | None) -> bool:
-        """Wait for the server, or for `close`; whether the server told something."""
+        """Wait for the server, or for `close`; return whether a NOTIFY came."""
         if any(True for _ in connection.notifies(timeout=0, stop_after=1)):
             return True
         with selectors.DefaultSelector() as selector:

@@ -1,7 +1,7 @@
 """The backup of an SQLite database: a consistent copy in one file, made while a host goes on.
 
-The copy is written under another name beside the target, looked through, brought to the disk, and then renamed: so the
-target is there as a whole, or not at all. It keeps no log beside it, until it is opened as a database.
+The copy is written under another name beside the target, examined, flushed to the disk, and then renamed: so the target
+is there as a whole, or not at all. It has no log beside it until it is opened as a database.
 """
 
 import contextlib
@@ -30,17 +30,17 @@ def back_up(store: Store, target: Path, examine: Callable[[Store], T]) -> T:
     """Copy everything that is committed at this moment to a new file; hosts go on meanwhile.
 
     Args:
-        store: an SQLite database. Of another kind none is made: its server has programs for that.
-        target: the file, which must not be there; its user alone may read it.
-        examine: looks through the copy before it gets its name; what it raises undoes the backup.
+        store: an SQLite database. For PostgreSQL use the server's own programs.
+        target: the new file, which only its user may read.
+        examine: checks the copy before it gets its name; an error that it raises undoes the backup.
 
     Returns:
         What ``examine`` returned.
 
     Raises:
         BadInput: there is something at the target.
-        StoreUnusable: the database is none of SQLite's, or it is damaged.
-        StoreError: what either file raises. Nothing is left then.
+        StoreUnusable: the database is not SQLite's, or it is damaged.
+        StoreError: an error of either file. Nothing is left then.
     """
     if not isinstance(store, SQLiteStore):
         raise StoreUnusable(
@@ -95,7 +95,7 @@ def _fill(part: Path, store: SQLiteStore) -> None:
 
 
 def _settle(part: Path) -> None:
-    """Have the file hold everything by itself, on the disk."""
+    """Move the copy's log into the file, and flush it to the disk."""
     try:
         with closing(sqlite3.connect(part, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = DELETE")

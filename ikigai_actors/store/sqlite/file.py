@@ -1,11 +1,12 @@
-"""The file under an SQLite database: made, known again, and locked as what it is.
+"""The file under an SQLite database: made, recognized again, and locked.
 
-SQLite finds its log (``-wal``) and what readers and writers share (``-shm``) by the name of the file. A second name has
-a second log, and what is committed by one name is lost by the other: so a file with two hard links is refused. A file
-that is mounted alone has one link and two names all the same, which only a lock on the file itself tells.
+SQLite finds its log (``-wal``) and the memory that readers and writers share (``-shm``) by the name of the file. A
+second name has a second log, and commits under one name are lost under the other: so a file with two hard links is
+refused. A file that is mounted by itself has one link and two names all the same; only a lock on the file itself shows
+that.
 
 A process that closes any descriptor of a file loses every POSIX lock that it has on it, SQLite's too. So a process has
-one `Anchor` for each file, opened before SQLite's connections and closed behind the last of them.
+one `Anchor` for each file, opened before SQLite's connections and closed after the last of them.
 """
 
 import contextlib
@@ -28,7 +29,7 @@ LOG, SHARED = "-wal", "-shm"
 """What SQLite appends to the name of a file for its log, and for what processes share."""
 
 ASKED = 1.0
-"""Seconds that a lock may be held by those who only ask whether somebody holds it: they may be stopped meanwhile."""
+"""Seconds that a lock may be held by processes that only ask whether there is a host: one may be stopped meanwhile."""
 
 LOCKS_MEET = sys.platform != "linux"
 """Whether ``flock`` and SQLite's POSIX locks hinder one another, as they do on BSD and macOS."""
@@ -40,7 +41,7 @@ def lock_path(path: Path) -> Path:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process holds the host's lock of a database: asked of the lock, and given back at once."""
+    """Whether a process holds the host's lock of a database. Takes that lock for a moment to find out."""
     try:
         descriptor = os.open(lock_path(path), os.O_RDONLY)
     except FileNotFoundError:
@@ -65,7 +66,7 @@ class Anchor:
         self._locked = False
 
     def lock(self) -> Callable[[], None] | None:
-        """Lock the file for a host; return what gives the lock back, None when another has it.
+        """Lock the file for a host; return the function that unlocks it, None when another process has locked it.
 
         Raises `OSError` on a file system without locks. Does nothing where such a lock would stop SQLite.
         """
@@ -121,7 +122,7 @@ _lock = Lock()
 
 
 def _anchored(path: Path) -> Anchor | None:
-    """The anchor of a file, held once more; None for what is no file that can be read."""
+    """The anchor of a file, with one more user; None for what is no readable file."""
     with _lock:
         try:
             status = os.stat(path)  # noqa: PTH116 - as below
@@ -162,14 +163,14 @@ class SQLiteFile:
             raise
 
     def remember(self, *, log: bool) -> None:
-        """Know the file again from now on; with ``log`` also what SQLite keeps beside it."""
+        """Remember the file's identity; with ``log`` also that of SQLite's files beside it."""
         self._names = [self.path]
         if log:
             self._names += [self.path.with_name(self.path.name + suffix) for suffix in (LOG, SHARED)]
         self._seen = [inode(name) for name in self._names]
 
     def check(self) -> None:
-        """Raise `StoreUnusable` for a file that is gone: SQLite would go on writing where nobody can read."""
+        """Raise `StoreUnusable` for a file that was moved or deleted: SQLite would go on writing to it unseen."""
         for name, seen in zip(self._names, self._seen, strict=False):
             if inode(name) != seen:
                 raise StoreUnusable(self._gone(name))
@@ -179,7 +180,7 @@ class SQLiteFile:
         return self._anchor.lock() if self._anchor is not None else lambda: None
 
     def close(self) -> None:
-        """Let it go; behind every connection to it. A second call does nothing."""
+        """Let the file go, after every connection to it was closed. A second call does nothing."""
         anchor, self._anchor = self._anchor, None
         if anchor is not None:
             anchor._release()
@@ -216,7 +217,7 @@ class SQLiteFile:
 
 
 def inode(path: Path) -> Inode | None:
-    """What tells a file from another one of the same name; None when it is not there."""
+    """The identity of the file with this name; None when there is none."""
     try:
         status = os.stat(path)  # noqa: PTH116 - before each transaction: half of what Path.stat takes
     except OSError:
@@ -227,7 +228,7 @@ def inode(path: Path) -> Inode | None:
 def make_file(path: Path) -> None:
     """Make the file, readable for its user alone; SQLite gives its own files beside it the same mode.
 
-    A file that exists is not opened: closing it would give up every lock that this process has on it.
+    An existing file is not opened: closing it would give up every lock that this process has on it.
     """
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))

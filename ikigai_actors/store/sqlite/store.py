@@ -31,13 +31,13 @@ _PATIENCE = 5.0
 """Seconds that a transaction waits for another process's."""
 
 CACHE = 8 * 1024
-"""KiB of pages that the connection that writes keeps in memory between transactions, at most: a process that lives long
-fills it.
+"""KiB of pages that the writing connection keeps in memory between transactions, at most: a long-lived process fills
+it.
 """
 
 SPILL = 64 * 1024
-"""KiB of pages from which on a transaction writes some before its COMMIT, to write them again later. With `CACHE` alone
-the death of 100,000 agents would write many of its pages over and over.
+"""KiB of changed pages above which a transaction writes some before its COMMIT, perhaps to write them again later. With
+`CACHE` alone, the death of 100,000 agents would write many pages over and over.
 """
 
 _PAGE = 4
@@ -49,7 +49,7 @@ def _now_ms() -> int:
 
 
 class _Session:
-    """A connection and the lock that whoever uses it holds, for a whole transaction."""
+    """A connection, and the lock that its user holds for a whole transaction."""
 
     def __init__(self, connection: sqlite3.Connection, location: str) -> None:
         self.connection = connection
@@ -109,11 +109,11 @@ class SQLiteStore(Store):
         Args:
             path: the file, in a directory that exists; None: a database in memory.
             patience: seconds that a transaction waits for another process's.
-            now_ms: what the statements' own clock tells, in milliseconds since 1970.
-            image: what a database in memory begins with, as `image` gave it; nothing when empty.
+            now_ms: the clock of the statements, in milliseconds since 1970.
+            image: the first contents of a database in memory, as `image` returned them; empty for none.
 
         Raises:
-            StoreUnavailable, StoreUnusable: see errors.py; the message says what to do.
+            StoreUnavailable, StoreUnusable: see `ikigai_actors.errors`; the message says what to do.
         """
         self.path = None if path is None else Path(path).absolute()
         """The file; None for a database in memory."""
@@ -174,7 +174,7 @@ class SQLiteStore(Store):
                     raise ours(error, self.location) from error
 
     def lock(self) -> Callable[[], None] | None:
-        """Lock the file itself for a host, whatever it is called; see `Anchor.lock`. In memory nobody else can come."""
+        """Lock the file itself for a host, under any name; see `Anchor.lock`. In memory there is nothing to lock."""
         return self._file.lock() if self._file is not None else lambda: None
 
     def copy_into(self, target: sqlite3.Connection) -> None:
@@ -190,7 +190,7 @@ class SQLiteStore(Store):
         """Do nothing: a file always answers."""
 
     def separate(self) -> Store:
-        """This store under another name: SQLite has one writer, so nothing is won by more connections."""
+        """This store under another name: SQLite has one writer, so more connections would gain nothing."""
         return BorrowedStore(self)
 
     def watch(self, *, hosts: bool = False) -> Watch:
@@ -198,7 +198,7 @@ class SQLiteStore(Store):
         return NoWatch() if self.path is None else FileWatch(self.path, self._commits_of_others)
 
     def _commits_of_others(self) -> int:
-        """A number that changes when another connection than the one that writes has committed."""
+        """A number that changes when a connection other than the writing one has committed."""
         with self._writer.lock:
             self._check()
             try:
@@ -207,7 +207,7 @@ class SQLiteStore(Store):
                 raise ours(error, self.location) from error
 
     def _check(self) -> None:
-        """Refuse a closed store, and a file that is gone: SQLite would go on writing where nobody can read."""
+        """Refuse a closed store, and a file that was moved or deleted: SQLite would go on writing to it unseen."""
         if self._closed:
             raise StoreError(f"Database {self.location}: this store was closed.")
         if self._file is not None:
@@ -248,7 +248,7 @@ class SQLiteStore(Store):
             self._reader.connection.execute("PRAGMA query_only = ON")  # a read that writes is an error, not an accident
 
     def _keep_log(self, file: SQLiteFile) -> None:
-        """Keep a log from now on, if the tables are there, and know the files again."""
+        """Keep a log from now on, if the tables are there, and remember the files."""
         try:
             self._logged = self._has_log()
             file.remember(log=self._logged)
@@ -256,7 +256,10 @@ class SQLiteStore(Store):
             raise ours(error, self.location) from error
 
     def _has_log(self) -> bool:
-        """Set the file's journal mode. SQLite does not wait for another process that does so at the same moment."""
+        """Set the file's journal mode; return whether it has a log.
+
+        Tries again while another process sets it, too: SQLite does not wait for that by itself.
+        """
         writer, deadline = self._writer.connection, time.monotonic() + self._patience
         while True:
             try:
@@ -304,7 +307,7 @@ class BorrowedStore(Store):
         self._store.checkpoint()
 
     def close(self) -> None:
-        """Does nothing."""
+        """Do nothing: the store stays open."""
 
 
 def _tables(connection: sqlite3.Connection) -> set[str]:

@@ -1,4 +1,4 @@
-"""A transaction on SQLite, and what sqlite3's errors become."""
+"""A transaction on SQLite, and the translation of sqlite3's errors into ours."""
 
 import json
 import sqlite3
@@ -14,7 +14,9 @@ from ikigai_actors.store.sqlite.file import is_locked
 from ikigai_actors.store.transaction import COLUMNS, BaseTransaction, Cursor, Parameters
 
 SQLITE_ERRORS = (sqlite3.Error, sqlite3.Warning, UnicodeError, OverflowError)
-"""What a call of sqlite3 may raise; the last two are values that SQLite cannot hold, or bytes that are no text."""
+"""The errors that a call of sqlite3 may raise. The last two are for values that SQLite cannot hold, and bytes that are
+no text.
+"""
 
 _APPEND = {
     table: f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
@@ -45,8 +47,8 @@ def ours(error: Exception, location: str) -> StoreError:
 
 
 _UNCOMMITTED = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CONSTRAINT")
-"""Errors of COMMIT after which the transaction goes on. After any other the log may have all of it: a process that ends
-then leaves it to the next one, which finds it committed.
+"""Errors of COMMIT after which the transaction is still open. After any other the log may hold all of it: if this
+process ends, the next one finds it committed.
 """
 
 
@@ -92,7 +94,7 @@ class SQLiteTransaction(BaseTransaction):
         self._connection.executemany(statement.sql, [_lists_as_json(statement, one) for one in parameters])
 
     def _notify(self, by_host: bool) -> None:
-        """Nothing to do: every commit changes a number of the file, which others look at."""
+        """Do nothing: every commit changes a number of the file, which other processes watch."""
 
     def _append(self, table: str, rows: list[Row]) -> None:
         self._connection.executemany(_APPEND[table], rows)
@@ -127,12 +129,12 @@ def _lists_as_json(statement: Statement, parameters: Parameters) -> Parameters:
 
 @cache  # a simulation asks at each commit
 def _count_misfits(table: str, columns: tuple[tuple[str, str, int], ...]) -> str:
-    """A SELECT of how many values of each column (name, declared type, required) are of another type."""
+    """A SELECT that counts in each column (name, declared type, required) the values of another type."""
     wrong = (" AND ".join(f"typeof({name}) <> '{kind}'" for kind in _kinds(kept, must)) for name, kept, must in columns)
     return f"SELECT {', '.join(f'SUM({each})' for each in wrong)} FROM {table}"
 
 
 def _kinds(declared: str, required: int) -> tuple[str, ...]:
-    """What ``typeof`` says of the values that a column of ``schema.sql`` takes; keys are required too."""
+    """The results of ``typeof`` for values that a column of ``schema.sql`` takes; keys count as required."""
     kind = "integer" if declared == "BIGINT" else "text"
     return (kind,) if required else (kind, "null")

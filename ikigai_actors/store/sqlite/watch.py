@@ -1,8 +1,8 @@
-"""Wake-ups: that another process has committed something. A hint, on which nothing depends for being right.
+"""Wake-ups on SQLite: another process has committed something. A hint, on which nothing depends for being right.
 
-*SQLite:* a number of the file that changes with every commit, looked at again and again (8 µs each time); when it has
-changed, the connection that writes for this process tells whether others have committed. *In memory* there is no other
-process. *PostgreSQL* tells by itself: see postgres_watch.py.
+*A file* has a number that changes with every commit. The watch looks at it again and again (8 µs each time); when it
+has changed, the connection that writes for this process tells whether others have committed. *In memory* there is no
+other process.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ _INTERVAL = 0.03
 
 
 class NoWatch(Watch):
-    """For a database that nobody else can change."""
+    """For a database that no other process can change."""
 
     def __init__(self) -> None:
         self._closed = threading.Event()
