@@ -1,4 +1,4 @@
-"""Providers: what answers an agent's requests. Import each from its own module; none is loaded before it is used.
+"""Providers, which answer the requests of agents. Import each from its own module; none is loaded before it is used.
 
 - `base`: the protocol and its types, all that a provider needs to know of ikigai.
 - `anthropic`: the Messages API.

@@ -1,4 +1,4 @@
-"""The address of a service: whether it is one, and what is likely wrong with it when nobody answers. Pure."""
+"""The address of a service: whether it is valid, and what may be wrong with it. Pure."""
 
 from collections.abc import Mapping
 from urllib.parse import urlsplit
@@ -9,7 +9,7 @@ _PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
 
 
 def check_address(url: str, setting: str) -> None:
-    """Raise `ProviderError` when a text is no URL of a service; ``setting`` names whence it came."""
+    """Raise `ProviderError` when a text is no URL of a service; ``setting`` names the place that it came from."""
     try:
         parts = urlsplit(url)
         fits = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -20,7 +20,7 @@ def check_address(url: str, setting: str) -> None:
 
 
 def suspects(url: str, environ: Mapping[str, str]) -> str:
-    """What else to look at when an address does not answer as it should; empty when nothing else is known."""
+    """Further causes to check when an address does not answer; empty when none is known."""
     found = ""
     if url.rstrip("/").endswith("/v1"):
         found += " The address ends in /v1, which is added to it: leave that out."

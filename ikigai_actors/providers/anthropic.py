@@ -38,10 +38,10 @@ DEFAULT_MAX_TOKENS = 16_000
 """The length of a reply, thinking included, at most."""
 
 _IN_THE_BODY = ("temperature", "top_p")
-"""Settings that the client has no argument for, since not every model takes them; one that does not refuses them."""
+"""Settings that the client has no argument for. A model that does not take one refuses the request."""
 _TELLING = 8
-"""So many characters of a key tell of it. A shorter key, a stray letter or two, is not looked for in texts: it would
-turn half of their words into brackets.
+"""The fewest characters of a key that is looked for in texts. A shorter one, a stray letter or two, would turn half of
+their words into brackets.
 """
 _KEY = re.compile(r"sk-ant-[\w-]+")
 _NO_KEY = (
@@ -63,9 +63,9 @@ _OVERLOADED = "The service is overloaded or failing: wait, then /resume, or resu
 _TOO_LONG = re.compile(
     r"too (long|large|many tokens)|context (window|length|limit)|exceeds? .*(context|tokens|maximum)"
 )
-"""How services say that a request is longer than the model's window."""
+"""Texts by which services say that a request is longer than the model's window."""
 _SHOWN = 40
-"""Characters of a prompt that are shown, to say which one is meant."""
+"""Characters of a prompt that are quoted to say which one is meant."""
 _BY_TYPE = {"rate_limit_error": 429, "authentication_error": 401, "permission_error": 403, "invalid_request_error": 400}
 
 
@@ -75,12 +75,12 @@ _FIELDS: Mapping[str, Mapping[str, type]] = {
     "redacted_thinking": {"data": str},
     "tool_use": {"id": str, "name": str, "input": dict},
 }
-"""What blocks of the types that we know must hold."""
+"""The fields that blocks of known types must have."""
 
 T = TypeVar("T")
 
 CONNECTIONS = 8
-"""Requests that are made up in one turn of the event loop."""
+"""How many requests are begun in one turn of the event loop."""
 
 
 class AnthropicProvider:
@@ -89,8 +89,8 @@ class AnthropicProvider:
     Args:
         model: The model of agents whose settings name none.
         api_key: The key; None takes it from the environment, as the client does.
-        base_url: Where the API is; None likewise.
-        max_tokens: The length of a reply at most, for agents whose settings do not say.
+        base_url: The address of the API; None takes it from the environment.
+        max_tokens: The most tokens of a reply, for agents whose settings do not say.
         max_retries: How often the client tries again; None for its own default.
         timeout: Seconds of silence after which a request is given up; None for the client's own default.
         prompt_cache: Let the API cache what requests have in common (see `ikigai_actors.providers.prompt_cache`). Forks
@@ -159,10 +159,10 @@ class AnthropicProvider:
             await client.close()
 
     async def _enter(self) -> None:
-        """Let requests in a few at a time, and the event loop look at the others' connections in between.
+        """Let a few requests in at a time, so that the event loop serves other connections in between.
 
-        When a thousand start in the same moment, their connections would else wait for the last one to be made up, and
-        time out.
+        When a thousand start in the same moment, each connection would otherwise wait until the last request is built,
+        and time out.
         """
         loop = asyncio.get_running_loop()
         if self._loop is not loop:  # connections cannot go from one loop to another
@@ -181,7 +181,10 @@ class AnthropicProvider:
         return self._client
 
     def _address(self) -> str:
-        """Where the API is, when it was said; empty for the client's own. Raises `ProviderError` for what is no URL."""
+        """The address of the API, if one was given; empty for the client's own.
+
+        Raises `ProviderError` for an invalid one.
+        """
         given, setting = self._options.get("base_url"), "base_url"
         if given is None:
             given, setting = os.environ.get("ANTHROPIC_BASE_URL"), "ANTHROPIC_BASE_URL"
@@ -199,7 +202,7 @@ class AnthropicProvider:
         return anthropic.AsyncAnthropic(http_client=anthropic.DefaultAioHttpClient(limits=limits), **self._options)
 
     def _arguments(self, request: Request) -> dict[str, Any]:
-        """The request as arguments of the client; what is not set is not sent."""
+        """The request as arguments of the client; settings without a value are left out."""
         arguments: dict[str, Any] = {
             "model": request.model or self.model,
             "max_tokens": request.settings.get("max_tokens", self.max_tokens),
@@ -222,7 +225,7 @@ class AnthropicProvider:
         return with_breakpoints(arguments, request.shared) if self._prompt_cache else arguments
 
     def _showable(self, error: BaseException) -> BaseException | None:
-        """The error, for a cause; None when a key stands in it or in what caused it, since causes are printed."""
+        """The error, as a cause; None when it or one of its causes quotes a key, since causes are printed."""
         link: BaseException | None = error
         while link is not None:
             if self._without_key(str(link)) != str(link):
@@ -231,7 +234,7 @@ class AnthropicProvider:
         return error
 
     def _without_key(self, text: str) -> str:
-        """The text without anything that is or looks like a key; some errors quote the headers they do not like."""
+        """The text without anything that is or looks like a key: some errors quote headers."""
         client = self._client
         for secret in (client.api_key, client.auth_token) if client is not None else ():
             for form in (secret, secret.strip(), repr(secret)[1:-1]) if secret else ():
@@ -240,7 +243,7 @@ class AnthropicProvider:
 
 
 def _without(secret: str, text: str) -> str:
-    """The text without the secret, also where it is cut off behind its first characters."""
+    """The text without the secret, also where the text ends in the middle of it."""
     begins, at = secret[:_TELLING], 0
     while (at := text.find(begins, at)) >= 0:
         quoted = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text[at:], secret, strict=False)))
@@ -250,7 +253,7 @@ def _without(secret: str, text: str) -> str:
 
 
 class _MalformedStreamError(Exception):
-    """The service sent what the client cannot make sense of."""
+    """The service sent something that the client cannot read."""
 
 
 def _import_client() -> None:
@@ -277,8 +280,8 @@ async def _drain(stream: "AsyncMessageStream[Any]", on_delta: OnDelta) -> bool:
 async def _next_event(stream: "AsyncMessageStream[Any]") -> Any:
     """The next event; None at the end.
 
-    The client builds the message without checking it, so a broken event shows as whatever it trips over. Nothing of
-    ours runs in here, so no error of ours is mistaken for the service's.
+    The client builds the message without checking it, so a broken event shows as an arbitrary error. None of our code
+    runs in here, so no error of ours is mistaken for the service's.
     """
     try:
         return await anext(stream, None)
@@ -312,7 +315,7 @@ def _reply(message: "ModelMessage", partial: str, max_tokens: int) -> Reply:
 
 
 def _blocks(message: "ModelMessage") -> tuple[dict[str, Any], ...]:
-    """A message's blocks. What will be sent again must be what the API takes, or it would refuse all that follows."""
+    """A message's blocks, checked: the API must take them again, or it would refuse every later request."""
     try:
         blocks = tuple(block.to_dict(warnings=False) for block in message.content)
     except (ValueError, TypeError, AttributeError) as error:
@@ -337,12 +340,12 @@ def _usage(message: "ModelMessage") -> Usage:
 
 
 def _spent(message: "ModelMessage") -> Spent:
-    """What the service has counted so far of a message that is on its way."""
+    """The tokens that the service has counted so far, of a message that is on its way."""
     return Spent(_usage(message), _of_type(str, message.model, "model"))
 
 
 def _broke_off(error: Exception) -> bool:
-    """Whether a reply that had begun was cut, for no fault of the request."""
+    """Whether a reply had begun and was cut, through no fault of the request."""
     import aiohttp
     import anthropic
     import httpx2
@@ -387,7 +390,7 @@ def _explanation(error: Exception, request: Request, suspected: str) -> str:
 
 
 def _status(error: "APIStatusError") -> int:
-    """The status of an error, also of an error event in a stream, whose status was 200."""
+    """The HTTP status of an error; also of an error event in a stream, whose response had status 200."""
     return error.status_code if error.status_code != 200 else _BY_TYPE.get(str(error.type), 500)
 
 
@@ -401,7 +404,7 @@ def _status_explanation(error: "APIStatusError", request: Request) -> str:
 
 
 def _too_long(request: Request) -> str:
-    """What makes the request longer than the model's window: its latest prompt, or all that came before."""
+    """Names the part that makes the request too long: its latest prompt, or the history before."""
     whole = sum(_characters(message["content"]) for message in request.messages)
     prompt = next(
         (block["text"] for block in reversed(request.messages[-1]["content"]) if block.get("type") == "text"), ""

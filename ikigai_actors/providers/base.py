@@ -46,7 +46,7 @@ class Reply:
     tool_calls: tuple[ToolCall, ...] = ()
     """The calls it asks for, in order."""
     stop_reason: str = "end_turn"
-    """Why the model stopped, in the provider's word: ``end_turn`` or ``tool_use`` for most, ``max_tokens`` for a reply
+    """Why the model stopped, in the provider's word: mostly ``end_turn`` or ``tool_use``; ``max_tokens`` for a reply
     that was cut. It is stored and shown; whether the turn goes on depends on ``tool_calls`` alone.
     """
     usage: Usage | None = None
@@ -64,7 +64,7 @@ class Request:
     agent: str
     """The uuid of the agent that asks. For the provider's use, never sent to a model."""
     name: str | None
-    """The agent's name, if it has one. Likewise."""
+    """The agent's name, if it has one. For the provider's use, never sent to a model."""
     model: str
     """The model's name within the provider, empty for the provider's default."""
     system: str
@@ -76,14 +76,14 @@ class Request:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The agent's other settings, e.g. ``max_tokens`` and ``thinking``."""
     shared: int = 0
-    """How many of the messages' blocks, from the first on, every sibling sends as well: those up to the end of the last
-    reply before the agent was forked. For a provider's prompt cache.
+    """How many of the first blocks of the messages every sibling sends too: those up to the end of the last reply
+    before the agent was forked. For a provider's prompt cache.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a service has counted of a reply that is on its way."""
+    """The tokens that a service has counted of a reply that is on its way."""
 
     usage: Usage
     """The tokens so far."""
@@ -93,21 +93,25 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """A piece of a reply on its way, or what it has cost so far."""
+    """A piece of a reply on its way, or the tokens that it has cost so far."""
 
     text: str = ""
     kind: str = "text"
     """``text`` or ``thinking``."""
     spent: Spent | None = None
-    """What the service has counted so far, each time that it tells. A reply that is interrupted or breaks off is
-    counted by the last of these. Such a delta is passed on to nobody.
+    """The tokens that the service has counted so far. The last one counts for a reply that is interrupted or breaks
+    off. Subscribers do not get such a delta.
     """
 
 
 class Exit(Exception):
-    """Raised by a code-driven agent to end itself: the normal end. Its supervisor gets the result by mail.
+    """Raised by a code-driven agent to end itself normally. Its supervisor gets the result by mail.
 
-    Raises `BadInput` when the result is no text.
+    Args:
+        result: a text for the supervisor.
+
+    Raises:
+        BadInput: the result is no text.
     """
 
     def __init__(self, result: str = "") -> None:
@@ -121,17 +125,17 @@ class Exit(Exception):
 
 
 class OnDelta(Protocol):
-    """Takes deltas as they arrive; cheap, never blocks, may be called from any thread."""
+    """Takes deltas as they arrive. Cheap, never blocks, thread-safe."""
 
     def __call__(self, delta: Delta, /) -> None:
-        """Take one. Raises `TypeError` for what is no `Delta`."""
+        """Take one delta. Raises `TypeError` for anything else."""
 
 
 class Provider(Protocol):
-    """A model, or whatever answers in its place.
+    """A model, or code that answers in its place.
 
-    A provider that is the agent's own code has an attribute ``own_code`` that is true: what it raises is then a crash
-    of the agent, and its supervisor's business. From any other provider it is an error that ends the turn.
+    A provider that is the agent's own code has a true attribute ``own_code``. What it raises is a crash of the agent,
+    and its supervisor's business. An error of any other provider ends the turn.
     """
 
     name: str
@@ -140,9 +144,19 @@ class Provider(Protocol):
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
         """Answer the request.
 
-        Runs on the runtime's event loop, so it must not block; it is cancelled when the turn is interrupted.
-        Raises `ProviderError` when there is no answer. Whatever else it raises (`SystemExit` too), and an answer that
-        is no `Reply` (see `ikigai_actors.providers.checked`), ends the turn just so.
+        Runs on the runtime's event loop, so it must not block; it is cancelled when the turn is interrupted. Any other
+        exception (`SystemExit` too), and an answer that is no `Reply` (see `ikigai_actors.providers.checked`), ends the
+        turn as a `ProviderError` does.
+
+        Args:
+            request: the request.
+            on_delta: takes the pieces of the reply as they come.
+
+        Returns:
+            The whole reply.
+
+        Raises:
+            ProviderError: there is no answer.
         """
 
     async def close(self) -> None:

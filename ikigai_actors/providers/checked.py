@@ -1,9 +1,10 @@
-"""What a provider answers, looked at once: what passes here can be stored, sent again and shown.
+"""A provider's answer, checked once: what passes here can be stored, sent again and shown.
 
     checked_reply(await provider.respond(request, on_delta))
 
 Types are hints to Python, so a provider, or a function that stands in for one, may answer with anything. Every answer
-passes here before the runtime works with it; what cannot be used is the error of whoever made it, and names the field.
+passes here before the runtime works with it. An answer that cannot be used is the provider's error, which names the
+field.
 """
 
 from collections.abc import Mapping
@@ -24,13 +25,13 @@ def checked_reply(value: object) -> Reply:
     """A provider's answer, if it is a reply throughout.
 
     Args:
-        value: what ``respond`` gave.
+        value: the result of ``respond``.
 
     Returns:
         The reply: its text can be stored, and its calls and blocks are tuples.
 
     Raises:
-        TypeError: it is none; the message names the field, what was expected, and what came.
+        TypeError: it is no reply; the message names the field, what was expected, and what came.
     """
     if not isinstance(value, Reply):
         raise TypeError(f"Expected respond() to return a Reply, got {_shown(value)}.")

@@ -22,7 +22,7 @@ from ikigai_actors.providers.shorthand import ReplyShorthand, as_reply
 
 
 class FunctionProvider:
-    """Answers with what a function returns.
+    """Answers with the result of a function.
 
     Args:
         fn: Takes a `Request`; returns an answer, or is a coroutine function that does.
@@ -57,7 +57,7 @@ class FunctionProvider:
         return reply
 
     async def close(self) -> None:
-        """Nothing to give back: the threads are daemons and end by themselves."""
+        """Do nothing: the threads are daemons and end by themselves."""
 
 
 async def _guarded(answer: Awaitable[Any]) -> Any:

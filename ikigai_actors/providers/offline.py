@@ -31,14 +31,14 @@ SLOW_PACE = 0.05
 """Seconds between the words of the model ``slow``."""
 
 THEN = "then"
-"""What divides the calls of one reply from those of the next."""
+"""Separates the calls of one reply from those of the next."""
 
 _WORD = re.compile(r"\S+\s*")
 _CALL = re.compile(r"@(?P<name>[A-Za-z0-9_-]+)(?:\s+|(?=[{\[])|$)")
 _SHOWN = 40
-"""How much of a prompt is repeated, in characters."""
+"""How many characters of a prompt are repeated."""
 _LAST = 3
-"""How many prompts are recalled, the first one apart."""
+"""How many prompts are recalled, beside the first one."""
 _HINT = "I am the offline stand-in; set ANTHROPIC_API_KEY to talk to a model."
 
 
@@ -55,7 +55,7 @@ class OfflineProvider:
         self.pace = pace
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
-        """Call what the prompt says; else tell what the calls gave, or recall what was said before."""
+        """Call what the prompt says; else tell the results of the calls, or recall what was said before."""
         pace = self.pace_of(request)
         prompt, replies = _latest_prompt(request)
         steps = _steps(prompt, len(request.messages))

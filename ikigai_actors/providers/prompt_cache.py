@@ -53,7 +53,7 @@ def _mark_messages(messages: Sequence[Mapping[str, Any]], shared: int) -> list[M
 
 
 def _find(messages: Sequence[Mapping[str, Any]], shared: int) -> tuple[int, int]:
-    """Where the last shared block stands: in which message, and how many blocks of that are shared.
+    """Where the last shared block stands: the index of its message, and how many blocks of that message are shared.
 
     It need not be the message's last: a reply of the agent's own may have been joined to it.
     """

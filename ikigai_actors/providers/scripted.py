@@ -27,7 +27,7 @@ class Stream:
     deltas: tuple[str | Delta, ...] = ()
     """The pieces, in order."""
     then: str | Reply | Exception | None = None
-    """What comes of it after the last piece; None for a reply of the text of the pieces."""
+    """The end of the stream after the last piece; None for a reply with the text of the pieces."""
     delay: float = 0.0
     """Seconds before each piece, and before the end."""
 
@@ -39,7 +39,7 @@ class Stream:
 
 
 ScriptedReply = str | Reply | Exception | Stream
-"""What one request gets; an exception is raised."""
+"""The answer to one request; an exception is raised."""
 
 ReplyFunction = Callable[[Request], ScriptedReply | Awaitable[ScriptedReply]]
 """Decides by the request. A plain function must not block: it runs on the event loop."""
@@ -83,7 +83,7 @@ class ScriptedProvider:
         return _finish(given, on_delta)
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing."""
 
     def _script(self, request: Request) -> Iterator[ScriptedReply] | ReplyFunction:
         name = request.name if self._by_name else None

@@ -1,4 +1,4 @@
-"""Which provider answers for an agent: those that are registered, and what `ActorSystem.open` makes of its argument."""
+"""Which provider answers for an agent, by the argument of `ActorSystem.open` and by settings."""
 
 import inspect
 import os
@@ -23,7 +23,7 @@ class Providers:
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         self.settings = dict(settings or {})
-        """What goes to the models of agents that have not set it."""
+        """The settings for the models of agents that have not set them."""
         self._registered = {**registered, default.name: default}
         self._default = default
         self._default_model = default_model
@@ -49,14 +49,16 @@ class Providers:
 def choose_providers(
     provider: Provider | str | None, others: Mapping[str, Provider], settings: Mapping[str, Any] | None = None
 ) -> Providers:
-    """The providers, which one answers for agents whose settings name none, and what else goes to their models.
+    """Choose the providers, the default one among them, and the default settings of models.
 
     Args:
-        provider: the provider itself, ``"name"`` or ``"name:model"``; None takes Anthropic's if there is a key.
+        provider: the default: the provider itself, ``"name"`` or ``"name:model"``; None takes Anthropic's if there is a
+            key.
         others: further providers by name.
-        settings: what goes to the models of agents that have not set it, checked before.
+        settings: settings for the models of agents that have not set them, checked before.
 
-    Raises `BadInput`.
+    Raises:
+        BadInput: a name is unknown, or an argument is of a wrong type.
     """
     if not isinstance(others, Mapping):
         raise BadInput(f"Expected providers to be a dict from names to providers; got {shown(others)}.")

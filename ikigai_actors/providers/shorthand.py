@@ -32,7 +32,7 @@ def as_reply(value: object) -> Reply:
         The reply, complete: its text, calls and stop reason agree with its blocks.
 
     Raises:
-        TypeError: It is nothing of the kind, or holds what JSON cannot.
+        TypeError: It is none of these, or holds what JSON cannot.
     """
     if isinstance(value, str):
         return Reply(text=value)

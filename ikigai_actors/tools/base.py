@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from ikigai_actors.tools.function import Tool
 
 Tell = Callable[[str], None]
-"""Takes a sentence that a person should read: a server that died, say. Any thread may call it."""
+"""Takes a sentence for a person, for example that a server died. Thread-safe."""
 
 
 class Toolset(ABC):
@@ -21,15 +21,22 @@ class Toolset(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """How a person knows it."""
+        """The name by which a person knows it."""
 
     @abstractmethod
     async def open(self, tell: Tell) -> Sequence[Tool]:
-        """Start what the tools need, and return them. Raises `BadInput` when that cannot be; nothing is left then."""
+        """Start what the tools need, and return them.
+
+        Args:
+            tell: takes sentences for a person, now and later.
+
+        Raises:
+            BadInput: it cannot start; nothing of it is left then.
+        """
 
     @abstractmethod
     async def leave(self, agent: str) -> None:
-        """An agent acts no more on this host: end what it alone held."""
+        """Give up what an agent alone held. The agent, given by uuid, acts no more on this host."""
 
     @abstractmethod
     async def close(self) -> None:

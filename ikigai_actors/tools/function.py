@@ -54,18 +54,18 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a call gave."""
+    """The result of a call."""
 
     content: str
     is_error: bool = False
 
 
 class Tool(Protocol):
-    """Something that models may call, and that is run outside of the agent."""
+    """A tool that models may call, and that runs outside of the agent."""
 
     @property
     def name(self) -> str:
-        """What the model calls it."""
+        """The name by which the model calls it."""
 
     @property
     def timeout(self) -> float:
@@ -73,7 +73,7 @@ class Tool(Protocol):
 
     @property
     def traits(self) -> ToolTraits:
-        """What the machine must know of it."""
+        """What the machine must know of it before it runs."""
 
     @property
     def is_async(self) -> bool:
@@ -98,11 +98,11 @@ class FunctionTool:
     timeout: float
     """Seconds that a call may take."""
     traits: ToolTraits
-    """What the machine must know of it."""
+    """What the machine must know of it before it runs."""
 
     @property
     def name(self) -> str:
-        """What the model calls it."""
+        """The name by which the model calls it."""
         return self.function.name
 
     @property
@@ -131,7 +131,7 @@ class FunctionTool:
             return self._failure(error)
 
     def _failure(self, error: BaseException) -> Result:
-        """What the model reads of an exception."""
+        """The text about an exception that the model reads."""
         from anthropic.lib.tools import ToolError
         from pydantic import ValidationError
 
@@ -184,16 +184,16 @@ def tool(
 
     Args:
         function: the function, plain or ``async``. Every parameter has a name and an annotation.
-        name: what the model calls it; the function's name when None.
+        name: the name by which the model calls it; the function's name when None.
         description: what it is for; the docstring's text when None.
         timeout: seconds that a call may take.
-        idempotent: running it twice does what running it once does: after a crash it is simply run again.
-        alone: it does not run beside other calls of the same reply.
-        policy: ``allow``; ``ask``, when a person is to approve each call; or ``deny``. Settings of an agent may say
+        idempotent: whether running it twice does what running it once does: after a crash it is simply run again.
+        alone: whether it never runs beside other calls of the same reply.
+        policy: ``allow``; ``ask``, so that a person approves each call; or ``deny``. An agent's settings may say
             otherwise.
 
     Raises:
-        BadInput: no schema can be made of the signature, or the name cannot be had.
+        BadInput: the signature gives no schema, or the name is not allowed.
     """
 
     def make(plain: Callable[..., Any]) -> FunctionTool:
@@ -215,7 +215,7 @@ def tool(
 
 
 def result_of(value: object) -> Result:
-    """What the model reads of a function's return value: text as it is, nothing as nothing, anything else as JSON."""
+    """A function's return value as the model reads it: text unchanged, None as empty text, anything else as JSON."""
     if isinstance(value, Result):
         return replace(value, content=cut(value.content))
     if value is None:
@@ -229,14 +229,14 @@ def result_of(value: object) -> Result:
 
 
 def checked_result(value: object) -> Result:
-    """What a tool gave, if it is a result. Raises `TypeError`."""
+    """A tool's result, if it is one. Raises `TypeError`."""
     if isinstance(value, Result) and isinstance(value.content, str) and isinstance(value.is_error, bool):
         return value
     raise TypeError(f"Expected a Result with text and a bool, got {value!r} (type={type(value).__name__}).")
 
 
 def cut(text: str) -> str:
-    """Text that can be stored, of `LIMIT` characters at most; what was cut off is said."""
+    """Text that can be stored, of `LIMIT` characters at most. Cut text says so."""
     text = storable(text)
     if len(text) <= LIMIT:
         return text
@@ -264,7 +264,7 @@ def _policy(text: str) -> Policy:
 
 
 def _check_signature(function: Callable[..., Any]) -> None:
-    """Refuse what gives no usable schema: arguments without names. Raises `BadInput`."""
+    """Refuse a signature with arguments without names: it gives no usable schema. Raises `BadInput`."""
     if not (inspect.isfunction(function) or inspect.ismethod(function)):
         raise BadInput(f"Expected a function as a tool, got {function!r}. Write one that calls it.")
     parameter = inspect.Parameter

@@ -1,8 +1,8 @@
-"""A lifeline: what runs in a session ends with our process, also when that is killed.
+"""A lifeline: it ends the processes of a session with our process, also when that is killed.
 
 The host keeps one end of a pipe. In the session a guard reads the other one: it sees the end of the pipe when the host
-closes it, or is gone, and kills every process of the session, in whatever process group. A process that began a session
-of its own (``setsid``, a daemon) is not found, and who kills the guard is safe from it.
+closes it, or is gone, and kills every process of the session, in whatever process group. It does not find a process
+that began a session of its own (``setsid``, a daemon); and a process that kills the guard is safe from it.
 """
 
 import os
@@ -31,19 +31,19 @@ eval "exec $1<&-"
 shift
 exec "$@"
 """
-"""What a session begins with, in bash: first the guard, then the program in its own place."""
+"""The beginning of a session, in bash: first the guard, then the program in its own place."""
 
 
 class Lifeline:
-    """The pipe of one session. As a context, it closes the end that the session is handed."""
+    """The pipe of one session. As a context manager, it closes the end that the session inherits."""
 
     def __init__(self) -> None:
         """Make it."""
         self.reading, self._writing = os.pipe()
-        """What the session is to inherit."""
+        """The end of the pipe that the session inherits."""
 
     def command(self, bash: str, program: Sequence[str]) -> list[str]:
-        """What starts a program, as the leader of a session that is guarded.
+        """The command that starts a program as the leader of a guarded session.
 
         Args:
             bash: the path of bash.
@@ -62,5 +62,5 @@ class Lifeline:
             self.cut()
 
     def cut(self) -> None:
-        """End what is left of the session; once."""
+        """End the rest of the session; once."""
         os.close(self._writing)

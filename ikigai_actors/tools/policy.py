@@ -1,11 +1,11 @@
-"""What the runtime must know of a tool before it runs it: whether it may, and how."""
+"""What the runtime must know of a tool before it runs it: whether it may run, and how."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
 SHELL = "bash"
-"""The tool that is a shell of each agent's own; see `Workspace`."""
+"""The name of the tool that gives each agent a shell; see `Workspace`."""
 
 
 class Policy(StrEnum):
@@ -19,16 +19,16 @@ class Policy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolTraits:
-    """What the machine must know of a tool."""
+    """What the machine must know of a tool before it runs."""
 
     builtin: ClassVar[bool] = False
     """Whether the agent itself carries its calls out; see `BuiltinTraits`."""
 
     idempotent: bool = False
-    """Running it twice does what running it once does."""
+    """Whether running it twice does what running it once does."""
     alone: bool = False
-    """It runs when no other call of the reply does."""
+    """Whether it runs only when no other call of the reply does."""
     policy: Policy = Policy.ALLOW
     """Whether its calls may run."""
     denial: str = ""
-    """What the model is told when the policy is to deny them."""
+    """The result of its calls when the policy denies them."""

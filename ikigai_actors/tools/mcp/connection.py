@@ -1,8 +1,8 @@
 """One run of an MCP server: its process, from start to end, and the calls that it answers.
 
-A task of its own enters the client and leaves it: anyio insists on one task for both. Everybody else only calls. The
-task ends when the server does, when `Run.stop` is called, or when it is cancelled; when it has ended, so has every
-process of the server, unless one left the server's session.
+A task of its own enters the client and leaves it: anyio insists on one task for both. Other tasks only call. The task
+ends when the server does, when `Run.stop` is called, or when it is cancelled; then every process of the server has
+ended, unless one left the server's session.
 
 Importing this module imports the packages ``mcp`` and ``anthropic``, which takes about two seconds.
 """
@@ -39,9 +39,9 @@ from ikigai_actors.tools.policy import Policy, ToolTraits
 logger = logging.getLogger(__name__)
 
 _LAST_WORDS = 3
-"""Lines of its standard error that are told when a server ends."""
+"""Lines of its standard error that are reported when a server ends."""
 _LINE = 2_000
-"""Bytes of a line of its standard error that are kept."""
+"""Bytes that are kept of a line of its standard error."""
 
 _CallTool = Callable[[str, dict[str, Any]], Awaitable[CallToolResult]]
 """Calls a tool by the server's name for it. Raises ``ToolError``."""
@@ -52,7 +52,7 @@ class NotServing(Exception):
 
 
 class Run:
-    """One run of a server. Of one event loop."""
+    """One run of a server. Belongs to one event loop."""
 
     def __init__(
         self,
@@ -63,15 +63,15 @@ class Run:
         line_limit: int,
         on_end: Callable[["Run"], None],
     ) -> None:
-        """Start the server; `tools` tells whether it did.
+        """Start the server; `tools` says whether it did.
 
         Args:
-            name: how a person knows it.
+            name: the name by which a person knows it.
             command: the program and its arguments.
             env: variables beside those that every server gets.
             start_timeout: seconds until it must have listed its tools.
-            line_limit: bytes of a line that it may write.
-            on_end: called when nothing is left of it, before anybody else can know.
+            line_limit: the most bytes of a line that it may write.
+            on_end: called when nothing is left of it, before anything else can find that out.
         """
         self._name, self._start_timeout, self._on_end = name, start_timeout, on_end
         self._command, self._env, self._line_limit = command, env, line_limit
@@ -82,36 +82,36 @@ class Run:
         self._over = asyncio.Event()
         self._scope = anyio.CancelScope()
         self.stopped = False
-        """It was to end."""
+        """Whether it was meant to end: by `stop` or `kill`, or with the system."""
         self.task = asyncio.create_task(self._own(), name=f"ikigai-mcp {name}")
-        """Done when nothing is left of it."""
+        """Done when nothing is left of the server."""
 
     @property
     def over(self) -> bool:
-        """It answers no more, though something of it may be left."""
+        """Whether it answers no more, though something of it may be left."""
         return self._over.is_set() or self.task.done()
 
     @property
     def served(self) -> bool:
-        """It has listed its tools once."""
+        """Whether it has listed its tools once."""
         return self._client is not None
 
     @property
     def last_words(self) -> str:
-        """What it wrote last to its standard error, as a sentence; empty when it wrote nothing."""
+        """Its last lines on standard error, as a sentence; empty when there are none."""
         return f" Its last words: “{' | '.join(self._stderr.last)}”." if self._stderr.last else ""
 
     @property
     def fault(self) -> str:
-        """Why it was ended though it went on, as the end of a sentence about it; empty when it ended by itself."""
+        """Why it was ended by us, as the end of a sentence about it; empty when it ended by itself."""
         return "" if self._process is None else self._process.fault
 
     async def tools(self) -> list[Listed]:
-        """The tools that it lists, when it has started. Raises `NotServing` when it did not; nothing is left then."""
+        """The tools that it lists, once it has started. Raises `NotServing` if it does not: nothing is left then."""
         return await asyncio.shield(self._listed)
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> CallToolResult:
-        """Call a tool; all that it gives is text. Raises `ToolError` when there is no answer."""
+        """Call a tool, and return its result as text. Raises `ToolError` when there is no answer."""
         assert self._client is not None  # who calls has waited for the tools
         try:
             result = await self._client.call_tool(tool, arguments)
@@ -127,7 +127,7 @@ class Run:
         return result.model_copy(update={"content": [_as_text(block) for block in result.content]})
 
     async def stop(self) -> None:
-        """End it, and return when nothing is left. What it does not do by itself within a few seconds is forced."""
+        """End it, and return when nothing is left. Within a few seconds it is forced."""
         self._leave()
         await asyncio.wait({self.task})
 
@@ -203,7 +203,7 @@ class _Stderr(asyncio.Protocol):
                 logger.info("%s: %s", self._name, text)
 
     def close(self) -> None:
-        """Hear no more."""
+        """Read no more."""
         if self._transport is not None:
             self._transport.close()
 
@@ -217,12 +217,12 @@ class McpTool:
     timeout: float
     """Seconds that a call may take."""
     traits: ToolTraits
-    """What the machine must know of it."""
+    """What the machine must know of it before it runs."""
     is_async = True
 
     @property
     def name(self) -> str:
-        """What the model calls it."""
+        """The name by which the model calls it."""
         return self.function.name
 
     def describe(self) -> Mapping[str, Any]:
@@ -230,7 +230,7 @@ class McpTool:
         return dict(self.function.to_dict())
 
     def call(self, arguments: Mapping[str, Any]) -> Result:
-        """Not asked for: `is_async` is True."""
+        """Never called: `is_async` is True."""
         raise NotImplementedError("the tools of a server run on the event loop")
 
     async def call_async(self, arguments: Mapping[str, Any]) -> Result:
@@ -245,14 +245,22 @@ class McpTool:
 
 
 def tool_of(listed: Listed, name: str, call: _CallTool, timeout: float, policy: Policy | None) -> McpTool:
-    """A tool that a server lists, under a name of ours; ``call`` takes the server's name for it, and the arguments."""
+    """Make a tool of one that a server lists.
+
+    Args:
+        listed: the server's description of it.
+        name: its name for models.
+        call: takes the server's name for it, and the arguments.
+        timeout: seconds that a call may take.
+        policy: whether it may be used; None decides by the server's hints.
+    """
     adapted = async_mcp_tool(listed, _Session(call))  # type: ignore[arg-type]  # it only calls tools
     adapted.name = name
     return McpTool(adapted, timeout, traits_of(listed, policy))
 
 
 def traits_of(listed: Listed, policy: Policy | None) -> ToolTraits:
-    """What a server says of a tool. One that may change the world is asked for, unless a policy is given."""
+    """The traits of a listed tool. If it may change the world, its calls ask, unless a policy is given."""
     hints = listed.annotations
     reads = hints is not None and hints.read_only_hint is True
     again = reads or (hints is not None and hints.idempotent_hint is True)
@@ -260,7 +268,7 @@ def traits_of(listed: Listed, policy: Policy | None) -> ToolTraits:
 
 
 def readable(block: ContentBlock) -> str:
-    """A block of a result as text; of what is no text, what it is."""
+    """A block of a result as text; for a block that is no text, a description."""
     match block:
         case TextContent():
             return block.text
@@ -275,7 +283,7 @@ def readable(block: ContentBlock) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    """As much of a client session as the adapter uses."""
+    """The part of a client session that the adapter uses."""
 
     call: _CallTool
 
@@ -284,7 +292,7 @@ class _Session:
 
 
 async def list_tools(client: Client) -> list[Listed]:
-    """All that a server lists, page by page."""
+    """All tools that a server lists, page by page."""
     page = await client.list_tools()
     listed = list(page.tools)
     while page.next_cursor is not None:
@@ -302,12 +310,12 @@ def _sized(kind: str | None, base64: str) -> str:
 
 
 def _joined(content: Any) -> str:
-    """Text as it is, blocks of text one below the other."""
+    """The result as one text: blocks of text stand one below the other."""
     return content if isinstance(content, str) else "\n".join(block["text"] for block in content)
 
 
 def _reason(error: BaseException) -> str:
-    """What is at the bottom of an error, if it says more than that the connection is closed."""
+    """The innermost cause of an error, if it says more than that the connection is closed."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if _is_closed(error):
@@ -316,5 +324,5 @@ def _reason(error: BaseException) -> str:
 
 
 def _is_closed(error: BaseException) -> bool:
-    """Whether there is nobody any more; the code alone may also come from a server."""
+    """Whether the connection is closed. The code alone does not say that: a server may send it too."""
     return isinstance(error, MCPError) and (error.code, error.message) == (CONNECTION_CLOSED, "Connection closed")

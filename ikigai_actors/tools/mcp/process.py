@@ -2,12 +2,12 @@
 
     async with serving(process) as (received, sending): ...
 
-The client's own transport puts a line together by copying all that came of it for every piece that comes, and has no
-limit: one long line holds up the event loop that all agents share. Here a line costs what it is long, and one over the
+The client's own transport has no limit, and copies all of an unfinished line for every piece that comes: one long line
+would hold up the event loop that all agents share. Here a line costs time in proportion to its length, and one over the
 limit ends the server (`ServerProcess.fault` says so).
 
-The process leads a session of its own, with a guard that ends what is left of it with ours (see
-`ikigai_actors.tools.lifeline`); where there is no bash it goes without.
+The process leads a session of its own, with a guard that ends the rest of it with our process (see
+`ikigai_actors.tools.lifeline`). Where there is no bash, there is no guard.
 """
 
 import asyncio
@@ -29,16 +29,16 @@ from mcp.types import jsonrpc_message_adapter
 from ikigai_actors.tools.lifeline import Lifeline
 
 _GRACE = 2.0
-"""Seconds that a server has to end by itself when its input is closed, and then when it was sent TERM."""
+"""Seconds that a server has to end by itself after its input was closed, and again after TERM."""
 
 _FLUSH = 0.5
-"""Seconds for what is still to be said to a server that is ended."""
+"""Seconds for sending the last messages to a server that is being ended."""
 
 Heard = SessionMessage | Exception
 
 
 class ServerProcess(SubprocessStreamProtocol):
-    """The process. Of one event loop; start it with `start`."""
+    """The process. Belongs to one event loop; start it with `start`."""
 
     def __init__(self, lifeline: Lifeline | None, limit: int) -> None:
         """Use `start`."""
@@ -47,7 +47,7 @@ class ServerProcess(SubprocessStreamProtocol):
         self._exited = asyncio.Event()
         self._process: asyncio.SubprocessTransport
         self.fault = ""
-        """Why it is ended though it goes on, as the end of a sentence about it."""
+        """Why it was ended by us, as the end of a sentence about it."""
 
     @classmethod
     async def start(cls, command: Sequence[str], env: Mapping[str, str], stderr: int, limit: int) -> Self:
@@ -93,10 +93,10 @@ class ServerProcess(SubprocessStreamProtocol):
     async def serving(
         self, on_end: Callable[[], None]
     ) -> AsyncGenerator[tuple[MemoryObjectReceiveStream[Heard], MemoryObjectSendStream[SessionMessage]], None]:
-        """What it says and what it is told, for as long as the block lasts; it is ended with the block.
+        """Its messages, and a way to send it some, for as long as the block lasts; the process ends with the block.
 
         Args:
-            on_end: called when it says no more.
+            on_end: called when it sends no more.
         """
         heard, received = anyio.create_memory_object_stream[Heard](0)
         sending, said = anyio.create_memory_object_stream[SessionMessage](0)
@@ -133,7 +133,7 @@ class ServerProcess(SubprocessStreamProtocol):
                 pass  # or it could not say its last words, and would not end
 
     async def _line(self, stdout: asyncio.StreamReader) -> bytes:
-        """The next line; nothing at the end, and when the line is too long."""
+        """The next line; empty at the end, and when the line is too long."""
         try:
             return await stdout.readuntil(b"\n")
         except asyncio.IncompleteReadError:
@@ -158,7 +158,7 @@ class ServerProcess(SubprocessStreamProtocol):
             heard.close()  # so who waits for an answer hears that there is none
 
     async def _end(self, writer: "asyncio.Task[None]") -> None:
-        """Let it end by itself, then by TERM."""
+        """Wait until it ends by itself, then send TERM."""
         await asyncio.wait({writer}, timeout=0.0 if self.fault else _FLUSH)
         assert self.stdin is not None
         self.stdin.close()
@@ -177,7 +177,7 @@ class ServerProcess(SubprocessStreamProtocol):
 
 
 def _message(line: bytes) -> SessionMessage | Exception:
-    """What a line says; the error, for the session to make of it what it will, when it says nothing."""
+    """The message in a line. For a line without one, the error, which the session handles."""
     try:
         message: Any = jsonrpc_message_adapter.validate_json(line.decode(errors="replace"), by_name=False)
     except ValueError as error:

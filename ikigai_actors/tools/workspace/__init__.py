@@ -3,7 +3,7 @@
     ActorSystem.open(tools=[Workspace("src")])
 
 read, write, edit, glob and grep are confined to the directory: a path that leads out of it, by ``..``, from the root or
-through a link, gives an error result, and nobody who exchanges a directory for a link meanwhile changes that (see
+through a link, gives an error result. Exchanging a directory for a link meanwhile does not change that (see
 `ikigai_actors.tools.workspace.beneath`). **bash is not confined**: it begins in the directory and does what the user
 may do. So bash, write and edit ask for approval.
 
@@ -14,9 +14,9 @@ bash: each agent has a shell of its own, whose directory, variables and backgrou
     ended         by ``exit`` in a command, a time-out, a cancelled call (INT, death), `_IDLE` seconds without a call,
                   the end of the agent or of the system; a result says which. A forked agent has none at first
 
-What runs in a shell ends with it, background jobs too: TERM, and after two seconds KILL, for every process of its
-session. A process that began a session of its own (``setsid``, a daemon) is not found. When the host is killed, a
-guard in each shell's session sees its pipe close and kills what is there, unless that guard was itself killed.
+All processes in a shell end with it, background jobs too: TERM, and after two seconds KILL, for every process of its
+session. A process that began a session of its own (``setsid``, a daemon) is not found. When the host is killed, a guard
+in each shell's session sees its pipe close and kills the rest, unless that guard was itself killed.
 """
 
 import os
@@ -34,10 +34,10 @@ from ikigai_actors.tools.workspace.grep import grep_tool
 from ikigai_actors.tools.workspace.shells import Shells, bash_tool
 
 _IDLE = 600.0
-"""Seconds after which a shell that nobody uses is closed."""
+"""Seconds after which an unused shell is closed."""
 
 PASSED_ON = ("HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER")
-"""The variables that commands have of our environment, with ``LC_*``. No others: they may hold keys and passwords. That
+"""The variables of our environment that commands get, with ``LC_*``. No others: they may hold keys and passwords. That
 is no fence: a command runs as the same user, who may read ``/proc/$PPID/environ``.
 """
 
@@ -51,9 +51,9 @@ class Workspace(Toolset):
         """Name the directory.
 
         Args:
-            directory: where the tools work.
+            directory: the directory; it must exist.
             environment: variables for the commands of bash, beside `PASSED_ON` and ``LC_*`` of our own.
-            idle: seconds after which a shell that nobody uses is closed, with its background jobs.
+            idle: seconds after which an unused shell is closed, with its background jobs.
 
         Raises:
             BadInput: there is no such directory.

@@ -1,12 +1,12 @@
-"""One bash process: commands go in, what they print and their exit codes come out.
+"""One bash process: commands go in, their output and exit codes come out.
 
-A command is given to bash as one quoted word for ``eval``: so a quote that is not closed is a syntax error at once, and
-the shell does not wait for its other half. A line with a number that nobody can guess marks the end of the output.
+A command is given to bash as one quoted word for ``eval``. So a quote that is not closed is a syntax error at once, and
+the shell does not wait for its other half. A line with a random number marks the end of the output.
 
-What a command leaves behind must not spoil the next one. So our own words are quoted, which keeps aliases off, and
-called through ``builtin``, which keeps functions off; a function of that name is removed, as long as one of ``unset``
-and ``command`` is itself. The mark goes through a descriptor of its own, which no command gets. A shell that was
-spoiled all the same (``enable -n printf``, ``set -n``) runs into the time-out, and the next call gets a new one.
+A command must not spoil the next one. So our own words are quoted, which keeps aliases off, and called through
+``builtin``, which keeps functions off; a function of that name is removed, as long as one of ``unset`` and ``command``
+is itself. The mark goes through a descriptor of its own, which no command gets. A shell that is spoiled all the same
+(``enable -n printf``, ``set -n``) runs into the time-out, and the next call gets a new one.
 """
 
 import asyncio
@@ -23,31 +23,31 @@ from ikigai_actors.tools.lifeline import Lifeline
 from ikigai_actors.tools.workspace.processes import Endings
 
 OUTPUT_KEPT = 40_000
-"""Bytes of a command's output that are kept: the last ones."""
+"""How many of the last bytes of a command's output are kept."""
 
 _LAST_WORDS = 0.5
-"""Seconds for which the output of a shell that has ended is waited for: who left its session may hold the pipe open."""
+"""Seconds to wait for the output of a shell that has ended: a process that left its session may hold the pipe open."""
 
 _MARKS = 219
-"""The descriptor through which the ends of commands are told: the same pipe as the output, wherever that is led."""
+"""The descriptor for the marks at the ends of commands: the same pipe as the output, even when that is redirected."""
 
 _BUILTIN = rf"\unset -f builtin {_MARKS}>&- >/dev/null 2>&1; \command unset -f builtin {_MARKS}>&- >/dev/null 2>&1; "
 _LINE = (
     rf"{_BUILTIN}\builtin eval {{command}} </dev/null 2>&1 {_MARKS}>&-; _ikigai=$?; "
     rf"{_BUILTIN}\builtin printf '\n%s:%d\n' {{nonce}} " + '"$_ikigai"' + f" >&{_MARKS}\n"
 )
-"""What runs a command."""
+"""The line that runs a command."""
 
 
 class CommandOutput(NamedTuple):
-    """What came of a command."""
+    """The result of a command."""
 
     output: str
-    """What it printed, or the end of that."""
+    """Its output, or the end of it."""
     dropped: int
     """Bytes before it that were not kept."""
     code: int | None
-    """Its exit code; None when it did not come to its end."""
+    """Its exit code; None when it did not end in time."""
 
 
 class Bash(asyncio.SubprocessProtocol):
@@ -76,9 +76,9 @@ class Bash(asyncio.SubprocessProtocol):
 
         Args:
             program: the path of bash.
-            directory: where it begins.
-            environment: all variables that it has.
-            endings: ends what runs in it.
+            directory: its first working directory.
+            environment: all its variables.
+            endings: ends the processes of the session.
 
         Raises:
             OSError: it cannot be started.
@@ -105,17 +105,17 @@ class Bash(asyncio.SubprocessProtocol):
 
     @property
     def exit_code(self) -> int | None:
-        """What the shell itself ended with: an exit code, or less than 0 for a signal. None while it lives."""
+        """The exit code of the shell itself, less than 0 for a signal. None while it lives."""
         return self._transport.get_returncode()
 
     async def run(self, command: str, seconds: float) -> CommandOutput:
         """Run a command, whose standard input is empty.
 
-        A command that does not come to its end goes on: `end` the shell then.
+        A command that does not end in time goes on: `end` the shell then.
 
         Args:
-            command: what bash is to run.
-            seconds: how long that may take.
+            command: the command for bash.
+            seconds: how long it may take.
         """
         self._said = None
         nonce = secrets.token_hex(16)
@@ -132,7 +132,7 @@ class Bash(asyncio.SubprocessProtocol):
         return CommandOutput(kept.decode(errors="replace"), dropped, self._code.result() if self._code.done() else None)
 
     def end(self) -> "asyncio.Task[None]":
-        """End it, and all that runs in it; the task is done when that has happened."""
+        """End the shell and every process in it; the task is done when that has happened."""
         if self._ending is None:
             self._ending = asyncio.get_running_loop().create_task(self._end())
         return self._ending
@@ -159,7 +159,7 @@ class Bash(asyncio.SubprocessProtocol):
         self._transport = cast(asyncio.SubprocessTransport, transport)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Take what is printed, also between commands; keep the end of it."""
+        """Take output, also between commands; keep the end of it."""
         searched = max(0, len(self._output) - 64)  # the line that ends a command may come in two pieces
         self._output += data
         if match := self._end_of_command.search(self._output, searched):
@@ -175,7 +175,7 @@ class Bash(asyncio.SubprocessProtocol):
             self._read_all.set_result(None)
 
     def process_exited(self) -> None:
-        """End what the shell has left behind."""
+        """End the processes that the shell has left behind."""
         self._exited.set_result(None)
         self.end()
 

@@ -3,14 +3,14 @@
     root = Root(Path("work"))
     descriptor = root.open("notes/today.txt", os.O_RDONLY)     # raises Outside for "../secret" or a link to /etc
 
-What is checked and then opened by its path can be exchanged for a link in between. So nothing is: the kernel resolves
-the path and refuses to leave the directory (openat2 with RESOLVE_BENEATH, Linux 5.6 and later). Where that call is not
-to be had, in an older system or behind a filter of system calls, `Root` goes from directory to directory by hand,
-follows no link but by reading it, and judges its text as if it had been given.
+A path that is checked first and opened later can be exchanged for a link in between. So the kernel resolves the path
+and refuses to leave the directory (openat2 with RESOLVE_BENEATH, Linux 5.6 and later). Where that call is missing, in
+an older system or behind a filter of system calls, `Root` goes from directory to directory by hand: it follows no link
+itself, but reads the link and judges its text like a given path.
 
 Links within the directory are followed, relative and absolute ones. The directory itself is found by its path each
-time: who may replace it, may write outside of it already. A mount within it belongs to it, and so does a file that has
-a second name elsewhere (a hard link): see `ikigai_actors.tools.workspace.files` on writing to one.
+time: whoever may replace it, may write outside of it already. A mount within it belongs to it, and so does a file that
+has a second name elsewhere (a hard link): see `ikigai_actors.tools.workspace.files` on writing to one.
 """
 
 import contextlib
@@ -24,19 +24,21 @@ from contextlib import contextmanager
 from pathlib import Path
 
 LINKS = 40
-"""Links that are followed on the way to a file, as many as Linux follows."""
+"""The most links that are followed on the way to a file, as on Linux."""
 
 PLACE = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_CLOEXEC
-"""To open what need not be read. Linux then neither asks for the right to read nor wakes who waits at a pipe."""
+"""Flags to open a place without reading it. Linux then asks for no right to read, and wakes no process that waits at a
+pipe.
+"""
 
 _DIRECTORY = PLACE | os.O_DIRECTORY
 _NUMBER = 437
-"""Of openat2, on all machines but Alpha."""
+"""The number of openat2, on all machines but Alpha."""
 _HERE = -100
-"""For openat2: the working directory."""
+"""The working directory, for openat2."""
 _BENEATH_WITHOUT_MAGIC_LINKS = 0x08 | 0x02
 _TRIES = 100
-"""How often the kernel is asked again when something was renamed while it looked."""
+"""How often the kernel is asked again after something was renamed meanwhile."""
 
 
 class Outside(ValueError):
@@ -47,11 +49,11 @@ class Root:
     """A directory. Paths are relative to it, or absolute ones that lie beneath it."""
 
     def __init__(self, directory: Path, *, by_hand: bool = False) -> None:
-        """Name it.
+        """Name the directory.
 
         Args:
             directory: an absolute path.
-            by_hand: do without the kernel's help also where it is to be had.
+            by_hand: do without the kernel's help even where it is available.
         """
         self.directory = directory
         self._by_hand = by_hand or not kernel_helps()
@@ -62,7 +64,7 @@ class Root:
         return Path(os.path.realpath(self.directory))
 
     def within(self, path: str) -> str:
-        """A path relative to the directory, with ``.`` and ``..`` collapsed. It says nothing of links.
+        """A path relative to the directory, with ``.`` and ``..`` collapsed. Links are not looked at.
 
         Raises:
             Outside: it is not beneath the directory.
@@ -82,10 +84,10 @@ class Root:
         return inner
 
     def open(self, path: str, flags: int) -> int:
-        """Open what is there; the caller closes the descriptor.
+        """Open a path; the caller closes the descriptor.
 
         Args:
-            path: what to open. Links are followed.
+            path: the path. Links are followed.
             flags: those of `os.open`, without ``O_CREAT``.
 
         Raises:
@@ -115,7 +117,7 @@ class Root:
         return found
 
     def names(self, path: str) -> list[tuple[str, bool]]:
-        """What is in a directory, in no order: names, and whether each is a directory itself, and no link to one."""
+        """The names in a directory, in no order, each with whether it is a directory and no link."""
         opened = self.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK)
         try:
             with os.scandir(opened) as entries:
@@ -125,7 +127,9 @@ class Root:
 
     @contextmanager
     def parent(self, path: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
-        """The directory that holds a file, and the file's name there, which is no link: links are followed first.
+        """The directory that holds a file, and the file's name there.
+
+        Links are followed first, so that name is no link.
 
         Args:
             path: the file, which need not exist.
@@ -241,7 +245,7 @@ class Root:
 
 @functools.cache
 def kernel_helps() -> bool:
-    """Whether openat2 is to be had: the system may be too old, or a filter may refuse the call."""
+    """Whether openat2 is available: the system may be too old, or a filter may refuse the call."""
     try:
         os.close(openat2(None, ".", _DIRECTORY))
     except OSError:
@@ -274,7 +278,7 @@ def openat2(directory: int | None, path: str, flags: int) -> int:
 
 @functools.cache
 def _syscall() -> Callable[..., int] | None:
-    """``syscall`` of the C library, where it is Linux's."""
+    """``syscall`` of the C library, on Linux."""
     if os.uname().sysname != "Linux" or os.uname().machine == "alpha":
         return None
     call = ctypes.CDLL(None, use_errno=True).syscall
@@ -283,7 +287,7 @@ def _syscall() -> Callable[..., int] | None:
 
 
 def _step(name: str, held: int, flags: int) -> int | str:
-    """Open what has a name in a directory; the text of it, when it is a link."""
+    """Open a name in a directory; if it is a link, return its text."""
     try:
         found = os.open(name, flags | os.O_NOFOLLOW, dir_fd=held)
     except OSError as error:
@@ -300,7 +304,7 @@ def _step(name: str, held: int, flags: int) -> int | str:
 
 
 def _link(name: str, held: int) -> str | None:
-    """The text of a link; None for what is none, or not there."""
+    """The text of a link; None for anything else, or when it is missing."""
     try:
         return os.readlink(name or ".", dir_fd=held)
     except OSError as error:
@@ -315,7 +319,7 @@ def _parts(path: str) -> list[str]:
 
 
 def _changed(held: int, other: int) -> int:
-    """Hold another descriptor instead."""
+    """Replace a descriptor by another one, and close the first."""
     os.close(held)
     return other
 

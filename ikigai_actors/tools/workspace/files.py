@@ -2,8 +2,8 @@
 
 They block, so tool threads run them.
 
-A file is written beside its place and renamed into it, so nobody sees half of it, and a disk that is full leaves the
-old one. Where that cannot be, since the directory may not be written or the file is somebody else's, it is written in
+A file is written beside its place and renamed into it, so no reader sees half of it, and a full disk leaves the old
+one. If that is impossible, since the directory may not be written or the file belongs to another user, it is written in
 place. A file with several names (a hard link, as package stores and copies of repositories use them) gets a new file
 under the one name: its other names, which may lie outside, keep the old text, and the result says so.
 """
@@ -24,17 +24,17 @@ from ikigai_actors.tools.policy import Policy
 from ikigai_actors.tools.workspace.beneath import PLACE, Outside, Root
 
 _LARGEST = 256 * 1024
-"""Bytes of a file that is read whole, or edited, and of the lines of a larger one that are read."""
+"""The most bytes of a file that is read whole, or edited; and of the lines that are read of a larger one."""
 
 _LISTED = 200
-"""Paths that glob gives at most."""
+"""The most paths in a result of glob."""
 
 MATCHED = 50_000
-"""Paths that glob looks at more closely at most."""
+"""The most paths that glob examines."""
 
 _PICTURES = {".gif", ".jpeg", ".jpg", ".pdf", ".png", ".webp"}
 _IN_PLACE = (errno.EACCES, errno.EPERM, errno.EBUSY, errno.EROFS)
-"""Errors after which a file may still be written where it is: its directory may not, or it is mounted."""
+"""Errors after which a file is written in place: its directory may not be written, or it is mounted."""
 
 
 def file_tools(root: Root) -> list[FunctionTool]:
@@ -95,7 +95,7 @@ def file_tools(root: Root) -> list[FunctionTool]:
 
 @contextmanager
 def _said(name: str, path: str) -> Iterator[None]:
-    """What goes wrong is an error that a model reads."""
+    """Turn errors into text for the model."""
     from anthropic.lib.tools import ToolError
 
     try:
@@ -179,7 +179,7 @@ def _regular(directory: int, name: str) -> Iterator[int]:
 
 
 def _there(directory: int, name: str) -> os.stat_result | None:
-    """What is known of a regular file; None when there is none. Raises `OSError` when it is something else."""
+    """The status of a regular file; None when there is none. Raises `OSError` when it is something else."""
     try:
         found = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
@@ -199,7 +199,7 @@ def _whole(file: int, path: str, advice: str) -> bytes:
 
 
 def _put(directory: int, name: str, data: bytes) -> str:
-    """Write a file by its name in a directory, which is no link; return what is to be said of it."""
+    """Write a file by its name in a directory, which is no link; return a remark for the model."""
     old = _there(directory, name)
     if old is not None:  # whether it may be written: to put another in its place, that would not matter
         os.close(os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory))
@@ -228,7 +228,7 @@ def _put(directory: int, name: str, data: bytes) -> str:
 
 
 def _write(name: str, flags: int, mode: int, directory: int, data: bytes, prepare: Callable[[int], None]) -> None:
-    """Open a file, see to it, and write it; leave none that was made and cannot be written."""
+    """Open a file, prepare it, and write it. A file that was made and cannot be written is removed."""
     file = os.open(name, flags | os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK, mode, dir_fd=directory)
     try:
         prepare(file)
@@ -312,7 +312,7 @@ def _tree(root: Root, inner: str) -> Iterator[tuple[str, list[tuple[str, bool]]]
 
 
 def _names(root: Root, inner: str) -> list[tuple[str, bool]]:
-    """What is in a directory; nothing when it is none, or cannot be read."""
+    """The names in a directory; none when it is no directory, or cannot be read."""
     with contextlib.suppress(OSError, Outside):
         return root.names(inner)
     return []

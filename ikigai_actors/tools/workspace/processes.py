@@ -1,6 +1,6 @@
-"""Ending all processes of a session: what a shell has started, in whatever process group (``timeout`` makes its own).
+"""Ending all processes of a session: those that a shell has started, in any process group (``timeout`` makes its own).
 
-Linux tells in /proc which session a process belongs to. Elsewhere only the process group of the session's leader is
+Linux shows in /proc which session a process belongs to. Elsewhere only the process group of the session's leader is
 found.
 """
 
@@ -18,16 +18,16 @@ from ikigai_actors.actors.threads import in_thread
 logger = logging.getLogger(__name__)
 
 _PATIENCE = 2.0
-"""Seconds between TERM and KILL, and then until a process that KILL does not end is given up."""
+"""Seconds between TERM and KILL, and then until a process that survives KILL is given up."""
 
 _LOOK_AGAIN = 0.01
-"""Seconds between two looks at what still lives."""
+"""Seconds between two looks at the processes."""
 
 _PROC = Path("/proc")
 
 
 def living_processes(leaders: Collection[int]) -> dict[int, list[int]]:
-    """What `os.kill` must be given to reach every process of these sessions that has not ended; by their leaders."""
+    """By session leader, the arguments of `os.kill` that reach every living process of the session."""
     if not (_PROC / "self" / "stat").exists():
         return {leader: [-leader] for leader in leaders if _group_lives(leader)}
     found: dict[int, list[int]] = {}
@@ -47,17 +47,17 @@ class _Ending:
     kill_at: float
     over: asyncio.Future[None]
     told: set[int] = field(default_factory=set)
-    """Who has been sent TERM."""
+    """The processes that were sent TERM."""
 
 
 class Endings:
     """Ends sessions, however many, with the same few looks at all processes: TERM, and after `_PATIENCE` seconds KILL.
 
-    Cancelled, as by a system that closes, it is out of patience at once, and ends them all the same.
+    When it is cancelled, as by a system that closes, it sends KILL at once.
     """
 
     def __init__(self) -> None:
-        """Nothing is to be ended at first."""
+        """Begin with no session to end."""
         self._endings: dict[int, _Ending] = {}
         self._work: asyncio.Task[None] | None = None
 

@@ -13,38 +13,38 @@ from ikigai_actors.tools.workspace.bash import Bash, CommandOutput
 from ikigai_actors.tools.workspace.processes import Endings
 
 _LONGEST = 600.0
-"""Seconds that a command may take at most."""
+"""The most seconds of a command."""
 
 BASH = shutil.which("bash") or "/bin/bash"
 
 QUEUED = 3600.0
-"""Seconds that a call may take, with the calls of its agent that it waits for."""
+"""The most seconds of a call, including earlier calls of its agent that it waits for."""
 
 
 class Seat:
-    """An agent's place: it has a shell now and then."""
+    """An agent's place in a workspace, with or without a shell."""
 
     def __init__(self) -> None:
-        """Without a shell."""
+        """Make a place without a shell."""
         self.turn = asyncio.Lock()
         """Held by the call that runs."""
         self.shell: Bash | None = None
         self.last_end = ""
-        """What ended the shell before."""
+        """Why the shell before has ended."""
         self.idle: asyncio.TimerHandle | None = None
-        """Closes the shell when it comes to that."""
+        """The timer that closes an idle shell."""
 
 
 class Shells:
-    """The shells of a workspace. All of it happens on the runtime's event loop."""
+    """The shells of a workspace. Everything runs on the runtime's event loop."""
 
     def __init__(self, directory: Path, environment: Mapping[str, str], idle: float) -> None:
-        """There is none at first.
+        """Begin without a shell.
 
         Args:
-            directory: where a shell begins.
-            environment: all variables that it has.
-            idle: seconds after which one that nobody uses is closed.
+            directory: the first working directory of each shell.
+            environment: all variables of each shell.
+            idle: seconds after which an unused shell is closed.
         """
         self._directory, self._environment, self._idle = directory, environment, idle
         self._seats: dict[str, Seat] = {}
@@ -96,7 +96,7 @@ class Shells:
             await asyncio.wait([shell.end() for shell in self._living])
 
     def _end(self, seat: Seat, shell: Bash, why: str) -> "asyncio.Future[None]":
-        """Begin to end a shell; who waits for it may be cancelled."""
+        """Begin to end a shell. The caller that waits for the end may be cancelled."""
         seat.shell, seat.last_end = None, f"; {why}"
         if seat.idle is not None:
             seat.idle.cancel()
@@ -130,7 +130,7 @@ def bash_tool(shells: Shells) -> FunctionTool:
 
 
 def _result(news: str, ran: CommandOutput, note: str) -> Result:
-    """What the model reads."""
+    """The text that the model reads."""
     cut = f"[cut: {ran.dropped} bytes before this]" if ran.dropped else ""
     parts = (news, cut, ran.output.rstrip("\n"), note and f"[{note}]")
     return Result("\n".join(part for part in parts if part), bool(note))
