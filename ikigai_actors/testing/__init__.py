@@ -1,4 +1,4 @@
-"""The simulation kit: run a team of agents under schedules, crashes and stubborn models that chance makes up.
+"""The simulation kit: run a team of agents under schedules, crashes and stubborn models, all drawn by chance.
 
 The smallest example. A test is a function of a world; `simulate` runs it under a hundred schedules, and when one of
 them makes it fail it prints the simplest that does, as a story, with the line that runs it again:
@@ -14,10 +14,10 @@ them makes it fail it prints the simplest that does, as a story, with the line t
     ...     simulate(team)
     >>> test_both_answer()
 
-What runs is the real runtime: the same actors, supervisors, mailboxes and SQL. Only the ground is another one: threads
-of which one runs at a time, a clock that leaps when nobody can go on, a database in memory, and a network on which
-replies overtake one another. So a test neither sleeps nor waits, a thousand schedules take a minute, and **the same
-choices give the same run, byte for byte**.
+The real runtime runs: the same actors, supervisors, mailboxes and SQL. Only what is below them differs: one thread at a
+time, a clock that leaps when no thread can go on, a database in memory, and a network on which replies overtake one
+another. So a test neither sleeps nor waits, a thousand schedules take a minute, and **the same choices give the same
+run, byte for byte**.
 
 Crashes. ``faults`` says what may go wrong, `Faults` lists it: crashes, a store that is busy, full, or whose connection
 breaks before COMMIT or during it, a second host that takes over, a wall clock that leaps, errors of models and tools.
@@ -29,32 +29,32 @@ must be true in the end:
 By hand: ``simulated(crash=CrashPoint(3))`` or ``world.crash_at(CrashPoint(3))`` ends the process at the third commit,
 ``world.crash()`` at once, ``world.reopen()`` begins the next; ``world.take_over()`` lets a second host open the
 database while the first, fenced, goes on; ``world.clock.jump(-3600)`` sets the wall clock back. ``world.settle()`` lets
-everything happen that can, ``world.sleep(60)`` lets time pass. `ProcessCrashed` is raised by whatever call blocks when
-the process ends, `TakenOver` when it loses the database.
+everything happen that can, ``world.sleep(60)`` lets time pass. A call that blocks when the process ends raises
+`ProcessCrashed`; `TakenOver` when it loses the database.
 
-Schedules. What goes on next is chosen step by step, plainly in order; a `Schedule` lists the choices that are not
-plain, by number: ``"17:1 23:2"``. Each of them holds up what would have come next. A failure ends with such a line:
-``Replay: '17:1'``. Run it again with ``simulate(team, replay="17:1")``, and keep that as a test of its own, or under
-``@given`` as ``@example(Schedule.parse("17:1"))``. How many schedules `simulate` tries is ``examples``, else what the
-profile of Hypothesis says (``max_examples``): ``IKIGAI_PROFILE=fast pytest`` tries the same fifty each time,
+Schedules. At each step it is chosen which thread or event comes next, plainly in order; a `Schedule` lists the choices
+that are not plain, by number: ``"17:1 23:2"``. Each of them delays what would have come next. A failure ends with such
+a line: ``Replay: '17:1'``. Run it again with ``simulate(team, replay="17:1")``, and keep that as a test of its own, or
+under ``@given`` as ``@example(Schedule.parse("17:1"))``. How many schedules `simulate` tries is ``examples``, else what
+the profile of Hypothesis says (``max_examples``): ``IKIGAI_PROFILE=fast pytest`` tries the same fifty each time,
 ``thorough`` ten thousand new ones (`register_profiles`). A machine that fails prints its program; that is a test as
 well.
 
-Without `simulate`: ``with simulated() as world`` runs in plain order, ``simulated(7)`` under a schedule that the number
-stands for, ``simulated(schedule)`` under one that the strategy `schedules` has drawn for a ``@given``. The fixture
+Without `simulate`: ``with simulated() as world`` runs in plain order, ``simulated(7)`` under the schedule of that
+number, ``simulated(schedule)`` under one that the strategy `schedules` has drawn for a ``@given``. The fixture
 ``simulated_system`` opens a system in plain order.
 
-A program made up as well: `AgentTreeMachine` is a state machine of Hypothesis with rules for all that can be done to a
-tree of agents, and invariants with names; subclass it to add rules, tools and invariants of your own. Strategies for
-your own properties: `agent_trees`, `prompts`, `replies`, `signals`, `schedules`, `faults`.
+Drawn programs: `AgentTreeMachine` is a state machine of Hypothesis with rules for all that can be done to a tree of
+agents, and invariants with names; subclass it to add rules, tools and invariants of your own. Strategies for your own
+properties: `agent_trees`, `prompts`, `replies`, `signals`, `schedules`, `faults`.
 
-What is checked in every run, whatever the test says: the database is sound after each commit (``fsck``), each request
-is one that the Messages API takes, and no request leaves before what asks for it is committed.
+Every run is checked, whatever the test says: the database is sound after each commit (``fsck``), the Messages API would
+take each request, and no request leaves before the message that it answers is committed.
 
-Limits. Tools and providers may block in calls of this package; what waits for something else (a socket, ``time.sleep``,
-a lock of your own between threads of your own) is not simulated, and a step that takes a minute of real time is
-reported as `Stuck`. Code that reads the machine's clock or its randomness is not reproducible. Hypothesis is needed for
-`simulate`, the strategies and the machine: install ``ikigai-actors[testing]``.
+Limits. Tools and providers may block in calls of this package. Any other wait (a socket, ``time.sleep``, a lock of your
+own between threads of your own) is not simulated, and a step that takes a minute of real time is reported as `Stuck`.
+Code that reads the machine's clock or its randomness is not reproducible. Hypothesis is needed for `simulate`, the
+strategies and the machine: install ``ikigai-actors[testing]``.
 """
 
 from ikigai_actors.lazy import handed_on

@@ -5,14 +5,14 @@
     dispatcher.run_until_idle()
     assert future.get(timeout=0) == "hi"
 
-Same seed, same order, same result; it is the ground for simulations. Before every message it is chosen which of the
-actors that are ready comes next. Choice 0 goes on in order, as one worker would: the actor at hand until it has nothing
-more to do or has used up its quantum, then the next in line. Every other choice preempts it. So Hypothesis, which
-shrinks towards 0, ends at the fewest preemptions that show a defect.
+Same seed, same order, same result: simulations stand on it. Before every message, chance chooses which of the ready
+actors runs next. Choice 0 goes on in order, as one worker would: the actor at hand until it has nothing more to do or
+has used up its quantum, then the next in line. Every other choice preempts it. So Hypothesis, which shrinks towards 0,
+ends at the fewest preemptions that show a defect.
 
-The choices are drawn outside handlers. Whatever is raised there (Hypothesis ends an example with a `BaseException`)
-goes to the caller, and so does what is no `Exception` in a handler; nothing of it is swallowed, and the actors that
-are ready stay so.
+The choices are drawn outside handlers. Any exception there (Hypothesis ends an example with a `BaseException`) goes to
+the caller, and so does an exception of a handler that is no `Exception`. None is swallowed, and the ready actors stay
+ready.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from ikigai_actors.actors.futures import forbid_blocking
 from ikigai_actors.errors import IkigaiError
 
 CHOICES = 1_500
-"""Choices that are drawn before all is in order: an example of Hypothesis holds about 4,000 for all that it draws."""
+"""How many choices are drawn before all goes in order: an example of Hypothesis can hold about 4,000 draws."""
 
 
 class Chance(Protocol):
@@ -34,11 +34,11 @@ class Chance(Protocol):
 
 
 class StillBusy(IkigaiError):
-    """The budget is used up and actors have something to do; they may keep each other busy for ever."""
+    """The budget is used up and actors still have something to do; they may keep each other busy for ever."""
 
 
 class SeededDispatcher(Dispatcher):
-    """A dispatcher that runs one message at a time when it is told to."""
+    """A dispatcher that runs one message at a time, when its caller asks for it."""
 
     def __init__(
         self, random: Chance, choices: int = CHOICES, on_run: Callable[[PooledActor], None] = lambda actor: None
@@ -48,7 +48,7 @@ class SeededDispatcher(Dispatcher):
         Args:
             random: draws the choices; only its ``randrange`` is used.
             choices: how many are drawn; from then on it goes on in order.
-            on_run: told who runs, before each message.
+            on_run: called with the actor that runs, before each message.
         """
         self._random = random
         self._left = choices
@@ -68,7 +68,7 @@ class SeededDispatcher(Dispatcher):
         return len(self._ready)
 
     def run_one(self) -> bool:
-        """Let one actor handle one message; returns whether there was one that is ready."""
+        """Let one actor handle one message; return whether there was a ready one."""
         if not self._ready:
             return False
         choice = self._choose(len(self._ready))
@@ -83,7 +83,7 @@ class SeededDispatcher(Dispatcher):
         return True
 
     def run_until_idle(self, budget: int = 1_000_000) -> int:
-        """Run until no actor is ready; returns the number of steps. Raises `StillBusy` after as many as the budget."""
+        """Run until no actor is ready; return the number of steps. Raises `StillBusy` after ``budget`` steps."""
         for steps in range(budget):
             if not self.run_one():
                 return steps

@@ -15,7 +15,7 @@ PROFILES = ("fast", "thorough")
 
 
 def register_profiles() -> None:
-    """Let Hypothesis know the profiles ``fast`` and ``thorough``."""
+    """Register the profiles ``fast`` and ``thorough`` with Hypothesis."""
     from hypothesis import HealthCheck, settings
     from hypothesis.errors import InvalidArgument
 
@@ -32,7 +32,7 @@ def register_profiles() -> None:
 
 
 def load_chosen(chosen: str) -> None:
-    """Use a profile from now on. Raises `BadInput` when Hypothesis knows none of that name."""
+    """Use a profile from now on. Raises `BadInput` for a name that Hypothesis does not know."""
     from hypothesis import settings
     from hypothesis.errors import InvalidArgument
 

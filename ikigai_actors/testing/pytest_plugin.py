@@ -1,8 +1,8 @@
-"""The pytest plugin: installed with the package, and so imported by every run of pytest; it imports nothing by itself.
+"""The pytest plugin. It is installed with the package, so every run of pytest imports it; it imports nothing by itself.
 
-def test_a_child_answers(simulated_system):
-    system = simulated_system(ScriptedProvider(["done"]))
-    assert system.root.fork("go").reply().text == "done"
+    def test_a_child_answers(simulated_system):
+        system = simulated_system(ScriptedProvider(["done"]))
+        assert system.root.fork("go").reply().text == "done"
 
 ``IKIGAI_PROFILE=thorough pytest`` chooses a profile of Hypothesis: see `ikigai_actors.testing.profiles`.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @pytest.hookimpl(tryfirst=True)  # before the plugin of Hypothesis looks for the profile that its option names
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the profiles known to a run that wants one."""
+    """Register the profiles for a run that chooses one."""
     chosen = os.environ.get(VARIABLE, "")
     if chosen:
         load_chosen(chosen)

@@ -8,7 +8,8 @@ from ikigai_actors.testing.simulation.schedule import Schedule
 from ikigai_actors.testing.simulation.world import Simulation, simulated
 
 Scenario = Callable[[Simulation], object]
-"""A program under test: opens a system in the world that it is given, and uses it; what it raises is the failure."""
+"""A program under test: it opens a system in the given world, and uses it. An exception that it raises is the failure.
+"""
 
 
 def simulate(
@@ -20,21 +21,22 @@ def simulate(
     replay: str | None = None,
     steps: int = 100_000,
 ) -> None:
-    """Run a program under drawn schedules and faults; raise what it raises under the simplest that makes it fail.
+    """Run a program under drawn schedules and faults; report the simplest that make it fail.
 
     Args:
-        scenario: the program. When its process crashes it ends there, and the system is opened again without it: every
-            turn that was cut off goes on.
-        after: what must hold in the end, crash or not, when all is at rest.
+        scenario: the program. When its process crashes the program ends there; the system is opened again without it,
+            and every turn that was cut off goes on.
+        after: checks the world in the end, crash or not, when all is at rest.
         faults: what may go wrong.
-        examples: how many schedules are tried; None means what the profile of Hypothesis says.
+        examples: how many schedules are tried; None takes the number of the profile of Hypothesis.
         replay: the line that a failure printed: run this one schedule and no other.
-        steps: how many steps a run may take.
+        steps: the most steps of a run.
 
     Raises:
         Broken: an invariant of the runtime did not hold.
-        Stuck: somebody waits for what can never happen.
-        Endless: it does not come to rest.
+        Stuck: a thread waits for something that can never happen.
+        Endless: the run does not come to rest.
+        Exception: what the program or ``after`` raised, under the simplest schedule.
     """
     if replay is not None:
         _once(Schedule.parse(replay), scenario, after, faults, steps)

@@ -1,4 +1,4 @@
-"""Strategies for Hypothesis: what agents are told, what models answer, who gets which signal, what goes wrong.
+"""Strategies for Hypothesis: prompts, replies of models, signals, schedules and faults.
 
 Each shrinks towards what is plain: a short prompt, a reply of text, no fault, a schedule in order.
 """
@@ -25,10 +25,10 @@ class Tree:
     """The shape of a tree of agents."""
 
     parents: tuple[int, ...]
-    """Of each agent but the first its parent, by number: 0 is agent 0, 1 the first that is forked."""
+    """For each agent but the first, the number of its parent: 0 is agent 0, 1 the first that is forked."""
 
     def grow(self, root: AgentRef) -> list[AgentRef]:
-        """Fork such a tree under an agent; returns it and its descendants by number."""
+        """Fork such a tree under an agent; return that agent and its descendants by number."""
         agents = [root]
         for parent in self.parents:
             agents.append(agents[parent].fork())
@@ -36,7 +36,7 @@ class Tree:
 
 
 def agent_trees(most: int = 8) -> st.SearchStrategy[Tree]:
-    """Trees of at most so many agents below the first."""
+    """Trees of at most ``most`` agents below the first."""
 
     def shape(choices: Sequence[int]) -> Tree:
         return Tree(tuple(choice % (number + 1) for number, choice in enumerate(choices)))
@@ -45,20 +45,23 @@ def agent_trees(most: int = 8) -> st.SearchStrategy[Tree]:
 
 
 def prompts() -> st.SearchStrategy[str]:
-    """What an agent may be prompted with, or mailed."""
+    """Texts of prompts and mails."""
     storable = st.characters(exclude_categories=["Cs"], exclude_characters="\0")  # what UTF-8 has; codec= is slow
     text = st.text(storable, min_size=1, max_size=20)
     return st.sampled_from(WORDS) | text.filter(lambda said: bool(said.strip()))
 
 
 def tool_calls(tools: Sequence[str | ToolCall] = ()) -> st.SearchStrategy[ToolCall]:
-    """Calls that a model may ask for: these, a name alone without arguments; of ``fork``, of one that is not there."""
+    """Calls that a model may ask for.
+
+    These, tools by name without arguments, ``fork``, and a tool that does not exist.
+    """
     calls = [ToolCall(one) if isinstance(one, str) else one for one in tools]
     return st.sampled_from([*calls, ToolCall("fork", {"prompt": "go on"}), ToolCall("fork"), ToolCall("nowhere")])
 
 
 def replies(tools: Sequence[str | ToolCall] = ()) -> st.SearchStrategy[ScriptedReply]:
-    """What a model may answer: text, calls, a stream, an error, a stream that breaks off."""
+    """Answers of a model: text, calls, a stream, an error, a stream that breaks off."""
     text: st.SearchStrategy[Any] = st.sampled_from(("yes", "no", "Ja. 💡"))
     calls = st.lists(tool_calls(tools), min_size=1, max_size=3)
     return (
@@ -71,18 +74,18 @@ def replies(tools: Sequence[str | ToolCall] = ()) -> st.SearchStrategy[ScriptedR
 
 
 def signals() -> st.SearchStrategy[Signal]:
-    """What an agent may be sent."""
+    """The signals."""
     return st.sampled_from([Signal.CONT, Signal.STOP, Signal.INT, Signal.TERM, Signal.KILL])
 
 
 @st.composite
 def schedules(draw: st.DrawFn, most: int = DEVIATIONS) -> Schedule:
-    """Who goes on when, with at most so many choices that are not plain; shrinks to the fewest of them."""
+    """Schedules with at most ``most`` choices that are not plain; shrinks to the fewest of them."""
     horizon, count = draw(st.sampled_from(HORIZONS)), draw(st.integers(0, most))
     drawn = draw(st.lists(st.integers(0, horizon * VARIETY - 1), min_size=count, max_size=count))
     return Schedule({one // VARIETY: 1 + one % VARIETY for one in drawn})
 
 
 def faults(most: Faults = ALL) -> st.SearchStrategy[Faults]:
-    """What goes wrong, at most so much."""
+    """Faults, at most ``most`` in a run."""
     return st.builds(Faults, **{name: st.integers(0, getattr(most, name)) for name in most.__slots__})

@@ -1,1 +1,1 @@
-"""The state machine that makes programs of agents up, and what must hold of each."""
+"""The state machine that makes up programs of agents, and the invariants that must hold of each."""

@@ -1,4 +1,4 @@
-"""What the rules of `AgentTreeMachine` stand on: the world, what was acknowledged in it, and what models answer."""
+"""The ground of the rules of `AgentTreeMachine`: the world, the acknowledgements in it, and the replies of models."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -24,20 +24,20 @@ from ikigai_actors.tools.function import Tool
 from supervisors.signals import Signal
 
 PATIENCE = 300.0
-"""Seconds after which what was asked for waits for a stopped agent, or for ever."""
+"""Seconds after which a blocking call is given up: it may wait for a stopped agent, or for ever."""
 
 
 class Stage(RuleBasedStateMachine):
     """The part of `AgentTreeMachine` that has no rules."""
 
     world: Simulation
-    """Where it takes place, once it has begun."""
+    """The world of the run, once it has begun."""
 
     commits: CommitCheck
-    """Looks at each commit of it."""
+    """Checks each commit of the world."""
 
     LIMIT = 12
-    """Agents that live at most: runs stay short."""
+    """The most agents that live at once: runs stay short."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class Stage(RuleBasedStateMachine):
     # What subclasses may replace
 
     def provider(self) -> Provider:
-        """Who answers: a script of drawn replies, and ``ok`` when it is used up."""
+        """The default provider: a script of drawn replies, and ``ok`` when that is used up."""
         return OwnCode(self._answer)
 
     def providers(self) -> Mapping[str, Provider]:
@@ -58,7 +58,7 @@ class Stage(RuleBasedStateMachine):
         return {}
 
     def tools(self) -> list[Tool]:
-        """What models may call."""
+        """The tools that models may call."""
         return [self.work]
 
     # What rules call
@@ -69,12 +69,12 @@ class Stage(RuleBasedStateMachine):
         return self.world.system
 
     def agent(self, number: int) -> AgentRef:
-        """The agent of a number, the dead too."""
+        """The agent with a number; dead agents count too."""
         known = list(self.ledger.known)
         return self.system.handle(known[number % len(known)])
 
     def attempt(self, act: Callable[[], Any], then: Callable[[Any], None] = lambda answer: None) -> None:
-        """Do something that may be refused, and that a crash may cut off; ``then`` is told what was acknowledged."""
+        """Do something that may be refused or cut off by a crash; ``then`` gets an acknowledged result."""
         try:
             answer = act()
         except ProcessCrashed:
@@ -95,7 +95,7 @@ class Stage(RuleBasedStateMachine):
             then(answer)
 
     def waits(self, waiter: AgentRef, agents: list[AgentRef] | None, seconds: int) -> None:
-        """An agent waits for others, or for mail; what ends that must be true."""
+        """Have an agent wait for others, or for mail; check the reason why the wait ends."""
         clock = self.world.clock
         deadline, wrong = clock.now_ms() + seconds * 1000, clock.wrong
 
@@ -106,7 +106,7 @@ class Stage(RuleBasedStateMachine):
         self.attempt(lambda: waiter.wait(agents, timeout=seconds), waited)
 
     def send_signal(self, agent: AgentRef, signal: Signal, *, spread: bool = False) -> None:
-        """Somebody sends a signal; from its acknowledgement on, whoever is paused gets no further."""
+        """Send a signal. Once it is acknowledged, a paused agent must get no further."""
         self.attempt(
             lambda: agent.signal(signal, timeout=PATIENCE, cascade=spread),
             lambda _: self.ledger.stopped(self.system, self.commits),
@@ -124,11 +124,11 @@ class Stage(RuleBasedStateMachine):
         self.attempt(lambda: agent.read_mail(timeout=PATIENCE), lambda mails: self.ledger.reads(agent.uuid, mails))
 
     def living(self) -> list[AgentRecord]:
-        """Who lives."""
+        """The living agents."""
         return [record for record in self.system.agents() if record.living]
 
     def script(self, agent: AgentRef, *answers: ScriptedReply) -> None:
-        """What an agent's model answers next."""
+        """The next replies of an agent's model."""
         self.answers.setdefault(agent.uuid, deque()).extend(map(self._filled_in, answers))
 
     def _answer(self, request: Request) -> ScriptedReply:

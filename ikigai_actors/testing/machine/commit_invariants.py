@@ -1,18 +1,20 @@
-"""What commits must keep, found out from what they change alone. Cheap: `AgentTreeMachine` looks at each of them.
+"""Invariants of commits, checked from what each of them changes. Cheap: `AgentTreeMachine` checks every commit.
 
-owner       a log grows by one position after the other, and a reply or a result stands in an open turn
-fenced      the dead write nothing, send nothing, fork nothing, and are never anything but dead again
-name        no two living agents have the same name, and the dead keep theirs
-tree        who is born, dies, or is looked after by somebody else: the row of ``tree`` was taken
-barrier     nobody forks while an ordinary call of its last reply has no result
-mail        the mails of an agent are numbered as they come; what a model is shown is marked as read by the same
-            commit, each mail once
-prompt      a prompt that came as mail opens one turn, by the commit that marks it as taken up
-turn        a message with which a turn ends closes it by the same commit
-late        no log has a reply that came after its call was cancelled
-signals     who is paused opens no turn and gets no reply
-intensity   a supervisor restarts no more children within its period than it may, and gives up no earlier
-otp         who ends is restarted by its type, or buried, as OTP's ``supervisor`` has it
+    owner       a log grows by one position after the other, and a reply or a result stands in an open turn
+    fenced      a dead agent writes nothing, sends nothing, forks nothing, and stays dead
+    name        no two living agents have the same name, and dead agents keep theirs
+    tree        a birth, a death or a new supervisor comes with the row of ``tree`` taken
+    barrier     no agent forks while an ordinary call of its last reply has no result
+    mail        the mails of an agent are numbered as they come; mail that a model is shown is marked as read by the
+                same commit, each mail once
+    prompt      a prompt that came as mail opens one turn, by the commit that marks it as taken up
+    turn        a message with which a turn ends closes it by the same commit
+    late        no log has a reply that came after its call was cancelled
+    signals     a paused agent opens no turn and gets no reply
+    intensity   a supervisor restarts no more children within its period than it may, and gives up no earlier
+    otp         a child that ends is restarted by its type, or buried, as OTP's ``supervisor`` does
+
+Each name begins the message of its failures.
 """
 
 import json
@@ -41,7 +43,9 @@ SLACK = 2_000
 
 _CHANGES_TREE = frozenset({"register", "adopt", "bury"})
 _RESTARTED_AFTER = {"permanent": {Cause.CRASHED, Cause.EXITED}, "transient": {Cause.CRASHED}, "temporary": set[Cause]()}
-"""By restart type: ends of a child that its supervisor does not let be. https://www.erlang.org/doc/man/supervisor"""
+"""By restart type, the ends of a child after which its supervisor restarts it.
+https://www.erlang.org/doc/man/supervisor
+"""
 
 _IN_A_TURN = frozenset(
     {Kind.ASSISTANT, Kind.TOOL_CALL, Kind.TOOL_RESULT, Kind.APPROVAL, Kind.RETRY, Kind.ERROR, Kind.INTERRUPTED}
@@ -51,7 +55,7 @@ _SHOWN = re.compile(r"^mail (\d+) of ", re.MULTILINE)
 
 @dataclass(slots=True)
 class Standing:
-    """What the commits so far make of an agent."""
+    """The state of an agent, as the commits so far tell it."""
 
     supervisor: str | None
     head: int
@@ -61,23 +65,24 @@ class Standing:
     calls: set[str] = field(default_factory=set)
     """Ordinary calls of its last reply that have no result and do not wait for a person."""
     cut_off: bool = False
-    """Whether they were another host's, and the turn was not resumed: nothing of it runs, and a fork waits for nothing.
+    """Whether these calls were another host's and the turn was not resumed: none of them runs, and no fork waits for
+    them.
     """
     mailed: int = 0
     unread: dict[int, str] = field(default_factory=dict)
-    """Numbers of its unread mails, prompts left out, with their senders; empty for a person."""
+    """Its unread mails but prompts: the sender of each by number, empty for a person."""
     prompts: set[int] = field(default_factory=set)
-    """Numbers of its mails of kind ``prompt`` that it has not taken up."""
+    """The numbers of its mails of kind ``prompt`` that it has not taken up."""
     paused: bool = False
-    """It is stopped and has heard of it, and no request of it is out."""
+    """Whether it is stopped, has heard of that, and has no request in flight."""
     intensity: int = INTENSITY
     period: int = PERIOD
     restarts: list[int] = field(default_factory=list)
-    """When it restarted children, since it was restarted itself or supervises by other rules."""
+    """When it restarted children, counted since its own restart or the latest change of its rules."""
     restarted: int = 0
     """When it was restarted itself."""
     uncertain: bool = False
-    """Its rules have changed: what it decided by the earlier ones may come still."""
+    """Whether its rules have changed: decisions by the earlier rules may still be committed."""
     gave_up: bool = False
     name: str | None = None
 
@@ -86,7 +91,7 @@ class CommitCheck:
     """Follows the commits of a run."""
 
     def __init__(self, world: "Simulation") -> None:
-        """Make one for a world in which nothing was committed yet."""
+        """Make one for a world without any commit yet."""
         self._world = world
         self.agents: dict[str, Standing] = {}
         self._tree = 0
@@ -95,7 +100,7 @@ class CommitCheck:
         """The last message of each agent that the commit at hand writes."""
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
-        """Look at one commit."""
+        """Check one commit."""
         turns = {uuid: one.turn for uuid, one in self.agents.items()}
         was_unread = {uuid: dict(one.unread) for uuid, one in self.agents.items() if one.unread}
         waited = {uuid: set(one.prompts) for uuid, one in self.agents.items() if one.prompts}
@@ -257,7 +262,7 @@ class CommitCheck:
             )
 
     def _check_turns(self) -> None:
-        """A turn is over in the registry, too, when its log says so."""
+        """Check that a turn which the log ends is over in the registry, too."""
         written, self._last = self._last, {}
         for uuid, message in written.items():
             replied = message.kind == Kind.ASSISTANT and not calls_of(message)
@@ -265,7 +270,7 @@ class CommitCheck:
                 self._broken(f"turn: {message.kind} {message.content!r} ends the turn of agent {uuid}, and it is open")
 
     def _check_prompts(self, changes: Sequence[StoredChange], waited: dict[str, set[int]]) -> None:
-        """A prompt of a mail waited until this commit, and waits no more."""
+        """Check that the prompt of a mail waited until this commit, and waits no more."""
         for change in changes:
             if isinstance(change, Written) and change.table == "messages" and change.row[2] == Kind.USER:
                 uuid, number = change.row[0], json.loads(change.row[4] or "{}").get("mail")
@@ -273,7 +278,7 @@ class CommitCheck:
                     self._broken(f"prompt: agent {uuid} takes up its mail {number} once more, or leaves it")
 
     def _check_shown(self, changes: Sequence[StoredChange], was_unread: dict[str, dict[int, str]]) -> None:
-        """Mail in the result of a model's ``read_mail`` was unread until this commit, and is read since."""
+        """Check that mail in the result of a model's ``read_mail`` was unread until this commit, and is read since."""
         for change in changes:
             if not (isinstance(change, Written) and change.row[2] == Kind.TOOL_RESULT and change.table == "messages"):
                 continue

@@ -1,4 +1,4 @@
-"""The cast of `AgentTreeMachine`: its tool, what models call, and the agents' own code."""
+"""The cast of `AgentTreeMachine`: its tool, the calls of its models, and the agents' own code."""
 
 import asyncio
 from collections import Counter
@@ -23,10 +23,10 @@ TOOL_CALLS = (
     ToolCall("wait", {"timeout": 5}),
     ToolCall("wait", {"children": True, "timeout": 60}),
 )
-"""What models call."""
+"""The calls that models make."""
 
 SLOW = Stream(("at ", "last"), delay=1.0)
-"""An answer for which time must pass."""
+"""An answer that takes time."""
 
 
 class Work(Tool):
@@ -56,15 +56,15 @@ class Work(Tool):
         return self.call(arguments)
 
     def check(self) -> None:
-        """``once``: a tool that is not idempotent runs once for each call."""
+        """Check ``once``: a tool that is not idempotent runs once for each call."""
         if twice := [token for token, runs in self.runs.items() if runs > 1]:
             raise Broken(f"once: {WORK} ran again for call {', '.join(twice)}")
 
 
 class OwnCode(ScriptedProvider):
-    """A script that is the agents' own code: what it raises, and is no `ProviderError`, is a crash.
+    """A script that is the agents' own code: an error that it raises is a crash, unless it is a `ProviderError`.
 
-    It heeds no cancellation: it answers a little later, when nobody listens any more.
+    It ignores cancellation: it answers a little later, when nothing listens any more.
     """
 
     own_code = True

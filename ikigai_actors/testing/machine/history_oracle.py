@@ -1,4 +1,4 @@
-"""Oracles: what must be so, found out in the simplest way that there is, from the commits alone.
+"""Oracles: what must be true, found in the simplest possible way, from the commits alone.
 
 `CopyingOracle` gives each child a copy of its parent's history at the fork, and applies clears and rewinds as they are
 written. That is slow, uses much memory, and has nothing in common with ranges, folds and shared views.
@@ -21,20 +21,22 @@ class Copy:
     stored: list[int] = field(default_factory=list)
     """The positions since the latest clear, rewound or not."""
     marks: dict[int, int] = field(default_factory=dict)
-    """Of each mark in force, how many positions counted when it was set, itself included."""
+    """For each mark in force, how many positions counted when it was set, itself included."""
 
     head: int = 0
     """Position of the latest message."""
     parent: str = ""
-    """Of whom it is a copy, and its ``inherited`` positions that counted then; none of them once it was cut since."""
+    """The agent that it is a copy of, and how many ``inherited`` positions counted then; 0 once a clear or rewind has
+    cut them.
+    """
     inherited: tuple[int, ...] = ()
 
     def copy(self, parent: str = "") -> "Copy":
-        """Another one that is the same, of a child."""
+        """The same history, for a child."""
         return Copy(list(self.visible), list(self.stored), dict(self.marks), self.head, parent, tuple(self.visible))
 
     def write(self, position: int, kind: str, data: str) -> None:
-        """A message is committed."""
+        """Note a committed message."""
         self.head = position
         if kind in (Kind.CLEAR, Kind.REWIND):
             self.inherited = ()
@@ -69,7 +71,7 @@ class CopyingOracle:
         """Label of every mark that was ever set, by agent and position."""
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
-        """Follow a transaction."""
+        """Follow a commit."""
         for change in changes:
             match change:
                 case Written("messages", row):

@@ -1,4 +1,4 @@
-"""What was acknowledged in a run, and whether it is still so: the invariants of `AgentTreeMachine`."""
+"""The acknowledgements of a run, and whether they still hold: the invariants of `AgentTreeMachine`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -23,12 +23,12 @@ from ikigai_actors.testing.simulation.world import Simulation
 
 
 class Ledger:
-    """What was said to be so. It survives every crash of the process, as a person's memory does."""
+    """What was acknowledged. It survives every crash of the process, as a person's memory does."""
 
     def __init__(self) -> None:
         self.oracle = CopyingOracle()
         self.known: dict[str, None] = {}
-        """Every agent of which was heard, in that order."""
+        """Every agent that became known, in that order."""
         self.ended: set[str] = set()
         """Every agent whose death was acknowledged."""
         self.sent: dict[tuple[str, int], str] = {}
@@ -47,7 +47,7 @@ class Ledger:
         self._shared: dict[str, list[tuple[tuple[int, ...], list[Any]]]] = {}
 
     def was_sent(self, sender: str, recipient: str, number: int, body: str) -> None:
-        """A mail was sent: behind all that this sender has sent before."""
+        """Note a mail, which comes after all that this sender has sent before."""
         last = self._latest.get((sender, recipient), 0)
         if number <= last:
             raise Broken(f"mail: mail {number} of {sender} to {recipient} was sent after mail {last}")
@@ -55,7 +55,7 @@ class Ledger:
         self.sent[recipient, number] = body
 
     def reads(self, agent: str, mails: Sequence[Mail]) -> None:
-        """Mails were read: each once, in order, and what was sent."""
+        """Check mails that were read: each once, in order, as they were sent."""
         before, numbers = self.read.setdefault(agent, []), [mail.id for mail in mails]
         if any(later <= earlier for earlier, later in zip(before + numbers, (before + numbers)[1:], strict=False)):
             raise Broken(f"mail: agent {agent} read {numbers} after {before}")
@@ -65,13 +65,13 @@ class Ledger:
         before += numbers
 
     def died(self, system: ActorSystem, victims: Iterable[AgentRef], below: Iterable[str] = ()) -> None:
-        """Agents were killed; by a cascade all that were ``below`` when it was asked for, who lives being adopted."""
+        """Note that agents were killed. After a cascade, all that were ``below`` must be dead, unless adopted."""
         self.ended.update(victim.uuid for victim in victims)
         if living := [uuid for uuid in below if system.handle(uuid).record.living]:
             raise Broken(f"cascade: {', '.join(living)} outlived it")
 
     def stopped(self, system: ActorSystem, commits: CommitCheck) -> None:
-        """A signal was acknowledged: who is stopped, and has nothing under way at a model, gets no further."""
+        """Note that a signal was acknowledged: a stopped agent without a request in flight gets no further."""
         for uuid, standing in commits.agents.items():
             if standing.status == "stopped":
                 actor = system.actor(uuid)
@@ -81,7 +81,7 @@ class Ledger:
                 standing.paused = standing.paused or not busy
 
     def check_histories(self, world: Simulation) -> None:
-        """``history``: in memory, and read anew where it has grown or the process is another one."""
+        """Check ``history``: in memory, and read anew where it has grown or the process is another one."""
         memory, fresh = world.system.archive, Archive(world.system.store)
         for uuid in self.known:
             copy = self.oracle.histories.get(uuid) or Copy()
@@ -101,7 +101,7 @@ class Ledger:
                 raise Broken(f"history: expected {copy.stored} in the ranges of agent {uuid}, got {stored}")
 
     def check_requests(self, world: Simulation) -> None:
-        """``siblings``: what they were sent is equal up to the end of the last reply before the fork."""
+        """Check ``siblings``: their requests are equal up to the end of the last reply before the fork."""
         asked, self._asked = world.requests[self._asked :], len(world.requests)
         for request in asked:
             copy = self.oracle.histories[request.agent]
@@ -120,7 +120,7 @@ class Ledger:
             known.append((copy.inherited, shared))
 
     def check_acknowledged(self, system: ActorSystem) -> None:
-        """``acknowledged``, ``supervised``."""
+        """Check ``acknowledged`` and ``supervised``."""
         records = {record.uuid: record for record in system.agents()}
         for uuid in self.known:
             if uuid not in records:
@@ -144,7 +144,7 @@ class Ledger:
                 raise Broken(f"supervised: the supervisor of agent {record.uuid} is dead")
 
     def check_rest(self, world: Simulation) -> None:
-        """``quiescence``: called when nothing can happen any more."""
+        """Check ``quiescence``; called when nothing can happen any more."""
         system = world.system
         living = [record for record in system.agents() if record.living]
         stopped = any(record.status == "stopped" for record in living)
@@ -164,14 +164,14 @@ class Ledger:
 
 
 def at_work(system: ActorSystem) -> dict[str, State]:
-    """Who is in the midst of a turn, and not stopped there."""
+    """The agents that are in the midst of a turn, and not stopped there."""
     going = [record.uuid for record in system.agents() if record.living and record.status != "stopped"]
     states = {uuid: system.actor(uuid).state for uuid in going}
     return {uuid: state for uuid, state in states.items() if state.phase in WORKING}
 
 
 def _has_heard(system: ActorSystem, uuid: str) -> bool:
-    """Whether an agent knows of all that it has committed: after an outage the journal finds it out a little later."""
+    """Whether an agent knows all that it has committed: after an outage the journal needs a moment to find out."""
     try:
         return not system.actor(uuid).actor_inbox.held
     except AgentDead:
@@ -192,9 +192,9 @@ def check_wait(
     deadline: int | None,
     ended: int | None = None,
 ) -> None:
-    """``wait``: an answer is true, and nobody was waited for in vain until the deadline.
+    """Check ``wait``: an answer is true, and no agent was waited for in vain until the deadline.
 
-    Times in milliseconds since 1970; the wait has ended at its deadline when nothing else is said.
+    Times are milliseconds since 1970. The wait ended at its deadline unless ``ended`` says otherwise.
     """
     if agents is not None and set(answers) != set(agents):
         raise Broken(f"wait: expected answers for {agents}, got {answers}")
@@ -218,7 +218,7 @@ def check_wait(
 
 
 def _was_over(system: ActorSystem, record: AgentRecord, letters: Sequence[Mail], before: int) -> bool:
-    """Whether there was no reason any more, before a time, to wait for an agent that has sent these letters."""
+    """Whether a wait for an agent that has sent these letters had no reason any more, before a time."""
     unread = any(mail.created_at < before and mail.read_at is None and mail.kind != EXIT for mail in letters)
     ended = record.ended_at is not None and record.ended_at < before
     return unread or ended or _idle(system, record, before)

@@ -1,4 +1,4 @@
-"""Rules of `AgentTreeMachine` that aim: at what chance alone brings about too rarely to find a defect there."""
+"""Rules of `AgentTreeMachine` that aim at situations which chance alone brings about too rarely."""
 
 from contextlib import suppress
 from functools import partial
@@ -23,20 +23,20 @@ from supervisors.signals import Signal
 SIGNALS = st.none() | signals()
 
 AGENTS = st.integers(0, 7)
-"""Which agent, counted from agent 0; beyond the last one it begins again."""
+"""The number of an agent, counted from agent 0; after the last one it begins again."""
 
 PERIOD = 60.0
-"""Seconds for which a supervisor counts restarts that was told so: the same that `AgentTreeMachine.comes_to_rest`
-lets pass, so that a restart can lie exactly one period back.
+"""The period of a supervisor whose restarts are limited, in seconds: as long as `AgentTreeMachine.comes_to_rest` waits,
+so that a restart can lie exactly one period back.
 """
 
 
 class StatementFailed(StoreError):
-    """What a database says of one statement, and of no other."""
+    """An error of a database about one statement, and no other."""
 
 
 class Failing(Unit):
-    """A unit of which a statement fails, whenever it runs."""
+    """A unit with a statement that always fails."""
 
     def write(self, tx: Transaction, locked: LockedRows) -> None:
         raise StatementFailed("This statement always fails.")

@@ -1,4 +1,4 @@
-"""A clock whose hands are turned by a test; and a calendar that can be wrong, as people's are."""
+"""A clock whose hands a test turns; and a calendar that can be wrong, as people's are."""
 
 from ikigai_actors.actors.clock import Clock
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from ikigai_actors.testing.simulation.scheduler import Abandoned, Agenda
 
 BEGINNING = 3
-"""Rounds in which every task of a crashed process has begun: one that has not cannot clean up."""
+"""Rounds after which every task of a crashed process has begun: one that has not cannot clean up."""
 
 UNWINDING = 100
 """Rounds that the tasks of a crashed process have to unwind."""
@@ -20,7 +20,7 @@ class OneWait(Protocol):
         """Let the thread look again, when it is chosen."""
 
     def wait(self, done: Callable[[], object], timeout: float | None, what: str) -> bool:
-        """Return once it is done, or so many seconds have passed; whether it is done."""
+        """Wait until it is done, or ``timeout`` seconds have passed; return whether it is done."""
 
 
 class Waiting(Protocol):
@@ -38,7 +38,7 @@ class Waiting(Protocol):
 
 
 class SimulatedLoop(asyncio.BaseEventLoop):
-    """An event loop that waits on an agenda; sockets and processes it has none.
+    """An event loop that waits on an agenda; it has no sockets and no processes.
 
     Before each round of callbacks it hands over, so chance may let anything happen between two of them.
     """

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 RARITY = 2
-"""Where a fault is possible, one choice in so many that are not plain is one."""
+"""Of so many choices that are not plain, where a fault is possible, one is a fault."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -12,7 +12,7 @@ class Faults:
     """How many of each kind a run may have at most."""
 
     crashes: int = 0
-    """The process ends at a commit: before it, and what was to be written is lost, or after it, and nobody was told."""
+    """The process ends at a commit: before it, and the writes are lost, or after it, before any caller is answered."""
     busy: int = 0
     """The store does not answer for a moment: another process writes."""
     full: int = 0
@@ -20,13 +20,17 @@ class Faults:
     lost: int = 0
     """The connection to the store is lost before COMMIT: nothing is written."""
     unheard: int = 0
-    """The connection is lost during COMMIT, which the store has not heard: nothing is written, and nobody knows."""
+    """The connection is lost during COMMIT, which the store has not heard: nothing is written, and the host does not
+    know.
+    """
     unanswered: int = 0
-    """The connection is lost during COMMIT, which the store has carried out: all is written, and nobody knows."""
+    """The connection is lost during COMMIT, which the store has carried out: all is written, and the host does not
+    know.
+    """
     unreadable: int = 0
     """Nothing can be read from the store for two seconds; the test itself reads on."""
     takeovers: int = 0
-    """A second host takes the database over. The first one goes on, fenced: what it still tries changes no agent."""
+    """A second host takes the database over. The first one goes on, fenced: its later writes change no agent."""
     ahead: int = 0
     """The wall clock is set an hour ahead."""
     back: int = 0
@@ -36,7 +40,7 @@ class Faults:
     cuts: int = 0
     """A reply breaks off in the middle."""
     deaf: int = 0
-    """A provider heeds no cancellation, and answers late: after the interrupt, or after the death."""
+    """A provider ignores cancellation, and answers late: after the interrupt, or after the death."""
     slow_tools: int = 0
     """A tool takes longer than its time-out."""
 
@@ -80,11 +84,9 @@ class CrashPoint:
     """A commit at which the process ends."""
 
     commit: int = 1
-    """Which one, counted from 1 on: the first from now."""
+    """The number of the commit, counted from now, beginning with 1."""
     committed: bool = False
-    """Whether it ends after the commit, and before anybody was told; else before it, and what was to be written is
-    lost.
-    """
+    """Whether it ends after the commit, before any caller is answered; else before it, and the writes are lost."""
 
     def __post_init__(self) -> None:
         if self.commit < 1:
@@ -92,7 +94,7 @@ class CrashPoint:
 
 
 class Luck:
-    """Spends the faults of one run."""
+    """Counts the faults of one run."""
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
@@ -103,9 +105,9 @@ class Luck:
         return [name for name in names if self._left[name] > 0]
 
     def spend(self, name: str) -> None:
-        """One has happened."""
+        """Count a fault."""
         self._left[name] -= 1
 
     def spent(self, name: str) -> bool:
-        """Whether one of this kind has happened."""
+        """Whether a fault of this kind has happened."""
         return bool(self._left[name] < getattr(self._faults, name))

@@ -1,11 +1,11 @@
-"""One process of a simulation: what ends with it. Its threads, its actors, its connection to the database.
+"""One process of a simulation, and what ends with it: threads, actors, its connection to the database.
 
-At each commit it may crash: before it, or after it and before anybody was told; and the database is looked at. A fault
-is drawn on the thread of the test, between two steps, whichever thread it happens to; so a fault of reading begins at a
-commit as well, since whoever reads may hold a lock.
+At each commit it may crash: before the commit, or after it and before any caller is answered. And the database is
+checked. A fault is drawn on the thread of the test, between two steps, whichever thread it happens to. So a fault of
+reading begins at a commit, too: a thread that reads may hold a lock.
 
-When another host takes over, a process goes on as a former one: what is on its way still arrives, and nothing that it
-writes may change an agent.
+When another host takes over, a process goes on as a former one: replies and results on their way still arrive, and none
+of its writes may change an agent.
 """
 
 import os
@@ -35,16 +35,16 @@ from ikigai_actors.testing.simulation.store import (
 from ikigai_actors.testing.simulation.threads import SimulatedThreads
 
 OUTAGE = 2.0
-"""Seconds for which nothing can be read."""
+"""Seconds of a time in which nothing can be read."""
 
 LEAP = 3_600.0
 """Seconds by which the wall clock is set ahead, or back."""
 
 TYPES_EVERY = 16
-"""Commits after which the type of every value is looked at; the rest of fsck looks at each commit."""
+"""After so many commits the type of every value is checked; the rest of fsck checks each commit."""
 
 AT_COMMIT = ("crashes", "busy", "full", "lost", "unheard", "unanswered", "unreadable", "takeovers", "ahead", "back")
-"""What may go wrong where a transaction begins."""
+"""The faults at the beginning of a transaction."""
 
 TROUBLES = {
     "full": CommitTrouble(StoreUnavailable("The disk is full, as the simulation will have it.")),
@@ -54,11 +54,11 @@ TROUBLES = {
         CommitUnknown("The connection is lost during COMMIT, as the simulation will have it."), committed=True
     ),
 }
-"""What may befall a transaction when its work is done."""
+"""The trouble of a transaction whose work is done, by fault."""
 
 
 class ProcessCrashed(BaseException):
-    """The simulated process has ended, as with ``kill -9``: nothing of it goes on, its handles are of no use.
+    """The simulated process has ended, as with ``kill -9``: its threads stop, and its handles are of no use.
 
     No `Exception`, since no code of a process survives its end. Call `Simulation.reopen`.
     """
@@ -73,23 +73,23 @@ class Broken(AssertionError):
 
 
 class World(Protocol):
-    """What a process needs of the simulation in which it runs: what goes on when a process ends."""
+    """The simulation, as a process needs it."""
 
     clock: ManualClock
     agenda: Agenda
     luck: Luck
     checks: bool
-    """Whether the database is looked at after every commit, and every request before it leaves."""
+    """Whether the database is checked after every commit, and every request before it leaves."""
     commits: int
     """Transactions committed."""
     requests: list[Request]
     """Every request that was sent to a provider."""
     watchers: list[Callable[[Sequence[StoredChange]], None]]
-    """Told of each commit what it changed."""
+    """Called with the changes of each commit."""
 
     @property
     def former(self) -> Sequence[object]:
-        """Processes from which another host has taken over."""
+        """The processes from which another host has taken over."""
 
     @property
     def process(self) -> "Process":
@@ -97,22 +97,22 @@ class World(Protocol):
 
     @property
     def runs(self) -> bool:
-        """Whether a system runs, that was opened."""
+        """Whether a system is open."""
 
     def random_bytes(self, count: int) -> bytes:
-        """Bytes that nobody has seen."""
+        """Fresh random bytes."""
 
     def note(self, kind: str, text: str) -> None:
-        """Something happened."""
+        """Add a line to the trace."""
 
     def is_to_crash(self, *, committed: bool) -> bool:
         """Whether the process ends at this commit."""
 
     def handed_over(self) -> None:
-        """Another host is to come; this one goes on beside it."""
+        """Have another host take over; this process goes on beside it."""
 
     def ended(self) -> None:
-        """Nothing of the process goes on."""
+        """Note that the process has ended."""
 
 
 class Process:
@@ -125,7 +125,7 @@ class Process:
         beside = former.store if former else None
         self.store: SimulatedStore = SimulatedStore(world.clock.now_ms, image, _Commits(self), self.threads, beside)
         self.looked_at = Undisturbed(self.store)
-        """The database, for who looks on."""
+        """The database, for checks."""
         self.unreadable_until = 0.0
         """When the store can be read again, by the clock that never leaps."""
         self.parts = Platform(
@@ -137,7 +137,7 @@ class Process:
         )
 
     def end(self) -> bytes:
-        """Let nothing of it go on; return what it has committed."""
+        """Stop all of it; return what it has committed."""
         self.threads.abandon()
         self.agenda.clear()
         self.store.close()
@@ -149,12 +149,12 @@ class Process:
         return self in self.world.former
 
     def note(self, kind: str, text: str) -> None:
-        """Something happened."""
+        """Add a line to the trace."""
         if not self.threads.abandoned:
             self.world.note(kind, f"(fenced host) {text}" if self.fenced else text)
 
     def asked(self, request: Request) -> None:
-        """A request leaves; it must be valid. What is unwound of an ended process sends none."""
+        """Check a request that leaves. An ended process that unwinds sends none."""
         if self.threads.abandoned:
             raise Abandoned
         self.world.requests.append(request)
@@ -171,7 +171,7 @@ class Process:
             self.broken(f"requests-valid: agent {request.agent}: {'; '.join(wrong)}")
 
     def broken(self, what: str) -> None:
-        """An invariant does not hold: the test hears of it when the step is over."""
+        """Report an invariant that does not hold: the test gets it when the step is over."""
 
         def end() -> None:
             raise Broken(what)
@@ -179,7 +179,7 @@ class Process:
         self.agenda.halt(end)
 
     def misfortune(self, *faults: str) -> str:
-        """Draw one of these faults, as far as there is one left, or nothing. On the thread of the test."""
+        """Draw one of these faults, if one is left, or nothing. Call it on the thread of the test."""
         if not (possible := self.world.luck.possible(*faults)):
             return ""
         drawn = self.agenda.randrange(1 + RARITY * len(possible)) - 1
@@ -197,7 +197,7 @@ class Process:
 
 
 class _Commits(Commits):
-    """Faults at commits, and a look at the database after each."""
+    """Draws faults at commits, and checks the database after each."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
@@ -248,7 +248,7 @@ class _Commits(Commits):
             self._crash("after the commit, and nobody was told")
 
     def _look_at_fence(self, changes: Sequence[StoredChange]) -> None:
-        """Mails and documents anybody may write; the rest belongs to the host that has taken over."""
+        """Check that a fenced host wrote only mails and documents: the rest belongs to the host that has taken over."""
         process = self._process
         if changed := [str(change) for change in changes if is_of_owner(change)]:
             process.broken(f"fenced: a host that was taken over from has written {'; '.join(changed)}")
@@ -256,7 +256,7 @@ class _Commits(Commits):
             process.world.process.store.changed_by_others()
 
     def _hand_over(self) -> None:
-        """Another host comes; what is to be written here is the last that this one may write, or too late already."""
+        """Let another host come. The transaction at hand is the last that this host may write, or too late already."""
         process = self._process
 
         def end() -> None:

@@ -1,7 +1,7 @@
-"""What is outside in a simulation: providers and tools as they are given, on a way that takes its time and has faults.
+"""The outside of a simulation: the given providers and tools, on a way that takes time and has faults.
 
 A request and its reply, a call and its result arrive when the agenda chooses them, so they overtake one another and
-whatever the runtime does. Nothing is drawn inside other people's code: a fault is drawn when something arrives.
+anything that the runtime does. No choice is drawn inside other people's code: a fault is drawn when something arrives.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from ikigai_actors.tools.function import Result, Tool
 from ikigai_actors.tools.policy import ToolTraits
 
 LATE = "This reply comes too late."
-"""What a provider answers that heeds no cancellation."""
+"""The late answer of a provider that ignores cancellation."""
 
 
 class RemoteProvider(Provider):
@@ -60,7 +60,7 @@ class RemoteProvider(Provider):
         await self._inner.close()
 
     async def _arrives(self, what: str, *faults: str) -> str:
-        """Wait until the agenda chooses it; give the fault that was drawn then, or nothing."""
+        """Wait until the agenda chooses this arrival; return the fault that was drawn then, or nothing."""
         loop = asyncio.get_running_loop()
         arrived: asyncio.Future[str] = loop.create_future()
         process = self._process

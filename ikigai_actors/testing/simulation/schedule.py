@@ -1,4 +1,4 @@
-"""A schedule: the choices of a run that are not plain, by their number. What stands in no schedule goes on in order.
+"""A schedule: the choices of a run that are not plain, by their number. All other choices go on in order.
 
     Schedule.parse("17:1 23:2")      at the 17th choice the second is taken, at the 23rd the third; a failure prints it
     Schedule.seeded(7)               the same one for the same number
@@ -18,18 +18,18 @@ HORIZONS = (64, 256, 1024)
 """How far a schedule reaches, in choices."""
 
 DEVIATIONS = 32
-"""How many choices of a schedule are not plain at most."""
+"""The most choices of a schedule that are not plain."""
 
 VARIETY = 12
-"""From how many the choice is that is not plain."""
+"""The number of options among which a choice that is not plain is drawn."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Schedule:
-    """Which choices are not plain."""
+    """The choices that are not plain."""
 
     choices: Mapping[int, int]
-    """Number of the choice, counted from 0, and what is chosen: 1 is the second of what can be chosen, and so on."""
+    """The number of each choice, from 0, and the option: 1 is the second one, and so on."""
 
     @classmethod
     def parse(cls, text: str) -> "Schedule":
@@ -42,13 +42,13 @@ class Schedule:
 
     @classmethod
     def seeded(cls, seed: int) -> "Schedule":
-        """A schedule that a number stands for."""
+        """The schedule that a number stands for."""
         random = Random(seed)
         horizon, count = random.choice(HORIZONS), random.randrange(DEVIATIONS + 1)
         return cls({random.randrange(horizon): random.randint(1, VARIETY) for _ in range(count)})
 
     def begin(self) -> "Following":
-        """A source of chance that chooses so."""
+        """A source of chance that follows the schedule."""
         return Following(self)
 
     def __str__(self) -> str:
@@ -72,7 +72,7 @@ class Following:
         self._choices, self._number = schedule.choices, -1
 
     def randrange(self, stop: int, /) -> int:
-        """The next choice. One beyond what there is to choose from counts from the second again."""
+        """The next choice. A number beyond the options counts from the second one again."""
         self._number += 1
         choice = self._choices.get(self._number, 0)
         return 1 + (choice - 1) % (stop - 1) if choice and stop > 1 else 0

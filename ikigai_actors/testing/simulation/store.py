@@ -1,7 +1,7 @@
 """The database of a simulation: SQLite in memory, the same SQL, with a crash or a fault where a transaction commits.
 
-A crash before COMMIT loses the transaction; one after it keeps what nobody was told of. What is committed can be taken
-as an image, with which the next process begins; or another host opens the same database beside the first.
+A crash before COMMIT loses the transaction; one after it keeps writes that no caller was told of. The next process
+begins with an image of what was committed; or another host opens the same database beside the first.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,11 +21,11 @@ OWNERS = frozenset({"register", "set_turn"})
 """Statements for agents that only their owner runs."""
 
 BOOKKEEPING = frozenset({"tree_change", "lock_agents", "set_batch", "lock_living", "lock_schema_version"})
-"""Statements that change nothing that anybody would want to read about."""
+"""Statements that are left out of the trace: they change nothing of interest."""
 
 
 class SimulatedStore(SQLiteStore):
-    """A store in memory that tells of its transactions."""
+    """A store in memory that reports its transactions."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class SimulatedStore(SQLiteStore):
         self._commits, self._threads = commits, threads
         self._watches: list[CalledWatch] = []
         self.final = b""
-        """What it had at the end."""
+        """Its contents at the end."""
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         self._commits.reads()
@@ -76,7 +76,7 @@ class SimulatedStore(SQLiteStore):
         return self._watches[-1]
 
     def changed_by_others(self) -> None:
-        """Another host has committed."""
+        """Note that another host has committed."""
         for watch in self._watches:
             watch.call()
 
@@ -90,7 +90,7 @@ class SimulatedStore(SQLiteStore):
 
 
 class Undisturbed(BorrowedStore):
-    """The same store for who looks on: it can be read whatever befalls the process."""
+    """The same store for checks: no fault of the process disturbs its reads."""
 
     def __init__(self, store: SimulatedStore) -> None:
         super().__init__(store)
@@ -123,24 +123,24 @@ class CalledWatch(Watch):
 
 
 class CommitTrouble(NamedTuple):
-    """What befalls a transaction when its work is done."""
+    """The trouble of a transaction whose work is done."""
 
     error: StoreError
     committed: bool = False
-    """Whether all is written nevertheless."""
+    """Whether everything is written nevertheless."""
 
 
 class Commits(Protocol):
-    """Hears of the transactions of a store."""
+    """Observes the transactions of a store."""
 
     def reads(self) -> None:
-        """Something is to be read; what is raised here keeps it from being so."""
+        """Called before a read; an exception prevents it."""
 
     def before(self) -> CommitTrouble | None:
-        """A transaction is to begin; what is raised here keeps it from doing so, what is returned befalls it."""
+        """Called before a transaction; an exception prevents it, and a result is its trouble."""
 
     def after(self, changes: "Sequence[StoredChange]") -> None:
-        """A transaction is committed that did this; what is raised here comes before anybody knows."""
+        """Called with the changes of a committed transaction; an exception comes before any caller is answered."""
 
 
 class Written(NamedTuple):
@@ -186,7 +186,7 @@ class Observed(Transaction):
     def __init__(self, inner: Transaction) -> None:
         self._inner = inner
         self.changes: list[StoredChange] = []
-        """What it changes, in the order in which it was told to."""
+        """Its changes, in the order of the calls."""
 
     def run(self, query: str, **parameters: Any) -> list[Row]:
         self._remember(query, parameters)
@@ -210,7 +210,7 @@ class Observed(Transaction):
         self._inner.notify(by_host=by_host)
 
     def __getattr__(self, name: str) -> Any:
-        """What only migrations ask of a transaction."""
+        """A method that only migrations call."""
         return getattr(self._inner, name)
 
     def _remember(self, name: str, parameters: Mapping[str, Any]) -> None:
@@ -219,10 +219,10 @@ class Observed(Transaction):
 
 
 _UNTOLD = ("pid", "now", "hostname")
-"""Parameters that differ from machine to machine, or say nothing."""
+"""Parameters that the trace leaves out: they differ from machine to machine, or say nothing."""
 
 _DIFFERENCES = ("count_mail",)
-"""Statements whose numbers are added to what is there."""
+"""Statements with numbers that are added to stored ones."""
 
 _CHANGING = ("INSERT", "UPDATE", "DELETE")
 

@@ -1,10 +1,10 @@
 """Threads of a simulation: real ones, of which one runs at a time, and waiting that costs no time.
 
     block   the thread hands the baton to the thread of the test, and stands on the agenda again once it can go on
-    wait    on the thread of the test itself: the agenda goes on until what is waited for is there
+    wait    on the thread of the test itself: the agenda goes on until the awaited thing is there
 
-So the code of the runtime, of tools and of providers may block as it does in a real process, and chance decides who
-goes on. A thread-local or context variable is what it is elsewhere, since the threads are real.
+So the code of the runtime, of tools and of providers may block as it does in a real process, and chance decides which
+thread goes on. A thread-local or context variable works as elsewhere, since the threads are real.
 """
 
 import asyncio
@@ -22,19 +22,19 @@ from ikigai_actors.testing.simulation.scheduler import Abandoned, Agenda, Baton,
 T = TypeVar("T")
 
 _PATIENCE = 60.0
-"""Seconds of the real clock that one step may take: code that waits for something else is stuck."""
+"""The most seconds of the real clock for one step: code that takes longer waits for something outside, and is stuck."""
 
 
 class SimulatedThreads(Threads):
     """The threads of one process in a simulation: `Threads` that stand on an agenda."""
 
     def __init__(self, agenda: Agenda) -> None:
-        """Make none yet."""
+        """Begin without threads."""
         self.agenda = agenda
         self.abandoned = False
         """Whether the process has crashed."""
         self.test = Baton()
-        """Of the thread of the test."""
+        """The baton of the thread of the test."""
         self._running: list[SimulatedThread] = []
         self._loops: list[SimulatedLoop] = []
         self._failure: BaseException | None = None
@@ -65,7 +65,7 @@ class SimulatedThreads(Threads):
         self._stand(self.agenda.add, name, then)
 
     def on_test(self, call: Callable[[], T]) -> T:
-        """Have the thread of the test call this, at once: choices are drawn there."""
+        """Have the thread of the test call this at once, and return the result: choices are drawn there."""
         if self.current() is None:
             return call()
         answer: list[T] = []
@@ -96,7 +96,7 @@ class SimulatedThreads(Threads):
             thread.stand_by(lambda: chosen)
 
     def abandon(self) -> None:
-        """The process has crashed: end every thread where it stands."""
+        """End every thread where it stands: the process has crashed."""
         self.abandoned = True
         for thread in list(self._running):
             self.run(thread)
@@ -108,12 +108,12 @@ class SimulatedThreads(Threads):
     # Between the thread of the test and the others
 
     def current(self) -> "SimulatedThread | None":
-        """The thread that calls; None when it is the one of the test."""
+        """The calling thread; None when it is the one of the test."""
         thread = threading.current_thread()
         return thread if isinstance(thread, SimulatedThread) else None
 
     def run(self, thread: "SimulatedThread") -> None:
-        """Let a thread run until it waits or ends; what it raises goes to the test."""
+        """Let a thread run until it waits or ends; its exception goes to the test."""
         if thread.over:
             return
         thread.baton.give()
@@ -123,12 +123,12 @@ class SimulatedThreads(Threads):
             raise failure
 
     def started(self, thread: "SimulatedThread") -> None:
-        """A thread is there, and will run when it is chosen."""
+        """Register a thread, which runs when it is chosen."""
         self._running.append(thread)
         self.agenda.add(Entry(thread.name, lambda: self.run(thread)))
 
     def ended(self, thread: "SimulatedThread", failure: BaseException | None) -> None:
-        """A thread has ended."""
+        """Remove a thread that has ended."""
         self._running.remove(thread)
         self._failure = failure
         self.test.give()
@@ -206,7 +206,7 @@ class SimulatedWaiter:
             self._threads.agenda.add(Entry(thread.name, lambda: self._threads.run(thread)))
 
     def wait(self, done: Callable[[], object], timeout: float | None, what: str) -> bool:
-        """Return once it is done, or so many seconds have passed; whether it is done."""
+        """Wait until it is done, or ``timeout`` seconds have passed; return whether it is done."""
         if self._threads.abandoned:
             raise Abandoned
         if self._thread is None:

@@ -2,13 +2,13 @@
 
     run      an actor handles a message
     commit   a transaction: the messages and mails that were written, and every other statement that changed rows
-    ask      a request leaves for a provider; `reply`, `tool`, `result` likewise what comes and goes outside
+    ask      a request leaves for a provider; `reply`, `tool` and `result` are the rest of the traffic with the outside
     crash    the process ends where it stands; `open` begins the next one
     time     the clock is turned
     call     a line of the test waits for an answer
 
 Same choices, same trace, byte for byte: it holds no address, no time of the machine and no name of a thread that could
-differ. uuids stand in it as they are, and in the story as names.
+differ. It shows uuids unchanged, and the story shows names instead.
 """
 
 import linecache
@@ -21,13 +21,13 @@ from typing import NamedTuple
 from ikigai_actors.records.registry import AgentRecord
 
 _LENGTH = 80
-"""Lines of a story; what was before is counted."""
+"""The most lines of a story; lines before them are counted."""
 
 _UUID = re.compile(r"(?<![\w-])[A-Za-z0-9][\w-]{21}(?![\w-])")
 
 
 class TraceLine(NamedTuple):
-    """One thing that happened."""
+    """One event."""
 
     kind: str
     text: str
@@ -37,13 +37,13 @@ class TraceLine(NamedTuple):
 
 
 class Trace:
-    """What happened so far."""
+    """The events so far."""
 
     def __init__(self) -> None:
         self.lines: list[TraceLine] = []
 
     def note(self, kind: str, text: str) -> None:
-        """Something happened."""
+        """Add an event."""
         self.lines.append(TraceLine(kind, text))
 
     def __str__(self) -> str:
@@ -51,7 +51,7 @@ class Trace:
 
 
 def calling_line() -> str:
-    """The line of the test that has called the runtime, and waits; empty when nobody's own code has."""
+    """The line of the test that has called the runtime, and waits; empty when no code of a test has."""
     frame = sys._getframe(1)
     while frame.f_back is not None:
         module = frame.f_globals.get("__name__", "").partition(".")[0]
@@ -69,14 +69,14 @@ _RUNNERS = ("hypothesis", "_pytest", "pytest", "pluggy", "runpy", "unittest")
 
 
 def story(lines: Sequence[TraceLine], names: Mapping[str, str]) -> str:
-    """What happened, for a person: without the actors' single messages, and with names for uuids."""
+    """The story of a run for a person: without the actors' single messages, and with names for uuids."""
     told = [str(line) for line in lines if line.kind != "run"]
     before = [] if len(told) <= _LENGTH else [f"… {len(told) - _LENGTH} lines before"]
     return _UUID.sub(lambda found: names.get(found[0], found[0][:6]), "\n".join([*before, *told[-_LENGTH:]]))
 
 
 def names_of(records: Sequence[AgentRecord]) -> dict[str, str]:
-    """How a story calls agents: by name, or by the beginning of the uuid; agent 0 is ``root``."""
+    """The names of agents in a story: their own, or the beginning of the uuid; agent 0 is ``root``."""
     return {record.uuid: "root" if record.parent_uuid is None else record.name or record.uuid[:6] for record in records}
 
 

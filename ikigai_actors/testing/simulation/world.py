@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class Simulation:
-    """The world of one run: what the process knows ends with it, the database and the clock go on."""
+    """The world of one run. Processes come and go in it; the database and the clock go on."""
 
     def __init__(
         self,
@@ -45,12 +45,12 @@ class Simulation:
         """Make a world in which no system runs yet; use it as a context manager.
 
         Args:
-            schedule: decides who goes on: in plain order, when not given; a number stands for a schedule; a `Random`,
-                or one of Hypothesis's, is asked at every choice.
+            schedule: decides which thread goes on; plain order by default. A number stands for a schedule; a `Random`,
+                or one of Hypothesis's, draws every choice.
             faults: what may go wrong, and how often.
             crash: the commit at which the process ends; see `crash_at`.
             choices: how many are drawn before everything goes on in order.
-            steps: how many a run may take before it counts as endless.
+            steps: the most steps of a run; then it counts as endless.
         """
         self.clock = ManualClock(1_000_000.0)
         given = Schedule.seeded(schedule) if isinstance(schedule, int) else schedule
@@ -62,12 +62,12 @@ class Simulation:
         """Transactions committed."""
         self.luck = Luck(faults)
         self.checks = True
-        """Whether `fsck` looks at the database after every commit, and every request is looked at before it leaves."""
+        """Whether `fsck` checks the database after every commit, and every request is checked before it leaves."""
         self.former: list[Process] = []
-        """Processes from which another host has taken over, and that do not know yet."""
+        """The processes from which another host has taken over, and that do not know yet."""
         self._process: Process | None = None
         self.watchers: list[Callable[[Sequence[StoredChange]], None]] = []
-        """Told of each commit what it changed, before anybody else knows."""
+        """Called with the changes of each commit, before any caller is answered."""
         self._image = empty_image()
         self._system: ActorSystem | None = None
         self._again: Callable[..., ActorSystem] | None = None
@@ -78,7 +78,7 @@ class Simulation:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        """Close the system, unless something was raised: then it is left as it stands."""
+        """Close the system. After an exception it is left as it stands."""
         try:
             if error is None:
                 self.close()
@@ -106,7 +106,17 @@ class Simulation:
         tools: Iterable[Tool | Toolset] = (),
         **options: Any,
     ) -> ActorSystem:
-        """Open the system; see `ActorSystem.open` for the arguments. None as provider means the offline one."""
+        """Open the system.
+
+        Args:
+            provider: as in `ActorSystem.open`; None is the offline one.
+            providers: as in `ActorSystem.open`.
+            tools: as in `ActorSystem.open`.
+            options: further arguments of `ActorSystem.open`.
+
+        Returns:
+            The system. Raises what `ActorSystem.open` does.
+        """
         given = list(tools)
         chosen = OfflineProvider() if provider is None else provider
 
@@ -163,7 +173,7 @@ class Simulation:
             self.agenda.step()
 
     def sleep(self, seconds: float) -> None:
-        """Let so much time pass, with all that falls due."""
+        """Let ``seconds`` pass, with all that falls due."""
         self.agenda.pump(lambda: False, seconds, "time")
 
     def crash(self) -> None:
@@ -172,7 +182,7 @@ class Simulation:
         self.ended()
 
     def crash_at(self, point: CrashPoint) -> None:
-        """End the process at a commit, counted from now. Whatever blocks then raises `ProcessCrashed`."""
+        """End the process at a commit, counted from now. A call that blocks then raises `ProcessCrashed`."""
         self._crash_at = replace(point, commit=self.commits + point.commit)
 
     def take_over(self, *, resume: bool = False) -> ActorSystem:
@@ -187,12 +197,12 @@ class Simulation:
         return self._again(resume=resume)
 
     def handed_over(self) -> None:
-        """Another host is to come; this one goes on beside it."""
+        """Have another host take over; this process goes on beside it."""
         self.former.append(self.process)
         self._process = self._system = None
 
     def note(self, kind: str, text: str) -> None:
-        """Something happened; also for what a test wants to see in the story."""
+        """Add a line to the trace, and so to the story."""
         self.trace.note(kind, text)
 
     def story(self) -> str:
@@ -206,7 +216,7 @@ class Simulation:
 
     @property
     def schedule(self) -> Schedule:
-        """The schedule of the run so far, which leads there again."""
+        """The schedule of the run so far, which repeats it."""
         return Schedule(dict(self.agenda.drawn))
 
     def follow(self, schedule: Schedule) -> None:
@@ -214,7 +224,7 @@ class Simulation:
         self.agenda.follow(schedule.begin())
 
     def random_bytes(self, count: int) -> bytes:
-        """Bytes that nobody has seen, and the same in every run."""
+        """Fresh random bytes, the same in every run."""
         self._drawn_bytes += 1
         return hashlib.sha256(str(self._drawn_bytes).encode()).digest()[:count]
 
@@ -230,11 +240,11 @@ class Simulation:
 
     @property
     def runs(self) -> bool:
-        """Whether a system runs, that was opened."""
+        """Whether a system is open."""
         return self._system is not None
 
     def ended(self) -> None:
-        """Nothing of the process goes on, nor of those before it."""
+        """Stop the process, and those before it."""
         running = [*self.former, *([self._process] if self._process else [])]
         self._process = self._system = None
         self.former.clear()
@@ -245,7 +255,7 @@ class Simulation:
 
 
 class _TestThreads(Threads):
-    """What the thread of the test waits with: the threads of the process that runs."""
+    """What the thread of the test waits with: the threads of the running process."""
 
     def __init__(self, world: Simulation) -> None:
         self._world = world
@@ -270,9 +280,13 @@ class _TestThreads(Threads):
 
 @contextmanager
 def simulated(schedule: Schedule | Chance | int = PLAIN, **options: Any) -> Iterator[Simulation]:
-    """A `Simulation` for the time of a block, in which calls that block let it go on. See `Simulation`.
+    """Make a `Simulation` for the time of a block. Calls in the block that wait let it go on.
 
-    What is raised in the block gets the story of the run as a note.
+    An exception of the block gets the story of the run as a note.
+
+    Args:
+        schedule: as in `Simulation`.
+        options: further arguments of `Simulation`.
     """
     with Simulation(schedule, **options) as world, one_of(_TestThreads(world)):
         try:
@@ -287,7 +301,7 @@ class OpenSimulated:
 
     def __init__(self, world: Simulation) -> None:
         self.world = world
-        """The world, to crash it, to let time pass, to look at its trace."""
+        """The world: to crash it, to let time pass, to look at its trace."""
 
     def __call__(
         self,
