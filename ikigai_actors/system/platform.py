@@ -1,4 +1,4 @@
-"""What a system stands on, and a simulation swaps as one: threads, time, randomness, the database, the dispatcher."""
+"""The ground of a system, which a simulation swaps: threads, time, randomness, database, dispatcher."""
 
 import os
 from collections.abc import Callable
@@ -22,7 +22,7 @@ class Platform:
     random_bytes: RandomBytes
     open_store: Callable[[str | os.PathLike[str] | None], Store]
     dispatcher: Callable[[int], Dispatcher]
-    """Makes the dispatcher, given how many workers are wanted."""
+    """Makes the dispatcher, given the number of workers."""
 
 
 SYSTEM_PLATFORM = Platform(SYSTEM_THREADS, SystemClock(), os.urandom, open_store, ThreadDispatcher)

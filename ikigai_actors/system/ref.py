@@ -68,7 +68,7 @@ from supervisors.signals import Signal
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What an agent's history means now."""
+    """The meaning of an agent's history now."""
 
     inherited: int
     """Messages before the fork point that are visible."""
@@ -180,7 +180,11 @@ class System(Protocol):
 
 
 class AgentCommands:
-    """The commands of an agent, each as a future: ``await ref.ask.fork(...)``. See `AgentRef` for what they do."""
+    """The commands of an agent, each as a future: ``await ref.ask.fork(...)``.
+
+    `AgentRef` has the same methods: they take the same arguments, do the same, and wait. An error comes from the
+    future, and from the call itself for an argument that cannot be used.
+    """
 
     __slots__ = ("_ref", "_waits")
 
@@ -189,7 +193,7 @@ class AgentCommands:
         self._waits = waits  # the caller blocks until the answer is there: when it may not, nothing is asked for
 
     def prompt(self, text: str) -> Future[Reply]:
-        """Open a turn; the future gives the `Reply`."""
+        """Open a turn. The future gives the `Reply`."""
         check_text(text, "prompt")
         if not text.strip():
             raise BadInput("Expected a prompt, got blank text. Say something.")
@@ -205,7 +209,7 @@ class AgentCommands:
         restart: str = "transient",
         on_orphan: str | None = None,
     ) -> "Future[AgentRef]":
-        """Make a child; gives its handle."""
+        """Make a child. The future gives its handle."""
         if prompt is not None and not check_text(prompt, "prompt").strip():
             raise BadInput("Expected a prompt for the child, got blank text. Leave it out to fork without one.")
         check_choice(restart, "restart", [*RestartType])
@@ -220,7 +224,7 @@ class AgentCommands:
         return self._tell(lambda caller: on.Fork(child, name, prompt, settings, restart, caller, policy), future)
 
     def reply(self) -> Future[Reply]:
-        """Gives the outcome of the turn in progress, or else of the latest one."""
+        """The outcome of the turn in progress, or else of the latest one."""
         try:
             return self._tell(on.GetOutcome, self._future())
         except AgentDead:
@@ -232,25 +236,25 @@ class AgentCommands:
         return settled
 
     def clear(self) -> Future[int]:
-        """Begin anew; gives the position of the clear."""
+        """Begin anew. The future gives the position of the clear."""
         return self._tell(on.Clear, self._future())
 
     def mark(self, label: str | None = None) -> Future[int]:
-        """Set a mark; gives its position."""
+        """Set a mark. The future gives its position."""
         text = "" if label is None else check_text(label, "label")
         return self._tell(lambda caller: on.SetMark(text, caller), self._future())
 
     def rewind(self, label: str | None = None) -> Future[int]:
-        """Go back to a mark; gives the position of the rewind."""
+        """Go back to a mark. The future gives the position of the rewind."""
         text = None if label is None else check_text(label, "label")
         return self._tell(lambda caller: on.Rewind(text, caller), self._future())
 
     def undo(self) -> Future[int]:
-        """Take back the latest prompt; gives the position of the rewind."""
+        """Take back the latest prompt. The future gives the position of the rewind."""
         return self._tell(on.Undo, self._future())
 
     def configure(self, **settings: Any) -> Future[int]:
-        """Change settings; gives the position of the change."""
+        """Change settings. The future gives the position of the change."""
         checked = check_settings(settings)
         return self._tell(lambda caller: on.Configure(checked, caller), self._future())
 
@@ -259,11 +263,11 @@ class AgentCommands:
         return self._ref.system.writer.ask(Rename(self._ref.uuid, name), lambda _: None)
 
     def resume(self) -> Future[bool]:
-        """Go on with the latest turn; gives whether there was one to go on with."""
+        """Go on with the latest turn. The future gives whether there was one to go on with."""
         return self._tell(on.Resume, Future())
 
     def signal(self, signal: Signal, *, cascade: bool = False, reason: str = "", grace: float = GRACE) -> Future[bool]:
-        """Send a signal; gives whether it had an effect."""
+        """Send a signal. The future gives whether it had an effect."""
         lifecycle, uuid = self._ref.system.lifecycle, self._ref.uuid
         if signal is Signal.INT:
             check_text(reason, "reason")
@@ -271,7 +275,7 @@ class AgentCommands:
         return lifecycle.signal(uuid, signal, had_effect, cascade=cascade, reason=reason, grace=grace)
 
     def kill(self, *, cascade: bool = False, reason: str = "") -> "Future[list[AgentRef]]":
-        """End the agent at once; gives who died, leaves first."""
+        """End the agent at once. The future gives the agents that died, leaves first."""
         handle = self._ref.system.handle
 
         def dead(aftermath: LifecycleChange) -> "list[AgentRef]":
@@ -287,17 +291,17 @@ class AgentCommands:
         return told
 
     def send(self, recipient: Handle | str, body: str) -> Future[int]:
-        """Send a mail; gives its number in the recipient's mailbox."""
+        """Send a mail. The future gives its number in the recipient's mailbox."""
         return self._ref.system.writer.ask(_letter(self._ref, recipient, body), lambda mail: mail.id)
 
     def read_mail(self, sender: Handle | str | None = None) -> Future[list[Mail]]:
-        """Read the unread mail, and mark it as read; gives the mails, oldest first."""
+        """Read the unread mail, and mark it as read. The future gives the mails, oldest first."""
         return self._ref.system.writer.ask(_reading(self._ref, sender), lambda taken: list(taken.mails))
 
     def wait(
         self, agents: "Sequence[AgentRef | str] | None" = None, timeout: float | None = None
     ) -> "Future[dict[AgentRef | str, WaitResult]]":
-        """Wait for mail or agents; gives why, by agent. Cancelling an `await` of it ends the waiting."""
+        """Wait for mail or agents. The future gives the reasons, by agent. Cancelling its `await` ends the wait."""
         future, waiter = _wait(self._ref, agents, timeout)
         waiter.begin()
         return future
@@ -334,7 +338,7 @@ class AgentRef:
 
     @property
     def ask(self) -> AgentCommands:
-        """The same commands as futures, to be awaited."""
+        """The same commands as futures, for ``await``."""
         return AgentCommands(self)
 
     @property
@@ -343,7 +347,7 @@ class AgentRef:
         return AgentCommands(self, waits=True)
 
     def _within(self, timeout: float | None) -> AgentCommands:
-        """The commands for a method that waits so long. Raises `BadInput` before anything is asked for."""
+        """The commands for a method that waits so many seconds. Raises `BadInput` before anything is sent."""
         check_timeout(timeout)
         return self._now
 
@@ -351,8 +355,14 @@ class AgentRef:
         """Open a turn: the agent answers the text.
 
         A prompt to a busy agent waits for the end of its turn. One to a stopped agent waits for CONT, in the database:
-        it survives this process, and is taken up once. The future gives the `Reply`; it raises `ProviderError`
-        when the model could not answer, and `TurnInterrupted` when the turn was ended.
+        it survives this process, and is taken up once.
+
+        Args:
+            text: the prompt; not blank.
+
+        Returns:
+            A future of the `Reply`. It raises `ProviderError` when the model could not answer, and `TurnInterrupted`
+            when the turn was ended.
 
         Raises:
             BadInput: the text is blank, or cannot be stored.
@@ -381,25 +391,28 @@ class AgentRef:
             name: a name for the child, unique among the living.
             model: its ``model`` setting, ``provider:model``; None inherits.
             system: its system prompt; None inherits.
-            restart: what its supervisor restarts it after: a crash or an exit (``permanent``), a crash
-                (``transient``), or nothing (``temporary``).
-            on_orphan: what becomes of the child's own children when it dies: ``reparent``, ``cascade``, ``stop`` or
+            restart: when its supervisor restarts it: after a crash or an exit (``permanent``), after a crash
+                (``transient``), or never (``temporary``).
+            on_orphan: what happens to the child's own children when it dies: ``reparent``, ``cascade``, ``stop`` or
                 ``continue``; None inherits.
             timeout: seconds to wait. The fork may still happen later; the `TimedOut` names the child.
 
         Raises:
-            NameTaken, BadInput: the name cannot be had.
+            NameTaken, BadInput: the child cannot have this name.
             AgentDead, AgentStopped: this agent does not fork.
             InboxFull: 10,000 commands wait for it.
-            WouldWaitForItself: called by the agent's own code, during its turn: let that return
-                ``[ToolCall("fork", {...})]`` instead.
+            WouldWaitForItself: called by the agent's own code, during its turn: let that return ``[ToolCall("fork",
+                {...})]`` instead.
         """
         commands = self._within(timeout)
         forked = commands.fork(prompt, name=name, model=model, system=system, restart=restart, on_orphan=on_orphan)
         return forked.get(timeout=timeout)
 
     def reply(self, timeout: float | None = None) -> Reply:
-        """The outcome of the turn in progress, or else of the agent's latest one; of a dead agent too.
+        """The outcome of the turn in progress, or else of the agent's latest one; also of a dead agent.
+
+        Args:
+            timeout: seconds to wait; None waits for ever.
 
         Raises:
             ProviderError, TurnInterrupted: that was the outcome. A turn that a crash cut off counts as interrupted.
@@ -409,28 +422,51 @@ class AgentRef:
         return self._within(timeout).reply().get(timeout=timeout)
 
     def clear(self, timeout: float | None = None) -> int:
-        """Begin anew, with the settings in force. Returns the position of the clear."""
+        """Begin anew, with the settings in force.
+
+        Args:
+            timeout: seconds to wait; None waits for ever.
+
+        Returns:
+            The position of the clear.
+        """
         return self._within(timeout).clear().get(timeout=timeout)
 
     def mark(self, label: str | None = None, timeout: float | None = None) -> int:
-        """Set a mark to come back to. Labels may repeat: the latest counts. Returns its position."""
+        """Set a mark to come back to.
+
+        Args:
+            label: its name; labels may repeat, and the latest counts. None for no name.
+            timeout: seconds to wait; None waits for ever.
+
+        Returns:
+            The position of the mark.
+        """
         return self._within(timeout).mark(label).get(timeout=timeout)
 
     def rewind(self, label: str | None = None, timeout: float | None = None) -> int:
-        """Go back to the latest mark, or the latest with this label, inherited ones too; settings stay as they are.
+        """Go back to a mark, an inherited one too. Settings stay as they are.
 
-        Returns the position of the rewind. Raises `MarkNotFound`.
+        Args:
+            label: the latest mark with this label; None is the latest mark.
+            timeout: seconds to wait; None waits for ever.
+
+        Returns:
+            The position of the rewind.
+
+        Raises:
+            MarkNotFound: there is no such mark.
         """
         return self._within(timeout).rewind(label).get(timeout=timeout)
 
     def undo(self, timeout: float | None = None) -> int:
-        """Take back the latest prompt of the history, an inherited one too, and all that was said since.
+        """Take back the latest prompt of the history, an inherited one too, and everything after it.
 
-        It is a rewind to where the history stood before that prompt: conversation and marks are as they were, settings
-        and what tools did to the world stay as they are. A turn in progress is waited for.
+        This rewinds the history to before that prompt: conversation and marks become what they were. Settings stay, and
+        so does what tools did to the world. The call waits for a turn in progress.
 
         Args:
-            timeout: seconds to wait.
+            timeout: seconds to wait; None waits for ever.
 
         Returns:
             The position of the rewind.
@@ -457,16 +493,17 @@ class AgentRef:
         return self._within(timeout).configure(**settings).get(timeout=timeout)
 
     def rename(self, name: str | None, timeout: float | None = None) -> None:
-        """Give the agent a name, or another one; what it is told and shown by follows. Returns after the commit.
+        """Give the agent a name, or another one. Returns after the commit.
 
-        Who looks for the old name finds nobody, and another agent may have it.
+        Later requests to its model, and the screens, show the new name. The old name finds no agent any more, and
+        another agent may take it.
 
         Args:
             name: the new name, unique among the living; empty or None takes the name away.
-            timeout: seconds to wait.
+            timeout: seconds to wait; None waits for ever.
 
         Raises:
-            NameTaken, BadInput: the name cannot be had.
+            NameTaken, BadInput: the agent cannot have this name.
             AgentDead: the agent is dead, and keeps its name.
         """
         self._within(timeout).rename(name).get(timeout=timeout)
@@ -474,11 +511,13 @@ class AgentRef:
     def resume(self, timeout: float | None = None) -> bool:
         """Go on with the latest turn, when a crash cut it off or an error of the provider ended it.
 
-        The history is sent to the model again, with all that the turn had come to; `reply` then waits for the outcome.
+        The history is sent to the model again, including all of that turn; `reply` then waits for the outcome.
+
+        Args:
+            timeout: seconds to wait; None waits for ever.
 
         Returns:
-            Whether there was such a turn. There is none when something was said since, or the history was cleared or
-            rewound.
+            Whether there was such a turn. There is none after a later message, a clear or a rewind.
         """
         return self._within(timeout).resume().get(timeout=timeout)
 
@@ -491,38 +530,50 @@ class AgentRef:
         reason: str = "",
         grace: float = GRACE,
     ) -> bool:
-        """Send a signal, which overtakes all that waits. Returns, after the commit, whether it had an effect.
+        """Send a signal, which overtakes all waiting commands. Returns, after the commit, whether it had an effect.
 
         Args:
-            signal: ``INT`` ends the turn in progress; ``STOP`` pauses the agent after its step, ``CONT`` lets it go
-                on; ``TERM`` lets it finish its turn and die; ``KILL`` ends it at once.
-            timeout: seconds to wait.
-            cascade: it hits all descendants too, in one transaction.
-            reason: why; it stands in the registry when somebody dies of it.
+            signal: ``INT`` ends the turn in progress; ``STOP`` pauses the agent after its step, ``CONT`` lets it go on;
+                ``TERM`` lets it finish its turn and die; ``KILL`` ends it at once.
+            timeout: seconds to wait; None waits for ever.
+            cascade: whether it hits all descendants too, in one transaction.
+            reason: why; the registry shows it for every agent that dies of the signal.
             grace: seconds after which TERM becomes KILL.
 
         Raises:
             AgentDead: it is dead already.
             AgentStopped: it is terminating, and cannot be paused.
-            RootProtected: agent 0 is neither killed nor terminated.
+            RootProtected: agent 0 cannot be killed or terminated.
         """
         refuse_to_block()
         check_timeout(timeout)
         return self.ask.signal(signal, cascade=cascade, reason=reason, grace=grace).get(timeout=timeout)
 
     def kill(self, *, cascade: bool = False, reason: str = "", timeout: float | None = None) -> "list[AgentRef]":
-        """End the agent at once; returns, after the commit, who died, leaves first. Raises as `signal` does.
+        """End the agent at once. Its orphan policy decides about the agents that it supervised.
 
-        Its orphan policy decides about the agents that it supervised; with ``cascade`` all its descendants die too.
+        Args:
+            cascade: whether all its descendants die too.
+            reason: why, for the registry.
+            timeout: seconds to wait; None waits for ever.
+
+        Returns:
+            After the commit, the agents that died, leaves first. Raises what `signal` does.
         """
         refuse_to_block()
         check_timeout(timeout)
         return self.ask.kill(cascade=cascade, reason=reason).get(timeout=timeout)
 
     def exit(self, result: str = "", timeout: float | None = None) -> None:
-        """End the agent, after its turn: the normal end. Its supervisor gets the result by mail.
+        """End the agent after its turn: the normal end. A permanent agent is restarted.
 
-        A permanent agent is restarted. Raises `AgentDead`, and `RootProtected` for agent 0.
+        Args:
+            result: a text that its supervisor gets by mail.
+            timeout: seconds to wait; None waits for ever.
+
+        Raises:
+            AgentDead: the agent is dead.
+            RootProtected: agent 0 cannot exit.
         """
         check_timeout(timeout)
         Future[None](self.uuid).check_wait()
@@ -537,14 +588,14 @@ class AgentRef:
         on_orphan: str | None = None,
         timeout: float | None = None,
     ) -> None:
-        """Say how the agent looks after its children; what is left out stays as it is. Returns after the commit.
+        """Say how the agent supervises its children. Returns after the commit; None leaves a setting as it is.
 
         Args:
-            strategy: whom a restart takes along: ``one_for_one``, ``one_for_all`` or ``rest_for_one``.
+            strategy: which siblings a restart takes along: ``one_for_one``, ``one_for_all`` or ``rest_for_one``.
             intensity: how many restarts of its children are allowed within a period, before it gives up.
             period: seconds.
-            on_orphan: what becomes of its children when it dies: ``reparent``, ``cascade``, ``stop`` or ``continue``.
-            timeout: seconds to wait.
+            on_orphan: what happens to its children when it dies: ``reparent``, ``cascade``, ``stop`` or ``continue``.
+            timeout: seconds to wait; None waits for ever.
 
         Raises:
             BadInput: a setting makes no sense.
@@ -555,11 +606,15 @@ class AgentRef:
         self.system.writer.perform(supervision(self.uuid, strategy, intensity, period, on_orphan), timeout)
 
     def adopt(self, child: Handle | str, timeout: float | None = None) -> None:
-        """Look after another agent from now on; if it is stopped, it goes on. Its lineage stays as it is.
+        """Supervise another agent from now on. If it is stopped, it goes on. Its lineage stays.
+
+        Args:
+            child: the other agent: a handle, or a text as in `send`.
+            timeout: seconds to wait; None waits for ever.
 
         Raises:
-            BadInput: the child stands above this agent, or is it.
-            AgentDead, AgentNotFound, AmbiguousAgent: one of the two is not there.
+            BadInput: the child stands above this agent, or is this agent.
+            AgentDead, AgentNotFound, AmbiguousAgent: one of the two is dead, or cannot be found.
         """
         self.system.check_open()
         self.system.lifecycle.adopt(uuid_of(self.system.store, child), self.uuid, timeout)
@@ -571,11 +626,11 @@ class AgentRef:
 
         Args:
             recipient: a handle, or a uuid, name, or unique prefix of a uuid.
-            body: at most 64 KiB in UTF-8, and not blank.
-            timeout: seconds to wait.
+            body: the text, at most 64 KiB in UTF-8, and not blank.
+            timeout: seconds to wait; None waits for ever.
 
         Raises:
-            AgentNotFound, AmbiguousAgent: the recipient is nobody, or several.
+            AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
             AgentDead: the recipient is dead, or this agent is.
             BadInput: the body cannot be sent.
             MailboxFull: the recipient has 10,000 unread mails.
@@ -584,7 +639,7 @@ class AgentRef:
         return mail.id
 
     def check_mail(self, timeout: float | None = None) -> Mailbox:
-        """What it has not read: how many mails, of whom, and how the oldest begin. Marks nothing.
+        """Its unread mail: how many mails, from whom, and how the oldest begin. Marks nothing as read.
 
         Args:
             timeout: seconds to wait.
@@ -610,9 +665,15 @@ class AgentRef:
         """Read its unread mail, oldest first, and mark it as read in the same commit.
 
         Args:
-            sender: only what this agent sent (a handle or text, as in `send`); ``""`` is a person outside of any
-                agent. None reads all.
-            timeout: seconds to wait.
+            sender: only mail of this agent (a handle or text, as in `send`); ``""`` is a person outside of any agent.
+                None reads all.
+            timeout: seconds to wait; None waits for ever.
+
+        Returns:
+            The mails.
+
+        Raises:
+            AgentNotFound, AmbiguousAgent: no agent, or several, are called as the sender is.
         """
         reading = _reading(self, sender)
         taken: Taken = self.system.writer.perform(reading, timeout)
@@ -652,13 +713,29 @@ class AgentRef:
             waiter.cancel()
 
     def open_mail(self, number: int, timeout: float | None = None) -> Mail:
-        """One mail by its number, read before or not; from now on it is read. Raises `MailNotFound`."""
+        """Read one mail by its number, read before or not. It counts as read from now on.
+
+        Args:
+            number: its number in this mailbox.
+            timeout: seconds to wait; None waits for ever.
+
+        Raises:
+            MailNotFound: there is no such mail.
+        """
         opening = Open(self.uuid, check_mail_id(number), self.system.clock.now_ms())
         mail: Mail = self.system.writer.perform(opening, timeout)
         return mail
 
     def delete_mail(self, number: int, timeout: float | None = None) -> None:
-        """Delete one mail for good; its number is not given again. Raises `MailNotFound`."""
+        """Delete one mail for good. Its number is not given again.
+
+        Args:
+            number: its number in this mailbox.
+            timeout: seconds to wait; None waits for ever.
+
+        Raises:
+            MailNotFound: there is no such mail.
+        """
         self.system.writer.perform(Delete(self.uuid, check_mail_id(number)), timeout)
 
     def mails(self, sender: Handle | str | None = None, latest: int | None = None) -> list[Mail]:
@@ -691,7 +768,7 @@ class AgentRef:
 
     @property
     def supervisor(self) -> "AgentRef | None":
-        """The agent that looks after it; None for agent 0."""
+        """The agent that supervises it; None for agent 0."""
         return self._handle(self.record.supervisor_uuid)
 
     def children(self) -> "list[AgentRef]":
@@ -724,16 +801,23 @@ class AgentRef:
         return actor.state.view.settings
 
     def history(self, all: bool = False) -> list[Message]:  # noqa: A002 - the interface names it so
-        """Its messages, inherited ones first: as clears and rewinds leave them, or ``all`` that were ever written.
+        """Its messages, inherited ones first.
 
-        Raises `HistoryError` when its rows are wrong.
+        Args:
+            all: every message that was ever written; else as clears and rewinds leave the history.
+
+        Raises:
+            HistoryError: its rows are wrong.
         """
         if check_flag(all, "all"):
             return self.system.store.read(lambda tx: read_whole(tx, self.uuid))
         return list(self.system.archive.load(self.uuid).visible())
 
     def tools(self) -> list[Mapping[str, Any]]:
-        """What its model is told of its tools, as Messages-API dicts. Raises `ProviderError` for a wrong setting."""
+        """The descriptions of its tools that its model gets, as Messages-API dicts.
+
+        Raises `ProviderError` for a wrong setting.
+        """
         log = self.system.archive.load(self.uuid)
         return list(self.system.toolbox.describe(log.view(log.head).settings))
 
@@ -742,7 +826,7 @@ class AgentRef:
         return self.system.store.read(lambda tx: read_ranges(tx, self.uuid))
 
     def context(self) -> Context:
-        """What its history means now: counts, settings, marks, ranges, tokens."""
+        """The meaning of its history now: counts, settings, marks, ranges, tokens."""
         log = self.system.archive.load(self.uuid)
         head = log.head
         view, visible = log.view(head), list(log.visible(head))
@@ -776,6 +860,6 @@ def _wait(
 
 
 def current_agent() -> AgentRef:
-    """The agent on whose behalf the calling code runs: inside a FunctionProvider or a tool. Raises `NoCurrentAgent`."""
+    """The agent that the calling code works for, in a provider or a tool. Raises `NoCurrentAgent` elsewhere."""
     agent: AgentRef = current_acting_agent()
     return agent

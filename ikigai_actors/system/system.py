@@ -88,7 +88,7 @@ _OF_A_TOOL = ("name", "timeout", "traits", "is_async", "describe", "call", "call
 
 
 def choose_approver(approvals: Approver | str) -> tuple[Policy, Approver | None]:
-    """What becomes of calls that ask, and the function that decides on them. Raises `BadInput`."""
+    """The policy for calls that ask, and the function that decides on them. Raises `BadInput`."""
     if callable(approvals):
         return Policy.ASK, approvals
     try:
@@ -100,7 +100,7 @@ def choose_approver(approvals: Approver | str) -> tuple[Policy, Approver | None]
 
 
 def check_tools(tools: object) -> list[Tool | Toolset]:
-    """The tools as a list. Raises `BadInput` for what is none."""
+    """The tools as a list. Raises `BadInput` for an object that is no tool."""
     if isinstance(tools, str) or not isinstance(tools, Iterable):
         raise BadInput(f"Expected tools to be a list of tools; got {shown(tools)}.")
     given = [*tools]
@@ -177,7 +177,7 @@ class ActorSystem(OfOneProcess):
             processes=processes,
         )
         self.approvals = Approvals(gate, self._archive, self.actor)
-        """The calls that wait for somebody to decide."""
+        """The calls that wait for a decision."""
         self._threads = threads
         self._watching = threads.thread(self._follow_others, "ikigai-watch")
         self._actors = Closing(threads, lambda: [(str(actor), actor.close) for actor in processes])
@@ -208,22 +208,22 @@ class ActorSystem(OfOneProcess):
         Args:
             database: a path, or a URL: ``sqlite:///file``, ``sqlite:///:memory:``, ``postgresql://…``. None means
                 ``$IKIGAI_DATABASE_URL``, and else the default file.
-            provider: who answers for agents whose settings name no model: a provider, or ``"offline"``,
-                ``"anthropic"``, ``"anthropic:model"``. None means anthropic when ``ANTHROPIC_API_KEY`` is set, else
-                offline. Never stored.
+            provider: answers for agents whose settings name no model: a provider, or ``"offline"``, ``"anthropic"``,
+                ``"anthropic:model"``. None means anthropic when ``ANTHROPIC_API_KEY`` is set, else offline. Never
+                stored.
             providers: further providers, by the name that ``model`` settings use.
-            tools: what models may call, beside what every agent has; see `tool` and `Toolset`.
-            approvals: who decides on calls of tools that ask: a function (see `Approver`); ``"ask"``, a person, through
-                `approvals`; ``"deny"``, nobody; ``"allow"``, nobody either, and all are allowed.
-            on_orphan: what becomes of the children of agents that die, for agents that are forked from now on and say
-                nothing else: ``reparent``, ``cascade``, ``stop`` or ``continue``. None leaves it as it is.
-            resume: go on with the turns that were cut off.
-            settings: what goes to the models of agents that have not set it: ``max_tokens``, ``temperature``,
+            tools: tools for models, beside those that every agent has; see `tool` and `Toolset`.
+            approvals: decides on calls of tools that ask: a function (see `Approver`); ``"ask"``, a person, through
+                `approvals`; ``"deny"`` denies all of them; ``"allow"`` allows all.
+            on_orphan: what happens to the children of an agent that dies, for agents that are forked from now on
+                without a policy: ``reparent``, ``cascade``, ``stop`` or ``continue``. None leaves the policy as it is.
+            resume: whether to go on with the turns that were cut off.
+            settings: settings for the models of agents that have not set them: ``max_tokens``, ``temperature``,
                 ``top_p``, ``stop_sequences``, ``thinking``, ``system``. Never stored.
             workers: threads that run agents, 1 or more.
             patience: seconds that the store may be down before the system stops.
             lease: seconds for which this host owns a PostgreSQL database after each renewal.
-            parts: what the system stands on; a simulation gives its own (`ikigai_actors.testing`).
+            parts: the ground of the system; a simulation gives its own (`ikigai_actors.testing`).
 
         Raises:
             StoreInUse: another process runs this database.
@@ -263,7 +263,7 @@ class ActorSystem(OfOneProcess):
         return system
 
     def _boot(self, restored: list[Origin], unrestorable: list[Unrestorable]) -> None:
-        """Run those that come back, and bury the others."""
+        """Start the actors of agents that come back, and bury the others."""
         runtime = self._runtime
         runtime.journal.start()
         runtime.host.keep(self._lose, self._tell_trouble)
@@ -280,7 +280,7 @@ class ActorSystem(OfOneProcess):
             self.waits.look_again()
 
     def _on_commit(self, answer: object) -> None:
-        """Carry out what a committed unit did to others than its own agent; whoever committed it. Never waits."""
+        """Carry out what a committed unit did to agents other than its own. Never waits."""
         match answer:
             case CallAppended():
                 self._on_commit(answer.answer)
@@ -294,7 +294,7 @@ class ActorSystem(OfOneProcess):
                 self._processes.mailed(answer.recipient, answer.sender)
 
     def _open_toolsets(self, toolsets: list[Toolset]) -> None:
-        """Before anybody can prompt: an agent finds all tools there."""
+        """Start the toolsets, before any agent can be prompted."""
         publisher = self._runtime.publisher
         for toolset in toolsets:
 
@@ -309,7 +309,7 @@ class ActorSystem(OfOneProcess):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Close it. What goes wrong with that does not take the place of an error of the block: it is noted in it."""
+        """Close the system. An error of closing does not replace an error of the block: it is noted in it."""
         if error is None:
             self.close()
         else:
@@ -331,7 +331,7 @@ class ActorSystem(OfOneProcess):
         """The agent with this uuid, name, or unique prefix of a uuid (4 characters or more).
 
         Raises:
-            AgentNotFound, AmbiguousAgent: the text finds nobody, or several.
+            AgentNotFound, AmbiguousAgent: the text finds no agent, or several.
         """
         check_type(text, str, "agent", "a uuid, the beginning of one, or a name")
         return self.handle(self.store.read(lambda tx: registry.find(tx, text)).uuid)
@@ -343,7 +343,16 @@ class ActorSystem(OfOneProcess):
         return self.store.read(lambda tx: registry.every(tx, status))
 
     def send(self, recipient: AgentRef | str, body: str, timeout: float | None = None) -> int:
-        """Send a mail for a person outside of any agent. See `AgentRef.send`."""
+        """Send a mail for a person outside of any agent.
+
+        Args:
+            recipient: a handle, or a uuid, name, or unique prefix of a uuid.
+            body: the text, at most 64 KiB in UTF-8, and not blank.
+            timeout: seconds to wait; None waits for ever.
+
+        Returns:
+            After the commit, its number in the recipient's mailbox. Raises what `AgentRef.send` does.
+        """
         unit = letter(self.store, None, recipient, body, self.clock.now_ms())
         mail: Mail = self.writer.perform(unit, timeout)
         return mail.id
@@ -367,15 +376,15 @@ class ActorSystem(OfOneProcess):
         return self.actor(uuid).statistics()
 
     def resume(self) -> list[AgentRef]:
-        """Go on with every turn that was cut off; returns the agents that do."""
+        """Go on with every turn that was cut off; return the agents with such turns."""
         self.check_open()
         return [self.handle(uuid) for uuid in self._processes.resume()]
 
     def close(self) -> None:
-        """Give everything up in order, whatever goes wrong with a part: at the end the database is free.
+        """Close every part in order, even if one of them fails. At the end the database is free.
 
-        A second call tries what had failed again, and does nothing beside that. Called by a subscriber while another
-        thread closes, it returns at once. In a process that was forked from this one it does nothing.
+        A second call tries the parts again that had failed, and no others. A subscriber that calls this while another
+        thread closes returns at once. In a process that was forked from this one it does nothing.
 
         Raises:
             Exception: the first error of a part; the others stand in its notes, and in the log.
@@ -388,7 +397,7 @@ class ActorSystem(OfOneProcess):
         self._closing.run()
 
     def _parts(self) -> list[ClosingStep]:
-        """What is given up, in order."""
+        """The parts to close, in order."""
         runtime = self._runtime
         return [
             ("the watch on other processes", self._end_watch),
@@ -434,7 +443,7 @@ class ActorSystem(OfOneProcess):
         return actor.state.shown.value
 
     def check_open(self) -> None:
-        """Raise `SystemClosed` when the system was closed, or has stopped: everything that handles do begins here."""
+        """Raise `SystemClosed` when the system was closed, or has stopped. Handles call this first."""
         if self._failure is not None:
             raise SystemClosed(f"The system stopped: {self._failure}") from self._failure
         if self._closed:
@@ -448,7 +457,7 @@ class ActorSystem(OfOneProcess):
 
     @property
     def default_settings(self) -> Mapping[str, Any]:
-        """What goes to the models of agents that have not set it."""
+        """The settings for the models of agents that have not set them."""
         return self._runtime.providers.settings
 
     def touch(self, agent: AgentRef) -> None:
@@ -461,7 +470,7 @@ class ActorSystem(OfOneProcess):
             self._runtime.publisher.publish(StoreTrouble(reason))
 
     def _lose(self, error: IkigaiError) -> None:
-        """The database may not be this host's any more: nothing waits for it, however the network behaves."""
+        """Stop at once: the database may not be this host's any more. Waits for nothing, whatever the network does."""
         self._fail(error)
         if isinstance(error, StoreError):
             self.store.abandon(f"The system stopped: {error}")
