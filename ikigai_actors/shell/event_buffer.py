@@ -1,8 +1,8 @@
 """What the system tells, kept until the shell shows it. The subscription's thread fills the buffer; the shell takes.
 
-Of every agent the answer that is on its way is kept, so that a person who goes to an agent in the middle of one sees
-all of it. Of the agents that are followed, committed messages are kept too, in order. Line mode takes event by event
-(`TurnEvents`), the application what is new of a page (`PageEvents`).
+For every agent the buffer keeps the answer that is on its way, so a person who goes to an agent in the middle of one
+sees all of it. For followed agents it also keeps committed messages, in order. Line mode takes event by event
+(`TurnEvents`), the application the news of a page (`PageEvents`).
 """
 
 import threading
@@ -24,7 +24,7 @@ ENDS = frozenset({Kind.USER, Kind.ASSISTANT, Kind.RETRY, Kind.ERROR, Kind.INTERR
 """The kinds of messages that end an answer, or come before it."""
 
 SystemTrouble = StoreTrouble | ToolTrouble | HostChanged
-"""What a person should know of, beside agents."""
+"""Events that a person should know of, beside those of agents."""
 
 AnswerPiece = tuple[str, list[str]]
 """A part of an answer: its kind, and its texts, which follow each other. Plain text, and nothing that the garbage
@@ -33,10 +33,15 @@ collector looks at: 200 agents that stream unseen would make it stop the keyboar
 
 
 class EventBuffer(ABC):
-    """Subscribes to a system, and keeps what it tells. Safe on any thread."""
+    """Subscribes to a system, and keeps its events. Thread-safe."""
 
     def __init__(self, system: System, changed: Callable[[], None]) -> None:
-        """Subscribe. ``changed`` is called on the subscription's thread when something happened beside a delta."""
+        """Subscribe.
+
+        Args:
+            system: the system whose events are kept.
+            changed: called on the subscription's thread when an event other than a delta has come.
+        """
         self._changed = changed
         self._lock = threading.Lock()
         self._followed: set[str] = set()
@@ -44,11 +49,11 @@ class EventBuffer(ABC):
         self._subscription = system.subscribe(self.hear)
 
     def close(self) -> None:
-        """Hear no more."""
+        """End the subscription."""
         self._subscription.close()
 
     def hear(self, event: Event) -> None:
-        """Take what the system tells; on the subscription's thread."""
+        """Take an event; on the subscription's thread."""
         match event:
             case Streamed():
                 with self._lock:
@@ -69,7 +74,7 @@ class EventBuffer(ABC):
             self._followed.add(uuid)
 
     def forget(self, uuid: str) -> None:
-        """Keep the messages of an agent no more. What was taken of its answer cannot be taken again."""
+        """Keep the messages of an agent no more. The part of its answer that was taken cannot be taken again."""
         with self._lock:
             self._followed.discard(uuid)
             if uuid in self._events:
@@ -77,7 +82,7 @@ class EventBuffer(ABC):
 
     @abstractmethod
     def _tell(self, event: SystemTrouble | PromptKept) -> None:
-        """Keep something for the person; without the lock."""
+        """Keep an event for the person; without the lock."""
 
     def _add_piece(self, event: Streamed) -> None:
         events = self._events.setdefault(event.agent_uuid, [])

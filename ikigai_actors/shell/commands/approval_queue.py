@@ -1,7 +1,7 @@
 """Questions to the person: the calls of models that wait for approval, under numbers that keep their meaning.
 
-A number is given when a question is first seen, and never to another one: who types ``/approve 2`` means what was shown
-as 2, whatever came meanwhile.
+A number is given when a question is first seen, and never to another one: ``/approve 2`` means the question that was
+shown as 2, whatever came meanwhile.
 """
 
 import json
@@ -17,7 +17,7 @@ _LENGTH = 300
 
 
 class ApprovalQueue:
-    """The open questions of a session. Safe to share between threads."""
+    """The open questions of a session. Thread-safe."""
 
     def __init__(self, approvals: Approvals) -> None:
         self._approvals = approvals
@@ -31,7 +31,7 @@ class ApprovalQueue:
         return self._approvals.here
 
     def open(self) -> dict[int, PendingCall]:
-        """Those that wait now, by number, in order."""
+        """The open questions by number, in order."""
         found = {}
         for call in self._approvals.pending():
             key = (call.agent, call.reply, call.id)
@@ -41,7 +41,7 @@ class ApprovalQueue:
         return dict(sorted(found.items()))
 
     def news(self) -> dict[int, PendingCall]:
-        """Those that were not told yet."""
+        """The questions that were not shown yet."""
         new = {number: call for number, call in self.open().items() if number not in self._told}
         self._told.update(new)
         return new

@@ -36,7 +36,7 @@ def completions(current: AgentRef, line: str) -> list[str]:
 
 
 def common(texts: list[str]) -> str:
-    """How all of the texts begin."""
+    """The beginning that all of the texts share."""
     first, last = min(texts), max(texts)
     same = next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
     return first[:same]

@@ -1,7 +1,7 @@
 """What a slash command needs of the shell that runs it.
 
 Commands are written once. In line mode they work on a `Shell` (line/session.py), in the application on an
-`AppCommandContext` (app/command_context.py): whatever they may use of either is here, and nothing else.
+`AppCommandContext` (app/command_context.py): this module holds whatever they may use of either.
 """
 
 from collections.abc import Callable
@@ -16,40 +16,40 @@ T = TypeVar("T")
 
 
 class Printer(Protocol):
-    """Where a command says what came of it."""
+    """Prints the results of a command."""
 
     def line(self, text: str = "", *, bold: bool = False, dim: bool = False) -> None:
         """Print a line of its own, or several."""
 
     def block(self, text: str) -> None:
-        """Print a text that somebody else may have written."""
+        """Print a text that a model or another person may have written."""
 
     def error(self, text: str) -> None:
-        """Print why something could not be done."""
+        """Print why something failed."""
 
 
 class CommandContext(Protocol):
-    """Where a person, or a pipe, gives commands."""
+    """The place where a person, or a pipe, gives commands."""
 
     system: System
     """The running system."""
     current: AgentRef
     """The agent that commands are about."""
     screen: Printer
-    """Where commands print."""
+    """Prints for commands."""
     questions: ApprovalQueue
     """The calls that wait for the person."""
     attended: bool
-    """Whether a person is there, who can be shown an editor."""
+    """Whether a person is there, who can use an editor."""
 
     def wait_for(self, work: Callable[[], T]) -> T:
-        """Do something that waits for its commit."""
+        """Do something that waits for its commit; return the result."""
 
     def fork(self, prompt: str | None, name: str | None, model: str | None, follow: bool | None = None) -> None:
-        """Fork the current agent, and go to the child unless told to stay; None does as the shell was told."""
+        """Fork the current agent, and go to the child if ``follow`` says so; None takes the shell's default."""
 
     def change(self, what: str, ask: Callable[[], Future[int]], text: str) -> None:
-        """Have the current agent change something of its own, a busy one after its turn, and tell the text."""
+        """Have the current agent change something of its own, then print the text; a busy one after its turn."""
 
     def resume(self) -> None:
         """Go on with the latest turn of the current agent, when it was cut off or an error ended it."""
@@ -61,7 +61,7 @@ class CommandContext(Protocol):
         """Approve or deny a call that waits."""
 
     def edit(self, text: str) -> str | None:
-        """Let the person change a text in an editor; None when it was left as it is."""
+        """Let the person change a text in an editor; return None when it is unchanged."""
 
     def leave_the_dead(self) -> None:
         """If the current agent is dead, go to the nearest living one above it, and say so."""
@@ -71,21 +71,21 @@ class CommandContext(Protocol):
 
 
 def nothing_to_resume(agent: AgentRef) -> str:
-    """What a person is told who would resume an agent that has nothing to go on with."""
+    """The answer to a person who wants to resume an agent that has no turn to go on with."""
     return f"Nothing to resume: the latest turn of {named(agent)} was neither cut off nor ended by an error."
 
 
 def named(agent: AgentRef) -> str:
-    """An agent as a person knows it."""
+    """The name of an agent, for a person."""
     return called(agent.record)
 
 
 def called(record: AgentRecord) -> str:
-    """An agent as a person knows it, by its row."""
+    """The name of an agent, for a person, by its row."""
     return f"{record.name} ({record.uuid[:6]})" if record.name else record.uuid[:6]
 
 
 def last_active(system: System) -> AgentRecord:
-    """The agent at which a person looked last, if it lives; else agent 0."""
+    """The agent that a person looked at last, if it lives; else agent 0."""
     seen = [record for record in system.agents() if record.living and record.active_at]
     return max(seen, key=lambda record: record.active_at, default=system.root.record)

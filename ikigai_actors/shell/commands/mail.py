@@ -9,10 +9,10 @@ from ikigai_actors.records.mail import NOBODY, Mail, marked, preview
 from ikigai_actors.shell.commands.context import CommandContext, named
 
 _NO_SENDER = "nobody"
-"""How a sender is called that is no agent."""
+"""The name of a sender that is no agent."""
 
 _LISTED = 20
-"""Mails that a list shows when nothing else is asked for."""
+"""How many mails a list shows by default."""
 
 _Number = click.IntRange(min=1)
 

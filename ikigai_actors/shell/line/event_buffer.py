@@ -1,4 +1,4 @@
-"""What the system tells, event by event, as line mode shows turns."""
+"""The events of a system, one by one, as line mode shows turns."""
 
 import threading
 from collections.abc import Callable
@@ -17,7 +17,7 @@ SETTLED = "settled"
 
 
 class TurnEvents(EventBuffer):
-    """Gives what the agents do that are followed, one event after another."""
+    """Gives the events of followed agents, one after another."""
 
     def __init__(self, system: System, wake: Callable[[], None]) -> None:
         """Subscribe; ``wake`` is called for each event, on the subscription's thread."""
@@ -38,13 +38,13 @@ class TurnEvents(EventBuffer):
         return Streamed(uuid, "".join(event[1]), event[0]) if isinstance(event, tuple) else event
 
     def kept(self) -> list[PromptKept]:
-        """The prompts that wait for CONT since this was asked last."""
+        """The prompts that wait for CONT, since the last call."""
         with self._lock:
             kept, self._kept = self._kept, []
             return kept
 
     def troubles(self, patient: bool = False) -> list[SystemTrouble]:
-        """What is new about the store, the tools and the host; the tools can wait for who is patient."""
+        """The news about the store, the host and the tools; ``patient`` leaves out the tools, which can wait."""
         with self._lock:
             kept: list[SystemTrouble]
             kept = [each for each in self._troubles if patient and isinstance(each, ToolTrouble)]
@@ -53,7 +53,7 @@ class TurnEvents(EventBuffer):
             return new
 
     def await_outcome(self, agent: AgentRef, number: int, outcome: Future[Reply]) -> None:
-        """Add an event of kind `SETTLED` when the outcome is known, after all that belongs to the turn."""
+        """Add an event of kind `SETTLED` when the outcome is known, after all other events of the turn."""
         settled = Message(agent.uuid, number, SETTLED, "", NO_DATA, 0)
 
         def wait() -> None:
@@ -74,7 +74,7 @@ class TurnEvents(EventBuffer):
 
 
 def outcome_of_future(future: Future[Any]) -> Any:
-    """What a future gives, errors of ours too; waits for it."""
+    """The value of a future, or its error if that is ours; waits for it."""
     try:
         return future.get()
     except IkigaiError as error:

@@ -31,25 +31,25 @@ Complete = Callable[[str], list[str]]
 
 
 class Keyboard(Protocol):
-    """Where lines come from."""
+    """A source of lines."""
 
     interactive: bool
-    """Whether a person types them."""
+    """Whether a person types the lines."""
 
     def read(self, label: str) -> str | None:
-        """Give the next line; None at the end. The label stands in the prompt."""
+        """The next line; None at the end. The label stands in the prompt."""
 
     def unfinished(self) -> str:
-        """What had been typed when Ctrl-C came."""
+        """The text that was typed when Ctrl-C came."""
 
     def descriptor(self) -> int | None:
-        """The file descriptor that tells when something is typed; None when nobody types."""
+        """The file descriptor that becomes readable when something is typed; None for a source that is no person."""
 
     def take(self) -> bool:
         """Take the lines that were typed while an answer arrived: `read` gives them next. False at the end of input."""
 
     def hushed(self) -> contextlib.AbstractContextManager[None]:
-        """Do not show what is typed meanwhile."""
+        """Hide typed text for as long as the block lasts."""
 
 
 class Pipe(Keyboard):
@@ -85,7 +85,7 @@ class Pipe(Keyboard):
             pass
 
     def unfinished(self) -> str:
-        """Nothing: whole lines are read."""
+        """Empty: whole lines are read."""
         return ""
 
     def descriptor(self) -> int | None:
@@ -93,16 +93,16 @@ class Pipe(Keyboard):
         return None
 
     def take(self) -> bool:
-        """Nothing is typed."""
+        """Take nothing: no line is typed."""
         return False
 
     def hushed(self) -> contextlib.AbstractContextManager[None]:
-        """Nothing is shown."""
+        """Hide nothing."""
         return contextlib.nullcontext()
 
 
 class Terminal(Keyboard):
-    """Lines that a person types, with the editing of the standard library's readline."""
+    """Lines that a person types, edited with the standard library's readline."""
 
     interactive = True
 
@@ -111,7 +111,7 @@ class Terminal(Keyboard):
 
         Args:
             styled: whether the prompt is bold.
-            history: the file that keeps what was typed; it is made readable for its user alone.
+            history: the file that keeps typed lines; it is made readable for its user alone.
             complete: called at the Tab key with the line before the cursor.
         """
         self._typed: list[str | None] = []
@@ -233,13 +233,13 @@ class Terminal(Keyboard):
             self._readline.set_startup_hook(None)
 
     def _take_typed(self, label: str) -> str | None:
-        """A line that was typed unseen: it is shown now."""
+        """Show a line that was typed unseen, and return it."""
         line = self._typed.pop(0)
         print(f"{label}> {harmless(line or '')}")
         return line
 
     def _remember(self, line: str) -> None:
-        """Keep a line at once: nothing is lost by ``kill -9``."""
+        """Store a line in the history at once: ``kill -9`` loses none."""
         if self._readline is None or not line.strip():
             return
         length = self._readline.get_current_history_length()
@@ -252,7 +252,7 @@ class Terminal(Keyboard):
 
 
 def _opened(history: Path, readline: ModuleType) -> Path | None:
-    """Read the history file, or make it; None when there can be none: the session goes on all the same."""
+    """Read the history file, or make it; None when there can be none: the session goes on without."""
     try:
         history.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(history, os.O_CREAT | os.O_RDWR, 0o600))

@@ -1,10 +1,10 @@
-"""Interrupts: Ctrl-C and requests to end, taken where they do no harm.
+"""Interrupts: Ctrl-C and requests to end, raised only where they do no harm.
 
     interrupts = Interrupts().install()
     with interrupts.heard():        # KeyboardInterrupt, SystemExit
         line = input()
 
-Elsewhere a signal is remembered and raised when next one is heard: a write to the database is not torn in two. SIGINT
+Elsewhere a signal is remembered, and raised in the next such block: so no write to the database is torn in two. SIGINT
 raises `KeyboardInterrupt`; SIGTERM and SIGHUP raise `SystemExit`, so that everything is closed on the way out. A
 program that ends afterwards leaves the handlers where they are: a third Ctrl-C must not tear the closing.
 """
@@ -19,7 +19,7 @@ _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class Interrupts:
-    """Handlers of this process's signals; of the main thread alone."""
+    """Handlers of this process's signals. Only the main thread uses them."""
 
     def __init__(self) -> None:
         self._pending = 0
@@ -27,7 +27,7 @@ class Interrupts:
         self._before: dict[int, Any] = {}
 
     def install(self) -> Self:
-        """Take the signals from now on."""
+        """Handle the signals from now on."""
         for name in _NAMES:
             number = getattr(signal, name, None)  # SIGHUP is not everywhere
             if number is not None:
@@ -36,7 +36,7 @@ class Interrupts:
 
     @property
     def pending(self) -> int:
-        """The number of a signal that came, and was not raised yet; 0 for none."""
+        """The number of a signal that has come and was not raised yet; 0 for none."""
         return self._pending
 
     def remove(self) -> None:

@@ -50,12 +50,12 @@ def one_line(text: str) -> str:
 
 
 def as_json(value: Any, indent: int | None = None) -> str:
-    """A value as JSON that does a terminal no harm: what it must not get is spelled out, as JSON does."""
+    """A value as JSON that does a terminal no harm: control characters become JSON's own escapes."""
     return json.dumps(value, indent=indent, ensure_ascii=False).translate(_JSON_ESCAPES)
 
 
 class HarmlessFormatter(logging.Formatter):
-    """Text of models and people, which a log may quote, moves no cursor and begins no line."""
+    """Formats log lines. Text of models and people in them moves no cursor and begins no line."""
 
     def format(self, record: logging.LogRecord) -> str:
         return harmless(super().format(record)).replace("\n", "\n  ")
@@ -65,7 +65,7 @@ class Screen:
     """Standard output and standard error, as the shell uses them."""
 
     def __init__(self, columns: Callable[[], int] | None = None) -> None:
-        """Print; ``columns`` tells how wide the terminal is at which a person is, None that nobody is there."""
+        """Make it; ``columns`` gives the width of the terminal, or None when no person is there."""
         self._margin = None if columns is None else Margin(columns)
         self.styled = _styled(sys.stdout)
         """Whether bold and dim are used."""
@@ -78,12 +78,12 @@ class Screen:
         self._print(_style(self._set_off(text, own=True), bold, dim) + self._set_off("\n"))
 
     def block(self, text: str) -> None:
-        """Print a text of its own, of any number of lines, that somebody else may have written."""
+        """Print a text, of any number of lines, that a model or another person may have written."""
         self.fresh()
         self._print(self._set_off(f"{text}\n"))
 
     def error(self, text: str) -> None:
-        """Print why a line of input could not be done."""
+        """Print why a line of input failed."""
         self.line(f"error: {one_line(text)}")
 
     def stream(self, text: str) -> None:
@@ -99,7 +99,7 @@ class Screen:
             self._print(self._set_off("\n"))
 
     def notice(self, text: str) -> None:
-        """Print what nobody asked for."""
+        """Print a notice, which answers no line of input."""
         self.fresh()
         click.echo(_style(harmless(text), dim=True), err=True, color=self._notices_styled)
 

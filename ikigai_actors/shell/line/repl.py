@@ -115,7 +115,10 @@ class LineMode:
 
 
 def leaving(system: System) -> str | None:
-    """What a person is told who leaves turns in progress, and what waits for their end; None when there are none."""
+    """The warning for a person who leaves while turns are in progress, or commands wait for their end.
+
+    None when there are none.
+    """
     statistics = system.statistics()
     if not isinstance(statistics, SystemStatistics):  # the agents go on: another process runs them
         return None

@@ -1,9 +1,8 @@
 """The session: where the shell is, and what it does for its commands.
 
-Turns are shown, and followed in the background, by a `TurnFollower`. A command that must wait for the end of a turn
-waits in the background: the fork of a busy agent, its marks and settings, a resume of one that is stopped.
-`Shell.report` tells what came of these; line mode calls it before each prompt, so nothing is printed into a line being
-typed.
+A `TurnFollower` shows turns, and follows them in the background. A command that must wait for the end of a turn waits
+in the background: the fork of a busy agent, its marks and settings, a resume of one that is stopped. `Shell.report`
+prints their results; line mode calls it before each prompt, so nothing is printed into a line being typed.
 """
 
 import contextlib
@@ -45,11 +44,11 @@ class BackgroundCommand:
     what: str
     future: Future[Any]
     done: Callable[[Any], None]
-    """Takes what came of it."""
+    """Takes the result."""
 
 
 class Shell(CommandContext):
-    """One session over a running system. Of the main thread: signals arrive there."""
+    """One session over a running system. Only the main thread uses it: signals arrive there."""
 
     screen: Screen
 
@@ -80,7 +79,7 @@ class Shell(CommandContext):
 
     @property
     def prompt(self) -> str:
-        """What the prompt line shows: the current agent, its unread mail, and how many calls wait for the person."""
+        """The prompt line: the current agent, its unread mail, and how many calls wait for the person."""
         notes = []
         with contextlib.suppress(StoreError):  # what has trouble with the database tells of it
             record = self.current.record
@@ -100,7 +99,7 @@ class Shell(CommandContext):
             raise TimedOut("Waited for no longer; what was asked for may still happen.") from None
 
     def close(self) -> None:
-        """Hear no more of the system."""
+        """End the subscription."""
         self._turns.close()
         self.screen.fresh()
 
@@ -139,7 +138,7 @@ class Shell(CommandContext):
         self._do(parent, "the fork", busy, future, go if follow else tell, tell, "the next step boundary in")
 
     def change(self, what: str, ask: Callable[[], Future[int]], text: str) -> None:
-        """Have the current agent change something of its own; a busy one does so after its turn."""
+        """Have the current agent change something of its own, then print the text; a busy one after its turn."""
         agent = self.current
         busy = self.is_busy(agent) or any(command.agent == agent for command in self._background)
 
@@ -180,7 +179,7 @@ class Shell(CommandContext):
         self.note_state(self.screen.line)
 
     def note_state(self, tell: Callable[[str], None]) -> None:
-        """Tell what a person should know of the current agent before saying something."""
+        """Print what a person should know of the current agent before prompting it."""
         record = self.current.record
         if not record.living:
             tell(f"it is dead ({record.exit_reason or 'no reason is known'}): its history can be read")
@@ -195,7 +194,7 @@ class Shell(CommandContext):
             tell("it is in the middle of a turn: Enter shows its answer, Ctrl-C interrupts it")
 
     def is_busy(self, agent: AgentRef) -> bool:
-        """Whether a turn of the agent is going on; that of a stopped one is, too, until it is over."""
+        """Whether a turn of the agent is in progress, also while the agent is stopped."""
         record = agent.record
         if record.status == Status.STOPPED:
             actor = self.system.actor(agent.uuid)
@@ -236,7 +235,7 @@ class Shell(CommandContext):
             self._go(self.system.handle(here.uuid))
 
     def report(self) -> None:
-        """Tell what happened in the background."""
+        """Print what happened in the background."""
         self._turns.report(self.current)
         for command in [command for command in self._background if self._is_due(command)]:
             self._background.remove(command)
@@ -302,7 +301,7 @@ class Shell(CommandContext):
         self.screen.line(f"{what} waits for {until} {turn}; you are told when it is done")
 
     def _waited(self, future: Future[Any]) -> bool:
-        """Wait for a future; return whether it is there. Ctrl-C ends the waiting, not what is waited for."""
+        """Wait for a future; return whether it is done. Ctrl-C ends the wait, and not the command."""
         try:
             with self.interrupts.heard():
                 outcome_of_future(future)

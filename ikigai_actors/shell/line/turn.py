@@ -46,7 +46,7 @@ class Turn:
         self.begun = prompt is None
         """Whether the agent has taken its prompt up, as far as it was shown."""
         self.kept = False
-        """Whether the prompt waits in the database: its agent is stopped."""
+        """Whether the prompt waits in the database because its agent is stopped."""
         self.failed = False
         """Whether it ended in an error."""
         self._step = ""
@@ -61,11 +61,11 @@ class Turn:
 
     @property
     def answering(self) -> bool:
-        """Whether an answer was shown in part: what is printed now would stand in its middle."""
+        """Whether an answer was shown in part, so that other text would stand in its middle."""
         return bool(self._step)
 
     def expect(self, outcome: Future[Reply]) -> "Turn":
-        """Say which future tells the outcome."""
+        """Set the future that gives the outcome."""
         self.outcome = outcome
         self._events.await_outcome(self.agent, self._number, outcome)
         return self
@@ -116,7 +116,7 @@ class Turn:
         self.over = stop_reason != "tool_use"
 
     def _show_outcome(self, screen: Screen) -> None:
-        """The turn ended before anybody followed it, or without a word in the log."""
+        """Show the outcome of a turn that ended before it was followed, or without a word in the log."""
         match outcome_of_future(self.outcome):
             case Reply() as reply:
                 self._finish_step(screen, reply.text, reply.stop_reason)

@@ -24,7 +24,7 @@ from supervisors.signals import Status
 
 
 class TurnFollower:
-    """Follows turns, and shows them. Of the main thread."""
+    """Follows turns, and shows them. Only the main thread uses it."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class TurnFollower:
         self._turns: list[Turn] = []
 
     def close(self) -> None:
-        """Hear no more of the system."""
+        """End the subscription."""
         self._events.close()
         self._wake.close()
 
@@ -64,7 +64,7 @@ class TurnFollower:
         self._turns.append(Turn(agent, self._events).expect(agent.ask.reply()))
 
     def prepare(self, agent: AgentRef) -> None:
-        """Keep what an agent does from now on: nothing is missed of a turn that is about to go on."""
+        """Keep the events of an agent from now on, so that none is missed of a turn that is about to go on."""
         self._events.follow(agent.uuid)
 
     def watch(self, agent: AgentRef) -> None:
@@ -83,7 +83,7 @@ class TurnFollower:
                 return
 
     def report(self, current: AgentRef) -> None:
-        """Tell of trouble, and of turns that are over; show those of the current agent."""
+        """Print trouble, and the results of turns that are over; show those of the current agent."""
         self._tell_troubles()
         self._tell_kept(current)
         for turn in [turn for turn in self._turns if turn.outcome.done]:
@@ -96,7 +96,7 @@ class TurnFollower:
                 self._screen.line(ended(turn.agent, outcome))
 
     def awaited(self) -> list[Future[Reply]]:
-        """The outcomes of the turns that will end without the person: not of those that wait for CONT."""
+        """The outcomes of the turns that will end without the person; not of those that wait for CONT."""
         return [turn.outcome for turn in self._turns if turn.outcome.done or not self._stands(turn)]
 
     def _attend(self, turn: Turn) -> bool:
@@ -141,11 +141,11 @@ class TurnFollower:
             self._events.forget(turn.agent.uuid)
 
     def _stands(self, turn: Turn) -> bool:
-        """Whether a turn has yet to begin, and its agent is stopped: nobody waits for it."""
+        """Whether a turn has yet to begin, and its agent is stopped: then waiting is of no use."""
         return turn.kept and not turn.begun and turn.agent.record.status == Status.STOPPED
 
     def _tell_kept(self, current: AgentRef) -> None:
-        """Tell of prompts that wait for CONT, each once."""
+        """Print the prompts that wait for CONT, each once."""
         for kept in self._events.kept():
             mine = (one for one in self._turns if one.agent.uuid == kept.agent_uuid and one.prompt == kept.text)
             if (turn := next((one for one in mine if not one.begun and not one.kept), None)) is not None:

@@ -1,4 +1,4 @@
-"""What ends the waiting of the main thread."""
+"""The pipe that ends a wait of the main thread."""
 
 import selectors
 import signal
@@ -6,7 +6,7 @@ import socket
 
 
 class WakeupPipe:
-    """Wakes the main thread when it waits, from any other; signals wake it too."""
+    """Wakes the main thread from a wait. Any thread may call `set`; signals wake it too."""
 
     def __init__(self) -> None:
         self._here, self._there = socket.socketpair()
@@ -16,14 +16,14 @@ class WakeupPipe:
         self._before = signal.set_wakeup_fd(self._there.fileno(), warn_on_full_buffer=False)
 
     def set(self) -> None:
-        """Wake whoever waits, now or next."""
+        """End the wait in progress, or the next one."""
         try:
             self._there.send(b"\0")
         except (BlockingIOError, OSError):  # full: it is woken in any case; closed: nobody waits
             return
 
     def wait(self, descriptor: int | None = None) -> bool:
-        """Wait until woken, or until the descriptor can be read; return whether that was it."""
+        """Wait until woken, or until the descriptor can be read; return whether it can."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._here, selectors.EVENT_READ)
             if descriptor is not None:

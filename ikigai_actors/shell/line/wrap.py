@@ -4,8 +4,8 @@ r"""The margin: at a terminal only the program itself begins a line at the left 
     margin.put("Hel")               "  Hel"
     margin.put("lo\n6AW-t-> ")      "lo\n  6AW-t-> "
 
-What others have written is set off by two blanks where a line of it begins, and where one is cut that is longer than
-the terminal is wide (between words, if it can be): the terminal would go on at the edge. Tabs become blanks.
+Text of models and other people is indented by two blanks at the beginning of each line. A line that is longer than the
+terminal is wide is cut, between words if possible: the terminal would go on at the edge. Tabs become blanks.
 """
 
 import re
@@ -27,17 +27,19 @@ def width(text: str) -> int:
 
 
 class Margin:
-    """A text that is set off, piece by piece."""
+    """A text that is indented, piece by piece."""
 
     def __init__(self, columns: Callable[[], int]) -> None:
-        """Begin at the edge; ``columns`` tells how wide the terminal is."""
+        """Begin at the edge; ``columns`` gives the width of the terminal."""
         self._columns = columns
         self._column = 0
 
     def put(self, text: str, own: bool = False) -> str:
-        """A piece as it is printed. ``own``: the program's own words begin it, and what is indented is set off already.
+        """Indent a piece as it is printed.
 
-        The text is harmless, but for tabs and newlines.
+        Args:
+            text: the piece; harmless, except for tabs and newlines.
+            own: whether it begins with the program's own words. Its indented lines are indented already.
         """
         columns = max(self._columns(), _NARROWEST)
         first, *others = text.split("\n")

@@ -1,1 +1,1 @@
-"""What a person reads, as text."""
+"""The texts that a person reads."""

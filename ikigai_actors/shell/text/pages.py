@@ -1,4 +1,4 @@
-"""Pages about one agent, as text. Pure: what the library tells in, lines out."""
+"""Pages about one agent, as text. Pure: data of the library in, lines out."""
 
 import json
 import textwrap
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ikigai_actors.system.ref import Context
 
 BROKE_OFF = "[the reply broke off, and is asked for again]"
-"""What stands for a message of kind ``retry``."""
+"""The text for a message of kind ``retry``."""
 
 _INDENT = " " * 20
 
@@ -41,7 +41,7 @@ def _entry(message: Message, uuid: str) -> MessageView:
 
 
 def text_of(message: Message) -> str:
-    """What a message says to a person."""
+    """The text of a message for a person."""
     data = message.data
     match message.kind:
         case Kind.FORK:
@@ -73,12 +73,12 @@ def text_of(message: Message) -> str:
 
 
 def written(value: object) -> str:
-    """The value of a setting as a person writes it: text as it is, all else as JSON."""
+    """The value of a setting as a person writes it: text unchanged, all else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def context_page(record: AgentRecord, state: str, context: "Context") -> list[str]:
-    """What an agent's history means now."""
+    """The meaning of an agent's history now."""
     settings = context.settings
     others = {key: value for key, value in settings.items() if key not in ("model", "system")}
     rows = {

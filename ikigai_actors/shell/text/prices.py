@@ -1,4 +1,4 @@
-"""What models cost, as the person has written it down: a file ``prices.toml`` beside the history.
+"""The prices of models, as the person has written them down: a file ``prices.toml`` beside the history.
 
     [claude-sonnet]          # a model, or how its name begins: the longest one that fits counts
     input = 3.0              # dollars for a million tokens
@@ -6,8 +6,7 @@
     cache_write = 3.75       # as input when it is left out
     cache_read = 0.3         # likewise
 
-No price is built in: they change, and a wrong one is worse than none. Of tokens that nobody has put a price on, nothing
-is told.
+No price is built in: they change, and a wrong one is worse than none. Tokens without a price are not priced.
 """
 
 import tomllib
@@ -32,7 +31,7 @@ class Price(NamedTuple):
     cache_read: float
 
     def of(self, tokens: Usage) -> float:
-        """What these cost, in dollars."""
+        """The price of these tokens, in dollars."""
         counts = (
             tokens.input_tokens,
             tokens.output_tokens,
@@ -43,7 +42,7 @@ class Price(NamedTuple):
 
 
 class Prices:
-    """What is known."""
+    """The known prices."""
 
     def __init__(self, prices: Mapping[str, Price]) -> None:
         self._prices = dict(sorted(prices.items(), key=lambda item: -len(item[0])))
@@ -52,7 +51,7 @@ class Prices:
         return bool(self._prices)
 
     def cost(self, models: Mapping[str, Usage]) -> float | None:
-        """What the tokens of these models cost, in dollars.
+        """The price of the tokens of these models, in dollars.
 
         None when one of the models has no price, and when there are no models.
         """
@@ -66,7 +65,7 @@ class Prices:
 
 
 def known_prices(history: Path | None) -> tuple[Prices, list[str]]:
-    """The prices that stand beside a history, and what is wrong with them."""
+    """The prices beside a history, and a complaint about the file, if there is one."""
     try:
         return read_prices(history.with_name(PRICES_FILE)) if history is not None else Prices({}), []
     except BadInput as error:
@@ -74,7 +73,7 @@ def known_prices(history: Path | None) -> tuple[Prices, list[str]]:
 
 
 def read_prices(path: Path) -> Prices:
-    """Read the file; one that is not there knows nothing. Raises `BadInput` for one that is no such file."""
+    """Read the file; a missing file has no prices. Raises `BadInput` for a file that is no price list."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:

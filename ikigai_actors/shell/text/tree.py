@@ -7,9 +7,10 @@
     4 running, 0 dead
 
 Depth first, children under their supervisor in order of creation, adopted ones last; ``*`` at the current agent. A dead
-agent stands in it when asked for, or when somebody lives below it; whoever has lost its supervisor and got no other one
-is marked as an orphan; of whoever is stopped the reason is told. The counts are positions: ``inherited`` is the
-agent's fork point, ``own`` what it wrote itself, of any kind; so no log is read, and clears and rewinds do not count.
+agent is shown on request, or when a living one is below it. An agent that has lost its supervisor and got no other one
+is marked as an orphan; a stopped agent has its reason beside it. The counts are positions: ``inherited`` is the agent's
+fork point, ``own`` the number of messages of any kind that it wrote itself. So no log is read, and clears and rewinds
+do not count.
 """
 
 from collections import Counter
@@ -21,10 +22,10 @@ from ikigai_actors.shell.line.output import one_line
 from ikigai_actors.shell.line.wrap import width
 
 DEEPEST = 6
-"""Levels that are drawn; what is deeper stands at the last one with its depth as a number."""
+"""The most levels that are drawn. A deeper agent stands at the last one, with its depth as a number."""
 
 WIDEST = 36
-"""The widest column of agents, so that a line of 80 columns has room for the others; longer names stand out."""
+"""The widest column of agents: a line of 80 columns has room for the other columns. Longer names stick out."""
 
 
 class Line(NamedTuple):
@@ -40,7 +41,7 @@ class Node(NamedTuple):
 
     record: AgentRecord
     branch: str
-    """What is drawn before it."""
+    """The lines of the drawing before it."""
 
 
 def tree_lines(
@@ -92,7 +93,7 @@ def summary(records: Iterable[AgentRecord]) -> str:
 
 
 def _with_living(records: Sequence[AgentRecord]) -> list[AgentRecord]:
-    """The living, and the dead above them."""
+    """The living agents, and the dead ones above them."""
     by_uuid = {record.uuid: record for record in records}
     shown: set[str] = set()
     for record in records:
@@ -112,9 +113,9 @@ def drawn(records: Sequence[AgentRecord], dead_too: bool = False, deepest: int =
 
 
 def _depth_first(records: Sequence[AgentRecord], deepest: int) -> list[Node]:
-    """Everybody once, each under its supervisor; without recursion, since trees may be thousands deep.
+    """Every agent once, each under its supervisor; without recursion, since trees may be thousands deep.
 
-    Whoever cannot be reached from agent 0 (damaged rows) stands at the left, after the tree.
+    An agent that cannot be reached from agent 0 (damaged rows) stands at the left, after the tree.
     """
     below: dict[str | None, list[AgentRecord]] = {}
     known = {record.uuid for record in records}
@@ -137,7 +138,7 @@ def _depth_first(records: Sequence[AgentRecord], deepest: int) -> list[Node]:
 
 
 def _branch(indent: str, depth: int, deepest: int, last: bool) -> tuple[str, str]:
-    """What is drawn before a child, and before its children in turn."""
+    """The drawing before a child, and before the child's own children."""
     if depth > deepest:
         return f"{indent[: 3 * (deepest - 1)]}└┄{depth}┄ ", indent
     return (f"{indent}└─ ", f"{indent}   ") if last else (f"{indent}├─ ", f"{indent}│  ")
@@ -148,5 +149,5 @@ def _name(record: AgentRecord) -> str:
 
 
 def pad(text: str, columns: int) -> str:
-    """The text with blanks up to so many columns."""
+    """The text, filled up with blanks to so many columns."""
     return text + " " * (columns - width(text))

@@ -1,4 +1,4 @@
-"""Agents, and trouble, in words, as the shell tells of them."""
+"""Words of the shell for agents and for trouble."""
 
 from ikigai_actors.agent.subscriptions import HostChanged, ToolTrouble
 from ikigai_actors.agent.turn.machine import failed_turn
@@ -18,13 +18,13 @@ HOST_GONE = (
 
 
 def inherited(agent: AgentRef) -> str:
-    """How many messages of its ancestors a child began with: those that clears and rewinds left."""
+    """How many messages of its ancestors a child began with, after clears and rewinds."""
     count = Scrollback(agent.system.store, agent.uuid).remembered()
     return "1 message" if count == 1 else f"{count} messages"
 
 
 def ended(agent: AgentRef, outcome: object) -> str:
-    """What is told of a turn that ended in the background."""
+    """The line about a turn that ended in the background."""
     match outcome:
         case Reply():
             return f"{named(agent)} has answered: /switch {agent.record.short} and /history show it"
@@ -37,7 +37,7 @@ def ended(agent: AgentRef, outcome: object) -> str:
 
 
 def resume_waits(agent: AgentRef) -> bool:
-    """Whether there is a turn to be resumed, and its agent is stopped."""
+    """Whether there is a turn to resume, but its agent is stopped."""
     record = agent.record
     if record.status != Status.STOPPED:
         return False
@@ -45,13 +45,13 @@ def resume_waits(agent: AgentRef) -> bool:
 
 
 def waits_for_cont(agent: AgentRef, what: str, current: AgentRef | None = None) -> str:
-    """What is told of something that a stopped agent takes up when it goes on."""
+    """The line about something that a stopped agent takes up when it goes on."""
     short = agent.record.short
     return f"{short} is stopped: {what} waits for CONT (/signal CONT{'' if agent == current else f' {short}'})"
 
 
 def explained(trouble: SystemTrouble) -> str:
-    """Trouble, as a person is told of it."""
+    """Trouble, in words for a person."""
     if isinstance(trouble, ToolTrouble):
         return f"{trouble.toolset}: {one_line(trouble.text)}"
     if isinstance(trouble, HostChanged):
