@@ -1,8 +1,8 @@
 """A page: one agent's transcript and prompt, and how the transcript is filled.
 
-What is shown is the end of the history as the database has it, and then what the events tell. Where the two leave a
-hole, because the page was not looked at for long, the database is asked again: no message is missed, and none is shown
-twice, since positions have no holes.
+It shows the end of the history from the database, and after that the events. A page that was not looked at for long may
+have a hole between the two: then it asks the database again. So no message is missed, and none is shown twice, since
+positions have no holes.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _AT_ONCE = 50
 
 
 class Later(Protocol):
-    """Does work on another thread, and then something on the application's: with what came of it, or as it failed."""
+    """Runs work on another thread, and then a callback on the application's: with the result, or with the error."""
 
     def __call__(
         self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[], None] | None = None
@@ -30,7 +30,7 @@ class Later(Protocol):
 
 
 class Page:
-    """One agent, as it is shown."""
+    """One agent on the screen."""
 
     def __init__(self, agent: AgentRef, transcript: Transcript, prompt: PromptBox, later: Later) -> None:
         self.agent, self.transcript, self.prompt = agent, transcript, prompt
@@ -42,18 +42,18 @@ class Page:
 
     @property
     def disposable(self) -> bool:
-        """Whether it can be made anew later, and looks the same then."""
+        """Whether it can be made again later, and looks the same then."""
         return self.transcript.following and not self.transcript.answering and not self.prompt.text
 
     def tell(self, text: str, look: Look) -> None:
-        """Show something of the shell's own, below what was said; also below a history that is still to be read."""
+        """Show a text of the shell's own below the messages, also below a history that is still to be read."""
         if self._reading and self._scrollback is None:
             self._told.append((text, look))
         else:
             self.transcript.tell(text, look)
 
     def read(self) -> None:
-        """Read the end of the history, if that was not done; go on where the store failed."""
+        """Read the end of the history, unless that is done; after a failure, continue."""
         if self._reading:
             return
         if self._scrollback is not None:
@@ -73,13 +73,13 @@ class Page:
         self._later(read, show, self._stop)
 
     def read_before(self, position: int) -> None:
-        """Show what comes before a position."""
+        """Show the messages before a position."""
         scrollback, show = self._scrollback, self.transcript.prepend
         assert scrollback is not None  # something is shown
         self._later(lambda: scrollback.before(position, _AT_ONCE), show, lambda: show(None))
 
     def take(self, news: AgentNews) -> None:
-        """Show what is new."""
+        """Show the news."""
         if self._reading or self._scrollback is None:
             self._held.append(news)
             self.read()
@@ -98,7 +98,7 @@ class Page:
             self.transcript.stream((kind, "".join(texts)) for kind, texts in news.pieces)
 
     def _fill(self, start: int, end: int) -> None:
-        """Read what is missing; of very much only the end."""
+        """Read the missing messages; if there are very many, only the last ones."""
         scrollback = self._scrollback
         assert scrollback is not None  # the first reading is over
         self._reading = True
@@ -117,7 +117,7 @@ class Page:
             self.tell(text, look)
 
     def _go_on(self) -> None:
-        """The reading went well: take what came meanwhile."""
+        """End a successful reading: take the news that came meanwhile."""
         self._stop()
         held, self._held = self._held, []
         for news in held:

@@ -56,10 +56,10 @@ from supervisors.signals import Signal
 T = TypeVar("T")
 
 RATE = 15
-"""How often in a second what is new is shown, at most."""
+"""The most times in a second that news is drawn."""
 
 SLOWEST = 0.5
-"""Seconds between two looks at what is new, at most."""
+"""The most seconds between two looks at the news."""
 
 SWITCH = 0.0005
 """Seconds for which a thread that computes keeps the application's waiting. Python's own 5 ms would be felt at the

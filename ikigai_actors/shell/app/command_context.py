@@ -1,9 +1,9 @@
 """What slash commands work on in the application, and the thread that runs them.
 
-Each line that is submitted gets an `AppCommandContext` of its own: it is about the agent at which the line was typed,
-and prints into that agent's transcript, wherever the person has gone meanwhile. A `SerialExecutor` runs the lines one
-after another on one thread, so a command may wait for a commit. Nothing waits there for a turn: the person is told when
-it is over.
+Each submitted line gets an `AppCommandContext` of its own: it works on the agent at which the line was typed, and
+prints into that agent's transcript, wherever the person has gone meanwhile. A `SerialExecutor` runs the lines one after
+another on one thread, so a command may wait for a commit. No command waits there for a turn: the person gets a notice
+when it is over.
 """
 
 import logging
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 class Window(Protocol):
-    """What the application does for command contexts. Safe on any thread; only `edit` waits."""
+    """The parts of the application that command contexts use. Thread-safe; only `edit` waits."""
 
     system: System
     questions: ApprovalQueue
@@ -51,17 +51,17 @@ class Window(Protocol):
     def tell_when_done(
         self, future: Future[T], done: Callable[[T], None], failed: Callable[[IkigaiError], None]
     ) -> None:
-        """Call back with what came of a future, on the application's thread."""
+        """Call back with the result of a future, or its error, on the application's thread."""
 
     def stay_with(self, parent: str, child: str) -> None:
         """Show a child that was just forked, if its parent is in sight."""
 
     def give_up(self, uuid: str, prompt: str, refused: bool) -> None:
-        """A prompt will not be answered: show it no longer as waiting. One that was refused can be given again."""
+        """End the wait for the answer to a prompt. A prompt that was refused can be given again."""
 
 
 class AppCommandContext(CommandContext):
-    """What one line works on."""
+    """The context of one line."""
 
     def __init__(self, window: Window, current: AgentRef, screen: Printer) -> None:
         self._window = window
@@ -158,24 +158,24 @@ class SerialExecutor:
     """Runs work in order, on one thread."""
 
     def __init__(self, closed: Callable[[SystemClosed], None]) -> None:
-        """Begin; ``closed`` is told that the system is closed, which ends it."""
+        """Begin; ``closed`` is called when the system is closed, which ends the executor."""
         self._work: queue.SimpleQueue[tuple[Callable[[], object], str] | None] = queue.SimpleQueue()
         self._doing: tuple[str, float] | None = None
         self._closed = closed
         threading.Thread(target=self._run, name="ikigai-commands", daemon=True).start()
 
     def do(self, work: Callable[[], object], what: str = "") -> None:
-        """Do this when all before it is done; ``what`` is how it is called when it takes long."""
+        """Do this after all earlier work; ``what`` names it on the screen when it takes long."""
         self._work.put((work, what))
 
     @property
     def doing(self) -> tuple[str, float] | None:
-        """What it is at, and for how many seconds; None when that is nothing, or has no name."""
+        """The name of the work in progress, and its seconds so far; None without such work, or a name."""
         doing = self._doing
         return (doing[0], monotonic() - doing[1]) if doing is not None and doing[0] else None
 
     def close(self) -> None:
-        """Do nothing more. Not waited for: a command may wait for a database that is down."""
+        """Do no further work. Does not wait: a command may wait for a database that is down."""
         self._work.put(None)
 
     def _run(self) -> None:

@@ -1,7 +1,7 @@
-"""The keyboard of the application: Textual's driver, but for how it reads.
+"""The keyboard of the application: Textual's driver, with a reader of its own.
 
-Pastes are text, whatever they hold (pastes.py). Bytes that are no UTF-8 do not end the reading. What was typed before
-the screen was there is as if it were typed after (shell/start.py).
+Pastes are text, whatever they hold (pastes.py). Bytes that are no UTF-8 do not end the reading. Text typed before the
+screen was there counts as typed after it (shell/cli/start.py).
 """
 
 import os
@@ -18,7 +18,7 @@ from ikigai_actors.shell.app.pastes import Pastes
 from ikigai_actors.shell.cli import start
 
 _PERIOD = 0.05
-"""Seconds after which the driver looks whether it is to end, and whether an Escape is a key of its own."""
+"""Seconds after which the driver checks whether it is to end, and whether an Escape is a key of its own."""
 
 _MOST = 65_536
 """Bytes that are read at once."""
@@ -30,7 +30,7 @@ class TerminalDriver(LinuxDriver):
     _early = True  # whether what waits was typed before the screen was there
 
     def start_application_mode(self) -> None:
-        """Take the terminal; it is given back as it was before the program."""
+        """Take the terminal, so that it is given back as it was before the program."""
         super().start_application_mode()  # type: ignore[no-untyped-call]  # Textual does not say what it returns
         if (before := start.terminal_before()) is not None:
             self.attrs_before: list[Any] | None = before
@@ -49,7 +49,7 @@ class TerminalDriver(LinuxDriver):
             self._tell(parser.tick())
 
     def _read(self, seconds: float) -> bytes:
-        """What is typed within a time; nothing when there is none, or nobody any more."""
+        """The text that is typed within a time; empty when there is none, or the terminal is gone."""
         if not select.select([self.fileno], [], [], seconds)[0]:
             return b""
         try:

@@ -1,6 +1,6 @@
-"""What the system tells, as the application shows it: what is new of a page since it was drawn.
+"""The events of a system, as the application shows them: the news of a page since it was last drawn.
 
-A message that ends an answer takes the pieces of it away: from then on the answer is read as that message.
+A message that ends an answer takes away the pieces of that answer: from then on the message stands for it.
 """
 
 from collections.abc import Callable
@@ -13,21 +13,21 @@ from ikigai_actors.shell.text.wording import explained, waits_for_cont
 from ikigai_actors.system.ref import System
 
 MESSAGES_KEPT = 500
-"""Messages that are kept for an agent nobody looks at; a page reads what it misses from the database."""
+"""The most messages that are kept for an agent out of sight; its page reads the others from the database."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentNews:
-    """What is new about one agent, in the order in which it happened: messages, and then pieces of an answer."""
+    """The news about one agent, in order: messages, and then pieces of an answer."""
 
     messages: list[Message]
     ended: bool
-    """Pieces that were taken earlier are obsolete: a message among these, or before them, holds the answer."""
+    """Whether pieces that were taken earlier are obsolete: a message among these, or before them, holds the answer."""
     pieces: list[AnswerPiece]
 
 
 class PageEvents(EventBuffer):
-    """Gives what happened since the application last looked."""
+    """Gives the events since the application last looked."""
 
     def __init__(
         self, system: System, changed: Callable[[], None], committed: Callable[[Message], None] = lambda _: None
@@ -55,7 +55,7 @@ class PageEvents(EventBuffer):
             self._ended.discard(uuid)
 
     def take(self, uuid: str) -> AgentNews | None:
-        """What is new about an agent; None when nothing is."""
+        """The news about an agent; None when there is none."""
         with self._lock:
             if not (events := self._events.pop(uuid, None)):
                 return None
@@ -65,12 +65,12 @@ class PageEvents(EventBuffer):
         return AgentNews(messages, ended, [event for event in events if isinstance(event, tuple)])
 
     def notice(self, text: str) -> None:
-        """Tell the person something."""
+        """Add a notice for the person."""
         with self._lock:
             self._notices.append(text)
 
     def notices(self) -> list[str]:
-        """What is new for the person."""
+        """The new notices for the person."""
         with self._lock:
             new, self._notices = self._notices, []
             return new

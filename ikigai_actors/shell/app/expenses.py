@@ -1,7 +1,7 @@
-"""What was spent: the tokens of every agent since the database was made, whoever ran it.
+"""What was spent: the tokens of every agent since the database was made, on any host.
 
-Summed up once from the messages that are there, a stretch at a time, so that a database of millions delays nothing;
-from then on by each message that is committed. Until then nobody knows.
+They are summed up once from the stored messages, a stretch at a time, so that a database of millions delays nothing;
+from then on each committed message is added. Until the sum is complete there is none.
 """
 
 import threading
@@ -20,21 +20,21 @@ _BATCH = 2_000
 """Messages that are read at once."""
 
 STRETCH = 0.1
-"""Seconds of reading after which the summing up goes on another time."""
+"""Seconds of reading at a time."""
 
 Models = Mapping[str, Usage]
 """Tokens by model, as the providers name them."""
 
 
 class Sums(NamedTuple):
-    """What one agent has spent, and all of them."""
+    """The tokens of one agent, and of all."""
 
     own: Models
     everybody: Models
 
 
 class Expenses:
-    """Sums up. `hear` and `sums` may be called from any thread, `read` from one."""
+    """Sums the tokens up. Any thread may call `hear` and `sums`; only one calls `read`."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -45,7 +45,7 @@ class Expenses:
         self._held: list[Message] = []  # what came meanwhile
 
     def hear(self, message: Message) -> None:
-        """A message was committed."""
+        """Take a committed message."""
         if message.kind not in SPENDING:
             return
         with self._lock:
@@ -73,7 +73,7 @@ class Expenses:
                     self._held.clear()
 
     def sums(self, uuid: str) -> Sums | None:
-        """What was spent; None while it is not summed up."""
+        """The tokens spent; None until they are summed up."""
         with self._lock:
             if self._place is not None:
                 return None

@@ -1,7 +1,7 @@
-"""Pastes among what a terminal sends. Pure: characters in, characters out.
+"""Pastes among the characters from a terminal. Pure: characters in, characters out.
 
-A terminal sends a paste between two marks, as it is. Textual takes an escape sequence within it for keys that were
-pressed, an Enter among them. So what is between the marks loses its escape characters here: they are spelled out.
+A terminal sends a paste between two marks, unchanged. Textual takes an escape sequence within it for pressed keys, an
+Enter among them. So the escape characters between the marks are spelled out here.
 """
 
 START, END = "\x1b[200~", "\x1b[201~"
@@ -10,21 +10,21 @@ _ESCAPE = "\\x1b"
 
 
 class Pastes:
-    """Makes pastes harmless; characters outside of them go through at once and as they are."""
+    """Makes pastes harmless; characters outside of them go through at once, unchanged."""
 
     def __init__(self) -> None:
         self._inside = False
         self._seen = ""  # how the mark that is looked for begins, as far as it has come
 
     def feed(self, text: str) -> str:
-        """What to hand on of the next characters; of a paste, what may be its end mark waits for the rest."""
+        """The next characters to pass on. The possible beginning of a paste's end mark waits for the rest."""
         given: list[str] = []
         while text:
             text = self._within(text, given) if self._inside else self._outside(text, given)
         return "".join(given)
 
     def _outside(self, text: str, given: list[str]) -> str:
-        """Hand on all up to the start of a paste; returns the rest."""
+        """Pass on everything up to the start of a paste; return the rest."""
         before, self._seen = self._seen, ""
         at = (before + text).find(START)
         if at >= 0:
@@ -36,7 +36,7 @@ class Pastes:
         return ""
 
     def _within(self, text: str, given: list[str]) -> str:
-        """Hand on a paste up to its end; returns the rest."""
+        """Pass on a paste up to its end; return the rest."""
         text, self._seen = self._seen + text, ""
         pasted, mark, rest = text.partition(END)
         if mark:

@@ -1,7 +1,7 @@
-"""Snapshots: what the registry and the host say at one moment, for the bars and screens.
+"""Snapshots: the registry and the host at one moment, for the bars and screens.
 
-They are read on a thread of their own: a slow database delays what the bars say, never the keyboard. Reading takes a
-share of the time only, so that a system of 100,000 agents is not busy with being looked at.
+They are read on a thread of their own: a slow database delays the bars, never the keyboard. Reading takes only a share
+of the time, so a system of 100,000 agents stays free for its work.
 """
 
 import threading
@@ -38,36 +38,38 @@ class Snapshot:
 
     current: AgentRecord
     state: str
-    """What it is doing: the tools that run, by name."""
+    """What the agent is doing: names the tools that run."""
     parent: AgentRecord | None
-    """Who looks after it."""
+    """The agent that supervises it."""
     previous: AgentRecord | None
-    """The living sibling before it; it wraps. None when there is none."""
+    """The living sibling before it, or the last one before the first. None when there is none."""
     following: AgentRecord | None
     children: int
-    """Living ones."""
+    """The living children."""
     model: str
     """Its setting; empty for the default."""
     tokens: Usage | None
-    """Of this agent since it was born; None while they are being summed up. Likewise the next, of all agents."""
+    """The tokens of this agent since it was born; None while they are being summed up. The next field is that of all
+    agents.
+    """
     all_tokens: Usage | None
     questions: Mapping[int, PendingCall]
     """Calls that wait for the person."""
     cost: float | None = None
-    """Dollars for the tokens of this agent; None when nobody has said what they cost. Likewise the next."""
+    """Dollars for the tokens of this agent; None without a price. The next field is that of all agents."""
     all_cost: float | None = None
     heir: AgentRecord | None = None
     """Its nearest living ancestor, when it is dead."""
     attached: str = ""
-    """Who runs the agents, when it is another process."""
+    """The process that runs the agents, when it is another one."""
     names: Mapping[str, str] = field(default_factory=dict)
-    """How the agents of the questions are called."""
+    """The names of the agents with questions."""
     everybody: tuple[AgentRecord, ...] = ()
     """The whole registry, when it was asked for."""
     statistics: Mapping[str, AgentStatistics] = field(default_factory=dict)
-    """Of everybody that this host runs, by uuid; when asked for."""
+    """By uuid, for all agents that this host runs; when asked for."""
     costs: Mapping[str, float] = field(default_factory=dict)
-    """Likewise; of those whose tokens have a price."""
+    """By uuid, for agents whose tokens have a price; when asked for."""
     restarts: Mapping[str, int] = field(default_factory=dict)
     """How often each agent was restarted, by uuid; when asked for."""
 
@@ -86,8 +88,8 @@ class Snapshots:
             questions: gives the questions their numbers.
             current: uuid of the agent to begin with.
             deliver: takes each snapshot, on the thread of the snapshots.
-            failed: told that the system is closed.
-            prices: what tokens cost.
+            failed: called when the system is closed.
+            prices: the prices of tokens.
             spent: the tokens of all agents; summed up here, and kept up to date elsewhere.
         """
         self._system, self._questions, self._deliver, self._failed = system, questions, deliver, failed
@@ -102,17 +104,17 @@ class Snapshots:
         self._thread.start()
 
     def look(self, uuid: str, everybody: bool) -> None:
-        """Say whose moment is wanted, and whether all of the registry."""
+        """Set the agent that snapshots are seen from, and whether they have the whole registry."""
         if (uuid, everybody) != (self._current, self._everybody):
             self._current, self._everybody = uuid, everybody
             self._due.set()
 
     def poke(self) -> None:
-        """Something has changed."""
+        """Take a snapshot soon: something has changed."""
         self._due.set()
 
     def close(self) -> None:
-        """End; waits for a reading in progress, for a moment."""
+        """End; waits a moment for a reading in progress."""
         self._ending.set()
         self._due.set()
         self._thread.join(1.0)
@@ -216,7 +218,10 @@ def _read(
 ) -> tuple[
     AgentRecord, list[AgentRecord], list[AgentRecord], list[AgentRecord], list[AgentRecord], Mapping[str, int]
 ]:  # fmt: skip
-    """The agent, those above it, its siblings with itself, its children; and everybody, with their restarts."""
+    """Read the agent, its supervisors, its siblings with itself, and its children.
+
+    On request also all agents, with their restarts.
+    """
     record, above = registry.get(tx, uuid), registry.ancestors(tx, uuid)
     family = registry.children(tx, record.supervisor_uuid) if record.supervisor_uuid is not None else [record]
     all_of_them, restarts = (registry.every(tx), restart_counts(tx)) if everybody else ([], {})

@@ -1,4 +1,4 @@
-"""The terminal at which the application runs, as far as it can vanish."""
+"""The terminal at which the application runs, and which may vanish."""
 
 import os
 import sys

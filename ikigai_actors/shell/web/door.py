@@ -1,12 +1,12 @@
-"""The door: takes the connections of a server, few at a time from whom it does not know.
+"""The door: takes the connections of a server, few at a time from strangers.
 
-    stranger    has not shown the cookie or the token. Has `HEADER_SECONDS` to complete a request that does, and at most
-                so many are in at once: the next one puts out the one that has waited longest. So whoever has the token
-                gets in at once, however many silent sockets others open
-    guest       has shown it (`Door.admit`), and stays as long as it likes. There are at most so many guests as well
+    stranger    has not shown the cookie or the token. It has `HEADER_SECONDS` to complete a request that does. At most
+                so many are in at once: the next one puts out the one that has waited longest. So a browser with the
+                token gets in at once, however many silent sockets others open
+    guest       has shown it (`Door.admit`), and stays as long as it likes. The number of guests is limited as well
 
 So the process that serves, and that runs the agents, keeps the rest of its descriptors. When there is none left all the
-same, a stranger is put out, and that is said once in a while.
+same, a stranger is put out, and a message says so once in a while.
 """
 
 import asyncio
@@ -26,22 +26,22 @@ HEADER_SECONDS = 10.0
 """Seconds that a stranger has."""
 
 RETRY_SECONDS = 0.5
-"""Seconds after which a connection is taken again, when none could be."""
+"""Seconds until the next try to take a connection, when none could be taken."""
 
 QUIET_SECONDS = 60.0
-"""Seconds without trouble after which the next one is told again."""
+"""Seconds without trouble after which the next trouble is reported again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How many connections may be open."""
+    """The limits of open connections."""
 
     strangers: int = 50
     guests: int = 50
 
     @staticmethod
     def of_process() -> "Room":
-        """As many as leave most descriptors of this process to others. Pages take more than their connection."""
+        """Limits that leave most descriptors of this process to others. A page takes more than its connection."""
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         share = 50 if soft == resource.RLIM_INFINITY else max(2, min(50, soft // 16))
         return Room(share, share)
@@ -74,7 +74,7 @@ class Door:
         self._work = asyncio.get_running_loop().create_task(self._take_all(), name="ikigai-door")
 
     def admit(self, transport: asyncio.BaseTransport | None) -> bool:
-        """A connection has shown that it may come in; False when there is no room for another guest."""
+        """Make a stranger a guest, since it has shown its right; False when there is no room for another guest."""
         if transport is None or transport in self._guests:
             return True
         self._guests = {guest for guest in self._guests if not guest.is_closing()}
@@ -86,7 +86,7 @@ class Door:
         return True
 
     async def close(self) -> None:
-        """Take no more, and put out the strangers."""
+        """Take no more connections, and put out the strangers."""
         self._work.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._work
@@ -129,7 +129,7 @@ class Door:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that is bound, so that nobody else can take the port; 0 takes one that is free. Raises `BadInput`."""
+    """A bound socket, so that no other program can take the port; 0 takes a free one. Raises `BadInput`."""
     listening = socket.socket()
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,9 +1,9 @@
-"""Who may talk to the server. Whoever can, can type into the shell: so only pages that it has made itself.
+"""The guard decides who may talk to the server. A client can type into the shell, so only the server's own pages may.
 
-    Host      must be ours: a name of somebody else's that leads to this machine (DNS rebinding) is refused
-    Origin    must be ours where a browser says one, and a WebSocket must say it: other pages are refused
-    secret    the token of the link that was printed becomes a cookie, once; from then on the cookie is asked for.
-              Who shows neither is answered, and the connection closed; who does is a guest (see the door)
+    Host      must be ours: a foreign name that leads to this machine (DNS rebinding) is refused
+    Origin    must be ours if the browser sends it, and a WebSocket must send it: other pages are refused
+    secret    the token of the link that was printed becomes a cookie, once; from then on the cookie is required. A
+              client without either gets an answer, and its connection is closed; one with it is a guest (see the door)
 
 Every answer forbids the browser to load anything from elsewhere, to show the page inside another one, and to tell other
 servers where it comes from.
@@ -33,11 +33,11 @@ class Guard:
 
     @property
     def link(self) -> str:
-        """What a person opens."""
+        """The link that a person opens."""
         return f"http://{self._place}/?token={self._token}"
 
     def middleware(self, admit: Callable[[asyncio.BaseTransport | None], bool]) -> Middleware:
-        """What stands before every handler. ``admit`` is told of connections that may come in: see `Door.admit`."""
+        """The middleware before every handler. ``admit`` gets connections that may come in: see `Door.admit`."""
 
         @web.middleware
         async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -69,7 +69,7 @@ class Guard:
         )
 
     def _check(self, request: web.Request) -> None:
-        """Refuse whom the rules do not let in."""
+        """Refuse a request that breaks the rules."""
         origin, ours = request.headers.get("Origin"), f"http://{self._place}"
         if request.headers.get("Host") != self._place:
             raise web.HTTPForbidden(text=f"Expected Host {self._place}.\n")

@@ -1,8 +1,8 @@
 """The server: textual-serve on loopback, behind the guard.
 
-    run(8000, print)        # until SIGINT, SIGTERM or SIGHUP
+    serve_pages(8000, print)        # until SIGINT, SIGTERM or SIGHUP
 
-The port is bound before anything is made: the pages need to know it, and nobody else can take it meanwhile.
+The port is bound before anything is made: the pages need to know it, and no other program can take it meanwhile.
 textual-serve starts a process for each page through a shell, and ends it when the page is closed.
 """
 
@@ -54,11 +54,11 @@ class Pages(Server):
         self._door: Door | None = None
 
     def open(self, door: Door) -> None:
-        """Tell the door who may come in."""
+        """Connect the guard with the door."""
         self._door = door
 
     async def make_app(self) -> web.Application:
-        """What aiohttp runs: the handlers of textual-serve, without a list of its files, behind the guard."""
+        """The aiohttp application: the handlers of textual-serve, without a list of its files, behind the guard."""
         app = web.Application(middlewares=[self._guard.middleware(self._admit)])
         aiohttp_jinja2.setup(app, loader=jinja2.FileSystemLoader(self.templates_path), autoescape=True)
         app.add_routes(
@@ -102,10 +102,11 @@ def serve_pages(port: int, tell: Callable[[str], object]) -> int:
     """Serve until a signal ends it; return the exit status.
 
     Args:
-        port: where, on loopback; 0 takes one that is free.
-        tell: told the link that opens it.
+        port: the port, on loopback; 0 takes a free one.
+        tell: called with the link to open.
 
-    Raises `BadInput` when the port cannot be had.
+    Raises:
+        BadInput: the port cannot be had.
     """
     logging.getLogger("textual-serve").addHandler(logging.NullHandler())
     listening = listen(LOOPBACK, port)
