@@ -203,7 +203,16 @@ class Documents(OfOneProcess):
         return self._change(check_path(path), None, author, expect, timeout)
 
     def read(self, path: str, version: int | None = None) -> Document:
-        """A document: its latest version, or an earlier one. Raises `DocumentNotFound`, `BadInput`."""
+        """Read a document.
+
+        Args:
+            path: a clean relative path.
+            version: the number of the version; None is the latest.
+
+        Raises:
+            DocumentNotFound: there is no such document, or no such version.
+            BadInput: the path or the number cannot be used.
+        """
         return self._store.read(lambda tx: read_version(tx, path, version))
 
     def list(self, prefix: str = "") -> Versions:

@@ -86,10 +86,10 @@ class Failed:
 
 
 CommitResult = Committed | Refused | Failed
-"""The end of a unit."""
+"""What happened to a unit."""
 
 Done = Callable[[CommitResult], None]
-"""Takes the end of a unit."""
+"""Takes what happened to a unit."""
 
 _Entry = tuple[Unit, Done]
 

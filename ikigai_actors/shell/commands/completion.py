@@ -20,7 +20,12 @@ ABOUT_DOCUMENTS = ("/doc show ", "/doc write ", "/doc delete ", "/doc log ", "/d
 
 
 def completions(current: AgentRef, line: str) -> list[str]:
-    """The whole lines that this one may become, for a person at this agent; reads the database."""
+    """The completions of a line: whole lines. Reads the database.
+
+    Args:
+        current: the agent that the person is at.
+        line: the line up to the cursor.
+    """
     for verbs, words in (
         (ABOUT_AGENTS, _agents),
         (ABOUT_MARKS, _marks),

@@ -46,10 +46,23 @@ class CommandContext(Protocol):
         """Do something that waits for its commit; return the result."""
 
     def fork(self, prompt: str | None, name: str | None, model: str | None, follow: bool | None = None) -> None:
-        """Fork the current agent, and go to the child if ``follow`` says so; None takes the shell's default."""
+        """Fork the current agent.
+
+        Args:
+            prompt: the child's first prompt; None for none.
+            name: a name for the child; None for none.
+            model: its ``model`` setting, ``provider:model``; None inherits.
+            follow: whether to go to the child; None takes the shell's default.
+        """
 
     def change(self, what: str, ask: Callable[[], Future[int]], text: str) -> None:
-        """Have the current agent change something of its own, then print the text; a busy one after its turn."""
+        """Have the current agent change something of its own. A busy agent does so after its turn.
+
+        Args:
+            what: names the change, while it waits.
+            ask: asks for the change; its future gives a position.
+            text: is printed when the change is committed.
+        """
 
     def resume(self) -> None:
         """Go on with the latest turn of the current agent, when it was cut off or an error ended it."""
@@ -58,7 +71,17 @@ class CommandContext(Protocol):
         """Make an agent the current one."""
 
     def decide(self, number: int | None, approved: bool, *, always: bool = False, reason: str = "") -> None:
-        """Approve or deny a call that waits."""
+        """Approve or deny a call that waits.
+
+        Args:
+            number: the call's number in `questions`; None is the first of the current agent, or the only one.
+            approved: whether it may run.
+            always: whether later calls of its tool are approved without asking.
+            reason: why it is denied, for the model.
+
+        Raises:
+            BadInput: there is no such call, or it is not clear which is meant.
+        """
 
     def edit(self, text: str) -> str | None:
         """Let the person change a text in an editor; return None when it is unchanged."""

@@ -55,7 +55,15 @@ class Shell(CommandContext):
     def __init__(
         self, system: System, keyboard: Keyboard, screen: Screen, interrupts: Interrupts, follow: bool = True
     ) -> None:
-        """Begin a session; with ``follow`` a fork goes to the child."""
+        """Begin a session.
+
+        Args:
+            system: the running system.
+            keyboard: gives the lines.
+            screen: prints.
+            interrupts: the signals of this process.
+            follow: whether a fork goes to the child by default.
+        """
         self.system, self.keyboard, self.screen, self.interrupts = system, keyboard, screen, interrupts
         self.attended = keyboard.interactive
         """Whether a person is there."""
@@ -118,7 +126,14 @@ class Shell(CommandContext):
         self._turns.follow(self.current)
 
     def fork(self, prompt: str | None, name: str | None, model: str | None, follow: bool | None = None) -> None:
-        """Fork the current agent. The fork of a busy one waits in the background, and never goes anywhere."""
+        """Fork the current agent. The fork of a busy agent waits in the background, and does not go to the child.
+
+        Args:
+            prompt: the child's first prompt; None for none.
+            name: a name for the child; None for none.
+            model: its ``model`` setting, ``provider:model``; None inherits.
+            follow: whether to go to the child; None takes the shell's default.
+        """
         parent, busy = self.current, self.is_busy(self.current)
         follow = self._follow if follow is None else follow
 
@@ -138,7 +153,13 @@ class Shell(CommandContext):
         self._do(parent, "the fork", busy, future, go if follow else tell, tell, "the next step boundary in")
 
     def change(self, what: str, ask: Callable[[], Future[int]], text: str) -> None:
-        """Have the current agent change something of its own, then print the text; a busy one after its turn."""
+        """Have the current agent change something of its own. A busy agent does so after its turn.
+
+        Args:
+            what: names the change, while it waits.
+            ask: asks for the change; its future gives a position.
+            text: is printed when the change is committed.
+        """
         agent = self.current
         busy = self.is_busy(agent) or any(command.agent == agent for command in self._background)
 
@@ -213,7 +234,17 @@ class Shell(CommandContext):
         return True
 
     def decide(self, number: int | None, approved: bool, *, always: bool = False, reason: str = "") -> None:
-        """Approve or deny a call that waits, and show what comes of it if it is one of the current agent."""
+        """Approve or deny a call that waits. If it is one of the current agent, show the rest of the turn.
+
+        Args:
+            number: the call's number in `questions`; None is the first of the current agent, or the only one.
+            approved: whether it may run.
+            always: whether later calls of its tool are approved without asking.
+            reason: why it is denied, for the model.
+
+        Raises:
+            BadInput: there is no such call, or it is not clear which is meant.
+        """
         number, call = self.questions.choose(number, self.current.uuid)
         agent, approvals = self.system.handle(call.agent), self.system.approvals
         self._turns.prepare(agent)  # before it goes on: nothing of it is missed

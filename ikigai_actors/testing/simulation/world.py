@@ -139,7 +139,11 @@ class Simulation:
         return again()
 
     def reopen(self, *, resume: bool = False) -> ActorSystem:
-        """Open it again, after a crash or in the place of the running one, with the same arguments."""
+        """Open the system again, after a crash or in place of the running one, with the same arguments.
+
+        Args:
+            resume: whether to go on with turns that were cut off.
+        """
         if self._again is None:
             raise AssertionError("Nothing was opened yet: call open().")
         self.close()
@@ -188,7 +192,11 @@ class Simulation:
     def take_over(self, *, resume: bool = False) -> ActorSystem:
         """Let a second host open the database. The first one goes on without knowing, fenced.
 
-        Returns the system of the second, opened with the same arguments.
+        Args:
+            resume: whether the second host goes on with turns that were cut off.
+
+        Returns:
+            The system of the second host, opened with the same arguments.
         """
         if self._again is None or self._process is None:
             raise AssertionError("No system runs: call open(), or reopen() after a crash.")

@@ -36,7 +36,7 @@ class Look(StrEnum):
     NOTE = "note"
     RULE = "rule"
     TOLD = "told"
-    """What a command printed; likewise the next one."""
+    """What a command printed."""
     STRONG = "strong"
 
 
