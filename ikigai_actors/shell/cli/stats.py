@@ -42,8 +42,9 @@ class Figures:
 
 
 def look(database: str | None, tokens: bool) -> Figures:
-    """Read the figures; ``tokens`` reads every message. Raises what `Client.open`
-    and `Client.spending` do.
+    """Read the figures; ``tokens`` reads every message.
+
+    Raises what `Client.open` and `Client.spending` do.
     """
     with Client.open(database) as client:
         (records, own, host), counted = client.figures()

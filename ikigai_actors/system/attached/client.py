@@ -68,8 +68,9 @@ def turn_state(turn: int, hosted: bool) -> str:
 
 
 class Client:
-    """Reads and writes one database from outside of the process that runs its agents. Any method may raise
-    `StoreError`.
+    """Reads and writes one database from outside of the process that runs its agents.
+
+    Any method may raise `StoreError`.
     """
 
     def __init__(
