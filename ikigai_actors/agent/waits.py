@@ -65,7 +65,7 @@ class WaitResult(StrEnum):
 WaitResults = Mapping[str, WaitResult]
 """The results of a wait by uuid; a sender that is no agent is `NOBODY`."""
 
-Done = Callable[[WaitResults | IkigaiError], None]
+_Done = Callable[[WaitResults | IkigaiError], None]
 """Takes the results of a wait, or the error that ended it. Called on the thread of `Waits`, so it only posts."""
 
 
@@ -86,7 +86,7 @@ class Waiter:
 
     wait: Wait
     _waits: "Waits"
-    _done: Done
+    _done: _Done
     pending: set[str] = field(default_factory=set)
     """The uuids that are still waited for; that of the mailbox stands for mail of anybody."""
     found: dict[str, WaitResult] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class Waiter:
             logger.exception("What waited for %s failed", self.wait)
 
 
-class Row(NamedTuple):
+class _Row(NamedTuple):
     """A row of the query ``look_at_all``."""
 
     uuid: str
@@ -156,13 +156,13 @@ class Waits:
             self._open.pop(waiter, None)
             waiter.answer(SystemClosed("The system was closed before the wait was over."))
 
-    def begin(self, wait: Wait, done: Done) -> Waiter:
+    def begin(self, wait: Wait, done: _Done) -> Waiter:
         """Begin a wait; ``done`` is called once, soon if there is nothing to wait for."""
         waiter = self.prepare(wait, done)
         waiter.begin()
         return waiter
 
-    def prepare(self, wait: Wait, done: Done) -> Waiter:
+    def prepare(self, wait: Wait, done: _Done) -> Waiter:
         """Make a waiter whose wait has yet to begin."""
         waiter = Waiter(wait, self, done)
         waiter.pending.update((wait.mailbox,) if wait.agents is None else wait.agents)
@@ -336,7 +336,7 @@ def _answered(
 ) -> dict[Waiter, WaitResults | IkigaiError]:
     """The results of those waiters whose wait is over."""
     uuids = {uuid for waiter, looked_at in dirty.items() for uuid in (*looked_at, waiter.wait.mailbox)}
-    rows = {row[0]: Row(*row) for row in look_at_all(tx, uuids)}
+    rows = {row[0]: _Row(*row) for row in look_at_all(tx, uuids)}
     ended: dict[Waiter, WaitResults | IkigaiError] = {}
     for waiter, looked_at in dirty.items():
         answers = (
@@ -349,7 +349,7 @@ def _answered(
     return ended
 
 
-def _of_anybody(tx: Transaction, waiter: Waiter, rows: Mapping[str, Row]) -> WaitResults | IkigaiError | None:
+def _of_anybody(tx: Transaction, waiter: Waiter, rows: Mapping[str, _Row]) -> WaitResults | IkigaiError | None:
     """The results of a wait for mail of anybody; None while there is no mail."""
     uuid = waiter.wait.mailbox
     row = rows.get(uuid)
@@ -369,7 +369,7 @@ def _of_anybody(tx: Transaction, waiter: Waiter, rows: Mapping[str, Row]) -> Wai
 
 
 def _of_each(
-    tx: Transaction, waiter: Waiter, looked_at: set[str], rows: Mapping[str, Row], rest: set[str]
+    tx: Transaction, waiter: Waiter, looked_at: set[str], rows: Mapping[str, _Row], rest: set[str]
 ) -> WaitResults | None:
     """The results of a wait for agents; None while some are still waited for."""
     wait = waiter.wait
@@ -390,7 +390,7 @@ def _of_each(
     return {uuid: waiter.found[uuid] for uuid in wait.agents or ()}
 
 
-def _found(row: Row | None, wrote: bool, is_idle: bool) -> WaitResult | None:
+def _found(row: _Row | None, wrote: bool, is_idle: bool) -> WaitResult | None:
     """The result for one agent; None while it is still waited for."""
     if row is None:
         return WaitResult.UNKNOWN

@@ -41,11 +41,6 @@ IMPURE = {"asyncio", "os", "random", "socket", "sqlite3", "subprocess", "threadi
 SQL = ("store", "records")
 """The only rooms that name a statement."""
 
-NOT_YET = {
-    "ikigai_actors.testing.machine.model",
-}
-"""Modules elsewhere that still do. None is added, and one that does no more is taken out."""
-
 
 def module_of(path: Path) -> str:
     names = path.relative_to(ROOT).with_suffix("").parts
@@ -135,7 +130,7 @@ def test_supervisors_know_nothing_of_models_databases_or_threads(path: Path) -> 
 @pytest.mark.parametrize("module", [one for one in RUNTIME if room(one) not in SQL])
 def test_a_statement_is_named_in_the_store_and_the_records_alone(module: str) -> None:
     named = statements(FILES[module])
-    assert bool(named) == (module in NOT_YET), f"{module} runs {named}"
+    assert not named, f"{module} runs {named}"
 
 
 @pytest.mark.parametrize("module", [one for one in RUNTIME if one.removeprefix(f"{PACKAGE}.").startswith(PURE)])

@@ -10,18 +10,6 @@ ROOT = Path(__file__).parents[2] / "ikigai_actors"
 FAMILIES = (("shell/cli/", "shell/commands/"), ("agent/builtin_calls/",))
 """Folders whose files define the same thing each: a command, and the table of built-in calls."""
 
-NOT_YET = {
-    "Done",
-    "INTERRUPTED",
-    "PATIENCE",
-    "Row",
-    "Tell",
-    "as_json",
-    "check_mail",
-    "play",
-}
-"""Names that are still defined twice. None is added."""
-
 
 def public_names(path: Path) -> Iterator[str]:
     """The public names that a module defines at its top, without loggers and type variables."""
@@ -50,5 +38,4 @@ def test_no_two_modules_define_the_same_public_name() -> None:
         for name in set(public_names(path)):
             homes[name].append(path.relative_to(ROOT).as_posix())
     twice = {name: modules for name, modules in homes.items() if len(modules) > 1 and not are_a_family(modules)}
-    assert {name: modules for name, modules in twice.items() if name not in NOT_YET} == {}
-    assert twice.keys() == NOT_YET
+    assert twice == {}

@@ -49,7 +49,7 @@ from ikigai_actors.records import registry
 from ikigai_actors.records.fsck.invariants import Invariant, Violation
 from ikigai_actors.records.fsck.lifecycle import check_life, check_restarts, check_signals
 from ikigai_actors.records.fsck.logs import LogCheck
-from ikigai_actors.records.fsck.mail import check_documents, check_mail
+from ikigai_actors.records.fsck.mail import check_documents, check_mailboxes
 from ikigai_actors.records.identity import same_name
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.base import Row, Store, Transaction
@@ -106,7 +106,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
         for row in _messages(tx, batch):
             logs.resolve(row)
         logs.report_unresolved()
-    found += [*logs.found, *check_mail(tx, records), *check_documents(tx)]
+    found += [*logs.found, *check_mailboxes(tx, records), *check_documents(tx)]
     found += [*check_signals(tx, records), *check_restarts(tx, records)]
     return Report(len(records), logs.messages, found)
 

@@ -7,7 +7,7 @@ from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.base import Transaction
 
 
-def check_mail(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
+def check_mailboxes(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
     """What is wrong with mailboxes, and with what the registry counts of them."""
     boxes = {row[0]: row[1:] for row in tx.run("mailboxes")}
     for uuid in sorted(boxes.keys() - records.keys()):

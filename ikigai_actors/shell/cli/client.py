@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ikigai_actors.providers.base import Reply
     from supervisors.signals import Signal
 
-Tell = Callable[[str], object]
+_Tell = Callable[[str], object]
 """Takes a notice: what nobody asked for, and a person should know."""
 
 
@@ -37,7 +37,7 @@ def send(database: str | None, recipient: str, text: str, sender: str | None = N
     return f"mail {mail.id} to {to.short}"
 
 
-def prompt(database: str | None, agent: str, text: str, notice: Tell) -> Prompted:
+def prompt(database: str | None, agent: str, text: str, notice: _Tell) -> Prompted:
     """Leave a prompt for an agent. Raises what `Client.open`, `find` and `prompt` do."""
     with Client.open(database) as client:
         to, host = client.find(agent), client.host()
@@ -46,7 +46,7 @@ def prompt(database: str | None, agent: str, text: str, notice: Tell) -> Prompte
     return Prompted(to, mail.id)
 
 
-def prompt_and_wait(database: str | None, agent: str, text: str, timeout: float | None, notice: Tell) -> Prompted:
+def prompt_and_wait(database: str | None, agent: str, text: str, timeout: float | None, notice: _Tell) -> Prompted:
     """Leave a prompt for an agent, and wait for the end of its turn.
 
     Args:
@@ -93,7 +93,7 @@ def rename(database: str | None, agent: str, name: str) -> str:
     return f"{record.short} is {now.short} now"
 
 
-def _tell_of_delay(to: AgentRecord, host: HostRow | None, notice: Tell) -> None:
+def _tell_of_delay(to: AgentRecord, host: HostRow | None, notice: _Tell) -> None:
     if host is None:
         notice("No process runs these agents now: the prompt waits until one does, as ikigai does.")
     elif to.status == "stopped":

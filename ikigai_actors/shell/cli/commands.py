@@ -13,10 +13,8 @@ from typing import Any
 import click
 
 from ikigai_actors.shell.cli.options import Options
+from ikigai_actors.shell.cli.start import ENDED_BY_CTRL_C
 from ikigai_actors.shell.line.output import Screen, as_json, harmless
-
-INTERRUPTED = 130
-"""Exit status after Ctrl-C."""
 
 TIMED_OUT = 3
 """Exit status when a wait was over too early."""
@@ -33,7 +31,7 @@ def agents(options: Options, dead_too: bool, tree: bool, json: bool) -> None:
 
     registry = reader.read(options.database)
     if json:
-        click.echo(reader.as_json(registry, tree))
+        click.echo(reader.registry_as_json(registry, tree))
         return
     screen = Screen()
     for line in reader.as_tree(registry, dead_too):
@@ -196,7 +194,7 @@ def fsck(context: click.Context, json: bool) -> None:
     from ikigai_actors.shell.cli import fsck
 
     report = fsck.examine(context.obj.database)
-    click.echo(fsck.as_json(report) if json else "\n".join(fsck.as_lines(report)))
+    click.echo(fsck.report_as_json(report) if json else "\n".join(fsck.as_lines(report)))
     context.exit(1 if report.violations else 0)
 
 
@@ -249,7 +247,7 @@ def _ended_by_ctrl_c(context: click.Context) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        context.exit(INTERRUPTED)
+        context.exit(ENDED_BY_CTRL_C)
 
 
 def _notice(text: str) -> None:

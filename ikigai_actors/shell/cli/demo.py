@@ -19,16 +19,16 @@ from ikigai_actors.shell.text.tree import tree_lines
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
 
-Tell = Callable[[str], object]
+_Tell = Callable[[str], object]
 
-PATIENCE = 30.0
+_PATIENCE = 30.0
 """Seconds that an answer may take."""
 
 Everything = dict[tuple[str, str | None, str | None, int], list[Message]]
 """The history of each agent, by what tells its place in the tree."""
 
 
-def play(tell: Tell) -> bool:
+def play_demo(tell: _Tell) -> bool:
     """Play the tour; return whether the restart brought everything back."""
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="ikigai-demo-") as directory:
@@ -56,7 +56,7 @@ def play(tell: Tell) -> bool:
     return same
 
 
-def _fork_and_diverge(tell: Tell, system: ActorSystem) -> None:
+def _fork_and_diverge(tell: _Tell, system: ActorSystem) -> None:
     tell("\nTwo children are forked from it. Both remember the tea; a fork copies nothing.")
     buyer = system.root.fork(name="buyer")
     seller = system.root.fork(name="seller")
@@ -66,10 +66,10 @@ def _fork_and_diverge(tell: Tell, system: ActorSystem) -> None:
     _prompt(tell, seller.fork(name="invoices"), "Write the invoices.")
 
 
-def _prompt(tell: Tell, agent: AgentRef, text: str) -> None:
+def _prompt(tell: _Tell, agent: AgentRef, text: str) -> None:
     who = agent.name or "agent 0"
     tell(f"  to {who}: {text}")
-    tell(f"     {harmless(agent.prompt(text).get(timeout=PATIENCE).text)}")
+    tell(f"     {harmless(agent.prompt(text).get(timeout=_PATIENCE).text)}")
 
 
 def everything(system: ActorSystem) -> Everything:

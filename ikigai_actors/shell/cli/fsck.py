@@ -21,7 +21,7 @@ def as_lines(report: Report) -> list[str]:
     return [*lines, f"{summary}: {_count(len(report.violations), 'violation')}"]
 
 
-def as_json(report: Report) -> str:
+def report_as_json(report: Report) -> str:
     """The same as an object: ``agents``, ``messages``, ``violations``."""
     return output.as_json(asdict(report), indent=2)
 

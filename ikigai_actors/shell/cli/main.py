@@ -7,7 +7,7 @@
     ikigai serve [--port N]         the same in a browser on this machine (web/)
     ikigai demo                     a tour that plays itself
 
-Beside a running shell, or without one (commands.py, document_tool.py):
+Beside a running shell, or without one (commands.py, documents.py):
 
     ikigai agents [--all] [--json]  who exists
     ikigai log AGENT [--follow]     what an agent wrote
@@ -101,7 +101,7 @@ def _quoting() -> Iterator[None]:
     except click.UsageError as error:
         raise click.UsageError(harmless(error.format_message()), error.ctx) from error
     except KeyboardInterrupt as error:
-        raise SystemExit(start.INTERRUPTED) from error
+        raise SystemExit(start.ENDED_BY_CTRL_C) from error
 
 
 @click.group(cls=CommandLine, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -133,9 +133,9 @@ def cli(context: click.Context, /, **options: Any) -> None:
 @click.pass_context
 def demo(context: click.Context) -> None:
     """Play a short tour on a temporary database: fork, diverge, restart."""
-    from ikigai_actors.shell.cli.demo import play
+    from ikigai_actors.shell.cli.demo import play_demo
 
-    context.exit(0 if play(click.echo) else 1)
+    context.exit(0 if play_demo(click.echo) else 1)
 
 
 @cli.command()

@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 
-PATIENCE = 0.4
+_PATIENCE = 0.4
 """Seconds that may pass in silence."""
 
 
@@ -32,7 +32,7 @@ def progress_line(what: str) -> Iterator[None]:
 
 
 def _show(what: str, over: threading.Event) -> None:
-    if over.wait(PATIENCE):
+    if over.wait(_PATIENCE):
         return
     from rich.console import Console  # slow to import, and mostly not needed
     from rich.markup import escape

@@ -20,7 +20,7 @@ def as_tree(found: Overview, dead_too: bool) -> list[Line]:
     return tree_lines(found.records, found.own, found.state, dead_too=dead_too)
 
 
-def as_json(found: Overview, tree: bool = False) -> str:
+def registry_as_json(found: Overview, tree: bool = False) -> str:
     """All agents, the dead too: the columns of the registry, and ``messages`` and ``state``; oldest first.
 
     With ``tree`` in the order of the tree, each under its supervisor, and with its ``depth``.

@@ -15,8 +15,8 @@ import sys
 from types import FrameType
 from typing import Any
 
-INTERRUPTED = 130
-"""Exit status when Ctrl-C ended the program."""
+ENDED_BY_CTRL_C = 130
+"""Exit status after Ctrl-C."""
 
 _before: list[Any] | None = None  # how the terminal was set; None while it is not changed
 _echoed = 0  # bytes of whole lines that were typed, and shown, before it was changed
@@ -140,6 +140,6 @@ def _end(number: int, frame: FrameType | None) -> None:
     """End at once: there is nothing to undo but the terminal."""
     give_back()
     if number == signal.SIGINT:
-        os._exit(INTERRUPTED)
+        os._exit(ENDED_BY_CTRL_C)
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)

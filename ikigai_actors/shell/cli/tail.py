@@ -14,7 +14,7 @@ from ikigai_actors.store.owner import HostRow
 from ikigai_actors.system.attached.client import Client
 from ikigai_actors.system.attached.feed import Feed
 
-Tell = Callable[[str], object]
+_Tell = Callable[[str], object]
 
 AT_ONCE = 500
 """Messages that are read at once."""
@@ -28,7 +28,7 @@ class LogPrinter:
     Every line of a text but its first is indented, so no text looks like the next message.
     """
 
-    def __init__(self, client: Client, echo: Tell, json: bool) -> None:
+    def __init__(self, client: Client, echo: _Tell, json: bool) -> None:
         self._client, self._echo, self._json = client, echo, json
         self._known: dict[str, AgentRecord] = {}
 
@@ -65,8 +65,8 @@ def _as_text(record: AgentRecord, news: Message | Died) -> str:
 
 
 def show_log(
-    database: str | None, agent: str, *, inherited: bool, last: int | None, follow: bool, json: bool, echo: Tell,
-    notice: Tell,
+    database: str | None, agent: str, *, inherited: bool, last: int | None, follow: bool, json: bool, echo: _Tell,
+    notice: _Tell,
 ) -> None:  # fmt: skip
     """Tell an agent's log, and go on with what comes until the agent is dead.
 
@@ -84,7 +84,7 @@ def show_log(
                 _follow(feed, printer, [record], notice)
 
 
-def tail(database: str | None, agents: Sequence[str], *, json: bool, echo: Tell, notice: Tell) -> None:
+def tail(database: str | None, agents: Sequence[str], *, json: bool, echo: _Tell, notice: _Tell) -> None:
     """Tell what these agents write from now on, or all of them; until all of these are dead.
 
     Raises what `Client.open` and `Client.find` do.
@@ -95,7 +95,7 @@ def tail(database: str | None, agents: Sequence[str], *, json: bool, echo: Tell,
             _follow(feed, LogPrinter(client, echo, json), records, notice)
 
 
-def _follow(feed: Feed, printer: LogPrinter, only: Sequence[AgentRecord], notice: Tell) -> None:
+def _follow(feed: Feed, printer: LogPrinter, only: Sequence[AgentRecord], notice: _Tell) -> None:
     """Tell what comes; with ``only`` some agents, until they are all dead."""
     living, host = {record.uuid for record in only if record.living}, feed.host
     notice(_hosted(host))

@@ -12,7 +12,7 @@ and dim are used on a terminal only, and not when ``NO_COLOR`` is set.
 Text of models and people may hold control characters, which could move the cursor or paint a prompt. They are printed
 as ``\x1b``: C0 (but newline and tab), DEL, C1, the signs that turn the direction of writing or separate lines, and
 halves of characters, which no terminal takes. At a terminal such text never begins a line at the left edge, so it
-cannot be taken for a prompt either (margin.py). To a pipe it is printed as it is.
+cannot be taken for a prompt either (wrap.py). To a pipe it is printed as it is.
 """
 
 import json

@@ -4,10 +4,10 @@
         status = LineMode(Shell(system, Pipe(sys.stdin.buffer), Screen(), Interrupts().install())).run()
 
 Text prompts the current agent, and its answer is printed as it arrives. A line that begins with ``/`` is a command
-(commands.py). From a pipe the next line is read when the answer is complete, and nothing is printed but what answers a
-line: so a transcript is always the same. At the end of a pipe everything that waits is waited for, but not what waits
-for a stopped agent to go on; the exit status is 1 if a prompt has ended in an error. A person who leaves waits for
-nothing; open turns come back as interrupted.
+(`ikigai_actors.shell.commands`). From a pipe the next line is read when the answer is complete, and nothing is printed
+but what answers a line: so a transcript is always the same. At the end of a pipe the shell waits for everything that
+waits, but not for what waits until a stopped agent goes on; the exit status is 1 if a prompt has ended in an error. A
+person who leaves waits for nothing; open turns come back as interrupted.
 
 Ctrl-C interrupts the turn of the current agent; at an empty prompt it asks, and a second one leaves.
 """
@@ -18,13 +18,11 @@ from collections.abc import Callable
 from ikigai_actors.agent.statistics import SystemStatistics
 from ikigai_actors.errors import BadInput, IkigaiError, SystemClosed
 from ikigai_actors.shell import commands
+from ikigai_actors.shell.cli.start import ENDED_BY_CTRL_C
 from ikigai_actors.shell.line.session import Shell
 from ikigai_actors.system.ref import System
 
 logger = logging.getLogger(__name__)
-
-INTERRUPTED = 130
-"""Exit status when Ctrl-C ended the session."""
 
 FAILED = 1
 """Exit status of a pipe when a prompt ended in an error."""
@@ -50,7 +48,7 @@ class LineMode:
                 self.do(line)
             self._leave()
         except KeyboardInterrupt:
-            return INTERRUPTED
+            return ENDED_BY_CTRL_C
         finally:
             shell.close()
         return FAILED if shell.failed and not shell.keyboard.interactive else 0

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 SLACK = 2_000
 """Milliseconds that may pass between a decision and its commit, while the store is busy."""
 
-_CHANGES_TREE = frozenset({"register", "adopt", "bury"})
+_CHANGES_TREE = frozenset({"register", "rename", "adopt", "bury"})
 _RESTARTED_AFTER = {"permanent": {Cause.CRASHED, Cause.EXITED}, "transient": {Cause.CRASHED}, "temporary": set[Cause]()}
 """By restart type, the ends of a child after which its supervisor restarts it.
 https://www.erlang.org/doc/man/supervisor

@@ -10,7 +10,7 @@ from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.errors import AgentDead
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.log import Archive
-from ikigai_actors.records.mail import EXIT, Mail, latest, one
+from ikigai_actors.records.mail import EXIT, Mail, latest, new_prompts, one
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.scrollback import Scrollback
@@ -155,7 +155,7 @@ class Ledger:
         for uuid, state in at_work(system).items():
             raise Broken(f"quiescence: agent {uuid} is {state.shown.value}, and nothing can happen")
         going = {record.uuid for record in living if record.status == "running" and not record.turn}
-        for uuid, number, text in system.store.read(lambda tx: tx.run("new_prompts")):
+        for uuid, number, text in system.store.read(new_prompts):
             if uuid in going:
                 raise Broken(f"quiescence: agent {uuid} is idle, and leaves prompt {number} {text!r} where it is")
         self.open = [future for future in self.open if not future.done]
