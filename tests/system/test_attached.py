@@ -98,9 +98,9 @@ def test_mail_signals_documents_and_waits_work_by_rows(durable: str) -> None:
         assert set(system.root.wait(timeout=DEADLINE)) == {mine}
         assert [mail.body for mail in system.root.read_mail()] == ["hello too"]
         assert mine.signal(Signal.STOP)
-        eventually(lambda: kid.state == "stopped", "the stop")
+        eventually(lambda: host.actor(kid.uuid).state.status is Status.STOPPED, "the host hears of STOP")
         assert mine.signal(Signal.CONT)
-        eventually(lambda: host.actor(kid.uuid).state.status == "running", "the host hears of it")
+        eventually(lambda: host.actor(kid.uuid).state.status is Status.RUNNING, "the host hears of CONT")
         assert kid.prompt("tea").get(timeout=DEADLINE).text
         assert system.documents.write("plan", "# Plan", author=mine) == 1
         assert host.documents.read("plan").author == kid.uuid
