@@ -36,7 +36,7 @@ from ikigai_actors.errors import (
     WouldWaitForItself,
 )
 from ikigai_actors.records import registry
-from ikigai_actors.records.mail import EXIT, NOBODY, unread_kinds, unread_letters
+from ikigai_actors.records.mail import EXIT, PERSON, unread_kinds, unread_letters
 from ikigai_actors.records.registry import look_at_all
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.retrying_reader import RetryingReader
@@ -63,7 +63,7 @@ class WaitResult(StrEnum):
 
 
 WaitResults = Mapping[str, WaitResult]
-"""The results of a wait by uuid; a sender that is no agent is `NOBODY`."""
+"""The results of a wait by uuid; a sender that is no agent is `PERSON`."""
 
 _Done = Callable[[WaitResults | IkigaiError], None]
 """Takes the results of a wait, or the error that ended it. Called on the thread of `Waits`, so it only posts."""
@@ -203,7 +203,7 @@ class Waits:
 
         def by_agent(answers: WaitResults) -> dict[Any, WaitResult]:
             if known is None:
-                return {handle(uuid) if uuid else NOBODY: found for uuid, found in answers.items()}
+                return {handle(uuid) if uuid else PERSON: found for uuid, found in answers.items()}
             return {one: WaitResult.UNKNOWN if uuid is None else answers[uuid] for one, uuid in known.items()}
 
         future: Future[dict[Any, WaitResult]] = Future(make=by_agent, cancel=lambda: waiter.cancel())
@@ -359,8 +359,8 @@ def _of_anybody(tx: Transaction, waiter: Waiter, rows: Mapping[str, _Row]) -> Wa
         kinds: dict[str, WaitResult] = {}
         for sender, kind in unread_kinds(tx, uuid):
             found = WaitResult.DEAD if kind == EXIT else WaitResult.MAIL
-            kinds[sender or NOBODY] = (
-                WaitResult.MAIL if WaitResult.MAIL in (found, kinds.get(sender or NOBODY)) else found
+            kinds[sender or PERSON] = (
+                WaitResult.MAIL if WaitResult.MAIL in (found, kinds.get(sender or PERSON)) else found
             )
         return kinds
     if row.status == Status.DEAD:

@@ -39,8 +39,11 @@ MAIL_LIMIT = 64 * 1024
 MAILBOX_CAPACITY = 10_000
 """The most unread mails of an agent. Mail of kind ``exit`` is accepted beyond that."""
 
-NOBODY = ""
-"""As the sender in a query: a person outside of any agent. In a `Mail` that is None."""
+PERSON = ""
+"""As the sender in a query: a person. In a `Mail` that is None."""
+
+A_PERSON = "a person"
+"""The name of a sender that is no agent."""
 
 PREVIEWS = 20
 """Mails that `unread_mailbox` previews."""
@@ -181,7 +184,7 @@ def take(
         locked: the locked rows.
         recipient: the agent's uuid.
         now: milliseconds since 1970.
-        sender: only mail of this uuid, or of `NOBODY`; None is all mail.
+        sender: only mail of this uuid, or of `PERSON`; None is all mail.
         limit: take whole mails as long as the sum of their sizes is at most this, but always the first; None takes all.
         size: the size of a mail, as it will be shown; by default the characters of its body.
     """
@@ -222,8 +225,8 @@ def letter(store: Store, sender: str | None, recipient: Handle | str, body: str,
 
 
 def sender_of(store: Store, sender: Handle | str | None) -> str | None:
-    """The sender whose mail is asked for: a uuid, `NOBODY`, or None for all. Raises as `uuid_of` does."""
-    return sender if sender is None or sender == NOBODY else uuid_of(store, sender)
+    """The sender whose mail is asked for: a uuid, `PERSON`, or None for all. Raises as `uuid_of` does."""
+    return sender if sender is None or sender == PERSON else uuid_of(store, sender)
 
 
 class Send(Unit):
@@ -381,14 +384,14 @@ def latest(tx: Transaction, recipient: str, sender: str | None = None, most: int
     Args:
         tx: the transaction.
         recipient: the agent's uuid.
-        sender: only mail of this agent, by uuid, or of `NOBODY`; None is all mail.
+        sender: only mail of this agent, by uuid, or of `PERSON`; None is all mail.
         most: only so many, the latest ones; None is all.
     """
     most = _EVERYTHING if most is None else most
     if sender is None:
         rows = tx.run("latest_mail", recipient=recipient, most=most)
-    elif sender == NOBODY:
-        rows = tx.run("latest_mail_from_nobody", recipient=recipient, most=most)
+    elif sender == PERSON:
+        rows = tx.run("latest_mail_from_person", recipient=recipient, most=most)
     else:
         rows = tx.run("latest_mail_from", recipient=recipient, sender=sender, most=most)
     return [_mail(*row) for row in reversed(rows)]

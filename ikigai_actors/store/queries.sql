@@ -358,7 +358,7 @@ UPDATE signals SET handled_at = now_ms() WHERE handled_at IS NULL AND agent_uuid
 UPDATE agents SET mailed = mailed + CAST(:mailed AS BIGINT), unread = unread + CAST(:unread AS BIGINT) WHERE uuid = ANY(:uuids)
 
 -- name: unread_mail
--- What an agent has not read, oldest first: of all senders (NULL), of one, or of nobody (''). Found by mail_unread; there are
+-- What an agent has not read, oldest first: of all senders (NULL), of one, or of a person (''). Found by mail_unread; there are
 -- few, so the sender is looked at row by row.
 SELECT recipient, id, sender, kind, body, created_at, read_at FROM mail
  WHERE recipient = :recipient AND read_at IS NULL AND kind <> 'prompt' AND id > :after
@@ -421,7 +421,7 @@ SELECT recipient, id, sender, kind, body, created_at, read_at FROM mail
 SELECT recipient, id, sender, kind, body, created_at, read_at FROM mail
  WHERE recipient = :recipient AND sender = :sender AND kind <> 'prompt' ORDER BY id DESC LIMIT :most
 
--- name: latest_mail_from_nobody
+-- name: latest_mail_from_person
 -- Ordered by the sender, too: else PostgreSQL does not see that mail_sender gives this order.
 SELECT recipient, id, sender, kind, body, created_at, read_at FROM mail
  WHERE recipient = :recipient AND sender IS NULL AND kind <> 'prompt' ORDER BY sender DESC, id DESC LIMIT :most

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ikigai_actors.errors import MailNotFound
 from ikigai_actors.records import mail as mailbox
 from ikigai_actors.records.fsck import check as fsck
-from ikigai_actors.records.mail import NOBODY, Delete, Mail, Open, Read, Send, Taken
+from ikigai_actors.records.mail import PERSON, Delete, Mail, Open, Read, Send, Taken
 from ikigai_actors.store import Store
 from ikigai_actors.store.journal import Committed, Refused
 from ikigai_actors.store.unit import Unit
@@ -22,7 +22,7 @@ NOW = 7
 
 
 class Sending(NamedTuple):
-    """One mail, of an agent or of nobody."""
+    """One mail, of an agent or of a person."""
 
     recipient: str
     sender: str | None
@@ -51,7 +51,7 @@ agents = st.sampled_from(AGENTS)
 actions = st.one_of(
     st.builds(Sending, agents, st.none() | agents, st.integers(1, 9)),
     st.builds(Sending, agents, st.none() | agents, st.integers(1, 9)),
-    st.builds(Reading, agents, st.none() | st.just(NOBODY) | agents, st.none() | st.integers(0, 30)),
+    st.builds(Reading, agents, st.none() | st.just(PERSON) | agents, st.none() | st.integers(0, 30)),
     st.builds(Picking, agents, st.integers(1, 12), st.booleans()),
 )
 
@@ -75,7 +75,7 @@ class Model:
         taken: list[Mail] = []
         total = 0
         for mail in self.boxes[action.recipient]:
-            if mail.read_at is None and action.sender in (None, mail.sender or NOBODY):
+            if mail.read_at is None and action.sender in (None, mail.sender or PERSON):
                 total += len(mail.body)
                 if taken and action.limit is not None and total > action.limit:
                     break

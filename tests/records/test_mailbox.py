@@ -16,8 +16,8 @@ from ikigai_actors.records.deaths import WriteDeath
 from ikigai_actors.records.mail import (
     EXIT,
     MAIL,
-    NOBODY,
     PAGE,
+    PERSON,
     PREVIEW_LENGTH,
     PREVIEWS,
     PROMPT,
@@ -67,7 +67,7 @@ def test_a_read_by_sender_leaves_the_others_unread(desk: Desk) -> None:
     desk.write(send("b", "a"), send("b", None), send("b", "c"), send("b", "a"), send("b", None))
     taken = read(desk, "b", "a")
     assert (numbers(taken.mails), taken.remaining) == ([1, 4], 3)
-    taken = read(desk, "b", NOBODY)
+    taken = read(desk, "b", PERSON)
     assert (numbers(taken.mails), taken.remaining) == ([2, 5], 1)
     assert (numbers(read(desk, "b", "d").mails), counts(desk, "b")) == ([], (5, 1))
     assert numbers(read(desk, "b").mails) == [3]
@@ -130,7 +130,7 @@ def test_a_prompt_on_its_way_has_an_id_and_is_no_mail(desk: Desk) -> None:
     desk.accepts(send("b", "a"))
     assert (counts(desk, "b"), check(desk.store, "b").unread) == ((3, 2), 2)
     assert numbers(every(desk.store, "b")) == numbers(every(desk.store, "b", "a")) == [1, 3]
-    assert every(desk.store, "b", NOBODY) == []
+    assert every(desk.store, "b", PERSON) == []
     desk.refuses(Open("b", 2, NOW), MailNotFound)
     desk.refuses(Delete("b", 2), MailNotFound)
     assert numbers(read(desk, "b").mails) == [1, 3]
@@ -203,7 +203,7 @@ def test_the_latest_mail_is_listed_oldest_first(desk: Desk) -> None:
     store = desk.store
     assert store.read(lambda tx: numbers(mailbox.latest(tx, "b", most=3))) == [5, 6, 7]
     assert store.read(lambda tx: numbers(mailbox.latest(tx, "b", "a", 2))) == [4, 7]
-    assert store.read(lambda tx: numbers(mailbox.latest(tx, "b", NOBODY))) == [3, 6]
+    assert store.read(lambda tx: numbers(mailbox.latest(tx, "b", PERSON))) == [3, 6]
     assert every(store, "c") == []
 
 
@@ -235,7 +235,7 @@ def test_however_many_mails_there_are_two_statements_read_them(desk: Desk) -> No
 
 INDEXES = {
     "latest_mail_from": "mail_sender",
-    "latest_mail_from_nobody": "mail_sender",
+    "latest_mail_from_person": "mail_sender",
     "unread_mail": "mail_unread",
     "unread_senders": "mail_unread",
     "mark_read": "mail_unread",

@@ -10,7 +10,7 @@
     status             status, restart type, strategy and orphan policy are words that we know
     death              a dead agent has no open turn, but a time, cause and reason; a living one has no time or cause
     deadline           a terminating agent has a deadline, and nobody else
-    signal             an agent's signals are numbered from 1 without holes, and are of an agent or of nobody
+    signal             an agent's signals are numbered from 1 without holes, and are of an agent or of a person
     restart            an agent's restarts are numbered from 1 without holes, and name its supervisor of then
     name               no two living agents have the same name
     epoch              an agent's epoch is 1 or more; the host that has not ended has the highest of the hosts
@@ -26,10 +26,10 @@
     turn               an open turn was opened by a ``user`` or ``tool_result`` message of the agent's own log
     rewind             a ``rewind`` names an earlier mark of its lineage
     call               a ``tool_call`` or ``tool_result`` belongs to a call of an earlier reply of its lineage
-    mail               every mail is for an agent, and of one or of nobody
+    mail               every mail is for an agent, and of an agent or of a person
     mail-id            an agent's mails are numbered from 1, at most to the number that it was ever sent
     unread             an agent counts as many unread mails as it has
-    document           every version of a document is of an agent or of nobody
+    document           every version of a document is of an agent or of a person
     version            a document's versions run from 1 without holes
 
 A database without any agent is sound: its first boot was cut off before it made agent 0, and the next one makes it.

@@ -53,7 +53,7 @@ def _wrong_with_dead(record: AgentRecord, records: Mapping[str, AgentRecord]) ->
         if value is None:  # a reason may be empty: of an agent that exited without a result
             yield f"expected a dead agent to have a {what}, got none"
     if record.exit_sender is not None and record.exit_sender not in records:
-        yield f"expected it to be ended by an agent or by nobody, got {record.exit_sender!r}; there is no such agent"
+        yield f"expected it to be ended by an agent or by a person, got {record.exit_sender!r}; there is no such agent"
     if record.turn:
         yield f"expected a dead agent to have no open turn, got one that began with message {record.turn}"
 
@@ -62,10 +62,8 @@ def check_signals(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterat
     """What is wrong with the signals that were sent."""
     yield from _numbers(tx, "signal_numbers", Invariant.SIGNAL, records)
     for agent, number, sender in tx.run("signals_of_strangers"):
-        text = (
-            f"expected signal {number} to be of an agent or of nobody; it is of {sender!r}, and there is no such agent"
-        )
-        yield Violation(Invariant.SIGNAL, agent, text)
+        text = f"expected signal {number} to be of an agent or of a person; it is of "
+        yield Violation(Invariant.SIGNAL, agent, f"{text}{sender!r}, and there is no such agent")
 
 
 def check_restarts(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:

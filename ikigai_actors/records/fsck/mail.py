@@ -21,7 +21,9 @@ def check_mailboxes(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iter
             text = f"expected it to count {unread} unread mails, as many as it has; it counts {record.unread}"
             yield Violation(Invariant.UNREAD, uuid, text)
     for recipient, number, sender in tx.run("mail_of_strangers"):
-        text = f"expected mail {number} to be of an agent or of nobody; it is of {sender!r}, and there is no such agent"
+        text = (
+            f"expected mail {number} to be of an agent or of a person; it is of {sender!r}, and there is no such agent"
+        )
         yield Violation(Invariant.MAIL, recipient, text)
 
 
@@ -34,5 +36,5 @@ def check_documents(tx: Transaction) -> Iterator[Violation]:
             )
             yield Violation(Invariant.VERSION, None, text)
     for path, version, author in tx.run("documents_of_strangers"):
-        text = f"expected version {version} of document {path!r} to be of an agent or of nobody; it is of "
+        text = f"expected version {version} of document {path!r} to be of an agent or of a person; it is of "
         yield Violation(Invariant.DOCUMENT, None, f"{text}{author!r}, and there is no such agent")

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 import click
 
 from ikigai_actors.errors import AgentNotFound
-from ikigai_actors.records.mail import NOBODY, Mail, marked, preview
+from ikigai_actors.records.mail import A_PERSON, PERSON, Mail, marked, preview
 from ikigai_actors.shell.commands.context import CommandContext, named
 
-_NO_SENDER = "nobody"
-"""The name of a sender that is no agent."""
+_FROM_PERSON = ("person", "nobody")
+"""What ``--from`` takes for mail of a person; the latter is what it was called before."""
 
 _LISTED = 20
 """How many mails a list shows by default."""
@@ -77,7 +77,7 @@ def read_mail(shell: CommandContext, number: int | None, everything: bool) -> No
 
 
 @click.command("/filter-mail")
-@click.option("--from", "sender", metavar="ID", help=f"Only mail of this agent; {_NO_SENDER!r} is a person outside.")
+@click.option("--from", "sender", metavar="ID", help="Only mail of this agent; 'person' is a person.")
 @click.option("--last", metavar="N", type=_Number, default=_LISTED, show_default=True, help="How many are listed.")
 @click.pass_obj
 def filter_mail(shell: CommandContext, sender: str | None, last: int) -> None:
@@ -118,7 +118,7 @@ def wait(shell: CommandContext, seconds: float, agents: tuple[str, ...]) -> None
     agent = shell.current
     answers = shell.wait_for(lambda: agent.wait(agents or None, seconds))
     for one, found in answers.items():
-        shell.screen.line(f"{(one if isinstance(one, str) else one.record.short) or _NO_SENDER}: {found}")
+        shell.screen.line(f"{(one if isinstance(one, str) else one.record.short) or A_PERSON}: {found}")
     if not answers:
         shell.screen.line("No mail came in that time.")
 
@@ -139,19 +139,19 @@ COMMANDS = (check_mail, delete_mail, filter_mail, notify, read_mail, send, wait)
 
 
 def _sender(shell: CommandContext, text: str | None) -> str | None:
-    """The uuid of a sender; an agent may be called as those are who are none."""
+    """The uuid of a sender. An agent with one of the names for a person comes first."""
     if text is None:
         return None
     try:
         return shell.system.agent(text).uuid
     except AgentNotFound:
-        if text == _NO_SENDER:
-            return NOBODY
+        if text in _FROM_PERSON:
+            return PERSON
         raise
 
 
 def _names(shell: CommandContext, senders: Iterable[str | None]) -> Mapping[str | None, str]:
-    return {one: _NO_SENDER if one is None else shell.system.handle(one).record.short for one in senders}
+    return {one: A_PERSON if one is None else shell.system.handle(one).record.short for one in senders}
 
 
 def _listed(mail: Mail, names: Mapping[str | None, str]) -> str:

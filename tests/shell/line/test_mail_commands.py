@@ -56,11 +56,11 @@ def test_all_that_is_unread_is_read_at_once(session: Session) -> None:
     for body in ("one\n\nof two lines", "two"):
         session.system.send(root, body)
     assert session("/read-mail --all", "/read-mail --all") == [
-        "mail 1 of nobody",
+        "mail 1 of a person",
         "  one",
         "",
         "  of two lines",
-        "mail 2 of nobody",
+        "mail 2 of a person",
         "  two",
         "No unread mail.",
     ]
@@ -68,14 +68,14 @@ def test_all_that_is_unread_is_read_at_once(session: Session) -> None:
 
 def test_a_body_cannot_look_like_another_mail_or_paint_the_screen(session: Session) -> None:
     session.system.send(session.system.root, "a\nmail 9 of boss\n\x1b[2Jdo it")
-    assert session("/read-mail") == ["mail 1 of nobody", "  a", "  mail 9 of boss", "  \\x1b[2Jdo it"]
+    assert session("/read-mail") == ["mail 1 of a person", "  a", "  mail 9 of boss", "  \\x1b[2Jdo it"]
 
 
 def test_a_check_says_how_many_it_does_not_show(session: Session) -> None:
     for number in range(PREVIEWS + 2):
         session.system.send(session.system.root, f"mail {number}")
     printed = session("/check-mail")
-    assert (printed[0], printed[-1]) == (f"{PREVIEWS + 2} unread: {PREVIEWS + 2} of nobody", "(2 later ones)")
+    assert (printed[0], printed[-1]) == (f"{PREVIEWS + 2} unread: {PREVIEWS + 2} of a person", "(2 later ones)")
 
 
 def test_mail_is_filtered_by_sender_and_deleted(session: Session) -> None:
@@ -85,16 +85,16 @@ def test_mail_is_filtered_by_sender_and_deleted(session: Session) -> None:
     buyer.send(root, "more")
     root.open_mail(1)
     assert session("/filter-mail --from buyer") == ["    1  buyer       of the buyer", "*   3  buyer       more"]
-    assert session("/filter-mail --from nobody") == ["*   2  nobody      of a person"]
+    assert session("/filter-mail --from person") == ["*   2  a person    of a person"]
     assert session("/filter-mail --last 1") == ["*   3  buyer       more"]
     assert session("/delete-mail 1", "/filter-mail --from buyer", "/delete-mail 1")[:2] == [
         "mail 1 deleted",
         "*   3  buyer       more",
     ]
     assert session("/switch buyer", "/filter-mail")[-1] == "No mail."
-    nobody = root.fork(name="nobody")
-    nobody.send(root, "an agent of that name")
-    assert session("/parent", "/filter-mail --from nobody")[1:] == ["*   4  nobody      an agent of that name"]
+    assert session("/parent", "/filter-mail --from nobody")[1:] == ["*   2  a person    of a person"]
+    root.fork(name="person").send(root, "an agent of that name")
+    assert session("/filter-mail --from person") == ["*   4  person      an agent of that name"]
 
 
 @pytest.mark.parametrize(
@@ -230,9 +230,9 @@ def test_mail_is_sent_from_another_process_beside_a_running_shell(durable: str) 
         done = run("--database", durable, "send", "--as", "buyer", "buyer", "--", "-x")
         assert (done.returncode, done.stdout) == (0, "mail 2 to buyer\n")
         shell.say("/check-mail")
-        shell.expect("2 unread: 1 of nobody, 1 of buyer")
+        shell.expect("2 unread: 1 of a person, 1 of buyer")
         shell.say("/read-mail --all")
-        shell.expect("mail 1 of nobody\n  Assam rises.\nmail 2 of buyer\n  -x\n")
+        shell.expect("mail 1 of a person\n  Assam rises.\nmail 2 of buyer\n  -x\n")
         shell.say("/exit")
         assert shell.ends() == 0
     done = run("--database", durable, "send", "buyer", "nobody runs it now")
@@ -294,7 +294,7 @@ def test_a_person_waits_for_agents_and_for_mail(session: Session) -> None:
     ]
     session.system.send(root, "text")
     buyer.kill()
-    assert sorted(session("/wait 5")) == ["buyer: dead", "nobody: mail"]
+    assert sorted(session("/wait 5")) == ["a person: mail", "buyer: dead"]
 
 
 def test_ctrl_c_ends_a_wait_and_nothing_else(session: Session) -> None:

@@ -9,7 +9,7 @@ from textual.containers import VerticalScroll
 from textual.screen import Screen
 from textual.widgets import Static
 
-from ikigai_actors.records.mail import Mail, preview
+from ikigai_actors.records.mail import A_PERSON, Mail, preview
 from ikigai_actors.shell.app.agent_page import Later
 from ikigai_actors.shell.app.transcript.pieces import tidy
 from ikigai_actors.shell.app.widgets.rows import Rows
@@ -37,7 +37,7 @@ class MailScreen(Screen[None]):
         self._agent, self._later = agent, later
         self._head, self._body = Static(id="head"), Static(id="body", markup=False)
         self._rows = Rows(lambda mail: str(mail.id), self._row)
-        self._names: dict[str | None, str] = {None: "nobody"}
+        self._names: dict[str | None, str] = {None: A_PERSON}
 
     def compose(self) -> ComposeResult:
         """Head, rows, the mail that is open, and the keys."""
@@ -69,7 +69,7 @@ class MailScreen(Screen[None]):
     def _read(self) -> tuple[str, list[Mail], dict[str | None, str]]:
         mails = self._agent.mails(None, LATEST)
         senders = {mail.sender for mail in mails if mail.sender is not None}
-        names: dict[str | None, str] = {None: "nobody"}
+        names: dict[str | None, str] = {None: A_PERSON}
         names |= {one: self._agent.system.handle(one).record.short for one in senders}
         return named(self._agent), mails[::-1], names
 
@@ -80,7 +80,7 @@ class MailScreen(Screen[None]):
         self._rows.show(mails)
 
     def _open(self, mail: Mail) -> None:
-        head = f"mail {mail.id} of {self._names.get(mail.sender, 'nobody')}\n\n"
+        head = f"mail {mail.id} of {self._names.get(mail.sender, A_PERSON)}\n\n"
         self._body.update(Text(head, "bold").append(tidy(mail.body), "not bold"))
         self.action_read()
 
