@@ -55,8 +55,10 @@ class Said:
         return RanStatement("set_status", {"uuids": [self.uuid], "status": status, "reason": reason})
 
 
-def commit(machine: AgentTreeMachine, changes: Sequence[StoredChange]) -> None:
-    """Show a commit to the invariants; raises what they say to it."""
+def commit(machine: AgentTreeMachine, changes: Sequence[StoredChange], *, tree: bool = False) -> None:
+    """Show a commit to the invariants, which took the row of the tree or did not; raises what they say to it."""
+    if tree:
+        machine.commits._tree -= 1
     machine.commits.committed(changes)
     machine.world.agenda.add(Entry("the next step", lambda: None))
     machine.world.settle()
@@ -121,18 +123,23 @@ def test_what_the_dead_do_is_found(machine: AgentTreeMachine) -> None:
 
 def test_two_living_agents_of_one_name_are_found(machine: AgentTreeMachine) -> None:
     one, other = Said(machine, 1), Said(machine, 2)
-    commit(machine, [one.rename("dba")])
+    commit(machine, [one.rename("dba")], tree=True)
     with pytest.raises(Broken, match=rf"name: agents {other.uuid} and {one.uuid} live, and both are named 'dba'"):
-        commit(machine, [other.rename("dba")])
+        commit(machine, [other.rename("dba")], tree=True)
     with pytest.raises(Broken, match=rf"name: agents new and {one.uuid} live, and both are named 'dba'"):
         commit(machine, [one.birth("dba")])
 
 
+def test_a_rename_that_does_not_take_the_row_of_the_tree_is_found(machine: AgentTreeMachine) -> None:
+    with pytest.raises(Broken, match="tree: its row was not taken for rename"):
+        commit(machine, [Said(machine).rename("dba")])
+
+
 def test_a_name_is_free_when_its_agent_has_another_one_or_is_dead(machine: AgentTreeMachine) -> None:
     one, other = Said(machine, 1), Said(machine, 2)
-    commit(machine, [one.rename("dba"), one.rename("analyst"), other.rename("dba")])
+    commit(machine, [one.rename("dba"), one.rename("analyst"), other.rename("dba")], tree=True)
     one.standing.status = "dead"
-    commit(machine, [other.rename("analyst")])
+    commit(machine, [other.rename("analyst")], tree=True)
 
 
 def test_a_change_of_the_tree_that_does_not_take_its_row_is_found(machine: AgentTreeMachine) -> None:
