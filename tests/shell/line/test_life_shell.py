@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from ikigai_actors import ActorSystem, Signal
 from ikigai_actors.shell.cli import client
 from tests.kit.blocking_provider import DEADLINE, Gate
@@ -28,7 +30,7 @@ def test_the_commands_of_the_shell_stop_continue_kill_and_finish(session: Sessio
     assert printed[2:9] == [
         f"STOP sent to a ({a}): stopped",
         f"STOP changes nothing for a ({a}): stopped",
-        f"CONT sent to a ({a}): idle",
+        f"CONT sent to a ({a}): running",
         f"a ({a}) is dead, and 1 below it",
         f"b is dead (not needed): now with {root}",
         f"* {root}  idle  0 inherited + 1 own, 2 unread",
@@ -45,10 +47,26 @@ def test_kill_and_signal_alone_mean_the_current_agent(session: Session) -> None:
     _, a, b = (record.uuid[:6] for record in session.system.agents())
     assert printed[2:7] == [
         f"STOP sent to b ({b}): stopped",
-        f"CONT sent to b ({b}): idle",
+        f"CONT sent to b ({b}): running",
         f"b ({b}) is dead",
         "b is dead (KILL by a person): now with a",
         f"STOP sent to a ({a}): stopped",
+    ]
+
+
+def test_what_a_signal_has_come_to_is_told_not_what_the_agent_does_at_that_moment(
+    durable: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gate = Gate()
+    with ActorSystem.open(durable, gate.provider) as system:
+        kid = system.root.fork("go", name="kid")
+        gate.wait_until_asked()
+        printed = Session(system, capsys)("/signal STOP kid", "/signal CONT kid")
+        gate.open()
+        kid.reply(timeout=DEADLINE)
+    assert printed == [
+        f"STOP sent to kid ({kid.uuid[:6]}): stopped",
+        f"CONT sent to kid ({kid.uuid[:6]}): running",
     ]
 
 
