@@ -60,11 +60,9 @@ class Transaction(Protocol):
         True where there is no such lock: a lease decides there, or no other process can open the database.
         """
 
-    def notify(self, *, by_host: bool = False) -> None:
-        """Wake the other processes at this database when this is committed; at most once per transaction.
-
-        Args:
-            by_host: this is a commit of a host, which wakes only the processes that follow hosts (`Store.watch`).
+    def notify(self) -> None:
+        """Wake the other processes at this database when this is committed; at most once per transaction. For
+        processes that are no hosts: a host rings, see `Store.ring`.
         """
 
 
@@ -89,6 +87,11 @@ class Store(Protocol):
         """Bring the database's file up to date, where commits go to a log beside it first.
 
         Nothing depends on it for being right; a copy of the file alone loses less.
+        """
+
+    def ring(self) -> None:
+        """Wake those who follow hosts (see `watch`): this host has committed. A hint, which may get lost; returns at
+        once.
         """
 
     def separate(self) -> "Store":

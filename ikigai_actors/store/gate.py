@@ -26,6 +26,10 @@ class Gate(Store):
     def checkpoint(self) -> None:
         self._while_open(self._store.checkpoint)
 
+    def ring(self) -> None:
+        """See `Store.ring`."""
+        self._while_open(self._store.ring)
+
     def separate(self) -> Store:
         return Gate(self._while_open(self._store.separate), self._check)
 

@@ -15,9 +15,10 @@ fails alone. While the store is down the journal tries again and again; no unit 
 called once.
 
 Every transaction also writes its batch number into the host's row. When COMMIT fails or gives no answer, that row says
-whether it happened, as soon as the store answers again. So a unit is never written twice, and never reported as failed
-when it was written. If another host has ended that row, this host is fenced: nothing of the transaction is written, and
-the journal gives up.
+whether it happened, as soon as the store answers again: so a unit is never written twice, and never said to have failed
+when it did not. The same statement is the fence. A row that another host has ended, or that does not have the number of
+the batch before (an older copy of the database was put in its place), refuses the transaction: nothing of it is
+written, and the journal gives up.
 
 After a moment without a commit, the journal brings the database's file up to date (`Store.checkpoint`).
 
@@ -339,6 +340,7 @@ class Journal(Writer):
                 self._changed.wait_for(lambda: self._closing, pause)
             pause = min(pause * 2, LONGEST_RETRY)
         self._number, self._fresh = number, True
+        self._store.ring()
         self._units += sum(isinstance(result, Committed) for result in results)
         self._note_trouble(None)
         return results
@@ -359,9 +361,19 @@ class Journal(Writer):
             except IkigaiError as refusal:
                 results.append(Refused(refusal))
         locked.settle(tx)
-        if not tx.run("set_batch", host=self._host, batch=number):
-            raise Fenced("Another host has taken this database over; what this one still did is dropped.")
-        tx.notify(by_host=True)
+        if not tx.run("set_batch", host=self._host, last=number - 1, batch=number):
+            raise self._fenced(tx, number - 1)
+
+    def _fenced(self, tx: Transaction, last: int) -> Fenced:
+        """Why the fence let nothing through."""
+        rows = tx.run("batch_of", host=self._host)
+        if rows == [(last,)]:
+            return Fenced("Another host has taken this database over; what this one still did is dropped.")
+        return Fenced(
+            f"Database {self._store.location} has lost what this host has written: "
+            + (f"it knows {rows[0][0]} of {last} transactions" if rows else "it does not know this host")
+            + ". An older copy was put in its place, or a standby without the latest commits took over. Start again."
+        )
 
     def _note_trouble(self, trouble: str | None) -> None:
         changed = (trouble is None) != (self._trouble is None)

@@ -41,8 +41,9 @@ SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, 
 SELECT batch FROM hosts WHERE id = :host FOR NO KEY UPDATE
 
 -- name: set_batch
--- Part of each of the journal's transactions. No row: another host has taken over.
-UPDATE hosts SET batch = :batch WHERE id = :host AND ended_at IS NULL RETURNING batch
+-- Last statement of each of the journal's transactions. No row: another host has taken over, or the database has lost what this
+-- host has written before.
+UPDATE hosts SET batch = :batch WHERE id = :host AND ended_at IS NULL AND batch = :last RETURNING batch
 
 -- name: agents
 -- The whole registry, or one status of it. Sorted by the caller: text sorts differently in the two databases.

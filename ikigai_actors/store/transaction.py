@@ -76,8 +76,9 @@ class BaseTransaction(Transaction, ABC):
     def is_hosted(self) -> bool:
         return True
 
-    def notify(self, *, by_host: bool = False) -> None:
-        self._guard(self._notify, by_host)
+    def notify(self) -> None:
+        """See `Transaction.notify`."""
+        self._guard(self._notify)
 
     def execute(self, sql: str) -> list[Row]:
         """Run a statement given as text, without parameters: migrations need it."""
@@ -152,7 +153,7 @@ class BaseTransaction(Transaction, ABC):
     def _append(self, table: str, rows: list[Row]) -> None: ...
 
     @abstractmethod
-    def _notify(self, by_host: bool) -> None: ...
+    def _notify(self) -> None: ...
 
     @abstractmethod
     def _execute(self, sql: str) -> list[Row]: ...

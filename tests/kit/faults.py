@@ -43,6 +43,10 @@ class Wrapped:
         """See `Store.abandon`."""
         self._inner.abandon(why)
 
+    def ring(self) -> None:
+        """See `Store.ring`."""
+        self._inner.ring()
+
     def separate(self) -> Store:
         """See `Store.separate`."""
         return self._inner.separate()

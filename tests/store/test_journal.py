@@ -10,7 +10,7 @@ import pytest
 
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.actors.futures import TimedOut
-from ikigai_actors.errors import AgentStopped, Fenced, StoreConflict, StoreError, SystemClosed
+from ikigai_actors.errors import AgentStopped, Fenced, IkigaiError, StoreConflict, StoreError, SystemClosed
 from ikigai_actors.store import Store, Transaction
 from ikigai_actors.store.journal import CommitResult, Committed, Failed, Journal, Refused
 from tests.kit.databases import DEADLINE, eventually, sql, tree_version
@@ -228,6 +228,26 @@ def test_each_transaction_writes_its_number_into_the_hosts_row(journal: Journal,
     journal.submit(Task(bad_statement), answers.to("bad"))
     journal.commit_pending()
     assert batch(store) == journal.statistics().batches == 3
+
+
+@pytest.mark.parametrize("lost", ["batch = 1", "id = 'another'"])
+def test_a_database_that_lost_what_its_host_wrote_takes_nothing_more(
+    journals: Callable[..., Journal], store: Store, lost: str
+) -> None:
+    ends: list[IkigaiError] = []
+    journal, answers = journals(on_failure=ends.append), Answers()
+    for number in (1, 2):
+        journal.submit(append("a", number), answers.to(str(number)))
+        journal.commit_pending()
+    store.write(
+        lambda tx: sql(tx, f"UPDATE hosts SET {lost}")
+    )  # an older copy: this host is not known, or was not so far
+    journal.submit(append("a", 3), answers.to("3"))
+    journal.commit_pending()
+    assert ids(store, "a") == [1, 2]
+    assert isinstance(answers.error("3"), SystemClosed)
+    assert [type(end) for end in ends] == [Fenced]
+    assert "has lost what this host has written" in str(ends[0])
 
 
 def test_a_callback_with_a_defect_does_not_end_the_journal(journal: Journal, caplog: pytest.LogCaptureFixture) -> None:

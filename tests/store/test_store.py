@@ -180,9 +180,9 @@ def test_a_value_that_no_database_holds_is_an_error_of_ours(store: Store, value:
     with pytest.raises(StoreError):
         store.write(lambda tx: tx.append([row]))
     with pytest.raises(StoreError):
-        store.write(lambda tx: tx.run("set_batch", host="h", batch=value))
+        store.write(lambda tx: tx.run("set_batch", host="h", last=0, batch=value))
     with pytest.raises(StoreError):
-        store.write(lambda tx: tx.defer("set_batch", host="h", batch=value))
+        store.write(lambda tx: tx.defer("set_batch", host="h", last=0, batch=value))
     assert messages(store) == []
 
 

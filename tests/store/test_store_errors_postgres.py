@@ -174,7 +174,7 @@ def test_after_an_unknown_commit_the_host_row_tells_whether_it_happened(new_post
     store.write(lambda tx: sql(tx, host))
     wire.armed.set()
     with pytest.raises(CommitUnknown):
-        store.write(lambda tx: tx.run("set_batch", host="h", batch=7))
+        store.write(lambda tx: tx.run("set_batch", host="h", last=0, batch=7))
     wire.armed.clear()
     expected = 7 if heard else 0
     eventually(lambda: store.write(lambda tx: tx.run("batch_of", host="h")) == [(expected,)], "the batch")

@@ -30,6 +30,7 @@ from psycopg.pq import TransactionStatus
 
 from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, StoreUnusable, SystemClosed
 from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.postgres.bell import Bell
 from ikigai_actors.store.postgres.errors import Again, PostgresErrors, refuse_old
 from ikigai_actors.store.postgres.transaction import IDLE_IN_TRANSACTION, Connection, PostgresTransaction
 from ikigai_actors.store.postgres.watch import CLIENTS, HOSTS, ServerWatch
@@ -74,6 +75,25 @@ class _Server:
         """Raise `SystemClosed` when the server was abandoned."""
         if self._abandoned is not None:
             raise SystemClosed(self._abandoned)
+
+    def connect(self) -> Connection:
+        """Make a connection for transactions. Raises `StoreError`, and `SystemClosed` when it was abandoned."""
+        try:
+            connection = psycopg.connect(self.url, autocommit=True, **self.settings)
+        except psycopg.Error as error:
+            self.check()
+            raise self.errors.ours(error) from self.errors.cause(error)
+        self.note(connection)
+        try:
+            refuse_old(connection.info.server_version, self.errors.shown)
+            connection.execute(f"SET idle_in_transaction_session_timeout = {IDLE_IN_TRANSACTION}".encode())
+            connection.autocommit = False
+        except (StoreUnusable, psycopg.Error) as error:
+            connection.close()
+            if isinstance(error, StoreUnusable):
+                raise
+            raise self.errors.ours(error) from self.errors.cause(error)
+        return connection
 
     def note(self, connection: Connection) -> None:
         """Remember a new connection, so that `abandon` can cut it."""
@@ -131,7 +151,7 @@ class _Session:
         self._errors = server.errors
         self._lock = RLock()  # a transaction inside another is then refused; a plain lock would hang
         self._closed = self._busy = False
-        self._connection = self._connect()
+        self._connection = server.connect()
 
     def transact(
         self, isolation: psycopg.IsolationLevel, read_only: bool | None, work: Callable[[Transaction], T]
@@ -173,26 +193,8 @@ class _Session:
         self._server.check()
         if not _alive(self._connection):
             self._connection.close()
-            self._connection = self._connect()
+            self._connection = self._server.connect()
         return self._connection
-
-    def _connect(self) -> Connection:
-        try:
-            connection = psycopg.connect(self._server.url, autocommit=True, **self._server.settings)
-        except psycopg.Error as error:
-            self._server.check()
-            raise self._errors.ours(error) from self._errors.cause(error)
-        self._server.note(connection)
-        try:
-            refuse_old(connection.info.server_version, self._errors.shown)
-            connection.execute(f"SET idle_in_transaction_session_timeout = {IDLE_IN_TRANSACTION}".encode())
-            connection.autocommit = False
-        except (StoreUnusable, psycopg.Error) as error:
-            connection.close()
-            if isinstance(error, StoreUnusable):
-                raise
-            raise self._errors.ours(error) from self._errors.cause(error)
-        return connection
 
 
 def _alive(connection: Connection) -> bool:
@@ -223,6 +225,9 @@ class SeparateStore(Store):
 
     def abandon(self, why: str) -> None:
         self._server.abandon(why)
+
+    def ring(self) -> None:
+        """See `Store.ring`. A host commits elsewhere, and rings there."""
 
     def separate(self) -> Store:
         return SeparateStore(self._server)
@@ -255,6 +260,7 @@ class PostgresStore(Store):
         self._patience = patience
         self._lock = Lock()
         self._pool: psycopg_pool.ConnectionPool[Connection] | None = None
+        self._bell = Bell(self._server.connect)
         self._closed = False
 
     def read(self, work: Callable[[Transaction], T]) -> T:
@@ -272,6 +278,7 @@ class PostgresStore(Store):
             pool, self._pool = self._pool, None
         if pool is not None:
             pool.close()
+        self._bell.close()
         self._session.close()
 
     def checkpoint(self) -> None:
@@ -283,6 +290,10 @@ class PostgresStore(Store):
             pool, self._pool = self._pool, None
         if pool is not None:
             pool.close(timeout=0)  # whoever waits for a connection hears of it
+
+    def ring(self) -> None:
+        """See `Store.ring`."""
+        self._bell.ring()
 
     def separate(self) -> Store:
         return SeparateStore(self._server)

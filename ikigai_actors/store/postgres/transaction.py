@@ -7,7 +7,7 @@ import psycopg
 from ikigai_actors.errors import StoreError
 from ikigai_actors.store.base import Row
 from ikigai_actors.store.postgres.errors import PostgresErrors
-from ikigai_actors.store.postgres.watch import CLIENTS, HOSTS
+from ikigai_actors.store.postgres.watch import CLIENTS
 from ikigai_actors.store.queries import as_arrays, for_postgres
 from ikigai_actors.store.transaction import COLUMNS, BaseTransaction, Cursor, Parameters
 
@@ -72,8 +72,8 @@ class PostgresTransaction(BaseTransaction):
         """
         self.execute(_END_STALLED.format(before=int(before)))
 
-    def _notify(self, by_host: bool) -> None:
-        self._connection.execute(f"NOTIFY {HOSTS if by_host else CLIENTS}".encode())
+    def _notify(self) -> None:
+        self._connection.execute(f"NOTIFY {CLIENTS}".encode())
 
     def _append(self, table: str, rows: list[Row]) -> None:
         with self._connection.cursor() as cursor, cursor.copy(_COPY[table].encode()) as copy:

@@ -189,6 +189,9 @@ class SQLiteStore(Store):
     def abandon(self, why: str) -> None:
         """Do nothing: a file always answers."""
 
+    def ring(self) -> None:
+        """See `Store.ring`. The file tells."""
+
     def separate(self) -> Store:
         """This store under another name: SQLite has one writer, so more connections would gain nothing."""
         return BorrowedStore(self)
@@ -296,6 +299,9 @@ class BorrowedStore(Store):
 
     def abandon(self, why: str) -> None:
         """Do nothing: a file always answers."""
+
+    def ring(self) -> None:
+        """See `Store.ring`."""
 
     def separate(self) -> Store:
         return self

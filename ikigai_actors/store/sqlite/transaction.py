@@ -93,8 +93,8 @@ class SQLiteTransaction(BaseTransaction):
         statement = for_sqlite(query)
         self._connection.executemany(statement.sql, [_lists_as_json(statement, one) for one in parameters])
 
-    def _notify(self, by_host: bool) -> None:
-        """Do nothing: every commit changes a number of the file, which other processes watch."""
+    def _notify(self) -> None:
+        """Nothing to do: every commit changes a number of the file, which others look at."""
 
     def _append(self, table: str, rows: list[Row]) -> None:
         self._connection.executemany(_APPEND[table], rows)

@@ -206,8 +206,9 @@ class Observed(Transaction):
     def is_hosted(self) -> bool:
         return self._inner.is_hosted()
 
-    def notify(self, *, by_host: bool = False) -> None:
-        self._inner.notify(by_host=by_host)
+    def notify(self) -> None:
+        """See `Transaction.notify`."""
+        self._inner.notify()
 
     def __getattr__(self, name: str) -> Any:
         """A method that only migrations call."""

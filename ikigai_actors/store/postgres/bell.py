@@ -1,0 +1,81 @@
+"""The bell: tells those who follow hosts that a host has committed, after the commit.
+
+A NOTIFY within a transaction takes a lock of the whole server that is held through COMMIT: the commits of all hosts, of
+all databases, then wait for one another. The bell says it on a connection of its own, once for all commits of a few
+milliseconds. A ring is a hint. It is lost when the connection breaks, so those who follow look again every few seconds.
+"""
+
+import contextlib
+import threading
+from collections.abc import Callable
+
+import psycopg
+
+from ikigai_actors.errors import StoreError, SystemClosed
+from ikigai_actors.store.postgres.transaction import Connection
+from ikigai_actors.store.postgres.watch import HOSTS
+
+TOGETHER = 0.005
+"""Seconds within which several rings become one."""
+
+
+class Bell:
+    """Rings on a thread of its own, which begins with the first ring."""
+
+    def __init__(self, connect: Callable[[], Connection]) -> None:
+        """Make a bell.
+
+        Args:
+            connect: makes a connection; raises `StoreError`, or `SystemClosed` when there are to be no more.
+        """
+        self._connect = connect
+        self._changed = threading.Condition()
+        self._rung = self._closed = False
+        self._thread: threading.Thread | None = None
+        self._connection: Connection | None = None
+
+    def ring(self) -> None:
+        """Ring soon. Never waits."""
+        with self._changed:
+            self._rung = True
+            if self._thread is None and not self._closed:
+                self._thread = threading.Thread(target=self._run, name="ikigai-bell", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Ring once more if that was asked for, and end; a second call does nothing."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while self._is_rung():
+            with contextlib.suppress(StoreError, SystemClosed, psycopg.Error):  # the next ring tries again
+                self._notify()
+        self._give_up()
+
+    def _is_rung(self) -> bool:
+        """Wait for a ring, and a moment more for others; False when the bell was closed and nothing is left to say."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._rung or self._closed)
+            self._changed.wait_for(lambda: self._closed, TOGETHER)
+            rung, self._rung = self._rung, False
+            return rung
+
+    def _notify(self) -> None:
+        try:
+            if self._connection is None:
+                self._connection = self._connect()
+                self._connection.autocommit = True
+            self._connection.execute(f"NOTIFY {HOSTS}".encode())
+        except BaseException:
+            self._give_up()
+            raise
+
+    def _give_up(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
