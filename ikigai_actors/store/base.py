@@ -45,13 +45,11 @@ class Transaction(Protocol):
             table: ``messages`` or ``mail``.
         """
 
-    def end_stalled(self, before: int) -> None:
-        """End old transactions of other processes that have locked agents and stand still.
-
-        Their process was stopped, or its machine is gone. Where the file lock of a dead owner is free, there are none.
-
-        Args:
-            before: only transactions that began before this moment, in milliseconds since 1970.
+    def end_stalled(self, host: str, before: int) -> None:
+        """End transactions that have locked agents, began before this moment (in milliseconds since 1970), and now
+        stand still: their process was stopped, or its machine is gone. Those of this host and of clients are ended, by
+        the names that their connections have; never those of another host. Where the file lock of a dead owner is free,
+        there are none.
         """
 
     def is_hosted(self) -> bool:
@@ -88,6 +86,9 @@ class Store(Protocol):
 
         Nothing depends on it for being right; a copy of the file alone loses less.
         """
+
+    def introduce(self, host: str) -> None:
+        """Let every connection say from now on which host uses it: see `Transaction.end_stalled`."""
 
     def ring(self) -> None:
         """Wake those who follow hosts (see `watch`): this host has committed. A hint, which may get lost; returns at

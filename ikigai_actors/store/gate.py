@@ -26,6 +26,10 @@ class Gate(Store):
     def checkpoint(self) -> None:
         self._while_open(self._store.checkpoint)
 
+    def introduce(self, host: str) -> None:
+        """See `Store.introduce`."""
+        self._while_open(lambda: self._store.introduce(host))
+
     def ring(self) -> None:
         """See `Store.ring`."""
         self._while_open(self._store.ring)

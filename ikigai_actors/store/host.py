@@ -231,6 +231,7 @@ def take_database(
             host.release()
             raise
         return host
+    store.introduce(host_id)
     own = store.separate()
     host = Host(own, host_id, clock, lease, threads)
     host.holds(own.close)
@@ -279,8 +280,8 @@ def _clear_the_way(tx: Transaction, location: str) -> None:
     Their locks would make the next owner wait for ever. As long as an owner is believed, nothing is ended.
     """
     _refuse_believed(tx, location)
-    for row in tx.run("owners"):
-        tx.end_stalled(HostRow(*row).lease_until)
+    for owner in map(HostRow._make, tx.run("owners")):
+        tx.end_stalled(owner.id, owner.lease_until)
 
 
 def _refuse_believed(tx: Transaction, location: str) -> None:

@@ -43,6 +43,10 @@ class Wrapped:
         """See `Store.abandon`."""
         self._inner.abandon(why)
 
+    def introduce(self, host: str) -> None:
+        """See `Store.introduce`."""
+        self._inner.introduce(host)
+
     def ring(self) -> None:
         """See `Store.ring`."""
         self._inner.ring()

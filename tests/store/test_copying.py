@@ -196,7 +196,8 @@ class BentStore:
         self._inner, self._table, self._bend = inner, table, bend
         self.location, self.read = inner.location, inner.read
         self.separate, self.watch, self.close = inner.separate, inner.watch, inner.close
-        self.checkpoint, self.abandon, self.ring = inner.checkpoint, inner.abandon, inner.ring
+        self.checkpoint, self.abandon = inner.checkpoint, inner.abandon
+        self.introduce, self.ring = inner.introduce, inner.ring
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         """See `Store.write`."""

@@ -13,8 +13,9 @@ from ikigai_actors.errors import Fenced, IkigaiError, StoreInUse, StoreUnavailab
 from ikigai_actors.records.documents import WriteVersion
 from ikigai_actors.records.mail import Send
 from ikigai_actors.store import Row, Transaction, open_store
-from ikigai_actors.store.host import Host
+from ikigai_actors.store.host import Host, take_database
 from ikigai_actors.store.journal import Committed, Journal
+from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.postgres.errors import PostgresErrors
 from ikigai_actors.store.postgres.transaction import PostgresTransaction
 from ikigai_actors.testing import ManualClock
@@ -120,7 +121,7 @@ def test_a_host_that_stands_still_within_a_commit_is_taken_over(new_postgres: Ne
     rows = Stalling(("a", 1, "user", "text", None, 1), ("a", 2, "user", "text", None, 1))
 
     def stand_still() -> None:
-        with psycopg.connect(url) as connection:
+        with psycopg.connect(url, application_name=f"ikigai {stopped.id}") as connection:
             transaction = PostgresTransaction(connection, PostgresErrors(url))
             transaction.run("tree_change")
             transaction.run("lock_living")
@@ -135,6 +136,36 @@ def test_a_host_that_stands_still_within_a_commit_is_taken_over(new_postgres: Ne
             rows.release.set()
         with pytest.raises(psycopg.OperationalError):
             writing.result(DEADLINE)
+
+
+@pytest.mark.parametrize(
+    ("name", "ended"), [("ikigai gone", True), ("ikigai", True), ("a client", True), ("ikigai living", False)]
+)
+def test_what_stands_still_is_ended_unless_it_is_another_hosts(
+    new_postgres: NewDatabase, name: str, ended: bool
+) -> None:
+    url = new_postgres()
+    with closing(open_store(url)) as store, psycopg.connect(url, application_name=name) as other:
+        ensure_schema(store)
+        other.execute("UPDATE tree SET version = version + 1")
+        store.write(lambda tx: tx.end_stalled("gone", 2**50))
+        if ended:
+            with pytest.raises(psycopg.OperationalError):
+                other.execute("SELECT 1")
+        else:
+            assert other.execute("SELECT 1").fetchall() == [(1,)]
+
+
+def test_the_connections_of_a_host_are_called_after_it(new_postgres: NewDatabase, take: Hosts) -> None:
+    url = new_postgres()
+    with closing(open_store(url)) as store:
+        ensure_schema(store)
+        host = take_database(store, "h", SystemClock())
+        names = "SELECT application_name FROM pg_stat_activity WHERE pid = pg_backend_pid()"
+        assert store.write(lambda tx: sql(tx, names)) == [("ikigai h",)]
+        with closing(store.separate()) as separate:
+            assert separate.write(lambda tx: sql(tx, names)) == [("ikigai h",)]
+        host.release()
 
 
 def test_a_lease_that_is_kept_is_renewed_again_and_again(new_postgres: NewDatabase, take: Hosts) -> None:

@@ -32,7 +32,7 @@ from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, St
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.postgres.bell import Bell
 from ikigai_actors.store.postgres.errors import Again, PostgresErrors, refuse_old
-from ikigai_actors.store.postgres.transaction import IDLE_IN_TRANSACTION, Connection, PostgresTransaction
+from ikigai_actors.store.postgres.transaction import HOST_NAME, IDLE_IN_TRANSACTION, Connection, PostgresTransaction
 from ikigai_actors.store.postgres.watch import CLIENTS, HOSTS, ServerWatch
 
 T = TypeVar("T")
@@ -67,9 +67,15 @@ class _Server:
             raise self.errors.bad_url(error) from self.errors.cause(error)
         self.settings = {key: value for key, value in _SETTINGS.items() if key not in given}
         self.settings["client_encoding"] = "UTF8"  # a server of another kind would give bytes for text
+        self.called = ""
+        """What the connections say of themselves; empty: what the URL says, or `_SETTINGS`."""
         self._open: WeakSet[Connection] = WeakSet()
         self._lock = Lock()
         self._abandoned: str | None = None
+
+    def introduce(self, host: str) -> None:
+        """Call connections from now on after a host."""
+        self.called = self.settings["application_name"] = HOST_NAME.format(host)
 
     def check(self) -> None:
         """Raise `SystemClosed` when the server was abandoned."""
@@ -151,6 +157,7 @@ class _Session:
         self._errors = server.errors
         self._lock = RLock()  # a transaction inside another is then refused; a plain lock would hang
         self._closed = self._busy = False
+        self._called = server.called
         self._connection = server.connect()
 
     def transact(
@@ -191,8 +198,9 @@ class _Session:
         if self._closed:
             raise StoreError(f"Database {self._errors.shown}: this store was closed.")
         self._server.check()
-        if not _alive(self._connection):
+        if self._called != self._server.called or not _alive(self._connection):
             self._connection.close()
+            self._called = self._server.called
             self._connection = self._server.connect()
         return self._connection
 
@@ -225,6 +233,10 @@ class SeparateStore(Store):
 
     def abandon(self, why: str) -> None:
         self._server.abandon(why)
+
+    def introduce(self, host: str) -> None:
+        """See `Store.introduce`."""
+        self._server.introduce(host)
 
     def ring(self) -> None:
         """See `Store.ring`. A host commits elsewhere, and rings there."""
@@ -290,6 +302,10 @@ class PostgresStore(Store):
             pool, self._pool = self._pool, None
         if pool is not None:
             pool.close(timeout=0)  # whoever waits for a connection hears of it
+
+    def introduce(self, host: str) -> None:
+        """See `Store.introduce`."""
+        self._server.introduce(host)
 
     def ring(self) -> None:
         """See `Store.ring`."""

@@ -25,10 +25,14 @@ transaction that has read many rows gets one for each row.
 _COPY = {name: f"COPY {name} ({', '.join(columns)}) FROM STDIN (FORMAT BINARY)" for name, columns in COLUMNS.items()}
 
 
-_END_STALLED = """
+HOST_NAME = "ikigai {}"
+"""What the connections of a host say of themselves, by its id; others are called otherwise."""
+
+_END_STALLED = b"""
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
-      AND wait_event = 'ClientRead' AND xact_start < to_timestamp({before} / 1000.0)
+      AND (application_name = %(host)s OR application_name NOT LIKE %(hosts)s)
+      AND wait_event = 'ClientRead' AND xact_start < to_timestamp(%(before)s / 1000.0)
       AND pid IN (SELECT pid FROM pg_locks WHERE relation IN ('agents'::regclass, 'tree'::regclass)
                   AND mode IN ('RowShareLock', 'RowExclusiveLock'))
 """
@@ -64,13 +68,12 @@ class PostgresTransaction(BaseTransaction):
         with self._connection.cursor() as cursor:
             cursor.executemany(statement.sql.encode(), [as_arrays(statement, one) for one in parameters])
 
-    def end_stalled(self, before: int) -> None:
-        """End the connections of stalled writers.
-
-        The server's own time-out for idle transactions is not enough: it does not end a COPY that waits for its client,
-        and before version 17 no other time-out does.
+    def end_stalled(self, host: str, before: int) -> None:
+        """See `Transaction.end_stalled`. To the server a COPY that waits for its client is no idle transaction, and no
+        time-out of PostgreSQL before 17 ends it.
         """
-        self.execute(_END_STALLED.format(before=int(before)))
+        names = {"host": HOST_NAME.format(host), "hosts": HOST_NAME.format("%"), "before": before}
+        self._guard(self._connection.execute, _END_STALLED, names)
 
     def _notify(self) -> None:
         self._connection.execute(f"NOTIFY {CLIENTS}".encode())

@@ -189,6 +189,9 @@ class SQLiteStore(Store):
     def abandon(self, why: str) -> None:
         """Do nothing: a file always answers."""
 
+    def introduce(self, host: str) -> None:
+        """See `Store.introduce`. Nobody asks."""
+
     def ring(self) -> None:
         """See `Store.ring`. The file tells."""
 
@@ -299,6 +302,9 @@ class BorrowedStore(Store):
 
     def abandon(self, why: str) -> None:
         """Do nothing: a file always answers."""
+
+    def introduce(self, host: str) -> None:
+        """See `Store.introduce`."""
 
     def ring(self) -> None:
         """See `Store.ring`."""

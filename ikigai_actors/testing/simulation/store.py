@@ -200,8 +200,9 @@ class Observed(Transaction):
         self.changes.extend(Written(table, tuple(row)) for row in rows)
         self._inner.append(rows, table)
 
-    def end_stalled(self, before: int) -> None:
-        self._inner.end_stalled(before)
+    def end_stalled(self, host: str, before: int) -> None:
+        """See `Transaction.end_stalled`."""
+        self._inner.end_stalled(host, before)
 
     def is_hosted(self) -> bool:
         return self._inner.is_hosted()
