@@ -27,6 +27,16 @@ CREATE TABLE hosts (
     batch       BIGINT NOT NULL DEFAULT 0     -- the last committed batch: settles a COMMIT whose answer was lost
 );
 
+-- A shard is a set of agents that live on one host together: whole branches of the tree. Whoever takes a host's place takes its
+-- shards, one row each, however many agents there are.
+CREATE TABLE shards (
+    id    BIGINT PRIMARY KEY,
+    host  TEXT REFERENCES hosts (id),         -- who runs its agents; NULL, or a host that has ended: nobody
+    epoch BIGINT NOT NULL DEFAULT 0           -- counts the hosts that it had
+);
+INSERT INTO shards (id)
+    WITH RECURSIVE numbers (id) AS (SELECT 0 UNION ALL SELECT id + 1 FROM numbers WHERE id < 63) SELECT id FROM numbers;
+
 -- The registry: the only source of truth on who exists. Rows are never deleted.
 CREATE TABLE agents (
     uuid            TEXT PRIMARY KEY,
@@ -45,9 +55,7 @@ CREATE TABLE agents (
     created_at      BIGINT NOT NULL,
     ended_at        BIGINT,
     active_at       BIGINT NOT NULL DEFAULT 0,           -- when a person last looked at it: where the next shell begins
-    owner           TEXT,                                -- the host that runs it: hosts.id, whose rows stay. No REFERENCES:
-                                                         -- a claim sets it for every agent, and would check each
-    epoch           BIGINT NOT NULL DEFAULT 0,           -- grows with each claim and at death: an older writer is fenced
+    epoch           BIGINT NOT NULL DEFAULT 0,           -- grows at death: an older writer is fenced
     on_orphan       TEXT NOT NULL DEFAULT 'reparent' CHECK (on_orphan IN (   -- its living children, when it dies:
                         'reparent',                      -- go to its nearest living ancestor
                         'cascade',                       -- die with it
@@ -61,6 +69,8 @@ CREATE TABLE agents (
     exit_sender     TEXT,                                -- the agent that ended it; NULL: a person, or the runtime itself
     mailed          BIGINT NOT NULL DEFAULT 0,           -- mails it was ever sent: the id of the latest
     unread          BIGINT NOT NULL DEFAULT 0,           -- those of kind 'mail' and 'exit' that it has not read
+    shard           BIGINT NOT NULL DEFAULT 0,           -- shards.id: with whom it lives on one host. No REFERENCES: SQLite
+                                                         -- adds no such column to a table with rows
     CHECK ((status = 'dead') = (ended_at IS NOT NULL)),
     CHECK ((parent_uuid IS NULL) = (supervisor_uuid IS NULL))
 );
@@ -70,6 +80,9 @@ CREATE UNIQUE INDEX agents_root ON agents ((1)) WHERE parent_uuid IS NULL;
 CREATE UNIQUE INDEX agents_name ON agents (name) WHERE name IS NOT NULL AND status <> 'dead';
 -- Children, descendants and orphans are found by supervisor; the lineage is walked by primary key.
 CREATE INDEX agents_supervisor ON agents (supervisor_uuid);
+
+-- The living of a shard: a boot reads those of its own shards.
+CREATE INDEX agents_shard ON agents (shard) WHERE status <> 'dead';
 
 -- Those that live and do not run, and who died since some time: looked for whenever another process has sent a signal.
 CREATE INDEX agents_paused ON agents (status) WHERE status = 'stopped' OR status = 'terminating';

@@ -147,7 +147,7 @@ def writable(stack: ExitStack, place: Place, agents: int) -> tuple[Database, Sto
     stack.callback(store.close)
     host = take_database(store, new_agent_uuid(os.urandom), SystemClock())
     stack.callback(host.release)
-    uuids = population.siblings(store, root, agents, host.id)
+    uuids = population.siblings(store, root, agents)
     database.settle()
     return database, store, host, uuids
 

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
+from zlib import crc32
 
 from benchmarks.places import Database, prepared
 from ikigai_actors import ActorSystem, OfflineProvider
@@ -68,10 +69,10 @@ def branch(database: Database, count: int, fan_out: int) -> list[str]:
     return _family(database, count + 2, 1, lambda place: 0 if place == 1 else 1 + (place - 2) // fan_out)
 
 
-def siblings(store: Store, parent: str, count: int, owner: str) -> list[str]:
-    """Agents below an empty one, owned by a host in their first epoch: they can append at once."""
+def siblings(store: Store, parent: str, count: int) -> list[str]:
+    """Agents below an empty one: they can append at once, on the host that has the shards."""
     uuids = [new_agent_uuid(os.urandom) for _ in range(count)]
-    _register(store, ((uuid, parent, 0, owner) for uuid in uuids))
+    _register(store, ((uuid, parent, 0) for uuid in uuids))
     return uuids
 
 
@@ -83,7 +84,7 @@ def _family(database: Database, count: int, each: int, parent_of: Callable[[int]
         forks = [0] * count
         for place in range(1, count):
             forks[place] = forks[parent_of(place)] + each  # from the head of its parent
-        _register(store, ((uuids[place], uuids[parent_of(place)], forks[place], None) for place in range(1, count)))
+        _register(store, ((uuids[place], uuids[parent_of(place)], forks[place]) for place in range(1, count)))
         _append(
             store,
             (message.row() for place in range(count) for message in conversation(uuids[place], forks[place], each)),
@@ -108,11 +109,11 @@ def _append(store: Store, rows: Iterator[Row]) -> None:
         store.write(partial(append, chunk=chunk))
 
 
-def _register(store: Store, agents: Iterator[tuple[str, str, int, str | None]]) -> None:
+def _register(store: Store, agents: Iterator[tuple[str, str, int]]) -> None:
     now = SystemClock().now_ms()
 
     def work(tx: Transaction) -> None:
-        for uuid, parent, fork, owner in chunk:
+        for uuid, parent, fork in chunk:
             tx.defer(
                 "register",
                 uuid=uuid,
@@ -124,8 +125,8 @@ def _register(store: Store, agents: Iterator[tuple[str, str, int, str | None]]) 
                 restart="transient",
                 policy=None,
                 now=now,
-                owner=owner,
-                epoch=FIRST_EPOCH if owner else 0,
+                epoch=FIRST_EPOCH,
+                place=crc32(uuid.encode()),
             )
 
     while chunk := list(islice(agents, CHUNK)):

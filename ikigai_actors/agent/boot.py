@@ -60,21 +60,21 @@ class Unrestorable(NamedTuple):
     reason: str
 
 
-def survey(store: Store) -> tuple[list[Origin], list[Unrestorable]]:
-    """Look at the rows of every living agent; return those that come back, and those that cannot.
+def survey(store: Store, host: str) -> tuple[list[Origin], list[Unrestorable]]:
+    """Look at the rows of every living agent of a host; return those that come back, and those that cannot.
 
     Raises `HistoryError` when agent 0's rows are wrong, and `StoreError` when the store fails.
     """
     restored: list[Origin] = []
     unrestorable: list[Unrestorable] = []
-    rows = store.read(registry.boot)
+    rows = store.read(lambda tx: registry.boot(tx, host))
     if all(row[5] is not None for row in rows):
         raise HistoryError(f"Agent 0 is missing or dead. {AGENT_0_REMEDY}")
     heads = {row[0]: row[4] if row[6] is None else row[6] for row in rows}
     for row in rows:
-        uuid, name, epoch, turn, _, parent, _, dead_parents_head, status, ending, restart, _ = row
+        uuid, name, epoch, turn, _, parent, _, other_parents_head, status, ending, restart, _ = row
         try:
-            reason = _wrong(row, heads.get(parent, dead_parents_head))
+            reason = _wrong(row, heads.get(parent, other_parents_head))
             standing = LifecycleState(_STATUS[status], ending or "", restart == "permanent")
         except (KeyError, TypeError) as error:
             reason = f"its rows hold what no program of ours wrote ({error})"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
+from zlib import crc32
 
 from ikigai_actors.errors import AgentNotFound, AgentStopped, Fenced, MailNotFound, TooManyAgents
 from ikigai_actors.records.log_unit import Birth, LogUnit
@@ -15,7 +16,7 @@ FIRST_EPOCH = 1
 
 
 class Fence(NamedTuple):
-    """Who writes: the host, as the owner of the agent in this epoch."""
+    """Who writes: the host that has the agent's shard, in this epoch of the agent."""
 
     host: str
     epoch: int
@@ -99,7 +100,7 @@ class Append(Unit):
         if unit.prompt and not tx.run("take_prompt", recipient=unit.agent, id=unit.prompt):
             raise MailNotFound(f"Prompt {unit.prompt} of agent {unit.agent} was taken up before.", unit.agent)
         if unit.birth is not None:
-            _bear(tx, unit.birth, row, self._fence.host)
+            _bear(tx, unit.birth, row)
         if unit.turn is not None:
             tx.defer("set_turn", uuid=unit.agent, turn=unit.turn)
         tx.append(self._rows)
@@ -113,7 +114,7 @@ def check_fence(row: Locked, fence: Fence) -> None:
         raise Fenced(f"Agent {row.uuid} belongs to another host by now; what it still did here is dropped.", row.uuid)
 
 
-def _bear(tx: Transaction, birth: Birth, parent: Locked, host: str) -> None:
+def _bear(tx: Transaction, birth: Birth, parent: Locked) -> None:
     """Write the child's row and first messages. The tree row is locked, so no other agent takes the name."""
     if parent.status != "running":
         raise AgentStopped(
@@ -134,7 +135,7 @@ def _bear(tx: Transaction, birth: Birth, parent: Locked, host: str) -> None:
         restart=birth.restart,
         policy=birth.on_orphan,
         now=birth.created_at,
-        owner=host,
         epoch=FIRST_EPOCH,
+        place=crc32(birth.uuid.encode()),
     )
     tx.append([message.row() for message in birth.messages])

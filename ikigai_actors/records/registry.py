@@ -55,9 +55,9 @@ class AgentRecord:
     active_at: int
     """When a person last looked at it in a shell; 0 for never."""
     owner: str | None
-    """The host that runs it."""
+    """The host that has its shard, and runs it."""
     epoch: int
-    """Grows with each claim and at death."""
+    """Grows at death."""
     on_orphan: str = "reparent"
     """What happens to its children when it dies: ``reparent``, ``cascade``, ``stop`` or ``continue``."""
     strategy: str = "one_for_one"
@@ -76,6 +76,8 @@ class AgentRecord:
     """How many mails it was ever sent: the id of the latest."""
     unread: int = 0
     """How many mails it has not read."""
+    shard: int = 0
+    """The set of agents with which it lives on one host."""
 
     @property
     def living(self) -> bool:
@@ -133,17 +135,17 @@ def root(tx: Transaction) -> AgentRecord | None:
     return found[0] if found else None
 
 
-def boot(tx: Transaction) -> list[Row]:
-    """A row of the query ``boot`` for every living agent: plain tuples, since there are many."""
-    return tx.run("boot")
+def boot(tx: Transaction, host: str) -> list[Row]:
+    """A row of the query ``boot`` for every living agent of a host: plain tuples, since there are many."""
+    return tx.run("boot", host=host)
 
 
-def ensure_root(store: Store, host: str, random_bytes: RandomBytes, now: int) -> None:
+def ensure_root(store: Store, random_bytes: RandomBytes, now: int) -> None:
     """Make agent 0 unless it exists. Of several processes the first makes it, and the others find it."""
 
     def make(tx: Transaction) -> None:
         tx.run("tree_change")
-        tx.run("register_root", uuid=uuid, owner=host, now=now)
+        tx.run("register_root", uuid=uuid, now=now)
 
     if store.read(root) is None:
         uuid = new_agent_uuid(random_bytes)

@@ -46,10 +46,15 @@ class Transaction(Protocol):
         """
 
     def end_stalled(self, host: str, before: int) -> None:
-        """End transactions that have locked agents, began before this moment (in milliseconds since 1970), and now
-        stand still: their process was stopped, or its machine is gone. Those of this host and of clients are ended, by
-        the names that their connections have; never those of another host. Where the file lock of a dead owner is free,
-        there are none.
+        """End old transactions of a host, and of clients, that have locked agents and stand still.
+
+        Their process was stopped, or its machine is gone. They are known by the names of their connections
+        (`Store.introduce`); those of other hosts are left alone. Where the file lock of a dead owner is free, there are
+        none.
+
+        Args:
+            host: the id of the host.
+            before: only transactions that began before this moment, in milliseconds since 1970.
         """
 
     def is_hosted(self) -> bool:
@@ -59,8 +64,9 @@ class Transaction(Protocol):
         """
 
     def notify(self) -> None:
-        """Wake the other processes at this database when this is committed; at most once per transaction. For
-        processes that are no hosts: a host rings, see `Store.ring`.
+        """Wake the other processes at this database when this is committed; at most once per transaction.
+
+        For processes that are no hosts: a host rings, see `Store.ring`.
         """
 
 
@@ -91,8 +97,9 @@ class Store(Protocol):
         """Let every connection say from now on which host uses it: see `Transaction.end_stalled`."""
 
     def ring(self) -> None:
-        """Wake those who follow hosts (see `watch`): this host has committed. A hint, which may get lost; returns at
-        once.
+        """Wake the processes that follow hosts (`watch`): this host has committed.
+
+        A hint, which may get lost. Returns at once.
         """
 
     def separate(self) -> "Store":

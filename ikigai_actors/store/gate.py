@@ -27,11 +27,9 @@ class Gate(Store):
         self._while_open(self._store.checkpoint)
 
     def introduce(self, host: str) -> None:
-        """See `Store.introduce`."""
         self._while_open(lambda: self._store.introduce(host))
 
     def ring(self) -> None:
-        """See `Store.ring`."""
         self._while_open(self._store.ring)
 
     def separate(self) -> Store:

@@ -291,20 +291,18 @@ def _refuse_believed(tx: Transaction, location: str) -> None:
 
 
 def _take(tx: Transaction, location: str, host_id: str, lease: int) -> None:
-    """End the earlier hosts and claim every living agent: from here on, later writes of an earlier host are fenced.
+    """End the earlier hosts and claim their shards: from here on, later writes of an earlier host are fenced.
 
-    Rows are locked in the order of the journal: the tree, the agents, the host's row. An earlier host may be
-    committing, or renewing its lease, at this moment: then this waits for it. If it has renewed, it is believed after
-    all.
+    An earlier host may be committing, or renewing its lease, at this moment: it holds its row, and this waits for it.
+    If it has renewed, it is believed after all.
     """
     tx.run("tree_change")  # whoever takes the database at the same moment waits here, and then finds this one's row
     _refuse_believed(tx, location)
-    tx.run("lock_living")
     tx.run("end_hosts")
     if renewed := tx.run("owners"):
         raise _in_use(location, renewed)
     tx.run("register_host", id=host_id, hostname=socket.gethostname(), pid=os.getpid(), lease=lease)
-    tx.run("claim", host=host_id)
+    tx.run("claim_shards", host=host_id)
 
 
 def _in_use(location: str, owners: list[Row]) -> StoreInUse:

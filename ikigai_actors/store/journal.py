@@ -15,10 +15,10 @@ fails alone. While the store is down the journal tries again and again; no unit 
 called once.
 
 Every transaction also writes its batch number into the host's row. When COMMIT fails or gives no answer, that row says
-whether it happened, as soon as the store answers again: so a unit is never written twice, and never said to have failed
-when it did not. The same statement is the fence. A row that another host has ended, or that does not have the number of
-the batch before (an older copy of the database was put in its place), refuses the transaction: nothing of it is
-written, and the journal gives up.
+whether it happened, as soon as the store answers again. So a unit is never written twice, and never reported as failed
+when it was written. The same statement is the fence. It refuses the transaction if another host has ended the row, or
+if the row does not have the number of the batch before, since an older copy of the database took its place. Nothing of
+the transaction is then written, and the journal gives up.
 
 After a moment without a commit, the journal brings the database's file up to date (`Store.checkpoint`).
 

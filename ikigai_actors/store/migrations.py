@@ -114,10 +114,34 @@ _STANDINGS = Migration(
     """,
 )
 
-MIGRATIONS: tuple[Migration, ...] = (_MAIL_AND_SUPERVISION, _PROMPTS, _STANDINGS)
+_SHARDS = Migration(
+    5,
+    """
+    -- A host owns shards, not agents. A branch below agent 0 is in one, unless agent 0 restarts its children together.
+    CREATE TABLE shards (
+        id    BIGINT PRIMARY KEY,
+        host  TEXT REFERENCES hosts (id),
+        epoch BIGINT NOT NULL DEFAULT 0
+    );
+    INSERT INTO shards (id)
+        WITH RECURSIVE numbers (id) AS (SELECT 0 UNION ALL SELECT id + 1 FROM numbers WHERE id < 63)
+        SELECT id FROM numbers;
+    ALTER TABLE agents ADD COLUMN shard BIGINT NOT NULL DEFAULT 0;
+    WITH RECURSIVE branch (uuid, shard) AS (
+        SELECT a.uuid, (ROW_NUMBER() OVER (ORDER BY a.created_at, a.uuid) - 1) % 64
+          FROM agents a JOIN agents r ON r.uuid = a.supervisor_uuid
+         WHERE r.parent_uuid IS NULL AND r.strategy = 'one_for_one'
+        UNION SELECT a.uuid, b.shard FROM agents a JOIN branch b ON a.supervisor_uuid = b.uuid)
+    UPDATE agents SET shard = branch.shard FROM branch WHERE branch.uuid = agents.uuid;
+    ALTER TABLE agents DROP COLUMN owner;
+    CREATE INDEX agents_shard ON agents (shard) WHERE status <> 'dead';
+    """,
+)
+
+MIGRATIONS: tuple[Migration, ...] = (_MAIL_AND_SUPERVISION, _PROMPTS, _STANDINGS, _SHARDS)
 """All steps since version `FIRST`, in order."""
 
-NEEDED = ("agents", "hosts", "restarts", "schema_version", "signals", "tree")
+NEEDED = ("agents", "hosts", "restarts", "schema_version", "shards", "signals", "tree")
 """The tables that every program reads as a whole when it begins."""
 
 _ATTEMPTS = 5

@@ -17,22 +17,22 @@ ON CONFLICT (one) DO UPDATE SET version = excluded.version
 UPDATE schema_version SET version = version WHERE one = 1 RETURNING version
 
 -- name: tree_change
--- First statement of a transaction with a fork, death, adoption or claim: these follow one another. Never read the tree before.
+-- First statement of a transaction with a fork, death or adoption, or with a new host: these follow one another. Never read the tree before.
 UPDATE tree SET version = version + 1 WHERE one = 1
 
 -- name: lock_agents
 -- Second: all agents that the units touch, in one statement and one order, so that no two transactions wait for each other.
 -- NO KEY: appending to the log of one agent must not wait for a fork that only refers to it.
-SELECT uuid, status, owner, epoch, mailed, unread FROM agents WHERE uuid = ANY(:uuids) ORDER BY uuid FOR NO KEY UPDATE
+SELECT uuid, status, (SELECT s.host FROM shards s WHERE s.id = shard), epoch, mailed, unread FROM agents WHERE uuid = ANY(:uuids) ORDER BY uuid FOR NO KEY UPDATE
 
 -- name: look_at_agent
 -- The same without the lock: the row of the tree is held, and that is enough to know that the agent lives, and whose it is.
-SELECT uuid, status, owner, epoch, mailed, unread FROM agents WHERE uuid = :uuid
+SELECT uuid, status, (SELECT s.host FROM shards s WHERE s.id = shard), epoch, mailed, unread FROM agents WHERE uuid = :uuid
 
 -- name: agent_by_uuid
 SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
-       active_at, owner, epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
-       mailed, unread
+       active_at, (SELECT s.host FROM shards s WHERE s.id = shard), epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
+       mailed, unread, shard
   FROM agents WHERE uuid = :uuid
 
 -- name: batch_of
@@ -48,14 +48,14 @@ UPDATE hosts SET batch = :batch WHERE id = :host AND ended_at IS NULL AND batch 
 -- name: agents
 -- The whole registry, or one status of it. Sorted by the caller: text sorts differently in the two databases.
 SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
-       active_at, owner, epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
-       mailed, unread
+       active_at, (SELECT s.host FROM shards s WHERE s.id = shard), epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
+       mailed, unread, shard
   FROM agents WHERE CAST(:status AS TEXT) IS NULL OR status = :status
 
 -- name: living
 SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
-       active_at, owner, epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
-       mailed, unread
+       active_at, (SELECT s.host FROM shards s WHERE s.id = shard), epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
+       mailed, unread, shard
   FROM agents WHERE status <> 'dead'
 
 -- name: count_living
@@ -63,33 +63,33 @@ SELECT COUNT(*) FROM agents WHERE status <> 'dead'
 
 -- name: living_by_name
 SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
-       active_at, owner, epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
-       mailed, unread
+       active_at, (SELECT s.host FROM shards s WHERE s.id = shard), epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
+       mailed, unread, shard
   FROM agents WHERE name = :name AND status <> 'dead'
 
 -- name: dead_by_name
 SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
-       active_at, owner, epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
-       mailed, unread
+       active_at, (SELECT s.host FROM shards s WHERE s.id = shard), epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
+       mailed, unread, shard
   FROM agents WHERE name = :name AND status = 'dead'
 
 -- name: agents_by_prefix
 -- substr, not LIKE: "_" is a letter of base64url and a wildcard of LIKE.
 SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
-       active_at, owner, epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
-       mailed, unread
+       active_at, (SELECT s.host FROM shards s WHERE s.id = shard), epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
+       mailed, unread, shard
   FROM agents WHERE substr(uuid, 1, CAST(:length AS INTEGER)) = :prefix LIMIT :most
 
 -- name: root
 SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
-       active_at, owner, epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
-       mailed, unread
+       active_at, (SELECT s.host FROM shards s WHERE s.id = shard), epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
+       mailed, unread, shard
   FROM agents WHERE parent_uuid IS NULL
 
 -- name: children
 SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
-       active_at, owner, epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
-       mailed, unread
+       active_at, (SELECT s.host FROM shards s WHERE s.id = shard), epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
+       mailed, unread, shard
   FROM agents WHERE supervisor_uuid = :uuid
 
 -- name: descendants
@@ -98,8 +98,8 @@ WITH RECURSIVE below(uuid) AS (
     SELECT uuid FROM agents WHERE supervisor_uuid = :uuid
     UNION SELECT a.uuid FROM agents a JOIN below ON a.supervisor_uuid = below.uuid)
 SELECT a.uuid, a.name, a.parent_uuid, a.supervisor_uuid, a.fork_message_id, a.status, a.turn, a.restart, a.exit_reason,
-       a.created_at, a.ended_at, a.active_at, a.owner, a.epoch, a.on_orphan, a.strategy, a.intensity, a.period,
-       a.deadline, a.exit_cause, a.exit_sender, a.mailed, a.unread
+       a.created_at, a.ended_at, a.active_at, (SELECT s.host FROM shards s WHERE s.id = a.shard), a.epoch, a.on_orphan, a.strategy, a.intensity, a.period,
+       a.deadline, a.exit_cause, a.exit_sender, a.mailed, a.unread, a.shard
   FROM agents a JOIN below ON a.uuid = below.uuid
 
 -- name: supervisors
@@ -108,8 +108,8 @@ WITH RECURSIVE above(uuid, supervisor_uuid) AS (
     SELECT uuid, supervisor_uuid FROM agents WHERE uuid = :uuid
     UNION SELECT a.uuid, a.supervisor_uuid FROM agents a JOIN above ON a.uuid = above.supervisor_uuid)
 SELECT a.uuid, a.name, a.parent_uuid, a.supervisor_uuid, a.fork_message_id, a.status, a.turn, a.restart, a.exit_reason,
-       a.created_at, a.ended_at, a.active_at, a.owner, a.epoch, a.on_orphan, a.strategy, a.intensity, a.period,
-       a.deadline, a.exit_cause, a.exit_sender, a.mailed, a.unread
+       a.created_at, a.ended_at, a.active_at, (SELECT s.host FROM shards s WHERE s.id = a.shard), a.epoch, a.on_orphan, a.strategy, a.intensity, a.period,
+       a.deadline, a.exit_cause, a.exit_sender, a.mailed, a.unread, a.shard
   FROM agents a JOIN above ON a.uuid = above.uuid
 
 -- name: lineage
@@ -191,15 +191,16 @@ SELECT agent_uuid, id, kind, content, data, created_at FROM messages
  WHERE agent_uuid = ANY(:uuids) AND kind IN ('clear', 'configure', 'mark', 'rewind') ORDER BY id
 
 -- name: boot
--- Every living agent, its head, its parent, and the parent's head when that one is dead (a living one is listed itself).
+-- Every living agent of a host's shards, its head, its parent, and the parent's head when that one is not listed itself.
 SELECT a.uuid, a.name, a.epoch, a.turn, a.fork_message_id, a.parent_uuid,
        (SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid),
-       CASE WHEN p.status = 'dead'
+       CASE WHEN p.status = 'dead' OR ps.host <> CAST(:host AS TEXT)
             THEN COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.parent_uuid), p.fork_message_id) END,
        a.status, a.exit_reason, a.restart,
        (SELECT MIN(m.id) FROM messages m WHERE m.agent_uuid = a.uuid)
-  FROM agents a LEFT JOIN agents p ON p.uuid = a.parent_uuid
- WHERE a.status <> 'dead'
+  FROM shards s JOIN agents a ON a.shard = s.id AND a.status <> 'dead'
+  LEFT JOIN agents p ON p.uuid = a.parent_uuid LEFT JOIN shards ps ON ps.id = p.shard
+ WHERE s.host = CAST(:host AS TEXT)
 
 -- name: turns_that_asked
 -- The open turns in which a call asked for approval, decided since or not. By the index of these messages, which are few.
@@ -216,14 +217,21 @@ SELECT a.uuid, COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a
 SELECT (SELECT COUNT(*) FROM agents), (SELECT COUNT(*) FROM messages)
 
 -- name: register
--- Its parent, whose row is locked, hands its orphan policy down.
-INSERT INTO agents (uuid, name, parent_uuid, supervisor_uuid, fork_message_id, turn, restart, status, created_at, owner, epoch, on_orphan)
-VALUES (:uuid, :name, :parent, :supervisor, :fork, :turn, :restart, 'running', :now, :owner, :epoch,
-        COALESCE(CAST(:policy AS TEXT), (SELECT p.on_orphan FROM agents p WHERE p.uuid = :parent), 'reparent'))
+-- Its parent, whose row is locked, hands its orphan policy and its shard down. Children of agent 0, each the root of a branch, are
+-- spread by :place over the shards of their host; not when their supervisor restarts several of them together.
+INSERT INTO agents (uuid, name, parent_uuid, supervisor_uuid, fork_message_id, turn, restart, status, created_at, epoch, on_orphan,
+                    shard)
+VALUES (:uuid, :name, :parent, :supervisor, :fork, :turn, :restart, 'running', :now, :epoch,
+        COALESCE(CAST(:policy AS TEXT), (SELECT p.on_orphan FROM agents p WHERE p.uuid = :parent), 'reparent'),
+        COALESCE((SELECT CASE WHEN p.parent_uuid IS NULL AND p.strategy = 'one_for_one' THEN (
+                    SELECT s.id FROM shards s WHERE s.host = (SELECT h.host FROM shards h WHERE h.id = p.shard)
+                     ORDER BY (s.id + 1) * CAST(:place AS BIGINT) % 65521 LIMIT 1)
+                  END FROM agents p WHERE p.uuid = :parent),
+                 (SELECT p.shard FROM agents p WHERE p.uuid = :parent), 0))
 
 -- name: register_root
 -- Agent 0: made once, whoever comes first.
-INSERT INTO agents (uuid, fork_message_id, status, created_at, owner, epoch) VALUES (:uuid, 0, 'running', :now, :owner, 1)
+INSERT INTO agents (uuid, fork_message_id, status, created_at, epoch) VALUES (:uuid, 0, 'running', :now, 1)
 ON CONFLICT DO NOTHING
 
 -- name: set_turn
@@ -245,14 +253,14 @@ UPDATE agents SET active_at = :now WHERE uuid = :uuid
 
 -- name: household
 -- An agent and those that it supervises. Under the row of the tree: nobody comes or goes meanwhile.
-SELECT a.uuid, a.supervisor_uuid, a.status, a.on_orphan, a.owner, a.parent_uuid, a.fork_message_id, a.created_at, a.turn
+SELECT a.uuid, a.supervisor_uuid, a.status, a.on_orphan, (SELECT s.host FROM shards s WHERE s.id = a.shard), a.parent_uuid, a.fork_message_id, a.created_at, a.turn
   FROM agents a WHERE a.uuid = :uuid OR a.supervisor_uuid = :uuid
 
 -- name: branch
 -- An agent and all its descendants, the dead too: the way to a living one may lead through them. UNION: a damaged circle ends.
 WITH RECURSIVE sub(uuid) AS (
     SELECT CAST(:uuid AS TEXT) UNION SELECT a.uuid FROM agents a JOIN sub ON a.supervisor_uuid = sub.uuid)
-SELECT a.uuid, a.supervisor_uuid, a.status, a.on_orphan, a.owner, a.parent_uuid, a.fork_message_id, a.created_at, a.turn
+SELECT a.uuid, a.supervisor_uuid, a.status, a.on_orphan, (SELECT s.host FROM shards s WHERE s.id = a.shard), a.parent_uuid, a.fork_message_id, a.created_at, a.turn
   FROM agents a JOIN sub ON a.uuid = sub.uuid
 
 -- name: supervisors_of
@@ -260,11 +268,11 @@ SELECT a.uuid, a.supervisor_uuid, a.status, a.on_orphan, a.owner, a.parent_uuid,
 WITH RECURSIVE above(uuid) AS (
     SELECT supervisor_uuid FROM agents WHERE uuid = :uuid
     UNION SELECT a.supervisor_uuid FROM agents a JOIN above ON a.uuid = above.uuid)
-SELECT a.uuid, a.supervisor_uuid, a.status, a.on_orphan, a.owner, a.parent_uuid, a.fork_message_id, a.created_at, a.turn
+SELECT a.uuid, a.supervisor_uuid, a.status, a.on_orphan, (SELECT s.host FROM shards s WHERE s.id = a.shard), a.parent_uuid, a.fork_message_id, a.created_at, a.turn
   FROM agents a JOIN above ON a.uuid = above.uuid
 
 -- name: agent_0
-SELECT a.uuid, a.supervisor_uuid, a.status, a.on_orphan, a.owner, a.parent_uuid, a.fork_message_id, a.created_at, a.turn
+SELECT a.uuid, a.supervisor_uuid, a.status, a.on_orphan, (SELECT s.host FROM shards s WHERE s.id = a.shard), a.parent_uuid, a.fork_message_id, a.created_at, a.turn
   FROM agents a WHERE a.parent_uuid IS NULL
 
 -- name: bury
@@ -477,13 +485,10 @@ UPDATE hosts SET lease_until = now_ms() + CAST(:lease AS BIGINT) WHERE id = :id 
 -- name: end_host
 UPDATE hosts SET ended_at = now_ms() WHERE id = :id AND ended_at IS NULL
 
--- name: lock_living
--- Before a claim, in the order in which units lock: the host that is no more may still be at a commit.
-SELECT COUNT(*) FROM (SELECT uuid FROM agents WHERE status <> 'dead' ORDER BY uuid FOR NO KEY UPDATE) AS locked
-
--- name: claim
--- A new owner: the epoch grows, so whatever an earlier one still writes is fenced.
-UPDATE agents SET owner = :host, epoch = epoch + 1 WHERE status <> 'dead'
+-- name: claim_shards
+-- A new host takes what nobody has, or what a host had that has ended. Whatever that one still writes is fenced, since it has ended.
+UPDATE shards SET host = :host, epoch = epoch + 1
+ WHERE host IS NULL OR EXISTS (SELECT 1 FROM hosts h WHERE h.id = shards.host AND h.ended_at IS NOT NULL)
 
 -- name: messages_after
 -- Every log, a batch at a time: those after a place, in the order of the primary key, which the database itself compares. Without
@@ -504,6 +509,9 @@ SELECT (SELECT COUNT(*) FROM mail WHERE kind <> 'prompt'),
 
 -- name: hosts
 SELECT id, epoch, ended_at FROM hosts
+
+-- name: shards
+SELECT s.id, s.host FROM shards s
 
 -- name: single_rows
 -- Two tables have one row each.

@@ -70,14 +70,13 @@ class BaseTransaction(Transaction, ABC):
     def append(self, rows: Sequence[Row], table: str = "messages") -> None:
         self._appended.setdefault(table, []).extend(rows)
 
-    def end_stalled(self, host: str, before: int) -> None:  # noqa: B027 - nothing to do where the file lock is free
-        """See `Transaction.end_stalled`."""
+    def end_stalled(self, host: str, before: int) -> None:
+        """Do nothing: a file lock is free once its owner is dead, and so are its transactions."""
 
     def is_hosted(self) -> bool:
         return True
 
     def notify(self) -> None:
-        """See `Transaction.notify`."""
         self._guard(self._notify)
 
     def execute(self, sql: str) -> list[Row]:

@@ -248,8 +248,8 @@ class ActorSystem(OfOneProcess):
             undone.callback(host.release)
             with everything_stays():
                 migrate(store)
-                ensure_root(store, host.id, parts.random_bytes, parts.clock.now_ms())
-                restored, unrestorable = survey(store)
+                ensure_root(store, parts.random_bytes, parts.clock.now_ms())
+                restored, unrestorable = survey(store, host.id)
                 system = cls(store, host, chosen, toolbox, parts, workers, patience, approver)
                 undone.pop_all()
                 undone.push(system._give_up)

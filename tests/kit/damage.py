@@ -76,9 +76,9 @@ def found_family(store: Store) -> None:
         add_host(tx, "old")
         tx.run("end_host", id="old")
         add_host(tx, NOW)
-        tx.run("register_root", uuid="root", owner=NOW, now=1)
+        tx.run("register_root", uuid="root", now=1)
         for uuid, parent in (("a", "root"), ("b", "root"), ("c", "root"), ("g", "a")):
-            add(tx, uuid, parent, name=f"name of {uuid}", fork=LOGS[uuid][0], host=NOW)
+            add(tx, uuid, parent, name=f"name of {uuid}", fork=LOGS[uuid][0])
         tx.run("set_turn", uuid="root", turn=10)
         tx.run("set_turn", uuid="c", turn=13)
         tx.run("bury", uuids=["b"], cause="killed", sender=None, reason="test", now=2)

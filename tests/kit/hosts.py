@@ -45,7 +45,7 @@ def owners(store: Store) -> list[tuple[object, ...]]:
 
 def plant(store: Store, host: str) -> None:
     """Agent 0 and two children, of which one is dead."""
-    store.write(lambda tx: tx.run("register_root", uuid="root", owner=host, now=1))
-    store.write(lambda tx: add(tx, "a", "root", host=host))
-    store.write(lambda tx: add(tx, "dead", "root", host=host))
+    store.write(lambda tx: tx.run("register_root", uuid="root", now=1))
+    store.write(lambda tx: add(tx, "a", "root"))
+    store.write(lambda tx: add(tx, "dead", "root"))
     store.write(lambda tx: tx.run("bury", uuids=["dead"], cause="killed", sender=None, reason="test", now=2))

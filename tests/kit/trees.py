@@ -12,8 +12,9 @@ HOST = "host 1"
 
 
 def add_host(tx: Transaction, host: str = HOST) -> None:
-    """A host's row, without a lease."""
+    """A host without a lease, which has all shards that no living host has."""
     tx.run("register_host", id=host, hostname="here", pid=1, lease=0)
+    tx.run("claim_shards", host=host)
 
 
 def add(
@@ -23,7 +24,6 @@ def add(
     *,
     name: str | None = None,
     fork: int = 0,
-    host: str = HOST,
     now: int = 1,
 ) -> None:
     """An agent below its parent; to look for, not to fork: its parent's log does not tell of it."""
@@ -38,8 +38,8 @@ def add(
         restart="transient",
         policy=None,
         now=now,
-        owner=host,
         epoch=FIRST_EPOCH,
+        place=0,
     )
 
 
@@ -48,7 +48,7 @@ def plant(store: Store, /, **parents: str) -> None:
 
     def work(tx: Transaction) -> None:
         add_host(tx)
-        tx.run("register_root", uuid="root", owner=HOST, now=1)
+        tx.run("register_root", uuid="root", now=1)
         for number, (uuid, parent) in enumerate(parents.items(), 2):
             add(tx, uuid, parent, now=number)
 

@@ -228,7 +228,7 @@ def test_a_version_that_is_no_number_is_not_ours(family: str) -> None:
 def test_an_agent_whose_row_holds_an_unknown_word_does_not_come_back(family: str) -> None:
     damage(family, "UPDATE agents SET status = 'asleep' WHERE uuid = 'g'")
     with closing(open_store(family)) as store:
-        _, [lost] = survey(store)
+        _, [lost] = survey(store, NOW)
     assert (lost.uuid, "'asleep'" in lost.reason) == ("g", True)
 
 
@@ -243,6 +243,6 @@ def test_a_table_whose_name_is_no_text_is_refused(family: str) -> None:
 
 
 def test_agent_0_is_not_buried_when_its_row_is_damaged(family: str) -> None:
-    damage(family, f"UPDATE agents SET parent_uuid = 'nobody', owner = '{NOW}' WHERE uuid = 'root'")
+    damage(family, "UPDATE agents SET parent_uuid = 'nobody' WHERE uuid = 'root'")
     with closing(open_store(family)) as store, pytest.raises(RootProtected):
         write_alone(store, WriteDeath("root", NOW, "for the test", 1))

@@ -24,8 +24,7 @@ from tests.kit.program import Program, run
 from tests.kit.trees import plant
 
 SECOND_ROOT = (
-    "INSERT INTO agents (uuid, fork_message_id, status, created_at, owner, epoch)"
-    f" VALUES ('second', 0, 'running', 1, '{NOW}', 1)"
+    "INSERT INTO agents (uuid, fork_message_id, status, created_at, epoch) VALUES ('second', 0, 'running', 1, 1)"
 )
 
 BURIED = "ended_at = 5, exit_reason = 'test', exit_cause = 'killed'"
@@ -69,10 +68,10 @@ CASES: list[Case] = [
     (Invariant.EPOCH, "g", agent("g", "epoch = 0")),
     (Invariant.EPOCH, None, "UPDATE hosts SET epoch = 9 WHERE id = 'old'"),
     (Invariant.HOST, None, "UPDATE hosts SET ended_at = NULL"),
-    (Invariant.OWNER, "a", agent("a", "owner = 'nobody'")),
-    (Invariant.OWNER, "b", agent("b", "owner = 'nobody'")),
-    (Invariant.OWNER, "a", agent("a", "owner = 'old'")),
-    (Invariant.OWNER, "a", agent("a", "owner = NULL")),
+    (Invariant.OWNER, "a", agent("a", "shard = 64")),
+    (Invariant.OWNER, None, "UPDATE shards SET host = 'nobody' WHERE id = 5"),
+    (Invariant.OWNER, None, "UPDATE shards SET host = 'old' WHERE id = 5"),
+    (Invariant.OWNER, None, "UPDATE shards SET host = NULL WHERE id = 5"),
     (Invariant.ONE_ROW, None, "DELETE FROM tree"),
     (Invariant.ONE_ROW, None, "INSERT INTO tree (one, version) VALUES (2, 1)"),
     (Invariant.ONE_ROW, None, "DELETE FROM schema_version"),
@@ -190,7 +189,7 @@ def test_an_agent_0_that_has_a_fork_point_is_a_violation(store: Store) -> None:
     store.write(lambda tx: tx.run("end_host", id="host 1"))
     assert check(store) == []
     store.write(lambda tx: tx.run("register_host", id="host 2", hostname="here", pid=1, lease=0))
-    store.write(lambda tx: tx.run("claim", host="host 2"))
+    store.write(lambda tx: tx.run("claim_shards", host="host 2"))
     assert check(store) == []
     store.write(lambda tx: change_fork_point(tx, 3))
     assert [violation.invariant for violation in check(store)] == [Invariant.AGENT_0]
@@ -277,10 +276,10 @@ def test_wrong_rows_of_agent_0_are_an_error_that_names_fsck(family: Store, durab
     damage_more = agent("root", "turn = 99")
     family.write(lambda tx: sql(tx, damage_more))
     with pytest.raises(HistoryError, match="ikigai fsck"):
-        survey(family)
+        survey(family, NOW)
     family.write(lambda tx: sql(tx, agent("root", "status = 'dead', ended_at = 5")))
     with pytest.raises(HistoryError, match="ikigai fsck"):
-        survey(family)
+        survey(family, NOW)
 
 
 def test_the_command_says_that_a_sound_database_has_no_violation(family: Store, durable: str) -> None:

@@ -106,7 +106,13 @@ class Model:
 
 def emptied(store: Store) -> Store:
     """The store without agents and mail: each example begins anew."""
-    for statement in ("DELETE FROM mail", "DELETE FROM agents", "DELETE FROM hosts", "UPDATE tree SET version = 0"):
+    for statement in (
+        "DELETE FROM mail",
+        "DELETE FROM agents",
+        "UPDATE shards SET host = NULL",
+        "DELETE FROM hosts",
+        "UPDATE tree SET version = 0",
+    ):
         store.write(lambda tx, statement=statement: sql(tx, statement))  # type: ignore[misc]  # binds the loop's value
     return store
 

@@ -18,7 +18,7 @@ from ikigai_actors.store.host import take_database
 from ikigai_actors.store.journal import CommitResult, Committed
 from ikigai_actors.store.migrations import ensure_schema
 from tests.conftest import NewDatabase
-from tests.kit.databases import DEADLINE, Admin, eventually
+from tests.kit.databases import DEADLINE, Admin, eventually, sql
 from tests.kit.faults import HeldStore
 from tests.kit.races import Writer, meet, somebody_waits
 from tests.kit.trees import HOST, add, add_host, append, fork, ids, plant, record
@@ -35,6 +35,7 @@ class Arena:
         ensure_schema(self.store)
         plant(self.store)
         self.store.write(lambda tx: add_host(tx, OTHER))
+        self.store.write(lambda tx: sql(tx, f"UPDATE shards SET host = '{OTHER}' WHERE id = 1"))
         self.one, self.other = Writer(url, HOST), Writer(url, OTHER)
         self._admin = admin
 
@@ -43,7 +44,9 @@ class Arena:
 
         def work(tx: Transaction) -> None:
             for uuid, parent in agents:
-                add(tx, uuid, parent, host=host)
+                add(tx, uuid, parent)
+                if host == OTHER:
+                    sql(tx, f"UPDATE agents SET shard = 1 WHERE uuid = '{uuid}'")
 
         self.store.write(work)
 

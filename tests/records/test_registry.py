@@ -11,7 +11,7 @@ from ikigai_actors.records.identity import PREFIX_LENGTH, new_agent_uuid
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store import Store, Transaction
 from tests.kit.databases import sql
-from tests.kit.trees import HOST, add, add_host, change, plant
+from tests.kit.trees import add, add_host, change, plant
 
 ABCD1, ABCD2, ABCE = (prefix + "x" * (22 - len(prefix)) for prefix in ("abcd1", "abcd2", "abce"))
 ODD = "a_b-cdefghijklmnopqrst"
@@ -41,7 +41,7 @@ def zoo(store: Store) -> Store:
 
     def work(tx: Transaction) -> None:
         add_host(tx)
-        tx.run("register_root", uuid=ABCD1, owner=HOST, now=1)
+        tx.run("register_root", uuid=ABCD1, now=1)
         add(tx, ABCD2, ABCD1, name="dba")
         add(tx, ABCE, ABCD1, name="Müller")
         add(tx, ODD, ABCD1, name="abcd")

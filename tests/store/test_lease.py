@@ -59,7 +59,7 @@ def test_a_host_is_taken_over_when_its_lease_ends_and_then_it_is_fenced(new_post
     journal.submit(append("a", 2, host=late.id, epoch=2), answers.to("late, in a stolen epoch"))
     journal.commit_pending()
     new_owners = Journal(store, second.id, SystemClock())
-    new_owners.submit(append("a", 2, host=second.id, epoch=2), answers.to("the new owner's"))
+    new_owners.submit(append("a", 2, host=second.id), answers.to("the new owner's"))
     new_owners.commit_pending()
     assert isinstance(answers.error("late"), SystemClosed)
     assert isinstance(answers.error("late, in a stolen epoch"), SystemClosed)
@@ -124,7 +124,7 @@ def test_a_host_that_stands_still_within_a_commit_is_taken_over(new_postgres: Ne
         with psycopg.connect(url, application_name=f"ikigai {stopped.id}") as connection:
             transaction = PostgresTransaction(connection, PostgresErrors(url))
             transaction.run("tree_change")
-            transaction.run("lock_living")
+            transaction.run("batch_of", host=stopped.id)
             transaction._append("messages", rows)
 
     with ThreadPoolExecutor() as threads:

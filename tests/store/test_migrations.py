@@ -180,7 +180,8 @@ def shape(store: Store) -> set[Row]:
     """Tables with their columns, types, defaults and order; indexes and what they say."""
     if store.location.startswith("postgresql"):
         columns = (
-            "SELECT table_name, ordinal_position, column_name, data_type, is_nullable, column_default"
+            "SELECT table_name, ROW_NUMBER() OVER (PARTITION BY table_name ORDER BY ordinal_position), column_name,"
+            " data_type, is_nullable, column_default"
             " FROM information_schema.columns WHERE table_schema = current_schema()"
         )
         indexes = (

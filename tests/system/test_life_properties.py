@@ -67,7 +67,7 @@ def planted(births: list[Birthday]) -> Iterator[tuple[Store, list[str]]]:
     try:
         ensure_schema(store)
         store.write(add_host)
-        store.write(lambda tx: tx.run("register_root", uuid="0", owner=HOST, now=1))
+        store.write(lambda tx: tx.run("register_root", uuid="0", now=1))
         heads, fence = {"0": 0}, Fence(HOST, 1)
         for number, birth in enumerate(births, 1):
             parent, child = str(birth.parent % number), str(number)

@@ -15,7 +15,7 @@
     name               no two living agents have the same name
     epoch              an agent's epoch is 1 or more; the host that has not ended has the highest of the hosts
     host               at most one host has not ended
-    owner              every owner is a known host; of a living agent it is the host that has not ended, if one has not
+    owner              a shard's host is known, and the one that has not ended, if any; a living agent's shard exists
     one-row            ``tree`` and ``schema_version`` have one row each
     log                every log belongs to an agent
     position           a log's positions run from the fork point + 1 without holes
@@ -98,7 +98,8 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
     records = {record.uuid: record for record in registry.every(tx)}
     hosts = [CheckedHost._make(row) for row in tx.run("hosts")]
     circles, rooted = climb({record.uuid: record.parent_uuid for record in records.values()})
-    found = [*_single_rows(*tx.run("single_rows")[0]), *_registry(records, circles), *_hosts(records, hosts)]
+    found = [*_single_rows(*tx.run("single_rows")[0]), *_registry(records, circles), *_hosts(hosts)]
+    found += _shards(records, hosts, dict(tx.run("shards")))
     logs = LogCheck(records, rooted)
     for row in _messages(tx, batch):
         logs.read(row)
@@ -204,7 +205,7 @@ def _must_live(record: AgentRecord) -> bool:
     return not record.living and record.parent_uuid is not None and record.on_orphan != OrphanPolicy.CONTINUE
 
 
-def _hosts(records: Mapping[str, AgentRecord], hosts: list[CheckedHost]) -> Iterator[Violation]:
+def _hosts(hosts: list[CheckedHost]) -> Iterator[Violation]:
     current = [host for host in hosts if host.ended_at is None]
     if len(current) > 1:
         listed = ", ".join(host.id for host in current)
@@ -213,12 +214,21 @@ def _hosts(records: Mapping[str, AgentRecord], hosts: list[CheckedHost]) -> Iter
     if len(current) == 1 and current[0].epoch < highest:
         text = f"expected host {current[0].id}, which has not ended, to have the highest epoch, {highest}; got "
         yield Violation(Invariant.EPOCH, None, f"{text}{current[0].epoch}")
+
+
+def _shards(
+    records: Mapping[str, AgentRecord], hosts: list[CheckedHost], owners: Mapping[int, str | None]
+) -> Iterator[Violation]:
     known = {host.id for host in hosts}
-    for record in records.values():
-        owner = record.owner
+    current = [host.id for host in hosts if host.ended_at is None]
+    for shard, owner in sorted(owners.items()):
         if owner is not None and owner not in known:
-            text = f"expected its owner {owner!r} to be a known host, there is no such host"
-            yield Violation(Invariant.OWNER, record.uuid, text)
-        elif record.living and len(current) == 1 and owner != current[0].id:
-            text = f"expected its owner to be {current[0].id}, the host that has not ended; got {owner or 'none'}"
+            text = f"expected the host {owner!r} of shard {shard} to be known, there is no such host"
+            yield Violation(Invariant.OWNER, None, text)
+        elif len(current) == 1 and owner != current[0]:
+            text = f"expected the host of shard {shard} to be {current[0]}, the one that has not ended; got "
+            yield Violation(Invariant.OWNER, None, f"{text}{owner or 'none'}")
+    for record in records.values():
+        if record.living and record.shard not in owners:
+            text = f"expected its shard {record.shard} to exist, there is no such shard"
             yield Violation(Invariant.OWNER, record.uuid, text)

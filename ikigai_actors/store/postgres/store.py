@@ -235,11 +235,10 @@ class SeparateStore(Store):
         self._server.abandon(why)
 
     def introduce(self, host: str) -> None:
-        """See `Store.introduce`."""
         self._server.introduce(host)
 
     def ring(self) -> None:
-        """See `Store.ring`. A host commits elsewhere, and rings there."""
+        """A host commits elsewhere, and rings there."""
 
     def separate(self) -> Store:
         return SeparateStore(self._server)
@@ -304,11 +303,9 @@ class PostgresStore(Store):
             pool.close(timeout=0)  # whoever waits for a connection hears of it
 
     def introduce(self, host: str) -> None:
-        """See `Store.introduce`."""
         self._server.introduce(host)
 
     def ring(self) -> None:
-        """See `Store.ring`."""
         self._bell.ring()
 
     def separate(self) -> Store:

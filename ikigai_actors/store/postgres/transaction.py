@@ -42,7 +42,7 @@ class PostgresTransaction(BaseTransaction):
     """One transaction on a connection."""
 
     DRIVER_ERRORS = PSYCOPG_ERRORS
-    TUNING = ("ALTER TABLE agents SET (fillfactor = 50)",)  # a claim or a turn then leaves the indexes alone
+    TUNING = ("ALTER TABLE agents SET (fillfactor = 50)",)  # a turn then leaves the indexes alone
 
     def __init__(self, connection: Connection, errors: PostgresErrors) -> None:
         super().__init__()
@@ -69,8 +69,10 @@ class PostgresTransaction(BaseTransaction):
             cursor.executemany(statement.sql.encode(), [as_arrays(statement, one) for one in parameters])
 
     def end_stalled(self, host: str, before: int) -> None:
-        """See `Transaction.end_stalled`. To the server a COPY that waits for its client is no idle transaction, and no
-        time-out of PostgreSQL before 17 ends it.
+        """End the connections of stalled writers.
+
+        The server's own time-out for idle transactions is not enough: it does not end a COPY that waits for its client,
+        and before version 17 no other time-out does.
         """
         names = {"host": HOST_NAME.format(host), "hosts": HOST_NAME.format("%"), "before": before}
         self._guard(self._connection.execute, _END_STALLED, names)

@@ -190,10 +190,10 @@ class SQLiteStore(Store):
         """Do nothing: a file always answers."""
 
     def introduce(self, host: str) -> None:
-        """See `Store.introduce`. Nobody asks."""
+        """Do nothing: no process asks for the names of connections to a file."""
 
     def ring(self) -> None:
-        """See `Store.ring`. The file tells."""
+        """Do nothing: the file tells."""
 
     def separate(self) -> Store:
         """This store under another name: SQLite has one writer, so more connections would gain nothing."""
@@ -304,10 +304,10 @@ class BorrowedStore(Store):
         """Do nothing: a file always answers."""
 
     def introduce(self, host: str) -> None:
-        """See `Store.introduce`."""
+        """Do nothing: no process asks for the names of connections to a file."""
 
     def ring(self) -> None:
-        """See `Store.ring`."""
+        """Do nothing: the file tells."""
 
     def separate(self) -> Store:
         return self

@@ -94,7 +94,7 @@ class SQLiteTransaction(BaseTransaction):
         self._connection.executemany(statement.sql, [_lists_as_json(statement, one) for one in parameters])
 
     def _notify(self) -> None:
-        """Nothing to do: every commit changes a number of the file, which others look at."""
+        """Do nothing: every commit changes a number of the file, which other processes watch."""
 
     def _append(self, table: str, rows: list[Row]) -> None:
         self._connection.executemany(_APPEND[table], rows)

@@ -171,7 +171,7 @@ class CommitCheck:
                 self._named(given)
             case "rename":
                 self._named(given)
-            case "claim":
+            case "claim_shards":
                 for one in self.agents.values():
                     one.cut_off = True
             case "adopt":

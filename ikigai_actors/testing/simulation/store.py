@@ -20,7 +20,7 @@ T = TypeVar("T")
 OWNERS = frozenset({"register", "set_turn"})
 """Statements for agents that only their owner runs."""
 
-BOOKKEEPING = frozenset({"tree_change", "lock_agents", "set_batch", "lock_living", "lock_schema_version"})
+BOOKKEEPING = frozenset({"tree_change", "lock_agents", "set_batch", "lock_schema_version"})
 """Statements that are left out of the trace: they change nothing of interest."""
 
 
@@ -201,14 +201,12 @@ class Observed(Transaction):
         self._inner.append(rows, table)
 
     def end_stalled(self, host: str, before: int) -> None:
-        """See `Transaction.end_stalled`."""
         self._inner.end_stalled(host, before)
 
     def is_hosted(self) -> bool:
         return self._inner.is_hosted()
 
     def notify(self) -> None:
-        """See `Transaction.notify`."""
         self._inner.notify()
 
     def __getattr__(self, name: str) -> Any:
