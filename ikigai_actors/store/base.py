@@ -75,6 +75,8 @@ class Store(Protocol):
 
     location: str
     """How a person names it: a path, or a URL without its password."""
+    leases: bool
+    """Whether hosts hold leases: processes of several machines come, and the time is the server's."""
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         """Run work that only reads, in one consistent snapshot; return what it returns."""

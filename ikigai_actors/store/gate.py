@@ -15,7 +15,7 @@ class Gate(Store):
     def __init__(self, store: Store, check: Callable[[], None]) -> None:
         """Put a check before a store; the check raises `SystemClosed` once the system is closed."""
         self._store, self._check = store, check
-        self.location = store.location
+        self.location, self.leases = store.location, store.leases
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         return self._while_open(lambda: self._store.read(work))

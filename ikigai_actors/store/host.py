@@ -29,6 +29,7 @@ from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads
 from ikigai_actors.errors import Fenced, IkigaiError, StoreInUse, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.store.database_clock import DatabaseClock, clock_of
 from ikigai_actors.store.owner import HostRow
 from ikigai_actors.store.sqlite.file import ASKED, lock_path
 
@@ -73,7 +74,9 @@ class Host:
         self, store: Store, host_id: str, clock: Clock, lease: float | None, threads: Threads = SYSTEM_THREADS
     ) -> None:
         self.id = host_id
-        self._store, self._clock, self._lease = store, clock, lease
+        self.clock = clock
+        """Tells the times that are stored."""
+        self._store, self._lease = store, lease
         self._renewed = clock.monotonic()
         self._postponed: list[Callable[[], None]] = []
         self._lock = threading.Lock()
@@ -111,7 +114,7 @@ class Host:
         if self._lease is None:
             return True
         with self._lock:
-            if self._clock.monotonic() - self._renewed < self._lease / 2:
+            if self.clock.monotonic() - self._renewed < self._lease / 2:
                 return True
             self._postponed.append(when_it_may)
             return False
@@ -122,9 +125,12 @@ class Host:
         Raises `Fenced` when another host has taken over, `StoreError` when the database does not answer.
         """
         assert self._lease is not None  # only a host with a lease renews
-        asked, lease = self._clock.monotonic(), int(self._lease * 1000)
-        if not self._store.write(lambda tx: tx.run("renew_lease", id=self.id, lease=lease)):
+        asked, lease = self.clock.monotonic(), int(self._lease * 1000)
+        renewed = self._store.write(lambda tx: tx.run("renew_lease", id=self.id, lease=lease))
+        if not renewed:
             raise Fenced("Another host has taken this database over, since the lease was not renewed in time.")
+        if isinstance(self.clock, DatabaseClock):
+            self.clock.hear(asked, renewed[0][0])
         with self._lock:
             self._renewed = asked
             postponed, self._postponed = self._postponed, []
@@ -171,10 +177,10 @@ class Host:
     def _watch(self) -> None:
         """Look at the age of the latest renewal again and again; end the host when it is too old."""
         assert self._lease is not None
-        told, looked = Renewal.KEPT, self._clock.monotonic()
+        told, looked = Renewal.KEPT, self.clock.monotonic()
         awake = looked
         while not self._pause(self._lease / 8):
-            now = self._clock.monotonic()
+            now = self.clock.monotonic()
             if now - looked > self._lease:
                 awake = now
             looked = now
@@ -211,7 +217,7 @@ def take_database(
     Args:
         store: the database.
         host_id: a fresh id for this host.
-        clock: measures the age of the lease.
+        clock: the clocks of this machine.
         lease: seconds for which the host is believed on PostgreSQL.
         threads: makes the threads that keep the lease.
 
@@ -233,9 +239,9 @@ def take_database(
         return host
     store.introduce(host_id)
     own = store.separate()
-    host = Host(own, host_id, clock, lease, threads)
-    host.holds(own.close)
     try:
+        host = Host(own, host_id, clock_of(own, clock), lease, threads)
+        host.holds(own.close)
         own.read(lambda tx: _clear_the_way(tx, store.location))
         own.write(lambda tx: _take(tx, store.location, host_id, int(lease * 1000)))
     except BaseException:

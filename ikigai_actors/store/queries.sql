@@ -467,6 +467,9 @@ SELECT d.path, d.version, d.author, d.created_at, 0 FROM documents d
 -- Hosts that have neither closed nor been taken over, the latest first.
 SELECT id, hostname, pid, started_at, lease_until, epoch, now_ms() FROM hosts WHERE ended_at IS NULL ORDER BY epoch DESC
 
+-- name: time
+SELECT now_ms()
+
 -- name: end_hosts
 -- Whoever was the owner is no more: dead, or its lease has run out. One that renews its lease at this moment is waited for, and
 -- stays. (On SQLite a lease is 0: the file lock has decided.)
@@ -480,7 +483,7 @@ SELECT CAST(:id AS TEXT), CAST(:hostname AS TEXT), CAST(:pid AS BIGINT), COALESC
 
 -- name: renew_lease
 -- No row: somebody took over meanwhile. A lease that has run out may be renewed as long as nobody did.
-UPDATE hosts SET lease_until = now_ms() + CAST(:lease AS BIGINT) WHERE id = :id AND ended_at IS NULL RETURNING lease_until
+UPDATE hosts SET lease_until = now_ms() + CAST(:lease AS BIGINT) WHERE id = :id AND ended_at IS NULL RETURNING now_ms()
 
 -- name: end_host
 UPDATE hosts SET ended_at = now_ms() WHERE id = :id AND ended_at IS NULL

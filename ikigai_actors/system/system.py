@@ -128,7 +128,7 @@ class ActorSystem(OfOneProcess):
         approver: Approver | None,
     ) -> None:
         """Put the parts together; use `open`."""
-        threads, clock = parts.threads, parts.clock
+        threads, clock = parts.threads, host.clock
         publisher = Publisher(threads)
         journal = Journal(
             store,
@@ -248,7 +248,7 @@ class ActorSystem(OfOneProcess):
             undone.callback(host.release)
             with everything_stays():
                 migrate(store)
-                ensure_root(store, parts.random_bytes, parts.clock.now_ms())
+                ensure_root(store, parts.random_bytes, host.clock.now_ms())
                 restored, unrestorable = survey(store, host.id)
                 system = cls(store, host, chosen, toolbox, parts, workers, patience, approver)
                 undone.pop_all()

@@ -210,6 +210,7 @@ def looked(store: Store) -> tuple[object, ...]:
 def test_effect_and_result_are_one_wherever_the_store_fails(store: Store, act: Callable[[], Unit], fault: str) -> None:
     plant(store, "host")
     store.write(lambda tx: tx.run("register_host", id="host", hostname="h", pid=1, lease=0))
+    store.write(lambda tx: tx.run("claim_shards", host="host"))
     write_alone(store, Send("a", None, "hello", 4))
     write_alone(store, WriteVersion("there.md", "text", None, None, 4))
     before = looked(store)

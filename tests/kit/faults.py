@@ -24,7 +24,7 @@ class Wrapped:
         self._inner = inner
         self.checkpoints = 0
         """How often the database's file was brought up to date."""
-        self.location = inner.location
+        self.location, self.leases = inner.location, inner.leases
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         """See `Store.read`."""

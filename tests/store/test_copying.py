@@ -194,7 +194,7 @@ class BentStore:
 
     def __init__(self, inner: Store, table: str, bend: Callable[[Sequence[Row]], Sequence[Row]]) -> None:
         self._inner, self._table, self._bend = inner, table, bend
-        self.location, self.read = inner.location, inner.read
+        self.location, self.leases, self.read = inner.location, inner.leases, inner.read
         self.separate, self.watch, self.close = inner.separate, inner.watch, inner.close
         self.checkpoint, self.abandon = inner.checkpoint, inner.abandon
         self.introduce, self.ring = inner.introduce, inner.ring

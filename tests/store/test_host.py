@@ -40,14 +40,6 @@ LONG = 600.0
 
 
 @pytest.fixture
-def take() -> Iterator[Hosts]:
-    """Takes databases for the test, and gives them back in the end."""
-    hosts = Hosts()
-    yield hosts
-    hosts.close()
-
-
-@pytest.fixture
 def beside(durable: str) -> Iterator[Store]:
     """The same database for the test's own look-ups."""
     store = open_store(durable)

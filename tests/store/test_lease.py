@@ -31,14 +31,6 @@ SHORT = 0.5
 """Seconds of a lease that a test waits out."""
 
 
-@pytest.fixture
-def take() -> Iterator[Hosts]:
-    """Takes databases for the test, and gives them back in the end."""
-    hosts = Hosts()
-    yield hosts
-    hosts.close()
-
-
 def test_a_lease_that_has_not_run_out_says_when_to_try_again(new_postgres: NewDatabase, take: Hosts) -> None:
     url = new_postgres()
     take(url, lease=60)

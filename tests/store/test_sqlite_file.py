@@ -3,7 +3,6 @@
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -28,14 +27,6 @@ OWN = """
     def opened(name):
         return ActorSystem.open(name, OfflineProvider())
 """
-
-
-@pytest.fixture
-def take() -> Iterator[Hosts]:
-    """Takes databases for the test, and gives them back in the end."""
-    hosts = Hosts()
-    yield hosts
-    hosts.close()
 
 
 @pytest.fixture

@@ -217,6 +217,8 @@ def _alive(connection: Connection) -> bool:
 class SeparateStore(Store):
     """A store with one connection of its own, for reads and writes: no other transaction delays it."""
 
+    leases = True
+
     def __init__(self, server: _Server) -> None:
         self.location = server.errors.shown
         self._server = server
@@ -252,6 +254,8 @@ class SeparateStore(Store):
 
 class PostgresStore(Store):
     """A `Store` on a PostgreSQL server."""
+
+    leases = True
 
     def __init__(self, url: str, *, patience: float = _PATIENCE) -> None:
         """Connect.

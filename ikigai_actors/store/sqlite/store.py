@@ -96,6 +96,8 @@ class _Session:
 class SQLiteStore(Store):
     """A `Store` in an SQLite file, or in memory."""
 
+    leases = False
+
     def __init__(
         self,
         path: str | os.PathLike[str] | None = None,
@@ -292,7 +294,7 @@ class BorrowedStore(Store):
 
     def __init__(self, store: SQLiteStore) -> None:
         self._store = store
-        self.location = store.location
+        self.location, self.leases = store.location, store.leases
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         return self._store.read(work)

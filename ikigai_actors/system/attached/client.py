@@ -22,6 +22,7 @@ from ikigai_actors.actors.clock import Clock, SystemClock
 from ikigai_actors.records import registry
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.base import Store
+from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import open_existing
 from ikigai_actors.store.owner import HostRow, owner
 from ikigai_actors.store.unit import Unit, write_alone
@@ -83,16 +84,20 @@ class Client:
 
         Args:
             store: whoever gives it closes it, unless `close` is called.
-            clock: None for that of the machine.
+            clock: for times that are stored; None for that of the database.
             on_commit: takes the answer of each unit that concerns others. See `Journal`.
         """
         self._store, self._on_commit = store, on_commit
-        self._clock = SystemClock() if clock is None else clock
+        self._given_clock = clock
 
     @classmethod
     def open(cls, database: str | None = None) -> Self:
         """Open a database that is there. Raises what `open_existing` does."""
         return cls(open_existing(database))
+
+    @cached_property
+    def _clock(self) -> Clock:
+        return self._given_clock or clock_of(self._store, SystemClock())
 
     def close(self) -> None:
         """Give the database back."""

@@ -54,6 +54,7 @@ from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.replies import last_outcome, outcome_of, reply_of
 from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import open_existing
 from ikigai_actors.store.gate import Gate
 from ikigai_actors.store.owner import HostRow
@@ -85,7 +86,7 @@ class AttachedSystem(OfOneProcess):
 
     def __init__(self, store: Store) -> None:
         """Put the parts together; use `open`."""
-        clock = self.clock = SystemClock()
+        clock = self.clock = clock_of(store, SystemClock())
         self._store, self._archive = store, Archive(store)
         self.random_bytes = os.urandom
         gate = self.store = Gate(store, self.check_open)

@@ -1,0 +1,92 @@
+"""The clock of a database: what a process believes of the server's time."""
+
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ikigai_actors.actors.clock import SystemClock
+from ikigai_actors.store import open_store
+from ikigai_actors.store.database_clock import DatabaseClock, clock_of
+from ikigai_actors.testing import ManualClock
+from tests.conftest import NewDatabase
+from tests.kit.hosts import Hosts
+
+HOUR = 3_600_000
+"""Milliseconds."""
+
+seconds = st.floats(0, 100)
+
+
+def test_an_answer_that_comes_at_once_sets_the_time() -> None:
+    machine = ManualClock(1_000.0)
+    clock = DatabaseClock(machine)
+    clock.hear(clock.monotonic(), 5_000_000)
+    assert clock.now_ms() == 5_000_000
+    machine.advance(2.5)
+    assert clock.now_ms() == 5_002_500
+
+
+def test_an_answer_that_took_long_changes_only_what_it_proves_wrong() -> None:
+    machine = ManualClock(1_000.0)
+    clock = DatabaseClock(machine)
+    clock.hear(clock.monotonic(), 5_000_000)
+    asked = clock.monotonic()
+    machine.advance(10.0)
+    clock.hear(asked, 5_000_100)  # read early in these ten seconds
+    assert clock.now_ms() == 5_010_000
+    asked = clock.monotonic()
+    machine.advance(10.0)
+    clock.hear(asked, 5_030_000)  # the server's clock was set ahead by at least ten seconds
+    assert clock.now_ms() == 5_030_000
+
+
+def test_the_wall_clock_of_the_machine_may_be_set_meanwhile() -> None:
+    machine = ManualClock(1_000.0)
+    clock = DatabaseClock(machine)
+    clock.hear(clock.monotonic(), 5_000_000)
+    machine.jump(HOUR / 1000)
+    assert clock.now_ms() == 5_000_000
+
+
+@given(
+    start=st.integers(0, 2**42),
+    server=st.integers(0, 2**42),
+    answers=st.lists(st.tuples(seconds, seconds, seconds), min_size=1),
+)
+def test_what_is_believed_is_wrong_by_no_more_than_the_quickest_answer_took(
+    start: int, server: int, answers: list[tuple[float, float, float]]
+) -> None:
+    machine = ManualClock(start / 1000)
+    clock, origin = DatabaseClock(machine), machine.monotonic()
+
+    def true() -> float:
+        return server + (machine.monotonic() - origin) * 1000
+
+    quickest = float("inf")
+    for pause, there, back in answers:
+        machine.advance(pause)
+        asked = clock.monotonic()
+        machine.advance(there)
+        told = int(true())
+        machine.advance(back)
+        clock.hear(asked, told)
+        quickest = min(quickest, there + back)
+        assert abs(clock.now_ms() - true()) <= quickest * 1000 + 3  # whole milliseconds, and those of floats
+
+
+def test_a_host_on_a_machine_with_a_wrong_clock_tells_the_time_of_the_server(
+    new_postgres: NewDatabase, take: Hosts
+) -> None:
+    machine = ManualClock(1_000.0)
+    host = take(new_postgres(), machine)
+    assert abs(host.clock.now_ms() - time.time() * 1000) < HOUR
+    machine.jump(HOUR)
+    host.renew()
+    assert abs(host.clock.now_ms() - time.time() * 1000) < HOUR
+
+
+def test_in_a_file_the_time_is_that_of_the_machine() -> None:
+    store, machine = open_store("sqlite:///:memory:"), SystemClock()
+    assert clock_of(store, machine) is machine
+    store.close()
