@@ -108,6 +108,19 @@ MUTANTS = (
         "if row.owner != fence.host or row.epoch != fence.epoch:",
         "if row.epoch != fence.epoch:",
     ),
+    Mutant(  # the owner of the shard and the end of the host both keep it from writing
+        "a fence that lets a host write that was taken over from",
+        "store/queries.sql",
+        "WHERE id = :host AND ended_at IS NULL AND batch = :last",
+        "WHERE id = :host AND batch = :last",
+        (
+            Edit(
+                "records/append.py",
+                "if row.owner != fence.host or row.epoch != fence.epoch:",
+                "if row.epoch != fence.epoch:",
+            ),
+        ),
+    ),
     Mutant("tree row not taken", "store/unit.py", "if any(unit.changes_tree for unit in units):", "if not units:"),
     Mutant(
         "tool run again after a crash",
