@@ -26,7 +26,7 @@ _SIZES = """
 SELECT COUNT(*), SUM(LENGTH(agent_uuid) + LENGTH(kind) + LENGTH(content) + COALESCE(LENGTH(data), 0) + 16) FROM messages
 UNION ALL
 SELECT COUNT(*), SUM(LENGTH(uuid) + COALESCE(LENGTH(name), 0) + COALESCE(LENGTH(parent_uuid), 0)
-       + COALESCE(LENGTH(supervisor_uuid), 0) + LENGTH(status) + LENGTH(restart) + COALESCE(LENGTH(owner), 0) + 40)
+       + COALESCE(LENGTH(supervisor_uuid), 0) + LENGTH(status) + LENGTH(restart) + 48)
   FROM agents
 """
 

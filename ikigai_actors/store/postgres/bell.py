@@ -70,6 +70,8 @@ class Bell:
             if self._connection is None:
                 self._connection = self._connect()
                 self._connection.autocommit = True
+                # Else the lock of all NOTIFYs is held until the server's disk has a commit that holds nothing.
+                self._connection.execute(b"SET synchronous_commit = off")
             self._connection.execute(f"NOTIFY {HOSTS}".encode())
         except BaseException:
             self._give_up()
