@@ -30,6 +30,7 @@ from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads
 from ikigai_actors.errors import Fenced, IkigaiError, StoreInUse, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.database_clock import DatabaseClock, clock_of
+from ikigai_actors.store.migrations import migrate_within
 from ikigai_actors.store.owner import HostRow
 from ikigai_actors.store.sqlite.file import ASKED, lock_path
 
@@ -212,7 +213,7 @@ class Host:
 def take_database(
     store: Store, host_id: str, clock: Clock, lease: float = LEASE, threads: Threads = SYSTEM_THREADS
 ) -> Host:
-    """Become the owner of a database that has its schema.
+    """Become the owner of a database that has its schema, and bring that to the newest version.
 
     Args:
         store: the database.
@@ -307,6 +308,7 @@ def _take(tx: Transaction, location: str, host_id: str, lease: int) -> None:
     tx.run("end_hosts")
     if renewed := tx.run("owners"):
         raise _in_use(location, renewed)
+    migrate_within(tx)  # of an older database the statements before this one know no more than its first version had
     tx.run("register_host", id=host_id, hostname=socket.gethostname(), pid=os.getpid(), lease=lease)
     tx.run("claim_shards", host=host_id)
 

@@ -1,9 +1,9 @@
 """The schema and its versions.
 
 Version 1 is ``schema.sql`` as it was first published. Every change of that file comes with a `Migration` that brings an
-existing database to the same state; a new database is made from ``schema.sql`` at once. Each migration is one
-transaction, run statement by statement: it happens as a whole or not at all, and two processes that migrate at once do
-it once.
+existing database to the same state; a new database is made from ``schema.sql`` at once. A host runs the migrations in
+the transaction in which it takes the database over: no other host is there, and none sees a half of it. Two processes
+that migrate at once do it once.
 
 A database that is newer than this program is refused, and so is one with foreign tables.
 """
@@ -255,6 +255,12 @@ def migrate(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -> int:
         if step.version > version:
             version = store.write(partial(_step, step=step))
     return version
+
+
+def migrate_within(transaction: Transaction) -> None:
+    """Bring a schema that `ensure_schema` accepts to the newest version, together with what else a transaction does."""
+    for step in sorted(MIGRATIONS):
+        _step(transaction, step)
 
 
 def schema_script() -> str:

@@ -66,7 +66,7 @@ from ikigai_actors.store.base import Store
 from ikigai_actors.store.gate import Gate
 from ikigai_actors.store.host import LEASE, Host, take_database
 from ikigai_actors.store.journal import Journal
-from ikigai_actors.store.migrations import ensure_schema, migrate
+from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.system.agents_tool import ListAgents
 from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.lifecycle import Lifecycle, check_policy
@@ -247,7 +247,6 @@ class ActorSystem(OfOneProcess):
             host = take_database(store, new_agent_uuid(parts.random_bytes), parts.clock, lease, parts.threads)
             undone.callback(host.release)
             with everything_stays():
-                migrate(store)
                 ensure_root(store, parts.random_bytes, host.clock.now_ms())
                 restored, unrestorable = survey(store, host.id)
                 system = cls(store, host, chosen, toolbox, parts, workers, patience, approver)
