@@ -1,4 +1,4 @@
-"""The document screen: what all agents share. Opening a document shows it, with its versions."""
+"""The document screen lists the documents that all agents share. Opening one shows it with its versions."""
 
 from typing import Any, ClassVar
 
@@ -37,7 +37,7 @@ class DocumentScreen(Screen[None]):
         self._rows = Rows(lambda document: document.path, self._row)
 
     def compose(self) -> ComposeResult:
-        """Head, rows, the document that is open, and the keys."""
+        """Lay out the head, the rows, the open document and the keys."""
         yield self._head
         yield self._rows
         with VerticalScroll():
@@ -45,19 +45,19 @@ class DocumentScreen(Screen[None]):
         yield Static("Enter opens · Tab scrolls it · r reads anew · Esc · /doc write changes one")
 
     def on_mount(self) -> None:
-        """Read the list."""
+        """Read the list for the first time."""
         self.action_read()
 
     def action_read(self) -> None:
-        """Read the list anew."""
+        """Read the list again."""
         self._later(lambda: list(self._system.documents.list()), self._show)
 
     def action_turn(self) -> None:
-        """Go from the list to the document, or back."""
+        """Move the focus from the list to the document, or back."""
         self.focus_next()
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
-        """Open a document."""
+        """Open the chosen document."""
         path = event.key
         self._later(lambda: self._read(path), self._open)
 

@@ -1,4 +1,4 @@
-"""The search among what was submitted before."""
+"""The search among the entries that were submitted before."""
 
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ from ikigai_actors.shell.line.output import one_line
 
 
 class RecallScreen(ModalScreen[str | None]):
-    """Gives the entry that was chosen."""
+    """Gives the chosen entry, or None."""
 
     BINDINGS: ClassVar[list[Any]] = [
         Binding("escape,ctrl+r", "dismiss(None)", show=False),
@@ -35,30 +35,30 @@ class RecallScreen(ModalScreen[str | None]):
         self._found: list[str] = []
 
     def compose(self) -> ComposeResult:
-        """What is found, and what is searched for."""
+        """Lay out the entries that are found, and the input for the search text below them."""
         with Vertical():
             yield Rows(lambda pair: str(pair[0]), lambda pair: Text(one_line(pair[1])))
             yield Input(placeholder="search what was submitted; Enter takes it, Esc leaves", compact=True)
 
     def on_mount(self) -> None:
-        """All of it at first."""
+        """Begin with all entries."""
         self.query_one(Input).focus()
         self._search("")
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Search while it is typed."""
+        """Search again whenever the text changes."""
         self._search(event.value)
 
     def on_input_submitted(self) -> None:
-        """Take the entry at the cursor."""
+        """Choose the entry at the cursor."""
         self.query_one(Rows).action_choose()
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
-        """Take an entry."""
+        """Give the chosen entry."""
         self.dismiss(self._found[int(event.key)])
 
     def action_move(self, by: int) -> None:
-        """Move the cursor while typing."""
+        """Move the cursor among the entries; the input keeps the focus."""
         self.query_one(Rows).action_move(by)
 
     def _search(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""The keys, on one screen."""
+"""The key screen lists the keys of the main screen."""
 
 from typing import Any, ClassVar
 
@@ -22,11 +22,11 @@ OTHERS = (
 
 
 NARROW = 76
-"""Columns below which what a key does stands right behind it."""
+"""In a window of fewer columns, a description stands directly after its key."""
 
 
 class KeysScreen(ModalScreen[None]):
-    """What each key does."""
+    """The keys, and what each of them does."""
 
     BINDINGS: ClassVar[list[Any]] = [Binding("escape,f1,q,enter", "dismiss", "Back")]
 
@@ -43,7 +43,7 @@ class KeysScreen(ModalScreen[None]):
         self._main = main
 
     def compose(self) -> ComposeResult:
-        """The list."""
+        """Lay out the list."""
         bindings = (each for each in type(self._main).BINDINGS if isinstance(each, Binding) and each.show)
         rows = [*OTHERS, *((_shown(each.key), each.description) for each in bindings)]
         text, narrow = Text(), self.app.size.width < NARROW

@@ -1,4 +1,4 @@
-"""The mail screen: the mailbox of one agent. What is opened counts as read."""
+"""The mail screen lists the mailbox of one agent. Opening a mail marks it as read."""
 
 from typing import Any, ClassVar
 
@@ -18,7 +18,7 @@ from ikigai_actors.shell.line.output import harmless
 from ikigai_actors.system.ref import AgentRef
 
 LATEST = 500
-"""Mails that are listed."""
+"""The most mails that are listed."""
 
 
 class MailScreen(Screen[None]):
@@ -40,7 +40,7 @@ class MailScreen(Screen[None]):
         self._names: dict[str | None, str] = {None: A_PERSON}
 
     def compose(self) -> ComposeResult:
-        """Head, rows, the mail that is open, and the keys."""
+        """Lay out the head, the rows, the open mail and the keys."""
         yield self._head
         yield self._rows
         with VerticalScroll(can_focus=False):
@@ -48,11 +48,11 @@ class MailScreen(Screen[None]):
         yield Static("Enter opens · d deletes · r reads anew · Esc")
 
     def on_mount(self) -> None:
-        """Read the mailbox."""
+        """Read the mailbox for the first time."""
         self.action_read()
 
     def action_read(self) -> None:
-        """Read the mailbox anew."""
+        """Read the mailbox again."""
         self._later(self._read, self._show)
 
     def action_delete(self) -> None:
@@ -62,7 +62,7 @@ class MailScreen(Screen[None]):
             self._later(lambda: self._agent.delete_mail(number), lambda _: self.action_read())
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
-        """Open a mail."""
+        """Open the chosen mail."""
         number = int(event.key)
         self._later(lambda: self._agent.open_mail(number), self._open)
 

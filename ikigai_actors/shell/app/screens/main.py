@@ -32,7 +32,7 @@ from ikigai_actors.shell.line.output import harmless
 from ikigai_actors.system.ref import AgentRef
 
 PAGES = 50
-"""Pages that are kept; beyond it those go that can be made anew and look the same."""
+"""The pages that are kept. Beyond this number, pages go that can be made again and look the same."""
 
 _TWICE = 2.0
 """Seconds within which a second Ctrl-C leaves."""
@@ -40,11 +40,11 @@ _TWICE = 2.0
 SHOWN_COMPLETIONS = 30
 
 Do = Callable[[AgentRef, str], None]
-"""Does a line for an agent: what it tells is shown on the agent's page."""
+"""Runs a line for an agent, with the output on that agent's page."""
 
 
 class MainScreen(Screen[None]):
-    """Everything that is usually seen."""
+    """The screen that the application begins with, and returns to."""
 
     DEFAULT_CSS = """
     #bars { height: auto; dock: bottom; }
@@ -84,18 +84,18 @@ class MainScreen(Screen[None]):
 
         Args:
             first: the agent to begin with.
-            page_events: tells what happens.
-            recall: what was submitted before.
-            workers: lay out what takes long.
-            later: does work on another thread.
-            do: does a line that was submitted.
-            press: does the line that a key stands for.
-            looked_at: told which agent is shown from now on.
-            provider: how the lower bar names who answers by default.
-            model: how the upper bar names the model of an agent that has set none; empty when nobody has named one.
+            page_events: the events of the system, kept until a page shows them.
+            recall: the entries that were submitted before.
+            workers: the threads that lay out long markdown.
+            later: runs work on another thread.
+            do: runs a line that was submitted.
+            press: runs the line that a key stands for.
+            looked_at: called with the uuid of the agent that is shown from now on.
+            provider: the lower bar's name for the default provider.
+            model: the upper bar's name for the model of an agent that has set none; empty when it is not known.
         """
         super().__init__()
-        # Held, not looked up: of what is told while the application ends, some comes when they are taken out already.
+        # Held, not looked up: while the application ends, events may arrive after these widgets are removed.
         self._tree, self._question = TreePanel(), QuestionBar()
         self._transcripts, self._prompts = ContentSwitcher(id="transcripts"), ContentSwitcher(id="prompts")
         self._upper, self._lower = Static(id="upper"), Static(id="lower")
@@ -103,17 +103,17 @@ class MainScreen(Screen[None]):
         self._events, self._recall, self._threads, self._provider = page_events, recall, workers, provider
         self._model = model
         self._later, self._do, self._press, self._looked_at = later, do, press, looked_at
-        self._pages: dict[str, Page] = {}  # the one looked at last at the end
+        self._pages: dict[str, Page] = {}  # the page that was visited last stands at the end
         self._current = first.uuid
         self._lived: set[str] = set()
         self._interrupted_at = float("-inf")
         self._shown: tuple[Text, Text] | None = None
         self._progress = ""
         self.snapshot: Snapshot | None = None
-        """The latest moment."""
+        """The latest snapshot; None until the first one arrives."""
 
     def compose(self) -> ComposeResult:
-        """The tree at the left, the bars at the bottom, the transcript in between."""
+        """Lay out the tree at the left, the bars at the bottom, and the transcript in the rest."""
         self._tree.display = False
         yield self._tree
         yield self._transcripts
@@ -137,14 +137,14 @@ class MainScreen(Screen[None]):
         """Whether the tree is in sight."""
         return bool(self._tree.display)
 
-    # What happens
+    # Events of the system
 
     def visit(self, uuid: str, notice: str = "") -> None:
-        """Show an agent."""
-        if not self._transcripts.is_attached:  # nothing is mounted any more: the application ends
+        """Show the page of an agent, and on it the notice, if there is one."""
+        if not self._transcripts.is_attached:  # the application ends, and mounts nothing any more
             return
         page = self._pages.pop(uuid, None) or self._open(uuid)
-        if page.transcript.parent is None:  # nor is anything taken in any more
+        if page.transcript.parent is None:  # likewise: the new page was not mounted
             return
         self._pages[uuid], self._current = page, uuid
         self._transcripts.current = page.transcript.id
@@ -158,7 +158,7 @@ class MainScreen(Screen[None]):
         self._looked_at(uuid)
 
     def tick(self) -> None:
-        """Show what is new of the agent in sight."""
+        """Show the news of the agent in sight, and the notices."""
         if (page := self._pages.get(self._current)) is None:
             return  # not mounted yet
         if (news := self._events.take(self._current)) is not None:
@@ -168,7 +168,7 @@ class MainScreen(Screen[None]):
         page.transcript.tick()
 
     def spin(self, doing: tuple[str, float] | None) -> None:
-        """Turn what turns, and name the command that runs, and for how many seconds."""
+        """Turn the spinners, and show the command in progress: its name and its seconds so far, or None."""
         if self.wants_everybody:
             self._tree.spin()
         if (progress := status_bars.progress_text(doing)) != self._progress:
@@ -176,7 +176,7 @@ class MainScreen(Screen[None]):
             self._show_bars()
 
     def update_from(self, snapshot: Snapshot) -> None:
-        """Show a moment; leave an agent that died."""
+        """Show a snapshot of the current agent; when the agent has just died, go to its heir."""
         if snapshot.current.uuid != self._current:
             return
         self.snapshot = snapshot
@@ -192,7 +192,7 @@ class MainScreen(Screen[None]):
         self._show_bars()
 
     def tell(self, uuid: str, text: str, look: Look) -> None:
-        """Show something on an agent's page, if it has one."""
+        """Show a text on an agent's page, if it has one."""
         if (page := self._pages.get(uuid)) is not None:
             page.tell(tidy(text), look)
 
@@ -207,7 +207,7 @@ class MainScreen(Screen[None]):
                 page.prompt.paste(prompt)
 
     def paint(self, dark: bool) -> None:
-        """The theme is dark, or light."""
+        """Draw the transcripts for a dark or a light theme."""
         for page in self._pages.values():
             page.transcript.paint(dark)
 
@@ -215,7 +215,7 @@ class MainScreen(Screen[None]):
         """Draw the bars as wide as the screen."""
         self._show_bars()
 
-    # What a person does
+    # Input of the person
 
     def turn_to(self, event: events.Event) -> None:
         """Focus the prompt when an event is meant for it.
@@ -228,7 +228,7 @@ class MainScreen(Screen[None]):
             self.set_focus(self.page.prompt)
 
     def on_prompt_box_submitted(self, event: PromptBox.Submitted) -> None:
-        """Do a line."""
+        """Run the line that was submitted."""
         page = self.page
         page.transcript.following = True
         if event.text.startswith("/"):
@@ -238,45 +238,45 @@ class MainScreen(Screen[None]):
         self._do(page.agent, event.text)
 
     def on_prompt_box_completing(self, event: PromptBox.Completing) -> None:
-        """Complete a line."""
+        """Complete a slash command."""
         agent, prompt, text = self.page.agent, event.prompt, event.text
         if text.startswith("/"):
             self._later(lambda: completions(agent, text), lambda found: self._complete(prompt, text, found))
 
     def on_prompt_box_left(self, event: PromptBox.Left) -> None:
-        """Leave."""
+        """Leave the application."""
         self.app.exit(0)
 
     def on_transcript_wanted(self, event: Transcript.Wanted) -> None:
-        """Read earlier messages."""
+        """Read earlier messages for the transcript that wants them."""
         for page in self._pages.values():
             if page.transcript is event.transcript:
                 page.read_before(event.position)
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
-        """Go to an agent of the tree."""
+        """Go to the agent that was chosen in the tree."""
         self.visit(event.key)
 
     def on_question_bar_answered(self, event: QuestionBar.Answered) -> None:
-        """Decide on a call."""
+        """Approve or deny the call of a question."""
         verb = {"y": "/approve {}", "a": "/approve {} --always", "n": "/deny {}"}[event.key]
         self._press(verb.format(event.number))
         self.set_focus(self.page.prompt)
 
     def action_press(self, line: str) -> None:
-        """Do the line that a key stands for."""
+        """Run the line that a key stands for."""
         self._press(line)
 
     def action_interrupt(self) -> None:
-        """End the turn in progress; from the tree or a question, only go back to the prompt."""
+        """Interrupt the turn; when the focus is elsewhere, only return it to the prompt."""
         if self.focused is not self.page.prompt:
             self.set_focus(self.page.prompt)
         else:
             self._press("interrupt")
 
     def action_interrupt_or_leave(self) -> None:
-        """Copy what is selected; else end the turn, else clear the prompt; twice, leave."""
-        self.page.prompt.call_later(self._interrupt_or_leave, monotonic())  # behind what was typed before
+        """Copy the selected text; without one, interrupt the turn and clear the prompt, and the second time leave."""
+        self.page.prompt.call_later(self._interrupt_or_leave, monotonic())  # after the keys that were typed before
 
     def _interrupt_or_leave(self, now: float) -> None:
         prompt = self.page.prompt
@@ -293,7 +293,7 @@ class MainScreen(Screen[None]):
         self.notify("Ctrl-C again leaves, and so does Ctrl-D.", timeout=_TWICE)
 
     def action_scroll(self, by: int) -> None:
-        """Scroll the transcript by what is in sight."""
+        """Scroll the transcript by a window: up for -1, down for 1."""
         transcript = self.page.transcript
         transcript.scroll_relative(y=by * max(1, transcript.size.height - 2), animate=False, immediate=True)
 
@@ -304,22 +304,22 @@ class MainScreen(Screen[None]):
         transcript.scroll_to(y=transcript.max_scroll_y, animate=False, immediate=True)
 
     def action_recall(self) -> None:
-        """Search what was submitted."""
+        """Search the entries submitted before; the chosen one becomes the prompt's text."""
         self.app.push_screen(RecallScreen(self._recall), lambda text: self.page.prompt.become(text) if text else None)
 
     def action_answer(self) -> None:
-        """Go to the question, or back."""
+        """Move the focus to the question, or back to the prompt."""
         bar = self._question
         self.set_focus(bar if bar.display and self.focused is not bar else self.page.prompt)
 
     def action_tree(self) -> None:
-        """Show the tree and go there; hide it when it is shown."""
+        """Show the tree and focus it, or hide it."""
         self._tree.display = not self._tree.display
         self.set_focus(self._tree if self._tree.display else self.page.prompt)
         self._looked_at(self._current)
 
     def action_fold(self, what: str) -> None:
-        """Fold or unfold."""
+        """Fold or unfold all ``thinking``, or all ``results``."""
         self.page.transcript.fold(thinking=what == "thinking", results=what == "results")
 
     # Parts
@@ -348,7 +348,7 @@ class MainScreen(Screen[None]):
             status_bars.upper(snapshot, width, self._model),
             status_bars.lower(snapshot, location, provider, width, self._progress),
         )
-        if shown != self._shown:  # drawing costs time that the keyboard would wait for
+        if shown != self._shown:  # drawing takes time, and would delay the keyboard
             self._shown = shown
             self._upper.update(shown[0], layout=False)
             self._lower.update(shown[1], layout=False)

@@ -1,4 +1,4 @@
-"""The process screen: all living agents as rows of figures, like ``top``."""
+"""The process screen lists all living agents as rows of figures, like ``top``."""
 
 from collections.abc import Callable
 from time import time
@@ -37,14 +37,14 @@ _COLUMNS: dict[str, tuple[str, Callable[[_Process], Any]]] = {
     "restarts": ("r", lambda one: -one.restarts),
     "since": ("l", lambda one: one.statistics.since),
 }
-"""Each column's key, and what it is sorted by."""
+"""For each column its key, and the value of a row to sort by."""
 
 _SHORT = {Phase.WAITING_FOR_MODEL.value: "waits for model", Phase.WAITING_FOR_APPROVAL.value: "waits for yes/no"}
-"""States whose names are longer than the column."""
+"""Short names of the states whose names are longer than the column."""
 
 
 class ProcessScreen(Screen[str | None]):
-    """Gives the uuid of the agent that was chosen."""
+    """Gives the uuid of the chosen agent, or None."""
 
     BINDINGS: ClassVar[list[Any]] = [
         Binding("escape,q,f4", "dismiss(None)", "Back"),
@@ -59,13 +59,13 @@ class ProcessScreen(Screen[str | None]):
         self._now = 0
 
     def compose(self) -> ComposeResult:
-        """Head, rows, and the keys."""
+        """Lay out the head, the rows and the keys."""
         yield self._head
         yield self._rows
         yield Static(" ".join(f"{key} {name}" for name, (key, _) in _COLUMNS.items()) + " · Esc")
 
     def update_from(self, snapshot: Snapshot) -> None:
-        """Show a moment."""
+        """Show the agents of a snapshot."""
         self._now = int(time() * 1_000)
         self._processes = [
             _Process(
@@ -80,12 +80,12 @@ class ProcessScreen(Screen[str | None]):
         self._show()
 
     def action_sort(self, name: str) -> None:
-        """Sort by a column."""
+        """Sort the rows by a column, given by name."""
         self._by = name
         self._show()
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
-        """Go to an agent."""
+        """Give the chosen agent."""
         self.dismiss(event.key)
 
     def _show(self) -> None:
