@@ -1,4 +1,4 @@
-"""The question bar: a call that waits for the person, answered by a key when the bar has the focus."""
+"""The question bar shows a call that waits for the person. While the bar has the focus, a key answers."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -25,7 +25,7 @@ class QuestionBar(Static, can_focus=True):
 
     @dataclass
     class Answered(Message):
-        """A key was pressed: ``y``, ``n`` or ``a``."""
+        """The person has answered the question of this number: with the key ``y``, ``n`` or ``a``."""
 
         number: int
         key: str
@@ -36,7 +36,7 @@ class QuestionBar(Static, can_focus=True):
         self._question: tuple[int, Text] | None = None
 
     def ask(self, question: tuple[int, Text] | None) -> None:
-        """Show a question with its number, or none."""
+        """Show a question, given as its number and its text; None hides the bar."""
         if question == self._question:
             return
         self._question, self.display = question, question is not None
@@ -45,7 +45,7 @@ class QuestionBar(Static, can_focus=True):
             self.update(text)
 
     def action_answer(self, key: str) -> None:
-        """Tell which key was pressed. One question gets one answer."""
+        """Post the key as the answer; later keys for the same question are ignored."""
         if self._number:
             self.post_message(self.Answered(self._number, key))
             self._number = 0

@@ -1,8 +1,9 @@
 """The prompt: where a person types, one for each agent.
 
-Enter submits; Ctrl+J makes a new line. Up in the first line and Down in the last one go through what was submitted
-before. A large paste is set aside as one token, ``[pasted 1.0 MB]``, and submitted whole: the widget would hold the
-keyboard for seconds with it. Control characters of a paste are spelled out: the widget would send them to the terminal.
+Enter submits; Ctrl+J makes a new line. Up in the first line and Down in the last one go through the entries that were
+submitted before. A large paste stands in the text as one token, ``[pasted 1.0 MB]``, and is submitted whole: in full it
+would block the keyboard for seconds. Control characters of a paste are spelled out, since the widget would send them to
+the terminal.
 """
 
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.line.output import harmless
 
 LARGE = 10_000
-"""Characters from which on a paste is set aside."""
+"""The most characters of a paste that stands in the text itself."""
 
 _EDITING = BindingsMap(TextArea.BINDINGS).key_to_bindings
 
@@ -31,20 +32,20 @@ class PromptBox(TextArea):
 
     @dataclass
     class Submitted(Message):
-        """A line, or several, is to be done."""
+        """Enter was pressed: the text, of one line or several, is to be run."""
 
         prompt: "PromptBox"
         text: str
 
     @dataclass
     class Completing(Message):
-        """Tab was pressed behind this text."""
+        """Tab was pressed with this text before the cursor."""
 
         prompt: "PromptBox"
         text: str
 
     class Left(Message):
-        """Ctrl-D was pressed where there is nothing to delete."""
+        """Ctrl-D was pressed in an empty prompt."""
 
     def __init__(self, recall: Recall) -> None:
         super().__init__(compact=True, highlight_cursor_line=False, tab_behavior="focus")
@@ -53,7 +54,7 @@ class PromptBox(TextArea):
 
     @property
     def whole(self) -> str:
-        """The text, with what was set aside."""
+        """The text, with pastes in place of their tokens."""
         text = self.text
         for token, pasted in self._pasted.items():
             text = text.replace(token, pasted, 1)
@@ -65,12 +66,12 @@ class PromptBox(TextArea):
         return self.get_text_range((0, 0), self.cursor_location)
 
     def become(self, text: str) -> None:
-        """Show another text, made harmless, the cursor behind it."""
+        """Replace the text by another one, made harmless, and put the cursor at its end."""
         self.text = harmless(text)
         self.move_cursor(self.document.end)
 
     def paste(self, pasted: str) -> None:
-        """Insert a paste in place of what is selected, made harmless."""
+        """Insert a text in place of the selection, made harmless; a large one as its token."""
         text = harmless(pasted.replace("\r\n", "\n").replace("\r", "\n"))
         if len(text) > LARGE:
             token = f"[pasted {_size(len(text))}]"
@@ -81,9 +82,9 @@ class PromptBox(TextArea):
         self.replace(text, *self.selection, maintain_selection_offset=False)
 
     async def _on_key(self, event: events.Key) -> None:
-        """Handle the keys that differ from those of a `TextArea`, and those that it binds.
+        """Handle the prompt's own keys, and those that `TextArea` binds.
 
-        Bindings would not do: on its way up to the application, such a key would be overtaken by the keys behind it.
+        Bindings would not do: such a key goes up to the application first, and later keys would overtake it.
         """
         actions = {
             "enter": self._submit,
@@ -104,7 +105,7 @@ class PromptBox(TextArea):
         event.stop()
 
     async def _on_paste(self, event: events.Paste) -> None:
-        """Insert it once: neither `TextArea` nor the screen, to which it would go next, does so as well."""
+        """Insert a paste, and stop the event: `TextArea` and the screen would insert it again."""
         event.prevent_default()
         event.stop()
         self.paste(event.text)
@@ -134,7 +135,7 @@ class PromptBox(TextArea):
         return True
 
     def _undo(self) -> bool:
-        self.action_undo()  # Ctrl+Z, which it is bound to, suspends
+        self.action_undo()  # `TextArea` binds undo to Ctrl+Z, which suspends here
         return True
 
     def _earlier(self) -> bool:

@@ -1,4 +1,4 @@
-"""Rows: a list of lines with a cursor. Only those in sight are made, so a list of 100,000 costs what ten cost."""
+"""Rows: a list of lines with a cursor. Only the lines in sight are made, so 100,000 rows cost as much as ten."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _CURSOR = Style(reverse=True)
 
 
 class Rows(ScrollView, can_focus=True):
-    """Lines to choose from."""
+    """A list of rows from which a person chooses one."""
 
     DEFAULT_CSS = "Rows { height: 1fr; scrollbar-size-vertical: 1; overflow-x: hidden; }"
 
@@ -47,9 +47,9 @@ class Rows(ScrollView, can_focus=True):
         """Make an empty list.
 
         Args:
-            key: what a row is known by, also when the list is shown anew.
-            line: how it looks.
-            id: the widget's.
+            key: gives the key of an item, which stays the same when the list is shown again.
+            line: gives the line that shows an item.
+            id: the id of the widget.
         """
         super().__init__(id=id)
         self._key, self._line = key, line
@@ -58,11 +58,11 @@ class Rows(ScrollView, can_focus=True):
 
     @property
     def key(self) -> str | None:
-        """What the row at the cursor is known by."""
+        """The key of the row at the cursor; None in an empty list."""
         return self._key(self._items[self._at]) if self._items else None
 
     def show(self, items: Sequence[Any], key: str | None = None) -> None:
-        """Show these; the cursor stays with its row, or goes to the one with this key."""
+        """Show these items; the cursor stays on its row, or goes to the one with this key."""
         wanted = self.key if key is None else key
         self._items = items
         place = next((index for index, item in enumerate(items) if self._key(item) == wanted), self._at)
@@ -73,7 +73,7 @@ class Rows(ScrollView, can_focus=True):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """One line of the window."""
+        """Render one line of the window."""
         index, width = y + self.scroll_offset.y, self.size.width
         if index >= len(self._items):
             return Strip.blank(width, self.rich_style)
@@ -83,22 +83,22 @@ class Rows(ScrollView, can_focus=True):
         return strip.apply_style(self.rich_style + _CURSOR if index == self._at else self.rich_style)
 
     def action_move(self, by: int) -> None:
-        """Move the cursor."""
+        """Move the cursor by rows: up when ``by`` is negative."""
         self._at = max(0, min(self._at + by, len(self._items) - 1))
         self._keep_in_sight()
         self.refresh()
 
     def action_page(self, by: int) -> None:
-        """Move the cursor by what is in sight."""
+        """Move the cursor by windows: up when ``by`` is negative."""
         self.action_move(by * max(1, self.size.height - 1))
 
     def action_choose(self) -> None:
-        """Tell which row the cursor is at."""
+        """Choose the row at the cursor."""
         if (key := self.key) is not None:
             self.post_message(self.Chosen(key))
 
     def on_click(self, event: events.Click) -> None:
-        """Choose the row that is clicked."""
+        """Choose the row that was clicked."""
         if (index := event.y + self.scroll_offset.y) < len(self._items):
             self._at = index
             self.refresh()

@@ -1,4 +1,4 @@
-"""The bars around the prompt, as text. Pure: a snapshot in, lines out."""
+"""The bars around the prompt, as lines of text. Pure: a snapshot in, lines out."""
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
@@ -10,23 +10,28 @@ from ikigai_actors.shell.commands.approval_queue import described_call
 from ikigai_actors.shell.line.output import one_line
 
 _NAME = 16
-"""Columns that a name has at most."""
+"""The most columns of a name."""
 
 _MOST = 20
-"""Columns for which where one is makes room, so that what the agent does can be told."""
+"""The most columns that the agent's place leaves free for its state."""
 
 KEYS = "F1 keys"
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 LONG = 1.0
-"""Seconds from which on a command is said to be in progress."""
+"""Seconds after which a command is shown as in progress."""
 
 
 def upper(snapshot: Snapshot | None, width: int, default: str = "") -> Text:
-    """The separator: the agent's place in the tree, what it does, its unread mail and its model.
+    """The line above the prompt: the agent's place in the tree, its state, its unread mail and its model.
 
-    ``default`` names the model of an agent that has set none. In a narrow window only the state stays.
+    In a narrow window only the place and the state stay.
+
+    Args:
+        snapshot: the moment to show; None before the first one, which gives an empty rule.
+        width: columns of the line.
+        default: the name for the model of an agent that has set none; empty when it is not known.
     """
     if snapshot is None:
         return Text("─" * width, "dim")
@@ -45,7 +50,15 @@ def upper(snapshot: Snapshot | None, width: int, default: str = "") -> Text:
 
 
 def lower(snapshot: Snapshot | None, database: str, provider: str, width: int, progress: str = "") -> Text:
-    """The last line: tokens and what they cost, the database, who answers by default, what waits for the person."""
+    """The last line: the calls that wait for the person, the tokens and their cost, the provider and the database.
+
+    Args:
+        snapshot: the moment to show; None before the first one.
+        database: the location of the database; a long one is cut at its beginning.
+        provider: the name of the default provider; a snapshot of an attached system names its host instead.
+        width: columns of the line.
+        progress: the command in progress, from `progress_text`.
+    """
     if snapshot is None:
         return Text(" starting …", "dim")
     left = Text(" ")
@@ -60,7 +73,7 @@ def lower(snapshot: Snapshot | None, database: str, provider: str, width: int, p
     provider, database = one_line(snapshot.attached or provider), one_line(database)
     who = f" · {provider} · " if provider else " · "
     told = who + database
-    if cell_len(told) > rest:  # of a path the end tells most
+    if cell_len(told) > rest:  # the end of a path says most
         room = max(0, rest - cell_len(who) - 1)
         told = f"{who}…{database[-room:] if room else ''}"
     left.append(set_cell_size(told, max(0, rest)), "dim")
@@ -69,7 +82,7 @@ def lower(snapshot: Snapshot | None, database: str, provider: str, width: int, p
 
 
 def question(snapshot: Snapshot, width: int) -> tuple[int, Text] | None:
-    """The question that is asked now, with its number: of the current agent, else the first; None if there is none."""
+    """The question to ask now, as its number and its text: of the current agent, else the first; None without one."""
     open_ones = list(snapshot.questions.items())
     if not open_ones:
         return None
@@ -83,7 +96,7 @@ def question(snapshot: Snapshot, width: int) -> tuple[int, Text] | None:
 
 
 def progress_text(doing: tuple[str, float] | None) -> str:
-    """What takes long, with a sign that turns; empty for what does not."""
+    """The name and the seconds of a command that takes long, after a spinner; empty for a short command or None."""
     if doing is None or doing[1] < LONG:
         return ""
     what, seconds = doing
@@ -91,13 +104,13 @@ def progress_text(doing: tuple[str, float] | None) -> str:
 
 
 def tokens(usage: Usage) -> str:
-    """Tokens in and out."""
+    """The tokens in, cached ones too, and the tokens out, such as ``12k+340``."""
     taken = usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
     return f"{_count(taken)}+{_count(usage.output_tokens)}"
 
 
 def dollars(cost: float | None) -> str:
-    """Money; empty when nobody knows."""
+    """A cost in dollars as text; empty when it is not known."""
     if cost is None:
         return ""
     return f"${cost:,.2f}" if cost >= 0.1 or not cost else f"${cost:.4f}"
@@ -128,9 +141,9 @@ def _neighbour(sign: str, record: AgentRecord | None) -> tuple[str, str]:
 
 
 def _filled(place: Text, facts: list[str], width: int) -> Text:
-    """The place on the left, the facts on the right, a rule between.
+    """Put the place on the left, the facts on the right, and a rule between them.
 
-    What does not fit is cut, the last facts first; the place leaves room for the first fact.
+    Facts that do not fit are left out, the last one first; the place leaves room for the first fact.
     """
     least = min(cell_len(facts[0]) + 2, _MOST) + 3
     if place.cell_len > width - least:

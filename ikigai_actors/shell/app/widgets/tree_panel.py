@@ -1,4 +1,4 @@
-"""The tree panel: all agents, live, beside the transcript. Choosing one goes there; what is typed is for the prompt."""
+"""The tree panel shows the agents, live, beside the transcript. Choosing one goes there; typing goes to the prompt."""
 
 from itertools import cycle
 from typing import NamedTuple
@@ -16,10 +16,10 @@ from ikigai_actors.shell.line.output import one_line
 from ikigai_actors.shell.text.tree import Node, drawn
 
 MARK, LEVEL = 2, 3
-"""Columns of the mark before a row, and of one level."""
+"""Columns of the mark before a row, and of one level of the tree."""
 
 _NAME = 14
-"""Columns that a name has at least, and the number of the levels that are not drawn; less in a narrow window."""
+"""The fewest columns for a name, with the depth of an agent below the last level; a narrow window has fewer."""
 
 _SIGNS = {Phase.INTERRUPTED.value: "‖", Phase.WAITING_FOR_APPROVAL.value: "?"}
 
@@ -44,7 +44,7 @@ class TreePanel(Rows):
         self._snapshot: Snapshot | None = None
 
     def update_from(self, snapshot: Snapshot) -> None:
-        """Show a moment."""
+        """Show the tree of a snapshot; without the focus, the cursor goes to the current agent."""
         self._snapshot = snapshot
         nodes = drawn(snapshot.everybody, deepest=max(1, (self.size.width - MARK - _NAME) // LEVEL))
         here = snapshot.current.uuid
@@ -52,12 +52,12 @@ class TreePanel(Rows):
         self.show(rows, None if self.has_focus else here)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Draw as many levels as there is room for."""
+        """Draw as many levels as fit into the new width."""
         if self._snapshot is not None:
             self.update_from(self._snapshot)
 
     def spin(self) -> None:
-        """Turn the spinners of those at work."""
+        """Turn the spinners of the agents at work."""
         self._sign = next(self._spinner)
         self.refresh()
 
