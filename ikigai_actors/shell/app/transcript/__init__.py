@@ -1,1 +1,1 @@
-"""The talk with an agent, as a widget."""
+"""The transcript of an agent, as a widget."""

@@ -1,4 +1,4 @@
-"""The answer that arrives, as blocks: what is closed is laid out once, what is open again each time."""
+"""The answer that arrives, as blocks: a closed chunk is laid out once, the open one again with each piece."""
 
 from ikigai_actors.shell.app.transcript.block import Block
 from ikigai_actors.shell.app.transcript.layout import HEAVY
@@ -7,7 +7,7 @@ from ikigai_actors.shell.app.transcript.pieces import Look, Piece, tidy
 
 
 class StreamedAnswer:
-    """One answer of a model, as far as it has come."""
+    """One answer of a model, as far as it has arrived."""
 
     def __init__(self) -> None:
         self._thinking = ""
@@ -16,7 +16,7 @@ class StreamedAnswer:
         self._closed: list[Block] = []
 
     def add(self, kind: str, text: str) -> None:
-        """A piece has come, of the text or of the thinking before it."""
+        """Add a piece: of the thinking if ``kind`` is ``"thinking"``, else of the text."""
         if kind == "thinking":
             self._thinking += tidy(text)
             self._thought = [Block(Piece(Look.THINKING, self._thinking))] if self._thinking.strip() else []
@@ -27,7 +27,7 @@ class StreamedAnswer:
 
     @property
     def blocks(self) -> list[Block]:
-        """All of it; those that have not changed are the same objects as before."""
+        """All blocks. Only the block of the open chunk is a new object each time."""
         blocks = [*self._thought, *self._closed]
         if (text := self._chunks.open.strip("\n")).strip():
             plain = self._chunks.fenced or len(text) > HEAVY

@@ -1,4 +1,4 @@
-"""A block: a piece with its lines, laid out once for each width."""
+"""A block: a piece with its lines, laid out again only when the frame changes."""
 
 from textual.strip import Strip
 
@@ -7,41 +7,41 @@ from ikigai_actors.shell.app.transcript.pieces import Piece
 
 
 class Block:
-    """One piece of a transcript. Of the application's thread."""
+    """One piece of a transcript, with its lines. Used on the application's thread only."""
 
     __slots__ = ("_frame", "_lines", "asked", "piece", "plain", "toggled")
 
     def __init__(self, piece: Piece) -> None:
         self.piece = piece
         self.toggled = False
-        """Whether it is folded otherwise than the others."""
+        """Whether it is folded although the frame unfolds its kind, or the reverse."""
         self.plain = is_heavy(piece)
-        """Whether its lines are a stand-in, until another thread has laid it out."""
+        """Whether its lines are plain text, until another thread has laid out the markdown."""
         self.asked: Frame | None = None
-        """For which frame another thread was asked to."""
+        """The frame for which another thread was asked to lay it out."""
         self._lines: list[Strip] = []
         self._frame: Frame | None = None
 
     def is_laid_out(self, frame: Frame) -> bool:
-        """Whether its lines are at hand."""
+        """Whether its lines for this frame are at hand."""
         return frame == self._frame
 
     def lines(self, frame: Frame) -> list[Strip]:
-        """Its lines."""
+        """The lines for this frame; lays the piece out if they are not at hand."""
         if frame != self._frame:
             self.plain = is_heavy(self.piece)
             self._lines, self._frame = lay_out(self.piece, frame, self.toggled, self.plain), frame
         return self._lines
 
     def settle(self, lines: list[Strip], frame: Frame) -> bool:
-        """Take lines from another thread; returns whether they are still wanted."""
+        """Take the lines that another thread made for a frame; return whether they are still wanted."""
         if frame != self._frame or not self.plain:
             return False
         self._lines, self.plain = lines, False
         return True
 
     def show(self, piece: Piece) -> None:
-        """Show something else, in the same place."""
+        """Show another piece in the same place."""
         self.piece, self._frame, self.plain, self.asked = piece, None, is_heavy(piece), None
 
     def toggle(self) -> None:

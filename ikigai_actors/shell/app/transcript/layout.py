@@ -1,7 +1,7 @@
-"""Layout: from a piece to the lines of a screen. Safe on any thread: nothing here is shared or kept.
+"""Layout turns a piece into the lines of a screen. Thread-safe: it keeps nothing.
 
-Markdown goes through Rich. What is not finished yet, or very long, is laid out as plain text, which costs next to
-nothing: code of 100 lines takes Rich 47 ms, and a text of a megabyte minutes.
+Rich lays out markdown. Code that is not finished, and a very long text, stay plain, which costs next to nothing: code
+of 100 lines takes Rich 47 ms, and a text of a megabyte minutes.
 """
 
 import io
@@ -19,16 +19,16 @@ from textual.strip import Strip
 from ikigai_actors.shell.app.transcript.pieces import ARGUMENTS, Look, Piece
 
 HEAVY = 1_500
-"""Characters of markdown from which on laying it out would be felt at the keyboard."""
+"""Characters of markdown above which its layout would noticeably delay the keyboard."""
 
 HUGE = 100_000
-"""Characters of markdown from which on it stays plain."""
+"""Characters of markdown above which it stays plain."""
 
 _LONGEST = 400
-"""Lines that are shown of one piece; /history shows all."""
+"""The most lines that are shown of a piece, unless Rich lays it out; /history shows all."""
 
 FOLDED = 12
-"""Lines that are shown of a long prompt while it is folded."""
+"""The most lines that are shown of a folded prompt."""
 
 _DIM = Style(dim=True)
 _QUIET = Style(dim=True, italic=True)
@@ -38,7 +38,7 @@ _BAR = Style(color="cyan", bold=True)
 
 
 class Frame(NamedTuple):
-    """What decides how pieces are laid out, beside themselves."""
+    """The settings that all pieces of a transcript are laid out with: the width in columns, the theme, the folding."""
 
     width: int
     dark: bool = True
@@ -59,13 +59,13 @@ def is_heavy(piece: Piece) -> bool:
 
 
 def lay_out(piece: Piece, frame: Frame, toggled: bool = False, plain: bool = False) -> list[Strip]:
-    """The lines of a piece, each as wide as it is.
+    """The lines of a piece, not padded to the width.
 
     Args:
-        piece: what is shown.
-        frame: the width, and what is unfolded.
-        toggled: this piece alone is folded otherwise than the frame says.
-        plain: do not lay out markdown.
+        piece: the piece to lay out.
+        frame: the width, the theme, and the kinds of pieces that are unfolded.
+        toggled: whether this piece is folded although the frame unfolds its kind, or the reverse.
+        plain: whether markdown stays plain text.
     """
     width = max(frame.width, 10)
     match piece.look:
@@ -147,13 +147,13 @@ def _short(text: str, width: int, style: Style, after: str = "") -> Strip:
 
 
 def _marked(mark: str, text: str, width: int, style: Style, most: int) -> Iterator[Strip]:
-    """Plain text with a mark before its first line."""
+    """Wrap plain text, with a mark before its first line."""
     for number, strip in enumerate(_wrapped(text, width - 2, style, most)):
         yield Strip([Segment(mark if number == 0 else "  ", _BAR if style is _BOLD else style), *strip])
 
 
 def _wrapped(text: str, width: int, style: Style | None = None, most: int = _LONGEST) -> Iterator[Strip]:
-    """Plain text, at most so many lines of it."""
+    """Wrap plain text, up to ``most`` lines; the next line says how long a longer text is."""
     for number, line in enumerate(_lines(text, width)):
         if number == most:
             yield Strip([Segment(f"… ({len(text):,} characters in all)", _DIM)])
@@ -170,7 +170,7 @@ def _lines(text: str, width: int) -> Iterator[str]:
         start = end + 1
         if len(line) <= width and (line.isascii() or cell_len(line) <= width):
             yield line
-        elif len(line) > 4_000:  # by words would take long, and it is no prose
+        elif len(line) > 4_000:  # wrapping it by words would take long, and it is no prose
             for place in range(0, len(line), 1_000):
                 yield from chop_cells(line[place : place + 1_000], width)
         else:

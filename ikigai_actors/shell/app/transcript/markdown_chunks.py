@@ -1,8 +1,8 @@
 """Markdown cut into chunks that can be rendered one by one, while it arrives. Pure.
 
-A chunk is closed by a blank line, outside of a code fence, after which the next line begins at the margin: what is
-indented may belong to a list. Closed chunks never change, so each is rendered once; only the open one is rendered
-again. The chunks of a text are the same in however many pieces it came.
+A chunk ends at a blank line outside of a code fence, when the next line begins at the margin: an indented line may
+belong to a list. Closed chunks never change, so each is rendered once; only the open one is rendered again. The chunks
+of a text do not depend on the pieces in which it arrives.
 """
 
 import re
@@ -11,11 +11,11 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 class Chunks:
-    """A text that grows."""
+    """The chunks of a text that grows."""
 
     def __init__(self, text: str = "") -> None:
         self.closed: list[str] = []
-        """The chunks that change no more."""
+        """The chunks that will not change any more."""
         self._lines: list[str] = []
         self._rest = ""
         self._fence = ""
@@ -23,7 +23,7 @@ class Chunks:
         self.add(text)
 
     def add(self, text: str) -> None:
-        """More of the text has come."""
+        """Add the next piece of the text."""
         *lines, self._rest = (self._rest + text).split("\n")
         for line in lines:
             self._take(line)

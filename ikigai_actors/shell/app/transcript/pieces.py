@@ -1,7 +1,8 @@
-"""Pieces: what a transcript shows, before it is laid out. Pure: messages in, pieces out.
+"""Pieces: the contents of a transcript, before they are laid out. Pure: messages in, pieces out.
 
-A message becomes a few pieces: a reply its thinking, the chunks of its text and its calls, one each. Pieces that are
-long are folded: a call shows the beginning of its result, thinking its beginning.
+A reply becomes several pieces: one for each block of thinking, each chunk of its text and each call. A result joins the
+piece of its call; of the other messages, most become one piece each. Long pieces are folded: thinking to its beginning,
+a call to the beginning of its result.
 """
 
 import json
@@ -16,52 +17,52 @@ from ikigai_actors.shell.line.output import harmless, one_line
 from ikigai_actors.shell.text.pages import BROKE_OFF
 
 ARGUMENTS = 200
-"""Characters that are shown of a call's arguments while it is folded."""
+"""The most characters that are shown of a folded call: its name and its arguments."""
 
 _SILENT_STOPS = frozenset({"end_turn", "stop_sequence", "tool_use"})
 
 
 class Look(StrEnum):
-    """How a piece looks."""
+    """The ways in which a piece can look."""
 
     PROMPT = "prompt"
     WAITING = "waiting"
     """A prompt that waits for the end of a turn."""
     MARKDOWN = "markdown"
     PLAIN = "plain"
-    """Markdown that is not finished."""
+    """Markdown that is shown as plain text while it arrives."""
     THINKING = "thinking"
     CALL = "call"
     ERROR = "error"
     NOTE = "note"
     RULE = "rule"
     TOLD = "told"
-    """What a command printed."""
+    """The output of a command."""
     STRONG = "strong"
 
 
 class Piece(NamedTuple):
-    """One piece."""
+    """One piece of a transcript."""
 
     look: Look
     text: str
     position: int = 0
-    """Of the message that it shows; 0 for what is in no log."""
+    """The position of the message that it shows; 0 for a text that is in no log."""
     result: str | None = None
-    """What a call gave; None while it runs."""
+    """The result of a call; None while the call runs."""
     call: str = ""
-    """The call's id."""
+    """The id of the call."""
     failed: bool = False
-    """Whether the call gave an error."""
+    """Whether the result of the call is an error."""
 
 
 def tidy(text: str) -> str:
-    """A text that can be laid out: harmless, and without tabs."""
+    """Make a text fit for the layout: harmless, and without tabs."""
     return harmless(text).expandtabs(4)
 
 
 def pieces_of(messages: Iterable[Message]) -> list[Piece]:
-    """The pieces of some consecutive messages; results stand with their calls where both are among them."""
+    """The pieces of consecutive messages; a result stands with its call if both are among them."""
     pieces: list[Piece] = []
     for message in messages:
         if message.kind == Kind.TOOL_RESULT:
@@ -72,7 +73,12 @@ def pieces_of(messages: Iterable[Message]) -> list[Piece]:
 
 
 def add_result(pieces: list[Piece], message: Message) -> int:
-    """Put a result to its call, or at the end when the call is not there; returns the index of the piece."""
+    """Add a result to its call, or at the end if the call is not there; return the index of the piece.
+
+    Args:
+        pieces: the pieces to change.
+        message: the message with the result.
+    """
     call, failed = str(message.data.get("tool_use_id", "")), bool(message.data.get("is_error"))
     for index in range(len(pieces) - 1, -1, -1):
         piece = pieces[index]
@@ -85,7 +91,7 @@ def add_result(pieces: list[Piece], message: Message) -> int:
 
 
 def answer_pieces(text: str, position: int = 0) -> list[Piece]:
-    """The chunks of an answer's text."""
+    """The pieces of an answer's text, one for each chunk; ``position`` is that of its message."""
     return [Piece(Look.MARKDOWN, chunk, position) for chunk in chunked(tidy(text))]
 
 
@@ -97,7 +103,7 @@ def _pieces(message: Message) -> list[Piece]:
         case Kind.ASSISTANT:
             return _reply(message)
         case Kind.TOOL_CALL | Kind.APPROVAL:
-            return []  # the call stands there already
+            return []  # the reply shows the call already
         case Kind.CLEAR:
             text = "cleared: it begins anew"
         case Kind.MARK:

@@ -1,13 +1,13 @@
-"""The transcript: what was said, as lines that scroll.
+"""The transcript: the messages of an agent, as lines that scroll.
 
-    body      messages, consecutive, ending with the latest
-    tail      the answer that arrives: replaced by its message when that is committed
+    body      consecutive messages, up to the latest one, and texts of the shell between them
+    tail      the answer that arrives: its message takes its place when that is committed
     waiting   prompts that wait for the end of a turn
 
-Only the end of a history is there at first; `Wanted` asks for what comes before when a person scrolls up. Lines are
-laid out within a budget of time for each tick, so that no burst of messages and no resize holds the keyboard; what
-Rich takes long for is laid out on another thread, and shown plain until then. Of the lines in sight only those are
-drawn that have changed: while an answer arrives that is the last one, of twenty or sixty.
+At first only the end of a history is there; `Wanted` asks for earlier messages when a person scrolls up. Lines are laid
+out within a budget of time for each tick, so that no burst of messages and no resize blocks the keyboard. Long markdown
+is laid out on another thread, and shown as plain text until then. Of the lines in sight only the changed ones are
+drawn: while an answer arrives, that is the last one of twenty or sixty.
 """
 
 import asyncio
@@ -32,16 +32,16 @@ from ikigai_actors.shell.app.transcript.pieces import Look, Piece, add_result, p
 from ikigai_actors.shell.event_buffer import ENDS
 
 BUDGET = 0.008
-"""Seconds of one tick that laying out may take; one block is laid out in any case."""
+"""Seconds of one tick that the layout may take; one block is laid out in any case."""
 
 _MARGIN = 20
-"""Lines above the window from which on earlier messages are asked for."""
+"""Earlier messages are asked for when fewer lines than this are left above the window."""
 
 FEW = 10
-"""Blocks that are laid out when an agent is opened; of more than that only what fills the window, and a margin."""
+"""The most blocks that are all laid out when an agent is opened; of more, only a window and a margin at the end."""
 
 TRIMMED = 100
-"""Blocks that stay at the end when the width changes; earlier ones are read again when they are scrolled to."""
+"""Blocks that stay at the end when the frame changes; earlier ones are read again when a person scrolls up."""
 
 _EMPTY = Strip([])
 
@@ -53,7 +53,7 @@ class Transcript(ScrollView, can_focus=True):
 
     @dataclass
     class Wanted(Notification):
-        """Messages before a position are wanted."""
+        """The transcript wants the messages before a position."""
 
         transcript: "Transcript"
         position: int
@@ -62,34 +62,34 @@ class Transcript(ScrollView, can_focus=True):
         super().__init__()
         self._threads, self._budget = workers, budget
         self._blocks: list[Block] = []
-        self._starts = [0]  # of each laid out block its first line, and at the end how many lines there are
-        self._drawn: list[Strip] = []  # the lines that are in sight, or will be when Textual comes to it
-        self._body = 0  # where the body ends
+        self._starts = [0]  # first line of each block that is laid out; at the end the number of lines
+        self._drawn: list[Strip] = []  # the lines in sight, or soon to be drawn by Textual
+        self._body = 0  # number of blocks in the body, which come first
         self._answer = StreamedAnswer()
         self._waiting: list[Block] = []
         self._frame = Frame(0)
         self._opened = False  # whether anything was laid out
-        self._asked = self._in_vain = False  # for what comes before the first message; whether it could not be read
+        self._asked = self._in_vain = False  # for earlier messages; whether they could not be read
         self._first = 0  # position of the first message that is shown; 0 for none
         self.head = 0
-        """Position of the latest message that is shown."""
+        """Position of the latest message that is shown; 0 for none."""
         self.following = True
-        """Whether the end stays in sight."""
+        """Whether the end stays in sight when text is added."""
 
     @property
     def text(self) -> str:
-        """All that is laid out, as plain text."""
+        """All blocks as plain text; lays out those that are not yet."""
         return "\n".join(line.text.rstrip() for block in self._blocks for line in block.lines(self._frame))
 
     @property
     def answering(self) -> bool:
-        """Whether there is something that no database has: an answer on its way, a prompt that waits."""
+        """Whether it shows a text that no database has: an answer that arrives, or a prompt that waits."""
         return bool(self._answer.blocks or self._waiting)
 
-    # What is shown
+    # Contents
 
     def add(self, messages: Sequence[Message]) -> None:
-        """Messages were committed that follow the head."""
+        """Add the committed messages that follow the head."""
         for message in messages:
             self._first = self._first or message.id
             self.head = message.id
@@ -102,14 +102,14 @@ class Transcript(ScrollView, can_focus=True):
         self._arrange()
 
     def restart(self, messages: Sequence[Message]) -> None:
-        """Begin anew with these messages, the latest ones: too many came to show all."""
+        """Begin again with these messages, the latest ones, since too many came to show all."""
         del self._blocks[: self._body]
         self._body, self._first, self.head, self._opened = 0, 0, 0, False
         self._lay_out_from(0)
         self.add(messages)
 
     def prepend(self, messages: Sequence[Message] | None) -> None:
-        """Messages that come before the first one; None that cannot be read, until the person scrolls again."""
+        """Add the messages before the first one; None when they cannot be read, so that the next scroll asks again."""
         self._asked = self._in_vain = messages is None
         if not messages or not self._first or messages[-1].id != self._first - 1:
             return
@@ -130,54 +130,54 @@ class Transcript(ScrollView, can_focus=True):
         self.following = following
 
     def stream(self, pieces: Iterable[tuple[str, str]]) -> None:
-        """Pieces of the answer have come: kind and text."""
+        """Add pieces of the answer, each as its kind and its text."""
         for kind, text in pieces:
             self._answer.add(kind, text)
         self._show_answer()
 
     def forget_answer(self) -> None:
-        """The answer that arrived is a message by now."""
+        """Remove the answer that arrived, since its message stands for it."""
         self._answer = StreamedAnswer()
         self._show_answer()
 
     def tell(self, text: str, look: Look = Look.TOLD) -> None:
-        """Show something that is in no log."""
+        """Show a text that is in no log."""
         self._insert([Block(Piece(look, text))])
         self._arrange()
 
     def wait_with(self, prompt: str) -> None:
-        """A prompt was given, and is not in the log yet."""
+        """Show a prompt that was given, and is not in the log yet."""
         self._waiting.append(Block(Piece(Look.WAITING, tidy(prompt))))
         self._show_answer()
 
     def dismiss(self, prompt: str) -> None:
-        """A prompt will not come, or has come."""
+        """Remove a prompt that waits: it is in the log, or will never be."""
         self._stop_waiting(prompt)
         self._show_answer()
 
     def fold(self, *, thinking: bool = False, results: bool = False) -> None:
-        """Fold or unfold all thinking, or all results of calls."""
+        """Fold or unfold all thinking, or all results of calls and long prompts."""
         frame = self._frame
         self._reframe(frame._replace(thinking=frame.thinking != thinking, results=frame.results != results))
 
     def paint(self, dark: bool) -> None:
-        """The theme is dark, or light."""
+        """Lay out code for a dark or a light theme."""
         self._reframe(self._frame._replace(dark=dark))
 
     def tick(self) -> None:
-        """Lay out what is left to do."""
+        """Continue the layout, if blocks are left."""
         if len(self._starts) <= len(self._blocks):
             self._arrange()
 
-    # How it is laid out
+    # Layout
 
     def render_line(self, y: int) -> Strip:
-        """One line of the window."""
+        """Render one line of the window."""
         line, style = self._line(y + self.scroll_offset.y), self.rich_style
         return line.adjust_cell_length(self._frame.width, style).apply_style(style)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Lay out anew when the width has changed: what is in sight first."""
+        """Lay out again when the width has changed; a new height only keeps the end in sight."""
         width = self.scrollable_content_region.width
         if width != self._frame.width:
             self._reframe(self._frame._replace(width=width))
@@ -185,14 +185,14 @@ class Transcript(ScrollView, can_focus=True):
             self._arrange()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Ask for earlier messages when their place comes near."""
+        """Ask for earlier messages when the window comes near their place."""
         super().watch_scroll_y(old_value, new_value)
         self.following, self._drawn = new_value >= self.max_scroll_y, []
         self._asked = self._asked and not self._in_vain
         self._ask()
 
     def on_click(self, event: events.Click) -> None:
-        """Fold or unfold what was clicked."""
+        """Fold or unfold the piece that was clicked."""
         index = bisect_right(self._starts, event.y + self.scroll_offset.y) - 1
         if 0 <= index < len(self._starts) - 1 and foldable(self._blocks[index].piece):
             self._blocks[index].toggle()
@@ -200,7 +200,10 @@ class Transcript(ScrollView, can_focus=True):
             self._arrange()
 
     def _reframe(self, frame: Frame) -> None:
-        """Keep the end when it is followed, else what is in sight; lines before that are read again when wanted."""
+        """Lay out again for a frame, from the end if it is followed, else from the top of the window.
+
+        Earlier messages are read again when they are wanted.
+        """
         if frame == self._frame:
             return
         following, self._frame = self.following, frame
@@ -210,10 +213,10 @@ class Transcript(ScrollView, can_focus=True):
         self._arrange()
         if not following:
             self.scroll_to(y=0, animate=False, immediate=True)
-        self.following = following  # behind the scrolling, which would take a part that is laid out for the whole
+        self.following = following  # after the scrolling, which sees only the blocks laid out so far
 
     def _cut(self, at: int) -> None:
-        """Drop the blocks before a place, and the rest of a message that is cut in two."""
+        """Drop the blocks before an index, and the rest of a message that is cut in two."""
         while 0 < at < self._body and self._blocks[at].piece.position in (0, self._blocks[at - 1].piece.position):
             at += 1
         if 0 < at < self._body:
@@ -238,7 +241,7 @@ class Transcript(ScrollView, can_focus=True):
             self._lay_out_from(index)
 
     def _end_answer(self, message: Message) -> None:
-        """The message takes the place of what arrived; chunks that are laid out stay so."""
+        """Put the message in the place of the answer that arrived, with the chunks that are laid out."""
         done = {block.piece.text: block for block in self._answer.blocks if block.piece.look is Look.MARKDOWN}
         self._answer = StreamedAnswer()
         if message.kind == Kind.USER:
@@ -299,7 +302,7 @@ class Transcript(ScrollView, can_focus=True):
         self._resize_contents()
 
     def _at_the_end(self) -> int:
-        """The first of the blocks that fill the window and what is above it; those before are read when wanted."""
+        """The index of the first block that is needed to fill the window and a margin, within the body."""
         lines, at = self.size.height + 2 * _MARGIN, len(self._blocks)
         while at and lines > 0:
             at -= 1
@@ -308,9 +311,9 @@ class Transcript(ScrollView, can_focus=True):
 
     def _resize_contents(self) -> None:
         following, height, complete = self.following, self._starts[-1], len(self._starts) > len(self._blocks)
-        if not following and not complete:  # where the end is nobody knows yet, so nobody is taken there
+        if not following and not complete:  # the end is not known yet, so the window stays
             height = max(height, self.virtual_size.height)
-        # Not by setting it, since then all of the screen would be arranged anew.
+        # Setting the attribute itself would make Textual arrange the whole screen again.
         self.set_reactive(Transcript.virtual_size, Size(self._frame.width, height))
         self.vertical_scrollbar.window_virtual_size = height
         if following or self.scroll_y > self.max_scroll_y:
@@ -320,7 +323,7 @@ class Transcript(ScrollView, can_focus=True):
         self._ask()
 
     def _draw(self) -> None:
-        """Draw anew those lines in sight that are others than before."""
+        """Draw those lines in sight that have changed."""
         top, size = self.scroll_offset.y, self.scrollable_content_region.size
         before, self._drawn = self._drawn, [self._line(top + y) for y in range(size.height)]
         if len(before) != size.height:
@@ -347,7 +350,7 @@ class Transcript(ScrollView, can_focus=True):
         self._threads.submit(lay_out, block.piece, frame).add_done_callback(done)
 
     def _settle(self, block: Block, lines: list[Strip], frame: Frame) -> None:
-        """Take lines that another thread has laid out; what is in sight stays in sight."""
+        """Take the lines that another thread has laid out; the text in sight stays in sight."""
         if not self.is_attached or block not in self._blocks:
             return
         index, before = self._blocks.index(block), len(block.lines(self._frame))
