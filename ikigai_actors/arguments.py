@@ -1,6 +1,7 @@
-"""Checks of arguments. Each returns the value, or raises `BadInput`: which argument, what was expected, what came.
+"""Checks of arguments. Each returns the value, or raises `BadInput`, which says what was expected and what came.
 
-A public method checks all of its arguments before it does anything, so a refused call changes nothing.
+``what`` is the name of the argument in that error. A public method checks all of its arguments before it does anything,
+so a refused call changes nothing.
 """
 
 import reprlib
@@ -12,10 +13,10 @@ from ikigai_actors.errors import BadInput
 T = TypeVar("T")
 
 LONGEST_TIME = 1_000_000_000
-"""The most seconds of a time: thirty years, which every clock and every database can hold."""
+"""The longest time in seconds: thirty years, which every clock and every database can hold."""
 
 _FARTHEST = 10**15
-"""Seconds that a clock can count up to, in milliseconds too, and lose none."""
+"""The most seconds that a clock can count, also in milliseconds, without losing one."""
 
 _LARGEST_INTEGER = 2**63 - 1
 """The largest whole number that every database can hold."""
@@ -25,24 +26,24 @@ _repr.maxstring = _repr.maxother = 80
 
 
 def shown(value: object) -> str:
-    """The value as an error shows it: its type too, and not all of it when it is long."""
+    """The value as an error shows it: shortened if it is long, and with its type."""
     return f"{_repr.repr(value)} ({type(value).__name__})"
 
 
 def check_type(value: object, kind: type[T], what: str, expected: str) -> T:
-    """A value of a type; ``expected`` says in words what it is."""
+    """Check for a value of the type ``kind``, which ``expected`` says in words."""
     if not isinstance(value, kind):
         raise BadInput(f"Expected {what} to be {expected}; got {shown(value)}.")
     return value
 
 
 def check_flag(value: object, what: str) -> bool:
-    """True or False, and nothing that merely counts as one: ``cascade="no"`` would be true."""
+    """Check for True or False; no other value will do, since ``cascade="no"`` would count as True."""
     return check_type(value, bool, what, "True or False")
 
 
 def check_count(value: object, what: str, least: int = 0, most: int = _LARGEST_INTEGER) -> int:
-    """A whole number within bounds."""
+    """Check for a whole number from ``least`` to ``most``, both included."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         bounds = f"from {least} on" if most == _LARGEST_INTEGER else f"from {least} to {most:,}"
         raise BadInput(f"Expected {what} to be a whole number {bounds}; got {shown(value)}.")
@@ -50,7 +51,7 @@ def check_count(value: object, what: str, least: int = 0, most: int = _LARGEST_I
 
 
 def check_seconds(value: object, what: str, *, zero: bool = True) -> float:
-    """A time in seconds: finite, not negative, and above 0 unless ``zero`` is allowed."""
+    """Check for a time in seconds: not negative, at most `LONGEST_TIME`, and above 0 unless ``zero`` is allowed."""
     seconds = _seconds(value)
     if seconds is None or seconds > LONGEST_TIME or not (seconds or zero):
         bounds = "0 or more" if zero else "above 0"
@@ -59,7 +60,10 @@ def check_seconds(value: object, what: str, *, zero: bool = True) -> float:
 
 
 def check_timeout(value: object, what: str = "timeout") -> float | None:
-    """Seconds to wait; None waits for ever, 0 looks once. It is never stored, and so may be very long."""
+    """Check for seconds to wait: None waits for ever, 0 looks once.
+
+    No database stores them, so they may be more than `LONGEST_TIME`.
+    """
     if value is None:
         return None
     seconds = _seconds(value)
@@ -69,21 +73,21 @@ def check_timeout(value: object, what: str = "timeout") -> float | None:
 
 
 def _seconds(value: object) -> float | None:
-    """The value if it is a finite time, and not negative."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _FARTHEST:  # NaN is not
+    """The value if it is a finite time, and not negative; else None, for NaN too."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _FARTHEST:
         return None
     return value
 
 
 def check_choice(value: object, what: str, choices: Collection[str]) -> str:
-    """One of a few words."""
+    """Check for one of a few words."""
     if not isinstance(value, str) or value not in choices:
         raise BadInput(f"Expected {what} to be one of {', '.join(choices)}; got {shown(value)}.")
     return str(value)
 
 
 def check_callable(value: T, what: str, expected: str) -> T:
-    """Something that can be called; ``expected`` says with what and what for."""
+    """Check for a callable; ``expected`` says its arguments and its purpose in words."""
     if not callable(value):
         raise BadInput(f"Expected {what} to be {expected}; got {shown(value)}.")
     return value

@@ -8,8 +8,8 @@
     new_point = maker(Point)
     new_point(1, 2) == Point(1, 2)
 
-A frozen dataclass sets each field by a call of ``object.__setattr__``, which takes four times as long as a named tuple
-does. Where millions of rows become records that counts; elsewhere the class itself is called.
+A frozen dataclass sets each field by a call of ``object.__setattr__``, so it takes four times as long to make as a
+named tuple. That matters where millions of rows become records; other code calls the class itself.
 """
 
 from collections.abc import Callable
@@ -20,10 +20,16 @@ T = TypeVar("T")
 
 
 def maker(record: type[T]) -> Callable[..., T]:
-    """What makes records of a frozen dataclass with slots, given the fields as the class itself takes them.
+    """Make a fast constructor for a dataclass.
 
-    The fields are set on an object of a twin class, which has the same slots and is not frozen; then it becomes one of
-    the record's class. ``__post_init__`` of the record is not called.
+    The constructor sets the fields on an object of a twin class, which has the same slots and is not frozen, and then
+    gives that object the record's class. It does not call ``__post_init__`` of the record.
+
+    Args:
+        record: a frozen dataclass with slots.
+
+    Returns:
+        A function that takes the same arguments as the class itself, and returns a record.
     """
     known: tuple[Field[Any], ...] = fields(record)  # type: ignore[arg-type]  # any dataclass; its protocol is not public
 
@@ -47,5 +53,5 @@ def _default(of: Field[Any]) -> Any:
 
 
 def as_dict(record: Any) -> dict[str, Any]:
-    """The fields of a record by name. The values are its own: `dataclasses.asdict` copies them, and takes longer."""
+    """The fields of a record by name. The values are not copied, unlike by `dataclasses.asdict`, which takes longer."""
     return {one.name: getattr(record, one.name) for one in fields(record)}

@@ -1,9 +1,10 @@
-"""Packages that hand on names of their modules. A module is imported when a name of it is first used.
+"""Packages that hand on the names of their modules. A module is imported when one of its names is first used.
 
     __getattr__, __all__ = handed_on(__name__)      # in the __init__.py of a package
 
-The names stand once, in the stub beside it (``__init__.pyi``), where type checkers and editors look as well: a line
-``from package.module import name as name`` for each. So a program that uses one name imports no runtime for the others.
+The names stand only in the stub beside that file (``__init__.pyi``), where type checkers and editors look as well: a
+line ``from package.module import name as name`` for each. So a program that uses one name does not import the modules
+of the others.
 """
 
 import sys
@@ -13,10 +14,10 @@ from typing import Any
 
 
 def handed_on(package: str) -> tuple[Callable[[str], Any], list[str]]:
-    """What a package needs that hands on the names of its stub.
+    """Make what a package needs to hand on the names of its stub.
 
     Args:
-        package: its ``__name__``.
+        package: ``__name__`` of the package.
 
     Returns:
         Its ``__getattr__``, which imports and keeps a name, and its ``__all__``, sorted.

@@ -1,4 +1,4 @@
-"""Text that can be stored and shown: checked where it comes from a caller, mended where it comes from elsewhere."""
+"""Text that can be stored and shown: a caller's text is checked, a text from elsewhere is repaired."""
 
 import re
 
@@ -9,7 +9,15 @@ _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 
 
 def check_text(text: str, what: str) -> str:
-    """Return text that every database can hold, or raise `BadInput` (NUL and lone surrogates cannot be stored)."""
+    """Return a text unchanged if every database can hold it.
+
+    Args:
+        text: the text to check.
+        what: its name in the error.
+
+    Raises:
+        BadInput: it is no text, or it has a NUL or a lone surrogate.
+    """
     if not isinstance(text, str):
         raise BadInput(f"Expected {what} to be text; got {shown(text)}.")
     if "\0" in text:
@@ -24,14 +32,14 @@ def check_text(text: str, what: str) -> str:
 
 
 def storable(text: str) -> str:
-    """Text from outside (a model, a tool) as it can be stored: NUL and lone surrogates become U+FFFD."""
+    """Make a text from outside (a model, a tool) fit to be stored: NUL and lone surrogates become U+FFFD."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
 def described(error: BaseException) -> str:
-    """An error of other people's code as it can be stored and shown: its type and its text, if that can be had."""
+    """An error of foreign code as text that can be stored and shown: its type, and its message if that can be had."""
     try:
         text = f"{error}"
-    except BaseException:  # their code too
+    except BaseException:  # ``__str__`` is foreign code too
         text = "(it cannot be shown)"
     return storable(f"{type(error).__name__}: {text}")
