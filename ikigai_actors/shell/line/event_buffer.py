@@ -27,7 +27,7 @@ class TurnEvents(EventBuffer):
 
     def hear(self, event: Event) -> None:
         super().hear(event)
-        if isinstance(event, Streamed):  # a line is printed as it comes
+        if isinstance(event, Streamed):  # the line mode prints a delta at once
             self._changed()
 
     def next(self, uuid: str) -> Message | Streamed | None:
@@ -58,7 +58,7 @@ class TurnEvents(EventBuffer):
 
         def wait() -> None:
             if isinstance(outcome_of_future(outcome), Reply | ProviderError | TurnInterrupted | NoHost):
-                self._subscription.add(settled)  # behind the messages of the turn, which were published before
+                self._subscription.add(settled)  # after the messages of the turn, which were published before
             else:
                 self.hear(settled)  # the system is closed, or the agent gone: nothing else will come
             self._changed()

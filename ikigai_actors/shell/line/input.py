@@ -80,7 +80,7 @@ class Pipe(Keyboard):
 
     def _skip(self) -> None:
         """Read to the end of the line."""
-        assert self._stream is not None  # a line was read from it
+        assert self._stream is not None  # a line of it was just read
         while (rest := self._stream.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
             pass
 
@@ -139,7 +139,7 @@ class Terminal(Keyboard):
                     self.take()
                 line = self._take_typed(label) if self._typed else self._edited(label)
         except EOFError:
-            print()  # the prompt stands there yet
+            print()  # end the line of the prompt
             return None
         except UnicodeDecodeError as error:
             raise BadInput(f"What was typed is no {error.encoding}; it was skipped.") from error
@@ -203,7 +203,7 @@ class Terminal(Keyboard):
             return
         try:
             before = termios.tcgetattr(self._descriptor)
-        except termios.error:  # the terminal is gone: reading tells
+        except termios.error:  # the terminal is gone: the next read shows it
             yield
             return
         plain = [*before]
@@ -219,7 +219,7 @@ class Terminal(Keyboard):
     def _prompt(self, label: str) -> str:
         if not self._styled or self._readline is None:
             return f"{label}> "
-        return f"\001\033[1m\002{label}\001\033[0m\002> "  # readline must know what takes no room
+        return f"\001\033[1m\002{label}\001\033[0m\002> "  # the marks tell readline which characters take no room
 
     def _edited(self, label: str) -> str:
         """A line from the person, who may have begun it unseen."""

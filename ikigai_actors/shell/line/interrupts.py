@@ -56,7 +56,7 @@ class Interrupts:
             self._heard = before
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        self._pending = max(self._pending, number)  # SIGTERM (15) is not forgotten over SIGINT (2)
+        self._pending = max(self._pending, number)  # a SIGINT (2) does not replace a SIGTERM (15)
         if self._heard:
             self._raise()
 

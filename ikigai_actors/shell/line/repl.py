@@ -70,9 +70,9 @@ class LineMode:
             raise
         except IkigaiError as error:
             self._shell.screen.error(str(error))
-        except OSError:  # behind ours: a `TimedOut` is one as well
+        except OSError:  # after `IkigaiError`, since a `TimedOut` is both
             raise
-        except Exception as error:  # a defect of ours: the agents and the session go on
+        except Exception as error:  # a defect of the shell: the agents and the session go on
             logger.exception("The shell failed")
             self._shell.screen.error(f"{type(error).__name__}: {error}")
 

@@ -89,7 +89,7 @@ class Shell(CommandContext):
     def prompt(self) -> str:
         """The prompt line: the current agent, its unread mail, and how many calls wait for the person."""
         notes = []
-        with contextlib.suppress(StoreError):  # what has trouble with the database tells of it
+        with contextlib.suppress(StoreError):  # a `StoreTrouble` reports a database that does not answer
             record = self.current.record
             self.label = record.short
             if record.unread:
@@ -180,7 +180,7 @@ class Shell(CommandContext):
             if agent == self.current:
                 self.follow()
 
-        self._turns.prepare(agent)  # before it goes on: nothing of it is missed
+        self._turns.prepare(agent)  # before the turn goes on, so that no event is missed
         future = agent.ask.resume()
         if stands:
             self.screen.line(waits_for_cont(agent, "the resume", self.current))
@@ -210,7 +210,7 @@ class Shell(CommandContext):
         elif self.system.state_of(record) == Phase.INTERRUPTED:
             tell(_CUT_OFF)
         elif self.is_busy(self.current):
-            if self.attended or not self.system.attached:  # a script does not wait for what others have begun
+            if self.attended or not self.system.attached:  # a script does not wait for the turns of other processes
                 self._turns.watch(self.current)
             tell("it is in the middle of a turn: Enter shows its answer, Ctrl-C interrupts it")
 
@@ -247,7 +247,7 @@ class Shell(CommandContext):
         """
         number, call = self.questions.choose(number, self.current.uuid)
         agent, approvals = self.system.handle(call.agent), self.system.approvals
-        self._turns.prepare(agent)  # before it goes on: nothing of it is missed
+        self._turns.prepare(agent)  # before the turn goes on, so that no event is missed
         decided = approvals.approve(call, always=always) if approved else approvals.deny(call, reason)
         self._turns.watch(agent)
         if not decided:
@@ -276,7 +276,7 @@ class Shell(CommandContext):
                 raise
             except IkigaiError as error:
                 self.screen.error(f"{command.what}: {error}")
-        with contextlib.suppress(StoreError):  # what has trouble with the database tells of it
+        with contextlib.suppress(StoreError):  # a `StoreTrouble` reports a database that does not answer
             self.leave_the_dead()
             self._ask_questions()
 

@@ -78,7 +78,7 @@ class Turn:
                     self._show_outcome(screen)
                 case Message(kind=Kind.USER):
                     self.begun = self.begun or event.content == self.prompt
-                case _ if not self.begun:  # of an earlier turn: the prompt may have closed one that was cut off
+                case _ if not self.begun:  # of an earlier turn: the prompt closes one that was cut off
                     pass
                 case Streamed(kind="text"):
                     self._step += event.text
@@ -92,7 +92,7 @@ class Turn:
                     screen.fresh()
                     screen.line(f"[{event.data.get('name', 'tool')}: {shortened(event.content)}]", dim=True)
                 case Message(kind=Kind.RETRY):
-                    self._step = ""  # what was received of it does not count
+                    self._step = ""  # the retry replaces the text received so far
                     screen.fresh()
                     screen.line(BROKE_OFF, dim=True)
                 case Message(kind=Kind.ERROR):
@@ -122,7 +122,7 @@ class Turn:
                 self._finish_step(screen, reply.text, reply.stop_reason)
             case TurnInterrupted():
                 self._end(screen, "[interrupted]")
-            case NoTurn() | SystemClosed():  # the latter ends the session, with its own words
+            case NoTurn() | SystemClosed():  # `SystemClosed` ends the session with a message of its own
                 pass
             case error:
                 self._fail(screen, str(error))

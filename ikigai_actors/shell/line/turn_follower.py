@@ -121,7 +121,7 @@ class TurnFollower:
                     return False
         self._drop(turn)
         self.failed = self.failed or turn.failed
-        outcome = outcome_of_future(turn.outcome)  # there, or about to be: from now on the agent is idle
+        outcome = outcome_of_future(turn.outcome)  # known, or about to be; after it the agent is idle
         if isinstance(outcome, SystemClosed):
             raise outcome
         return True

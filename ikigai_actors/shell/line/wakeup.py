@@ -12,14 +12,14 @@ class WakeupPipe:
         self._here, self._there = socket.socketpair()
         self._here.setblocking(False)
         self._there.setblocking(False)
-        # A signal that comes just before the waiting begins would not end it.
+        # Python writes a byte for each signal, so one that comes just before `wait` ends it too.
         self._before = signal.set_wakeup_fd(self._there.fileno(), warn_on_full_buffer=False)
 
     def set(self) -> None:
         """End the wait in progress, or the next one."""
         try:
             self._there.send(b"\0")
-        except (BlockingIOError, OSError):  # full: it is woken in any case; closed: nobody waits
+        except (BlockingIOError, OSError):  # full: the wait ends in any case; closed: nobody waits
             return
 
     def wait(self, descriptor: int | None = None) -> bool:

@@ -21,7 +21,7 @@ def width(text: str) -> int:
     """Columns that a text takes on a terminal."""
     if text.isascii():
         return len(text)
-    from rich.cells import cell_len  # who lists agents with plain names need not wait for it
+    from rich.cells import cell_len  # slow to import, and not needed for ASCII
 
     return cell_len(text)
 
@@ -60,7 +60,7 @@ class Margin:
         for part in _WORDS.findall(line):
             if part == "\t":
                 part = " " * (_TAB - self._column % _TAB)
-            pieces = (part,) if width(part) <= columns - len(MARGIN) else part  # what no line can hold is cut
+            pieces = (part,) if width(part) <= columns - len(MARGIN) else part  # a word longer than a line is cut
             for piece in pieces:
                 taken = width(piece)
                 if self._column + taken > columns:
