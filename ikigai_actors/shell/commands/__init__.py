@@ -324,7 +324,7 @@ def resume(shell: CommandContext) -> None:
 def show_help(ctx: click.Context, command: str | None) -> None:
     """List the commands, or explain one."""
     shell: CommandContext = ctx.obj
-    assert ctx.parent is not None  # it runs within the group
+    assert ctx.parent is not None  # /help runs within the group of commands
     if command is None:
         shell.screen.block(_overview(ctx.parent))
         return

@@ -44,7 +44,7 @@ def signal(shell: CommandContext, name: str, agent: str | None, cascade: bool, g
     target, sent = _agent(shell, agent), Signal(name.upper())
     effect = shell.wait_for(lambda: target.signal(sent, cascade=cascade, grace=grace))
     told = f"{sent} sent to {named(target)}" if effect else f"{sent} changes nothing for {named(target)}"
-    # Not what it is doing after CONT: a prompt that waited may be taken up at this moment, or a moment later.
+    # Only INT shows the state: after CONT a prompt that waited may begin at this moment, or a moment later.
     shell.screen.line(f"{told}: {target.state if sent is Signal.INT else target.record.status}")
     shell.leave_the_dead()
 

@@ -69,7 +69,7 @@ def read_mail(shell: CommandContext, number: int | None, everything: bool) -> No
     for mail in mails:
         shell.screen.line(f"{marked(mail.kind)}mail {mail.id} of {names[mail.sender]}", bold=True)
         for line in mail.body.splitlines():
-            shell.screen.line(f"  {line}".rstrip())  # set off: a body must not look like the next mail
+            shell.screen.line(f"  {line}".rstrip())  # indented, so that a body cannot look like the next mail
     if not mails:
         shell.screen.line("No unread mail.")
     elif remaining := agent.record.unread:
