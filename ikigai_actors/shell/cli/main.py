@@ -185,7 +185,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return end.code if isinstance(end.code, int) else 0
     except IkigaiError as error:
         click.echo(f"ikigai: {one_line(str(error))}", err=True)
-    except OSError as error:  # of the library's none gets here: the output cannot be written
+    except OSError as error:  # not of the library, whose errors are caught above: the output cannot be written
         _write_nowhere(1)
         click.echo(f"ikigai: the output cannot be written: {error.strerror}", err=True)
     return 1
@@ -227,12 +227,12 @@ def _serve(options: Options, port: int) -> int:
     try:
         from ikigai_actors.shell.web.server import serve_pages
     except ModuleNotFoundError as error:
-        if (error.name or "").startswith("ikigai"):  # a defect of ours
+        if (error.name or "").startswith("ikigai"):  # a module of this package: a defect
             raise
         raise BadInput("ikigai serve needs textual-serve: pip install 'ikigai-actors[serve]'.") from error
 
     if options.database is not None:
-        os.environ["IKIGAI_DATABASE_URL"] = options.database  # for the pages; on a command line others could read it
+        os.environ["IKIGAI_DATABASE_URL"] = options.database  # the pages inherit it; a command line is public
     with _opened(options, options.default_provider(), interactive=False) as system:
         click.echo(_greeting(system), err=True)
         return _while_it_lasts(system, lambda: serve_pages(port, lambda link: click.echo(link)))
@@ -256,7 +256,7 @@ def _opened(options: Options, default: str | None, interactive: bool) -> "ActorS
         from ikigai_actors.system.attached.system import AttachedSystem
 
         attached = AttachedSystem.open(options.database)
-        if attached.host is None or attached.host.is_gone:  # it ends at this moment, or its lease has not run out
+        if attached.host is None or attached.host.is_gone:  # the host is ending, or its lease has not run out
             attached.close()
             raise
         return attached
@@ -283,7 +283,7 @@ def _application(system: "System", options: Options, notices: list[str], interru
         status = application.run_it()
     if shown is not None and is_gone(shown):
         _write_nowhere(1, 2)
-    Interrupts().install()  # nothing tears the closing
+    Interrupts().install()  # signals must not interrupt the closing
     if notice := leaving(system):
         click.echo(notice, err=True)
     return status
@@ -297,7 +297,7 @@ def _line_mode(
     from ikigai_actors.shell.line.repl import LineMode
     from ikigai_actors.shell.line.session import Shell
 
-    start.give_back()  # before readline looks how the terminal is set
+    start.give_back()  # before readline reads the settings of the terminal
     screen = Screen(_columns if interactive else None)
     keyboard = _keyboard(interactive, lambda line: completions(shell.current, line), screen.styled)
     shell = Shell(system, keyboard, screen, interrupts, options.follow)
@@ -371,4 +371,4 @@ def _log_in_lines() -> None:
     handler.setLevel(logging.WARNING)
     logging.getLogger("ikigai_actors").addHandler(handler)
     logging.getLogger("mcp").addHandler(logging.NullHandler())
-    warnings.filterwarnings("ignore", "Pydantic serializer warnings")  # of anthropic's client, on a broken event
+    warnings.filterwarnings("ignore", "Pydantic serializer warnings")  # from anthropic's client, for a broken event

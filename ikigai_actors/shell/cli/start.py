@@ -18,9 +18,9 @@ from typing import Any
 ENDED_BY_CTRL_C = 130
 """Exit status after Ctrl-C."""
 
-_before: list[Any] | None = None  # how the terminal was set; None while it is not changed
-_echoed = 0  # bytes of whole lines that were typed, and shown, before it was changed
-_typed = ""  # what was taken
+_before: list[Any] | None = None  # the former settings of the terminal; None while they are not changed
+_echoed = 0  # bytes of whole lines that were typed, and echoed, before the change
+_typed = ""  # the text that was taken from the terminal
 
 
 def begin() -> None:
@@ -43,7 +43,7 @@ class interruptible:  # noqa: N801 - used as a function is; contextlib would be 
             _end(signal.SIGINT, None)
 
     def _raise(self, number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, _end)  # a second one waits for nothing
+        signal.signal(signal.SIGINT, _end)  # a second Ctrl-C ends the program at once
         raise KeyboardInterrupt
 
 
@@ -111,7 +111,7 @@ def _hush() -> None:
         import termios
 
         if not (os.isatty(0) and os.isatty(1) and os.tcgetpgrp(0) == os.getpgrp()):
-            return  # in the background a program that changes the terminal is stopped
+            return  # the kernel stops a background program that changes the terminal
         before = termios.tcgetattr(0)
         quiet = [*before]
         quiet[3] &= ~(termios.ECHO | termios.ECHONL)
