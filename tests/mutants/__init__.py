@@ -109,7 +109,7 @@ MUTANTS = (
         "if row.epoch != fence.epoch:",
     ),
     Mutant(  # the owner of the shard and the end of the host both keep it from writing
-        "a fence that lets a host write that was taken over from",
+        "ended hosts pass the fence",
         "store/queries.sql",
         "WHERE id = :host AND ended_at IS NULL AND batch = :last",
         "WHERE id = :host AND batch = :last",
