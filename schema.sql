@@ -20,12 +20,16 @@ CREATE TABLE hosts (
     id          TEXT PRIMARY KEY,             -- random, new at each start
     hostname    TEXT NOT NULL,
     pid         BIGINT NOT NULL,
-    epoch       BIGINT NOT NULL UNIQUE,       -- counts the hosts of this database: the highest is the owner
+    epoch       BIGINT NOT NULL UNIQUE,       -- counts the hosts of this database
     started_at  BIGINT NOT NULL,
     lease_until BIGINT NOT NULL,              -- PostgreSQL: the owner is believed until then. SQLite: 0, a file lock decides
     ended_at    BIGINT,                       -- closed, or taken over
-    batch       BIGINT NOT NULL DEFAULT 0     -- the last committed batch: settles a COMMIT whose answer was lost
+    batch       BIGINT NOT NULL DEFAULT 0,    -- the last committed batch: settles a COMMIT whose answer was lost
+    name        TEXT,                         -- of one that takes its turn with others: the next of that name replaces it
+    lease       BIGINT NOT NULL DEFAULT 0,    -- PostgreSQL: milliseconds for which it is believed after a beat
+    beat        BIGINT NOT NULL DEFAULT 0     -- counts the renewals of its lease
 );
+CREATE UNIQUE INDEX hosts_name ON hosts (name) WHERE name IS NOT NULL AND ended_at IS NULL;
 
 -- A shard is a set of agents that live on one host together: whole branches of the tree. Whoever takes a host's place takes its
 -- shards, one row each, however many agents there are.

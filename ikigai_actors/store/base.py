@@ -57,6 +57,15 @@ class Transaction(Protocol):
             before: only transactions that began before this moment, in milliseconds since 1970.
         """
 
+    def hold(self, host: str) -> None:
+        """Hold the lock of a host for as long as this connection lives, so that others notice when its process ends."""
+
+    def held(self, hosts: Sequence[str]) -> set[str]:
+        """Those of these hosts whose lock a connection holds.
+
+        All of them where there are no such locks: the lock of the file tells there.
+        """
+
     def is_hosted(self) -> bool:
         """Whether a process holds the lock by which a host owns the database.
 

@@ -96,7 +96,7 @@ def _copy(reading: BulkTransaction, transaction: Transaction, location: str) -> 
     for table, tally in tallies.items():
         if _tally(writing, table, columns[table]) != tally:
             raise StoreError(f"Database {location} gave back other rows of table {table} than it was given.")
-    for host, *_ in transaction.run("owners"):
+    for host, *_ in transaction.run("open_hosts"):
         transaction.run("end_host", id=host)
     return {table: tally.rows for table, tally in tallies.items()}
 

@@ -30,8 +30,9 @@ from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads
 from ikigai_actors.errors import Fenced, IkigaiError, StoreInUse, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.database_clock import DatabaseClock, clock_of
-from ikigai_actors.store.migrations import migrate_within
+from ikigai_actors.store.migrations import is_newest, migrate_within
 from ikigai_actors.store.owner import HostRow
+from ikigai_actors.store.peers import LOOK, Peers
 from ikigai_actors.store.sqlite.file import ASKED, lock_path
 
 if TYPE_CHECKING:
@@ -72,12 +73,21 @@ class Host:
     """This process as the owner of a database. Taken by `take_database`."""
 
     def __init__(
-        self, store: Store, host_id: str, clock: Clock, lease: float | None, threads: Threads = SYSTEM_THREADS
+        self,
+        store: Store,
+        host_id: str,
+        clock: Clock,
+        lease: float | None,
+        threads: Threads = SYSTEM_THREADS,
+        name: str | None = None,
     ) -> None:
         self.id = host_id
+        self.name = name
+        """By which it takes its turn with other hosts; None when it does not."""
         self.clock = clock
         """Tells the times that are stored."""
         self._store, self._lease = store, lease
+        self._peers = Peers(store, host_id, clock)
         self._renewed = clock.monotonic()
         self._postponed: list[Callable[[], None]] = []
         self._lock = threading.Lock()
@@ -127,7 +137,12 @@ class Host:
         """
         assert self._lease is not None  # only a host with a lease renews
         asked, lease = self.clock.monotonic(), int(self._lease * 1000)
-        renewed = self._store.write(lambda tx: tx.run("renew_lease", id=self.id, lease=lease))
+
+        def beat(tx: Transaction) -> list[Row]:
+            tx.hold(self.id)  # again, since the connection may be another one
+            return tx.run("renew_lease", id=self.id, lease=lease)
+
+        renewed = self._store.write(beat)
         if not renewed:
             raise Fenced("Another host has taken this database over, since the lease was not renewed in time.")
         if isinstance(self.clock, DatabaseClock):
@@ -137,6 +152,85 @@ class Host:
             postponed, self._postponed = self._postponed, []
         for wake in postponed:
             wake()
+
+    def take(self) -> None:
+        """Become the owner. Raises `StoreInUse` when another host lives.
+
+        One that is believed, and whose process seems to have ended, is waited for: a few seconds until that is sure.
+        """
+        while self._store.read(self._is_owned):
+            self._peers.look()
+            self._pause(LOOK / 4)
+        self._store.read(_end_stalled)
+        self._store.write(lambda tx: _take(tx, self._store.location, self.id, self._milliseconds))
+
+    def join(self, on_wait: Callable[[HostRow], object]) -> None:
+        """Become the owner when nobody else is, or as soon as who is has ended or is judged dead.
+
+        Args:
+            on_wait: gets the owner that this host waits for, whenever that is another one than before.
+
+        Raises:
+            Fenced: another host of the same name has taken this one's place, or this one was taken for dead.
+            StoreInUse: a host of an older version of the program lives.
+            StoreUnusable: a pooler stands before the server.
+            StoreError: the server does not answer at the first try. Later tries go on.
+        """
+        self._store.write(self._enter)
+        if not self._store.read(lambda tx: tx.held([self.id])):
+            raise StoreUnusable(
+                f"Database {self._store.location} is reached through a pooler that gives each transaction another "
+                "connection. Hosts with names need connections of their own: connect to the server itself."
+            )
+        told = ""
+        while True:
+            try:
+                owner = self._store.read(self._other_owner)
+                if owner is None and self._store.write(self._claim):
+                    return
+                if owner is not None and owner.id != told:
+                    told = owner.id
+                    on_wait(owner)
+                self._pause(LOOK)
+                self._renew_when_due()
+                self._peers.look()
+            except StoreUnavailable as error:
+                logger.warning("This host waits, and the database does not answer: %s", error)
+                self._pause(LOOK)
+
+    @property
+    def _milliseconds(self) -> int:
+        return 0 if self._lease is None else int(self._lease * 1000)
+
+    def _is_owned(self, tx: Transaction) -> bool:
+        """Whether a host is believed whose process seems to have ended. Raises `StoreInUse` for one that lives."""
+        believed = [row for row in _owners(tx) if row.is_believed]
+        if believed and (not is_newest(tx) or tx.held([row.id for row in believed])):
+            raise _in_use(self._store.location, believed)
+        return bool(believed)
+
+    def _enter(self, tx: Transaction) -> None:
+        """Register this host, in the place of one of the same name."""
+        tx.run("tree_change")
+        if not is_newest(tx):
+            _refuse_believed(tx, self._store.location)
+            tx.run("end_hosts")
+            migrate_within(tx)
+        tx.run("end_namesake", name=self.name)
+        _register(tx, self.id, self._milliseconds, self.name)
+
+    def _other_owner(self, tx: Transaction) -> HostRow | None:
+        return next((row for row in _owners(tx) if row.id != self.id), None)
+
+    def _claim(self, tx: Transaction) -> bool:
+        """Take every shard that nobody has, unless a living host has any; return whether this host has taken them."""
+        tx.run("tree_change")
+        if not tx.run("renew_lease", id=self.id, lease=self._milliseconds):
+            raise Fenced("Another host has taken this one's place, or took it for dead.")
+        if self._other_owner(tx) is not None:
+            return False
+        tx.run("claim_shards", host=self.id)
+        return True
 
     def release(self) -> None:
         """Give the database up: a second call does nothing."""
@@ -164,9 +258,10 @@ class Host:
 
     def _run(self) -> None:
         assert self._lease is not None
-        while not self._pause(self._lease / 4):
+        rhythm = self._lease / 4
+        while not self._pause(rhythm if self.name is None else min(rhythm, LOOK)):
             try:
-                self.renew()
+                self._renew_when_due()
             except Fenced as error:
                 logger.error("%s", error)
                 self._end()
@@ -174,6 +269,19 @@ class Host:
                 return
             except IkigaiError as error:
                 logger.warning("The lease could not be renewed: %s", error)
+            if self.name is not None:
+                self._look_at_peers()
+
+    def _renew_when_due(self) -> None:
+        assert self._lease is not None
+        if self.name is None or self.clock.monotonic() - self._renewed >= self._lease / 4:
+            self.renew()
+
+    def _look_at_peers(self) -> None:
+        try:
+            self._peers.look()
+        except IkigaiError as error:
+            logger.info("The other hosts could not be looked at: %s", error)
 
     def _watch(self) -> None:
         """Look at the age of the latest renewal again and again; end the host when it is too old."""
@@ -211,7 +319,14 @@ class Host:
 
 
 def take_database(
-    store: Store, host_id: str, clock: Clock, lease: float = LEASE, threads: Threads = SYSTEM_THREADS
+    store: Store,
+    host_id: str,
+    clock: Clock,
+    lease: float = LEASE,
+    threads: Threads = SYSTEM_THREADS,
+    *,
+    name: str | None = None,
+    on_wait: Callable[[HostRow], object] = lambda owner: None,
 ) -> Host:
     """Become the owner of a database that has its schema, and bring that to the newest version.
 
@@ -221,32 +336,44 @@ def take_database(
         clock: the clocks of this machine.
         lease: seconds for which the host is believed on PostgreSQL.
         threads: makes the threads that keep the lease.
+        name: of a host that takes its turn with others, see `Host.join`; None refuses to wait.
+        on_wait: see `Host.join`.
 
     Raises:
-        StoreInUse: another host owns it; the message names it.
+        StoreInUse: another host owns it, and this one does not wait; the message names it.
     """
     from ikigai_actors.store.sqlite.store import SQLiteStore
 
     if isinstance(store, SQLiteStore):
-        host = Host(store, host_id, clock, None, threads)
-        try:
-            if store.path is not None:
-                host.holds(_lock_file(store))
-                host.holds(_lock_name(store, store.path))
-            store.write(lambda tx: _take(tx, store.location, host_id, 0))
-        except BaseException:
-            host.release()
-            raise
-        return host
+        return _take_file(store, host_id, clock, threads)
     store.introduce(host_id)
     own = store.separate()
     try:
-        host = Host(own, host_id, clock_of(own, clock), lease, threads)
-        host.holds(own.close)
-        own.read(lambda tx: _clear_the_way(tx, store.location))
-        own.write(lambda tx: _take(tx, store.location, host_id, int(lease * 1000)))
+        host = Host(own, host_id, clock_of(own, clock), lease, threads, name)
     except BaseException:
         own.close()
+        raise
+    host.holds(own.close)
+    try:
+        if name is None:
+            host.take()
+        else:
+            host.join(on_wait)
+    except BaseException:
+        host.release()
+        raise
+    return host
+
+
+def _take_file(store: "SQLiteStore", host_id: str, clock: Clock, threads: Threads) -> Host:
+    host = Host(store, host_id, clock, None, threads)
+    try:
+        if store.path is not None:
+            host.holds(_lock_file(store))
+            host.holds(_lock_name(store, store.path))
+        store.write(lambda tx: _take(tx, store.location, host_id, 0))
+    except BaseException:
+        host.release()
         raise
     return host
 
@@ -262,7 +389,7 @@ def _lock_file(store: "SQLiteStore") -> Callable[[], object]:
         if release is not None:
             return release
         if time.monotonic() > until or store.read(lambda tx: tx.is_hosted()):
-            raise _in_use(store.location, store.read(lambda tx: tx.run("owners")))
+            raise _in_use(store.location, store.read(_owners))
         time.sleep(ASKED / 100)  # somebody asks, or a host begins or ends
 
 
@@ -275,25 +402,25 @@ def _lock_name(store: Store, path: Path) -> Callable[[], object]:
     try:
         lock.acquire(timeout=ASKED, poll_interval=ASKED / 100)
     except Timeout as error:
-        raise _in_use(store.location, store.read(lambda tx: tx.run("owners"))) from error
+        raise _in_use(store.location, store.read(_owners)) from error
     except (OSError, NotImplementedError) as error:  # the latter: a file system without kernel locks
         raise StoreUnusable(f"The lock file {lock.lock_file} cannot be used: {error}. Use a local disk.") from error
     return lock.release
 
 
-def _clear_the_way(tx: Transaction, location: str) -> None:
-    """End the stalled transactions of an owner whose lease has run out.
+def _owners(tx: Transaction) -> list[HostRow]:
+    """The hosts that have not ended and run agents, the latest first. Works with a schema of any version."""
+    return [HostRow(*row) for row in tx.run("owners" if is_newest(tx) else "open_hosts")]
 
-    Their locks would make the next owner wait for ever. As long as an owner is believed, nothing is ended.
-    """
-    _refuse_believed(tx, location)
-    for owner in map(HostRow._make, tx.run("owners")):
-        tx.end_stalled(owner.id, owner.lease_until)
+
+def _end_stalled(tx: Transaction) -> None:
+    """End the stalled transactions of owners whose lease has run out: their locks would make the next one wait."""
+    for row in _owners(tx):
+        tx.end_stalled(row.id, row.lease_until)
 
 
 def _refuse_believed(tx: Transaction, location: str) -> None:
-    believed = [row for row in tx.run("owners") if HostRow(*row).is_believed]
-    if believed:
+    if believed := [row for row in _owners(tx) if row.is_believed]:
         raise _in_use(location, believed)
 
 
@@ -306,17 +433,23 @@ def _take(tx: Transaction, location: str, host_id: str, lease: int) -> None:
     tx.run("tree_change")  # whoever takes the database at the same moment waits here, and then finds this one's row
     _refuse_believed(tx, location)
     tx.run("end_hosts")
-    if renewed := tx.run("owners"):
+    if renewed := _owners(tx):
         raise _in_use(location, renewed)
     migrate_within(tx)  # of an older database the statements before this one know no more than its first version had
-    tx.run("register_host", id=host_id, hostname=socket.gethostname(), pid=os.getpid(), lease=lease)
+    _register(tx, host_id, lease, None)
     tx.run("claim_shards", host=host_id)
 
 
-def _in_use(location: str, owners: list[Row]) -> StoreInUse:
+def _register(tx: Transaction, host_id: str, lease: int, name: str | None) -> None:
+    tx.run("register_host", id=host_id, hostname=socket.gethostname(), pid=os.getpid(), lease=lease)
+    tx.run("describe_host", id=host_id, name=name, lease=lease)
+    tx.hold(host_id)
+
+
+def _in_use(location: str, owners: list[HostRow]) -> StoreInUse:
     who, wait = "another process", ""
     if owners:
-        owner = HostRow(*owners[0])
+        owner = owners[0]
         who = str(owner)
         if owner.is_believed:
             wait = f"; if that process is gone, try again in {(owner.lease_until - owner.now) // 1000 + 1} s"

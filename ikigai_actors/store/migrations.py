@@ -138,7 +138,18 @@ _SHARDS = Migration(
     """,
 )
 
-MIGRATIONS: tuple[Migration, ...] = (_MAIL_AND_SUPERVISION, _PROMPTS, _STANDINGS, _SHARDS)
+_MEMBERSHIP = Migration(
+    6,
+    """
+    -- Hosts that have names look at one another.
+    ALTER TABLE hosts ADD COLUMN name TEXT;
+    ALTER TABLE hosts ADD COLUMN lease BIGINT NOT NULL DEFAULT 0;
+    ALTER TABLE hosts ADD COLUMN beat BIGINT NOT NULL DEFAULT 0;
+    CREATE UNIQUE INDEX hosts_name ON hosts (name) WHERE name IS NOT NULL AND ended_at IS NULL;
+    """,
+)
+
+MIGRATIONS: tuple[Migration, ...] = (_MAIL_AND_SUPERVISION, _PROMPTS, _STANDINGS, _SHARDS, _MEMBERSHIP)
 """All steps since version `FIRST`, in order."""
 
 NEEDED = ("agents", "hosts", "restarts", "schema_version", "shards", "signals", "tree")
@@ -255,6 +266,11 @@ def migrate(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -> int:
         if step.version > version:
             version = store.write(partial(_step, step=step))
     return version
+
+
+def is_newest(transaction: Transaction) -> bool:
+    """Whether a schema that `ensure_schema` accepts has the newest version."""
+    return transaction.run("schema_version") == [(newest(),)]
 
 
 def migrate_within(transaction: Transaction) -> None:

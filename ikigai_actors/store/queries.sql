@@ -463,9 +463,18 @@ SELECT d.path, d.version, d.author, d.created_at, 0 FROM documents d
  WHERE substr(d.path, 1, CAST(:length AS INTEGER)) = :prefix AND d.body IS NOT NULL
    AND NOT EXISTS (SELECT 1 FROM documents n WHERE n.path = d.path AND n.version > d.version)
 
--- name: owners
--- Hosts that have neither closed nor been taken over, the latest first.
+-- name: open_hosts
+-- Hosts that have neither closed nor been ended by another, the latest first. Knows the first version of the schema only.
 SELECT id, hostname, pid, started_at, lease_until, epoch, now_ms() FROM hosts WHERE ended_at IS NULL ORDER BY epoch DESC
+
+-- name: owners
+-- Those of them that have shards, and so run agents.
+SELECT h.id, h.hostname, h.pid, h.started_at, h.lease_until, h.epoch, now_ms() FROM hosts h
+ WHERE h.ended_at IS NULL AND EXISTS (SELECT 1 FROM shards s WHERE s.host = h.id) ORDER BY h.epoch DESC
+
+-- name: other_hosts
+-- What a host sees of the others.
+SELECT id, beat, lease FROM hosts WHERE ended_at IS NULL AND id <> :host
 
 -- name: time
 SELECT now_ms()
@@ -475,15 +484,26 @@ SELECT now_ms()
 -- stays. (On SQLite a lease is 0: the file lock has decided.)
 UPDATE hosts SET ended_at = now_ms() WHERE ended_at IS NULL AND lease_until <= now_ms()
 
+-- name: end_suspect
+-- A host that is judged dead, unless it has beaten since: then the judgement was wrong.
+UPDATE hosts SET ended_at = now_ms() WHERE id = :host AND beat = :beat AND ended_at IS NULL
+
+-- name: end_namesake
+UPDATE hosts SET ended_at = now_ms() WHERE name = :name AND ended_at IS NULL
+
 -- name: register_host
 INSERT INTO hosts (id, hostname, pid, epoch, started_at, lease_until)
 SELECT CAST(:id AS TEXT), CAST(:hostname AS TEXT), CAST(:pid AS BIGINT), COALESCE(MAX(epoch), 0) + 1, now_ms(),
        CASE WHEN CAST(:lease AS BIGINT) > 0 THEN now_ms() + CAST(:lease AS BIGINT) ELSE 0 END
   FROM hosts
 
+-- name: describe_host
+UPDATE hosts SET name = :name, lease = :lease WHERE id = :id
+
 -- name: renew_lease
 -- No row: somebody took over meanwhile. A lease that has run out may be renewed as long as nobody did.
-UPDATE hosts SET lease_until = now_ms() + CAST(:lease AS BIGINT) WHERE id = :id AND ended_at IS NULL RETURNING now_ms()
+UPDATE hosts SET lease_until = now_ms() + CAST(:lease AS BIGINT), beat = beat + 1
+ WHERE id = :id AND ended_at IS NULL RETURNING now_ms()
 
 -- name: end_host
 UPDATE hosts SET ended_at = now_ms() WHERE id = :id AND ended_at IS NULL

@@ -73,6 +73,12 @@ class BaseTransaction(Transaction, ABC):
     def end_stalled(self, host: str, before: int) -> None:
         """Do nothing: a file lock is free once its owner is dead, and so are its transactions."""
 
+    def hold(self, host: str) -> None:
+        """Do nothing: see `is_hosted`."""
+
+    def held(self, hosts: Sequence[str]) -> set[str]:
+        return set(hosts)
+
     def is_hosted(self) -> bool:
         return True
 

@@ -1,12 +1,14 @@
 """Hosts that a test runs beside one another."""
 
 import os
+from collections.abc import Callable
 from itertools import count
 
 from ikigai_actors.actors.clock import Clock, SystemClock
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.host import LEASE, Host, take_database
 from ikigai_actors.store.migrations import ensure_schema
+from ikigai_actors.store.owner import HostRow
 from tests.kit.databases import sql
 from tests.kit.trees import add
 
@@ -18,17 +20,30 @@ class Hosts:
         self._taken: list[tuple[Host, Store]] = []
         self._numbers = count(1)
 
-    def __call__(self, url: str | os.PathLike[str], clock: Clock | None = None, lease: float = LEASE) -> Host:
+    def __call__(
+        self,
+        url: str | os.PathLike[str],
+        clock: Clock | None = None,
+        lease: float = LEASE,
+        name: str | None = None,
+        on_wait: Callable[[HostRow], object] = lambda owner: None,
+    ) -> Host:
         """Open a database as its next host; raises what `take_database` raises."""
         store = open_store(url)
         try:
             ensure_schema(store)
-            host = take_database(store, f"host {next(self._numbers)}", clock or SystemClock(), lease)
+            host_id = f"host {next(self._numbers)}"
+            host = take_database(store, host_id, clock or SystemClock(), lease, name=name, on_wait=on_wait)
         except BaseException:
             store.close()
             raise
         self._taken.append((host, store))
         return host
+
+    def kill(self, host: Host) -> None:
+        """Let the server lose every connection of a host, as when its process is killed."""
+        [store] = [store for taken, store in self._taken if taken is host]
+        store.abandon("killed, as planned")
 
     def close(self) -> None:
         """Give every database back."""

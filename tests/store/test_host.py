@@ -152,7 +152,8 @@ def test_a_file_that_cannot_be_taken_after_all_is_not_locked(new_sqlite: NewData
     with closing(open_store(url)) as store:
         ensure_schema(store)
         row = {"id": "believed", "hostname": "elsewhere", "pid": 1, "lease": 60_000}
-        store.write(lambda tx: tx.run("register_host", **row))  # as of a database that was copied from a server
+        # As of a database that was copied from a server.
+        store.write(lambda tx: (tx.run("register_host", **row), tx.run("claim_shards", host="believed")))
         with pytest.raises(StoreInUse, match=r"elsewhere, pid 1, .*try again in") as refused:
             take(url)
         store.write(lambda tx: tx.run("end_host", id="believed"))

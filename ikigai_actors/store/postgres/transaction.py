@@ -1,6 +1,7 @@
 """A transaction on PostgreSQL."""
 
 from collections.abc import Iterable, Sequence
+from hashlib import blake2b
 
 import psycopg
 
@@ -36,6 +37,19 @@ _END_STALLED = b"""
       AND pid IN (SELECT pid FROM pg_locks WHERE relation IN ('agents'::regclass, 'tree'::regclass)
                   AND mode IN ('RowShareLock', 'RowExclusiveLock'))
 """
+
+
+_HELD = b"""
+    SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks
+    WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+"""The advisory locks of this database that have one number: it stands there in two halves."""
+
+
+def _lock_of(host: str) -> int:
+    """The number of a host's advisory lock: 64 bits of its id, signed."""
+    return int.from_bytes(blake2b(host.encode(), digest_size=8).digest(), signed=True)
 
 
 class PostgresTransaction(BaseTransaction):
@@ -76,6 +90,14 @@ class PostgresTransaction(BaseTransaction):
         """
         names = {"host": HOST_NAME.format(host), "hosts": HOST_NAME.format("%"), "before": before}
         self._guard(self._connection.execute, _END_STALLED, names)
+
+    def hold(self, host: str) -> None:
+        self._guard(self._connection.execute, b"SELECT pg_try_advisory_lock(%s)", (_lock_of(host),))
+
+    def held(self, hosts: Sequence[str]) -> set[str]:
+        locks = {_lock_of(host): host for host in hosts}
+        cursor = self._guard(self._connection.execute, _HELD)
+        return {locks[number] for (number,) in cursor.fetchall() if number in locks}
 
     def _notify(self) -> None:
         self._connection.execute(f"NOTIFY {CLIENTS}".encode())

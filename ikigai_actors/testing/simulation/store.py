@@ -203,6 +203,12 @@ class Observed(Transaction):
     def end_stalled(self, host: str, before: int) -> None:
         self._inner.end_stalled(host, before)
 
+    def hold(self, host: str) -> None:
+        self._inner.hold(host)
+
+    def held(self, hosts: Sequence[str]) -> set[str]:
+        return self._inner.held(hosts)
+
     def is_hosted(self) -> bool:
         return self._inner.is_hosted()
 

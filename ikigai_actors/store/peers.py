@@ -1,0 +1,48 @@
+"""The other hosts of a database: one host looks at them, judges (`membership`), and ends those that are dead."""
+
+import logging
+
+from ikigai_actors.actors.clock import Clock
+from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.membership import Membership, Sighting, Suspect
+
+logger = logging.getLogger(__name__)
+
+LOOK = 1.0
+"""Seconds between two looks at the other hosts."""
+
+
+class Peers:
+    """The other hosts. For one thread."""
+
+    def __init__(self, store: Store, host: str, clock: Clock) -> None:
+        """Make what one host knows of the others: nothing yet.
+
+        Args:
+            store: the database, by a connection on which nothing else is done.
+            host: the id of the host that looks.
+            clock: of the database, for its times; and the clock by which silence is measured.
+        """
+        self._store, self._host, self._clock = store, host, clock
+        self._membership = Membership()
+
+    def look(self) -> None:
+        """Look at the others once, and end the dead. Raises `StoreError`; then all that was seen is forgotten."""
+        seen, self._membership = self._membership, Membership()
+        began = self._clock.monotonic()
+        membership, dead = seen.look(began, self._store.read(self._sightings))
+        for suspect in dead:
+            self._end(suspect)
+        self._membership = membership
+
+    def _sightings(self, tx: Transaction) -> list[Sighting]:
+        rows = tx.run("other_hosts", host=self._host)
+        held = tx.held([host for host, _, _ in rows])
+        return [Sighting(host, beat, lease / 1000, host in held) for host, beat, lease in rows]
+
+    def _end(self, suspect: Suspect) -> None:
+        now = self._clock.now_ms()
+        # In a transaction of its own: what stands still may hold the row that the next one needs.
+        self._store.write(lambda tx: tx.end_stalled(suspect.host, now))
+        self._store.write(lambda tx: tx.run("end_suspect", host=suspect.host, beat=suspect.beat))
+        logger.warning("Host %s gives no sign of life, so its agents go on elsewhere.", suspect.host)

@@ -1,0 +1,88 @@
+"""Which hosts another host takes for dead."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ikigai_actors.store.membership import GAP, UNHELD, Membership, Sighting, Suspect
+
+LEASE = 10.0
+
+
+def judged(looks: list[tuple[float, list[Sighting]]]) -> list[list[Suspect]]:
+    """The judgement after each look, which is a time and what was found."""
+    membership, found = Membership(), []
+    for now, sightings in looks:
+        membership, dead = membership.look(now, sightings)
+        found.append(dead)
+    return found
+
+
+def one(beat: int, *, held: bool = True, lease: float = LEASE) -> list[Sighting]:
+    """A look that finds one host."""
+    return [Sighting("a", beat, lease, held)]
+
+
+def test_a_host_whose_beat_stands_still_for_its_lease_is_dead() -> None:
+    looks = [(float(second), one(7)) for second in range(11)]
+    assert judged(looks) == [[]] * 10 + [[Suspect("a", 7)]]
+
+
+def test_the_lease_is_that_of_the_host_not_of_the_one_who_looks() -> None:
+    looks = [(float(second), one(7, lease=60.0)) for second in range(60)]
+    assert judged(looks) == [[]] * 60
+
+
+def test_a_host_that_beats_lives() -> None:
+    assert judged([(float(second), one(second // 9)) for second in range(100)]) == [[]] * 100
+
+
+def test_a_host_whose_lock_stays_free_is_dead_long_before_its_lease_is_over() -> None:
+    assert judged([(0.0, one(7)), (1.0, one(7, held=False)), (2.0, one(7, held=False)), (3.0, one(7, held=False))]) == [
+        [], [], [], [Suspect("a", 7)],
+    ]  # fmt: skip
+
+
+def test_a_lock_that_is_held_again_counts_anew() -> None:
+    found = [one(7, held=False), one(7, held=False), one(7), one(7, held=False), one(7, held=False)]
+    assert judged([(float(second), each) for second, each in enumerate(found)]) == [[]] * 5
+
+
+def test_who_has_not_looked_for_a_while_begins_anew() -> None:
+    stopped = 4.0 + GAP + 0.1
+    looks = [(0.0, one(7, held=False)), (4.0, one(7)), (stopped, one(7, held=False)), (stopped + 1, one(7, held=False))]
+    assert judged(looks) == [[]] * 4
+    assert judged([*looks, (stopped + UNHELD, one(7, held=False))])[-1] == [Suspect("a", 7)]
+
+
+def test_a_host_that_is_gone_from_the_table_is_forgotten() -> None:
+    looks = [(0.0, one(7)), (3.0, []), (6.0, one(7)), (9.0, one(7)), (12.0, one(7))]
+    assert judged(looks) == [[]] * 5
+
+
+@given(st.lists(st.tuples(st.floats(0.1, 2 * GAP), st.integers(0, 3), st.booleans()), max_size=40))
+def test_nobody_is_judged_dead_without_a_whole_lease_or_a_whole_time_of_looks(
+    steps: list[tuple[float, int, bool]],
+) -> None:
+    """Whatever is seen, and whenever: a judgement rests on unbroken looks at the same sign."""
+    now, looks = 0.0, list[tuple[float, list[Sighting]]]()
+    for pause, beat, held in steps:
+        now += pause
+        looks.append((now, one(beat, held=held)))
+    for number, dead in enumerate(judged(looks)):
+        if not dead:
+            continue
+        end, first = looks[number][0], number
+        while first and looks[first][0] - looks[first - 1][0] <= GAP:
+            first -= 1
+        unbroken = looks[first : number + 1]
+        beat = unbroken[-1][1][0].beat
+        same = unheld = end
+        for when, [each] in reversed(unbroken):
+            if each.beat != beat:
+                break
+            same = when
+        for when, [each] in reversed(unbroken):
+            if each.held:
+                break
+            unheld = when
+        assert end - same >= LEASE or end - unheld >= UNHELD
