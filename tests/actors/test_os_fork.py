@@ -1,5 +1,6 @@
 """`os.fork` under an open system: the child can do nothing with it, and nothing there hangs or harms the parent."""
 
+import faulthandler
 import os
 import subprocess
 import sys
@@ -71,6 +72,7 @@ def in_child(ask: Callable[[], object]) -> str:
         pid = os.fork()
     if pid == 0:
         answer = "nothing"
+        faulthandler.dump_traceback_later(DEADLINE, exit=True)  # a child that hangs tells where
         try:
             answer = f"gave {ask()!r}"
         except BaseException as error:

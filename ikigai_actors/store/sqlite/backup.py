@@ -17,6 +17,7 @@ from ikigai_actors.errors import BadInput, StoreError, StoreUnusable
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.location import mask
 from ikigai_actors.store.sqlite.file import LOG, SHARED, make_file
+from ikigai_actors.store.sqlite.fork_gate import FORK_GATE
 from ikigai_actors.store.sqlite.store import SQLiteStore
 from ikigai_actors.store.sqlite.transaction import ours
 
@@ -85,7 +86,7 @@ def _refuse_to_overwrite(target: Path) -> None:
 def _fill(part: Path, store: SQLiteStore) -> None:
     """Copy the database, and read all of the copy."""
     try:
-        with closing(sqlite3.connect(part, isolation_level=None)) as connection:
+        with FORK_GATE, closing(sqlite3.connect(part, isolation_level=None)) as connection:
             store.copy_into(connection)
             [(verdict,), *_] = connection.execute("PRAGMA integrity_check(1)").fetchall()
     except sqlite3.Error as error:
@@ -97,7 +98,7 @@ def _fill(part: Path, store: SQLiteStore) -> None:
 def _settle(part: Path) -> None:
     """Move the copy's log into the file, and flush it to the disk."""
     try:
-        with closing(sqlite3.connect(part, isolation_level=None)) as connection:
+        with FORK_GATE, closing(sqlite3.connect(part, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = DELETE")
     except sqlite3.Error as error:
         raise ours(error, str(part)) from error

@@ -15,13 +15,13 @@ import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
-from threading import RLock
 from typing import TypeVar
 
 from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Store, Transaction, Watch
 from ikigai_actors.store.location import MEMORY
 from ikigai_actors.store.sqlite.file import LOG, SQLiteFile
+from ikigai_actors.store.sqlite.fork_gate import FORK_GATE, GatedLock
 from ikigai_actors.store.sqlite.transaction import SQLITE_ERRORS, SQLiteTransaction, failed_commit, ours
 from ikigai_actors.store.sqlite.watch import FileWatch, NoWatch
 
@@ -53,7 +53,7 @@ class _Session:
 
     def __init__(self, connection: sqlite3.Connection, location: str) -> None:
         self.connection = connection
-        self.lock = RLock()  # a transaction inside another is then refused; a plain lock would hang
+        self.lock = GatedLock()  # a transaction inside another is then refused; a plain lock would hang
         self._location = location
 
     def transact(self, work: Callable[[Transaction], T], *, writes: bool) -> T:
@@ -125,6 +125,10 @@ class SQLiteStore(Store):
         self._patience = patience
         self._logged = False
         self._file = None if self.path is None else SQLiteFile(self.path)
+        with FORK_GATE:
+            self._open_connections(image)
+
+    def _open_connections(self, image: bytes) -> None:
         try:
             self._writer = self._reader = _Session(self._connect(), self.location)
             try:

@@ -16,6 +16,7 @@ from typing import Any
 from ikigai_actors.errors import StoreError
 from ikigai_actors.store.base import Watch
 from ikigai_actors.store.sqlite.file import SQLiteFile
+from ikigai_actors.store.sqlite.fork_gate import FORK_GATE
 
 _INTERVAL = 0.03
 """Seconds between two looks at an SQLite file."""
@@ -42,7 +43,8 @@ class FileWatch(Watch):
         """Watch a file; ``others`` gives a number that changes when another process has committed."""
         self._closed = threading.Event()
         self._file = SQLiteFile(path)  # held until the connection is closed
-        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        with FORK_GATE:
+            self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._version = self._look()
         self._others = others
         self._seen = self._ask()
@@ -57,7 +59,8 @@ class FileWatch(Watch):
                     return True
             if until is not None and time.monotonic() >= until:
                 return False
-        self._connection.close()
+        with FORK_GATE:
+            self._connection.close()
         self._file.close()
         return False
 
@@ -70,6 +73,6 @@ class FileWatch(Watch):
         return None
 
     def _look(self) -> Any:
-        with contextlib.suppress(sqlite3.Error):  # a hint: the next look tells
+        with FORK_GATE, contextlib.suppress(sqlite3.Error):  # a hint: the next look tells
             return self._connection.execute("PRAGMA data_version").fetchone()[0]
         return None
