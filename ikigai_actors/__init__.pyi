@@ -51,6 +51,7 @@ from ikigai_actors.providers.scripted import Stream as Stream
 from ikigai_actors.records.documents import Document as Document
 from ikigai_actors.records.documents import Documents as Documents
 from ikigai_actors.records.documents import DocumentVersion as DocumentVersion
+from ikigai_actors.records.hosts import HostRecord as HostRecord
 from ikigai_actors.records.mail import Mail as Mail
 from ikigai_actors.records.mail import Mailbox as Mailbox
 from ikigai_actors.records.messages import Kind as Kind

@@ -5,11 +5,13 @@ may have another name elsewhere. The kernel frees them at death, so the next hos
 or clock decides: a process that wants to know whether there is a host asks the lock. *In memory:* no other process can
 come.
 
-*PostgreSQL:* the host's row holds a lease by the server's clock, renewed every few seconds on a connection of its own.
-A second host takes over when the lease has run out, and not before. A host that could not renew for half its lease
-starts no effect until it has. One that finds its row ended by another host is fenced, and closes. A network that
-swallows every packet keeps a renewal waiting for ever, so another thread looks at the age of the latest renewal: after
-one lease it reports trouble; after three the host gives every connection up, and closes.
+*PostgreSQL:* the host's row holds a lease by the server's clock, renewed every few seconds on a connection of its own,
+which also holds a lock of the server. A second host takes over when the lease has run out, or when the lock has been
+free for some seconds: then the process has ended. Hosts that have names take turns: the others wait for that moment. A
+host that could not renew for half its lease starts no effect until it has. One that finds its row ended by another host
+is fenced, and closes. A network that swallows every packet keeps a renewal waiting for ever, so another thread looks at
+the age of the latest renewal: after one lease it reports trouble; after three the host gives every connection up, and
+closes.
 
 A crash leaves the row open. The next host finds the lock free, or the lease run out, and ends the row.
 """
@@ -341,10 +343,16 @@ def take_database(
 
     Raises:
         StoreInUse: another host owns it, and this one does not wait; the message names it.
+        StoreUnusable: hosts cannot take turns on this database.
     """
     from ikigai_actors.store.sqlite.store import SQLiteStore
 
     if isinstance(store, SQLiteStore):
+        if name is not None:
+            raise StoreUnusable(
+                f"Database {store.location} is a file, which has one host. Hosts take turns on PostgreSQL: ikigai copy "
+                "moves a team there."
+            )
         return _take_file(store, host_id, clock, threads)
     store.introduce(host_id)
     own = store.separate()

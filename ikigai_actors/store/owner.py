@@ -46,6 +46,9 @@ class HostRow(NamedTuple):
 
 
 def owner(tx: Transaction) -> HostRow | None:
-    """The host that runs the agents; None when there is none, as far as this process can tell."""
-    owners = map(HostRow._make, tx.run("owners"))
-    return next((one for one in owners if one.is_believed or (not one.lease_until and tx.is_hosted())), None)
+    """The host that runs the agents, or will run them in a moment; None when there is none, as far as rows tell.
+
+    Between the end of a host and the turn of one that waits for it nobody has the agents: then it is who waits.
+    """
+    hosts = [HostRow(*row) for query in ("owners", "open_hosts") for row in tx.run(query)]
+    return next((one for one in hosts if one.is_believed or (not one.lease_until and tx.is_hosted())), None)

@@ -476,6 +476,12 @@ SELECT h.id, h.hostname, h.pid, h.started_at, h.lease_until, h.epoch, now_ms() F
 -- What a host sees of the others.
 SELECT id, beat, lease FROM hosts WHERE ended_at IS NULL AND id <> :host
 
+-- name: hosts_of_late
+-- Those that live, and those that have ended lately; with the living agents of their shards.
+SELECT h.id, h.name, h.hostname, h.pid, h.started_at, h.ended_at, h.lease, h.lease_until,
+       (SELECT COUNT(*) FROM agents a JOIN shards s ON s.id = a.shard WHERE s.host = h.id AND a.status <> 'dead'), now_ms()
+  FROM hosts h WHERE h.ended_at IS NULL OR h.ended_at > now_ms() - CAST(:within AS BIGINT) ORDER BY h.epoch
+
 -- name: time
 SELECT now_ms()
 

@@ -13,8 +13,9 @@ courtesy.
 import inspect
 import logging
 import os
+import socket
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
@@ -57,7 +58,8 @@ from ikigai_actors.records import registry
 from ikigai_actors.records.append import CallAppended
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.documents import Documents
-from ikigai_actors.records.identity import new_agent_uuid
+from ikigai_actors.records.hosts import HostRecord, hosts_of_late
+from ikigai_actors.records.identity import check_name, new_agent_uuid
 from ikigai_actors.records.log import Archive
 from ikigai_actors.records.mail import Mail, letter
 from ikigai_actors.records.registry import AgentRecord, Renamed, Touch, ensure_root
@@ -109,6 +111,15 @@ def check_tools(tools: object) -> list[Tool | Toolset]:
             remedy = " Put @tool on the function, or write tool(function)." if inspect.isroutine(one) else ""
             raise BadInput(f"Expected each of tools to be a tool or a toolset; got {shown(one)}.{remedy}")
     return given
+
+
+def check_host_name(name: str | None, join: bool) -> str | None:
+    """The name of a host that joins; None for one that does not. Raises `BadInput`."""
+    if name is not None and not join:
+        raise BadInput(f"Expected join=True with name={shown(name)}: only hosts that take turns have names.")
+    if not join:
+        return None
+    return f"{socket.gethostname()}-{os.getpid()}" if name is None else check_name(name)
 
 
 class ActorSystem(OfOneProcess):
@@ -196,8 +207,11 @@ class ActorSystem(OfOneProcess):
         *,
         approvals: Approver | str = "deny",
         on_orphan: str | None = None,
-        resume: bool = False,
+        resume: bool | None = None,
         settings: Mapping[str, Any] | None = None,
+        join: bool = False,
+        name: str | None = None,
+        on_wait: Callable[[str], object] | None = None,
         workers: int = 2,
         patience: float = 60.0,
         lease: float = LEASE,
@@ -217,16 +231,22 @@ class ActorSystem(OfOneProcess):
                 `approvals`; ``"deny"`` denies all of them; ``"allow"`` allows all.
             on_orphan: what happens to the children of an agent that dies, for agents that are forked from now on
                 without a policy: ``reparent``, ``cascade``, ``stop`` or ``continue``. None leaves the policy as it is.
-            resume: whether to go on with the turns that were cut off.
+            resume: whether to go on with the turns that were cut off; None does so for a host that joins.
             settings: settings for the models of agents that have not set them: ``max_tokens``, ``temperature``,
                 ``top_p``, ``stop_sequences``, ``thinking``, ``system``. Never stored.
+            join: take turns with other hosts of a PostgreSQL database. While another one has the agents this waits, and
+                returns when that one has closed, or has died: 2 s after its process ended, or when its lease is over.
+            name: of a host that joins, by which it is known: the next host of that name takes its place at once. None
+                makes one of the machine's name and the process id.
+            on_wait: takes a text that tells which host is waited for, whenever that is another one.
             workers: threads that run agents, 1 or more.
             patience: seconds that the store may be down before the system stops.
             lease: seconds for which this host owns a PostgreSQL database after each renewal.
             parts: the ground of the system; a simulation gives its own (`ikigai_actors.testing`).
 
         Raises:
-            StoreInUse: another process runs this database.
+            StoreInUse: another process runs this database, and this one does not join.
+            Fenced: another host of the same name has come while this one waited.
             StoreError: the database cannot be used; the message says what to do.
             BadInput: an argument cannot be used; nothing was opened.
         """
@@ -237,14 +257,27 @@ class ActorSystem(OfOneProcess):
         check_count(workers, "workers", least=1, most=MOST_WORKERS)
         check_seconds(patience, "patience")
         check_seconds(lease, "lease", zero=False)
-        check_flag(resume, "resume")
+        check_flag(join, "join")
+        if resume is not None:
+            check_flag(resume, "resume")
+        called = check_host_name(name, join)
+        if on_wait is not None:
+            check_callable(on_wait, "on_wait", "a function of a text")
         check_policy(on_orphan)
         toolbox = Toolbox((one for one in given if not isinstance(one, Toolset)), asked)
         with ExitStack() as undone:
             store = parts.open_store(database)
             undone.callback(store.close)
             ensure_schema(store)
-            host = take_database(store, new_agent_uuid(parts.random_bytes), parts.clock, lease, parts.threads)
+            host = take_database(
+                store,
+                new_agent_uuid(parts.random_bytes),
+                parts.clock,
+                lease,
+                parts.threads,
+                name=called,
+                on_wait=lambda owner: None if on_wait is None else on_wait(str(owner)),
+            )
             undone.callback(host.release)
             with everything_stays():
                 ensure_root(store, parts.random_bytes, host.clock.now_ms())
@@ -256,7 +289,7 @@ class ActorSystem(OfOneProcess):
             system._open_toolsets([one for one in given if isinstance(one, Toolset)])
             if on_orphan is not None:
                 system.root.supervise(on_orphan=on_orphan)
-            if resume:
+            if resume or (resume is None and join):
                 system.resume()
             undone.pop_all()
         return system
@@ -340,6 +373,10 @@ class ActorSystem(OfOneProcess):
         if status is not None:
             check_choice(status, "status", [*Status])
         return self.store.read(lambda tx: registry.every(tx, status))
+
+    def hosts(self) -> list[HostRecord]:
+        """Who runs the agents, who waits for a turn, and who did within the last hour; in the order of their start."""
+        return self.store.read(hosts_of_late)
 
     def send(self, recipient: AgentRef | str, body: str, timeout: float | None = None) -> int:
         """Send a mail for a person outside of any agent.

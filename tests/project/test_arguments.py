@@ -147,7 +147,7 @@ class Subject:
         system.root.send(self.kid, "tea")
         system.documents.write("plan.md", "text")
         call = PendingCall(self.kid.uuid, 1, "1", "knock", {})
-        alone: dict[str, Good] = {name: {} for name in ("close", "statistics", "check_open", "resume")}
+        alone: dict[str, Good] = {name: {} for name in ("close", "statistics", "check_open", "resume", "hosts")}
         self.of_system: dict[str, Good] = alone | {
             "agent": {"text": "kid"},
             "agents": {"status": None},

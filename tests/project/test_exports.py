@@ -37,6 +37,7 @@ PUBLIC = [
     "FunctionProvider",
     "Future",
     "HistoryError",
+    "HostRecord",
     "IkigaiError",
     "InboxFull",
     "Kind",

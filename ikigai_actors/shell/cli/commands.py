@@ -184,6 +184,20 @@ def stats(options: Options, tokens: bool, json: bool) -> None:
 
 
 @click.command()
+@click.option("--json", "json", is_flag=True, help="As a JSON list.")
+@click.pass_obj
+def hosts(options: Options, json: bool) -> None:
+    """Show which processes run the agents, wait for their turn, or did within the last hour.
+
+    Reads the database, beside a running shell or without one. See also: ikigai host.
+    """
+    from ikigai_actors.shell.cli.hosts import as_lines, as_objects, look
+
+    found = look(options.database)
+    click.echo(as_objects(found) if json else "\n".join(as_lines(found)))
+
+
+@click.command()
 @click.option("--json", "json", is_flag=True, help="What was looked at and found, as a JSON object.")
 @click.pass_context
 def fsck(context: click.Context, json: bool) -> None:
@@ -232,7 +246,7 @@ def backup(context: click.Context, file: str) -> None:
     context.exit(0 if done.sound else 1)
 
 
-COMMANDS = (agents, backup, copy, fsck, kill, log, prompt, rename, send, send_signal, stats, tail)
+COMMANDS = (agents, backup, copy, fsck, hosts, kill, log, prompt, rename, send, send_signal, stats, tail)
 
 
 def _send_signal(options: Options, name: str, agent: str, *, cascade: bool, reason: str, grace: float = 30.0) -> None:

@@ -5,6 +5,7 @@
     ikigai --plain                  the same in lines, not on the whole screen
     ikigai < questions.txt          the same, by a pipe
     ikigai serve [--port N]         the same in a browser on this machine (web/)
+    ikigai host [--name NAME]       runs the agents without a shell; on PostgreSQL several take turns
     ikigai demo                     a tour that plays itself
 
 Beside a running shell, or without one (commands.py, documents.py):
@@ -19,6 +20,7 @@ Beside a running shell, or without one (commands.py, documents.py):
     ikigai signal NAME AGENT        INT, STOP, CONT, TERM or KILL
     ikigai doc COMMAND              the documents that all agents share
     ikigai stats                    what the database holds, in figures
+    ikigai hosts                    which processes run the agents, or wait for their turn
     ikigai backup FILE              a consistent copy of the database in one new file, beside a running shell too
     ikigai copy FROM TO             a whole database to an empty one, of either kind
     ikigai fsck [--json]            whether the database holds together; exit status 1 if it does not
@@ -148,6 +150,28 @@ def serve(context: click.Context, port: int) -> None:
     can be asked for approval, as by a pipe. Needs: pip install 'ikigai-actors[serve]'. Ends by Ctrl-C.
     """
     context.exit(_serve(context.obj, port))
+
+
+@cli.command()
+@click.option("--name", metavar="NAME", help="PostgreSQL: the next host of this name takes its place at once.")
+@click.option(
+    "--app", metavar="MODULE:FUNCTION", help="A function that returns arguments of ActorSystem.open: tools, …"
+)
+@click.option(
+    "--resume/--no-resume", default=None, help="Turns that were cut off.  [default: on PostgreSQL they go on]"
+)
+@click.pass_context
+def host(context: click.Context, name: str | None, app: str | None, resume: bool | None) -> None:
+    """Run the agents without a shell, for shells and commands elsewhere, until SIGTERM or Ctrl-C.
+
+    On PostgreSQL several hosts take turns: one runs the agents, the others wait. When it ends, is killed or hangs, the
+    next one goes on. Exit status 75: it lost the database, start it again.
+    """
+    from ikigai_actors.shell.cli.host import run_host
+
+    options = context.obj
+    status = run_host(options, app, name, resume, _while_it_lasts, lambda text: click.echo(f"ikigai: {text}", err=True))
+    context.exit(status)
 
 
 @cli.command(hidden=True)

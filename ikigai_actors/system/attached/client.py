@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ikigai_actors.records.deaths import LifecycleChange
     from ikigai_actors.records.documents import Documents
     from ikigai_actors.records.figures import Counts
+    from ikigai_actors.records.hosts import HostRecord
     from ikigai_actors.records.mail import Mail
     from ikigai_actors.records.messages import Message
     from ikigai_actors.records.scrollback import Scrollback
@@ -145,6 +146,12 @@ class Client:
     def host(self) -> HostRow | None:
         """Who runs the agents; None when nobody does."""
         return self._store.read(owner)
+
+    def hosts(self) -> "list[HostRecord]":
+        """Who runs the agents, who waits for a turn, and who did lately; in the order of their start."""
+        from ikigai_actors.records.hosts import hosts_of_late
+
+        return self._store.read(hosts_of_late)
 
     def overview(self) -> Overview:
         """Everybody at one moment. Raises `StoreUnusable` when a value of the database is of a wrong type."""

@@ -48,6 +48,7 @@ from ikigai_actors.providers.base import Reply, Usage
 from ikigai_actors.records import registry
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.heads import section
+from ikigai_actors.records.hosts import HostRecord
 from ikigai_actors.records.log import Archive
 from ikigai_actors.records.mail import Mail, letter
 from ikigai_actors.records.messages import Kind, Message
@@ -187,6 +188,10 @@ class AttachedSystem(OfOneProcess):
         if status is not None:
             check_choice(status, "status", [*Status])
         return self._client.agents(status)
+
+    def hosts(self) -> list[HostRecord]:
+        """Who runs the agents, who waits for a turn, and who did within the last hour; in the order of their start."""
+        return self._client.hosts()
 
     def handle(self, uuid: str) -> AgentRef:
         """The handle of an agent whose uuid is known; nothing is looked up."""

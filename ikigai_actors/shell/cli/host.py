@@ -1,0 +1,120 @@
+"""A host without a shell: runs the agents in the foreground, for shells, commands and programs elsewhere.
+
+On PostgreSQL several take turns: one has the agents, the others wait until it ends or dies. SIGTERM and Ctrl-C close
+the system, and the next host goes on. When the database takes the agents away from this host, or does not answer for
+too long, the exit status says: start me again.
+"""
+
+import importlib
+import inspect
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ikigai_actors.arguments import shown
+from ikigai_actors.errors import BadInput, Fenced, SystemClosed
+from ikigai_actors.shell.cli.options import Options
+from ikigai_actors.shell.line.interrupts import Interrupts
+from ikigai_actors.shell.line.output import harmless, one_line
+from ikigai_actors.shell.text.tree import summary
+from ikigai_actors.store.location import locate
+from ikigai_actors.system.system import ActorSystem
+
+START_AGAIN = 75
+"""Exit status of a host that did not end because it was told to: sysexits' EX_TEMPFAIL."""
+
+_OURS = {"database", "join", "name", "on_wait", "parts"}  # what an app does not decide
+
+
+def run_host(
+    options: Options,
+    app: str | None,
+    name: str | None,
+    resume: bool | None,
+    until: Callable[[ActorSystem, Callable[[], int]], int],
+    tell: Callable[[str], object],
+) -> int:
+    """Run a host until it is told to end.
+
+    Args:
+        options: the global options of the command line.
+        app: ``MODULE:FUNCTION``, which gives further arguments of `ActorSystem.open`; None for those of the options.
+        name: by which it is known to the hosts with which it takes turns; None for one of its own.
+        resume: whether to go on with turns that were cut off; None does so where hosts take turns.
+        until: runs a loop, and raises `SystemClosed` when the system stops by itself.
+        tell: takes a line for the person who started it.
+
+    Returns:
+        The exit status.
+
+    Raises:
+        BadInput, StoreError: it cannot be started so.
+    """
+    arguments = _of_options(options) if app is None else _of_app(app, options)
+    takes_turns = locate(options.database).url is not None
+    if resume is not None:
+        arguments["resume"] = resume
+    if takes_turns:
+        arguments |= {"join": True, "name": name, "on_wait": lambda owner: tell(f"waits: {owner} runs the agents")}
+    elif name is not None:
+        raise BadInput(f"--name {name} is for hosts that take turns on PostgreSQL; a file has one host.")
+    interrupts = Interrupts().install()
+    try:
+        with interrupts.heard():
+            system = ActorSystem.open(options.database, **arguments)
+        with system:
+            tell(f"runs {system.store.location}: {summary(system.agents())}")
+            return until(system, lambda: _wait(interrupts))
+    except (SystemExit, KeyboardInterrupt):  # told to end while it waited
+        return 0
+    except (Fenced, SystemClosed) as error:
+        tell(one_line(str(error)))
+        return START_AGAIN
+
+
+def _wait(interrupts: Interrupts) -> int:
+    """Wait for a signal."""
+    try:
+        with interrupts.heard():
+            threading.Event().wait()
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def _of_options(options: Options) -> dict[str, Any]:
+    return {
+        "provider": options.default_provider(),
+        "tools": options.tools(),
+        "approvals": "allow" if options.yes else "ask",
+        "settings": options.default_settings(),
+    }
+
+
+def _of_app(app: str, options: Options) -> dict[str, Any]:
+    """Call the user's function. Raises `BadInput` for what cannot be used, with the cause of it."""
+    for name in ("provider", "model", "settings", "workspace", "mcp", "yes"):
+        if getattr(options, name):
+            raise BadInput(f"Leave out --{'set' if name == 'settings' else name}: with --app the app decides.")
+    module, colon, function = app.partition(":")
+    if not (module and colon and function):
+        raise BadInput(f"Expected --app MODULE:FUNCTION, got {harmless(app)!r}. For one: --app shop.agents:app")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        made = getattr(importlib.import_module(module), function)()
+    except Exception as error:
+        raise BadInput(
+            f"--app {harmless(app)} could not be called: {type(error).__name__}: {error}. It names a function without "
+            "arguments in a module that can be imported from here."
+        ) from error
+    if not isinstance(made, Mapping):
+        raise BadInput(f"Expected --app {harmless(app)} to return a dict of arguments; got {shown(made)}.")
+    known = inspect.signature(ActorSystem.open).parameters.keys() - _OURS
+    if wrong := [key for key in made if key not in known]:
+        raise BadInput(
+            f"--app {harmless(app)} returns an argument {harmless(str(wrong[0]))!r} that it cannot set. Those of "
+            f"ActorSystem.open: {', '.join(sorted(known))}."
+        )
+    return dict(made)

@@ -1,0 +1,166 @@
+"""Hosts without a shell, as processes: they run the agents, take turns on a server, and end as they are told to."""
+
+import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ikigai_actors.system.attached.client import Client
+from tests.conftest import NewDatabase
+from tests.kit.databases import eventually
+from tests.kit.program import Program, run
+
+
+def host(url: str, *arguments: str, model: str = "offline") -> Program:
+    """Start a host."""
+    return Program.by_pipe("--database", url, "--model", model, "host", *arguments, notices=True)
+
+
+@contextmanager
+def running(url: str, name: str, model: str = "offline") -> Iterator[Program]:
+    """Start a host, and wait until it runs the agents."""
+    with host(url, "--name", name, model=model) as program:
+        program.expect("runs postgresql")
+        yield program
+
+
+def listed(url: str) -> list[dict[str, Any]]:
+    """What ``ikigai hosts --json`` tells."""
+    done = run("--database", url, "hosts", "--json")
+    assert done.returncode == 0, done.stderr
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    return found
+
+
+def root(url: str) -> str:
+    """The uuid of agent 0."""
+    [agent] = json.loads(run("--database", url, "agents", "--json").stdout)
+    return str(agent["uuid"])
+
+
+def turn(url: str, uuid: str) -> int:
+    """The turn in progress of an agent."""
+    with Client.open(url) as client:
+        return client.get(uuid).turn
+
+
+def test_when_a_host_is_killed_another_one_goes_on_and_who_waits_gets_the_answer(new_postgres: NewDatabase) -> None:
+    url = new_postgres()
+    with running(url, "a", model="offline:slow") as first, host(url, "--name", "b") as second:
+        second.expect(rf"waits: host \S+, pid {first.process.pid}, since .* runs the agents")
+        states = {one["name"]: (one["pid"], one["state"], one["agents"]) for one in listed(url)}
+        assert states == {"a": (first.process.pid, "runs", 1), "b": (second.process.pid, "waits", 0)}
+        asked = root(url)
+        with Program.by_pipe("--database", url, "prompt", "--wait", asked, "Our shop sells tea.") as asking:
+            eventually(lambda: turn(url, asked), "the turn")
+            first.kill()
+            second.expect("runs postgresql.*: 1 running")
+            asking.expect("You said “Our shop sells tea.”")
+            assert asking.ends() == 0
+        ended, goes_on = listed(url)
+        assert (ended["name"], ended["state"], goes_on["name"], goes_on["state"]) == ("a", "ended", "b", "runs")
+        lines = run("--database", url, "hosts").stdout.splitlines()
+        assert [line.split()[0] for line in lines] == ["a", "b"]
+        assert lines[1].endswith("runs 1 agent")
+
+
+def test_a_host_that_is_told_to_end_gives_its_turn_to_the_next(new_postgres: NewDatabase) -> None:
+    url = new_postgres()
+    with running(url, "a") as first, host(url, "--name", "b") as second, host(url, "--name", "c") as third:
+        second.expect("waits: ")
+        third.expect("waits: ")
+        assert third.end() == 0  # it never had its turn
+        assert first.end() == 0
+        second.expect("runs postgresql")
+        assert second.end(signal.SIGINT) == 0
+    assert {one["state"] for one in listed(url)} == {"ended"}
+    assert "no process runs these agents" in run("--database", url, "hosts").stdout
+
+
+def test_a_host_whose_name_another_one_has_taken_says_start_me_again(new_postgres: NewDatabase) -> None:
+    url = new_postgres()
+    with running(url, "a") as first, host(url, "--name", "a") as second:
+        second.expect("runs postgresql")
+        first.expect("has taken")
+        assert first.ends() == 75
+
+
+def test_a_file_has_one_host_and_no_names(tmp_path: Path) -> None:
+    file = str(tmp_path / "team.db")
+    with host(file) as first:
+        first.expect("runs .*team.db: 1 running")
+        assert run("--database", file, "--provider", "offline", "prompt", "--wait", root(file), "tea").returncode == 0
+        refused = run("--database", file, "--provider", "offline", "host")
+        assert refused.returncode == 1
+        assert "is in use by host" in refused.stderr
+        [one] = listed(file)
+        assert (one["state"], one["name"]) == ("runs", None)
+    refused = run("--database", file, "host", "--name", "a")
+    assert refused.returncode == 1
+    assert "a file has one host" in refused.stderr
+    [one] = listed(file)
+    assert one["state"] == "ended"
+
+
+APP = '''
+from ikigai_actors import FunctionProvider, tool
+
+@tool
+def stock() -> str:
+    """What is in stock."""
+    return "tea"
+
+def app():
+    return {"provider": FunctionProvider(lambda request: "the app answers", "code"), "tools": [stock]}
+
+def nothing():
+    return None
+
+def unknown():
+    return {"database": "elsewhere.db"}
+
+def broken():
+    raise LookupError("no such shop")
+'''
+
+
+def test_an_app_says_which_provider_and_tools_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "shop.py").write_text(APP, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    with Program.by_pipe("--database", "team.db", "host", "--app", "shop:app", notices=True) as program:
+        program.expect("runs ")
+        done = run("--database", "team.db", "prompt", "--wait", root("team.db"), "tea")
+        assert done.stdout == "the app answers\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["--app", "shop"], "Expected --app MODULE:FUNCTION, got 'shop'"),
+        (["--app", "nowhere:app"], "ModuleNotFoundError: No module named 'nowhere'"),
+        (["--app", "shop:missing"], "AttributeError"),
+        (["--app", "shop:broken"], "LookupError: no such shop"),
+        (["--app", "shop:nothing"], "to return a dict of arguments; got None"),
+        (["--app", "shop:unknown"], "returns an argument 'database' that it cannot set"),
+    ],
+)
+def test_an_app_that_cannot_be_used_is_named_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: list[str], told: str
+) -> None:
+    (tmp_path / "shop.py").write_text(APP, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    done = run("--database", "team.db", "host", *given)
+    assert done.returncode == 1
+    assert told in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "team.db").exists()
+
+
+def test_options_that_an_app_decides_are_refused_beside_it(tmp_path: Path) -> None:
+    done = run("--database", str(tmp_path / "team.db"), "--provider", "offline", "host", "--app", "shop:app")
+    assert done.returncode == 1
+    assert "Leave out --provider: with --app the app decides." in done.stderr
