@@ -75,6 +75,8 @@ CREATE TABLE agents (
     unread          BIGINT NOT NULL DEFAULT 0,           -- those of kind 'mail' and 'exit' that it has not read
     shard           BIGINT NOT NULL DEFAULT 0,           -- shards.id: with whom it lives on one host. No REFERENCES: SQLite
                                                          -- adds no such column to a table with rows
+    changed         BIGINT NOT NULL DEFAULT 0,           -- tree.version of its latest new status, name or interrupt
+    interrupted     BIGINT NOT NULL DEFAULT 0,           -- the turn that another process has interrupted
     CHECK ((status = 'dead') = (ended_at IS NOT NULL)),
     CHECK ((parent_uuid IS NULL) = (supervisor_uuid IS NULL))
 );
@@ -88,7 +90,9 @@ CREATE INDEX agents_supervisor ON agents (supervisor_uuid);
 -- The living of a shard: a boot reads those of its own shards.
 CREATE INDEX agents_shard ON agents (shard) WHERE status <> 'dead';
 
--- Those that live and do not run, and who died since some time: looked for whenever another process has sent a signal.
+-- What has changed since a version of the tree: hosts look whenever another process may have written.
+CREATE INDEX agents_changed ON agents (changed) WHERE changed > 0;
+-- Those that live and do not run; and who died since some time.
 CREATE INDEX agents_paused ON agents (status) WHERE status = 'stopped' OR status = 'terminating';
 CREATE INDEX agents_ended ON agents (ended_at) WHERE ended_at IS NOT NULL;
 
@@ -138,7 +142,7 @@ CREATE TABLE documents (
     PRIMARY KEY (path, version)
 );
 
--- Every signal ever sent. The host that runs the agent follows those that are not handled.
+-- Every signal ever sent. What it did stands in the registry, which the host of the agent follows.
 CREATE TABLE signals (
     agent_uuid TEXT NOT NULL REFERENCES agents (uuid),
     id         BIGINT NOT NULL CHECK (id > 0),           -- counts per agent, under the lock of its row
@@ -148,10 +152,8 @@ CREATE TABLE signals (
     sender     TEXT REFERENCES agents (uuid),            -- NULL: a person
     reason     TEXT NOT NULL DEFAULT '',
     created_at BIGINT NOT NULL,
-    handled_at BIGINT,
     PRIMARY KEY (agent_uuid, id)
 );
-CREATE INDEX signals_new ON signals (created_at) WHERE handled_at IS NULL;
 
 -- Every restart: the intensity of a supervisor counts them within its period, and a turn that keeps crashing is found by them.
 CREATE TABLE restarts (

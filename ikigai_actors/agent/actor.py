@@ -60,7 +60,7 @@ from ikigai_actors.records.deaths import WriteDeath
 from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import LogUnit
-from ikigai_actors.records.mail import KeepPrompt
+from ikigai_actors.records.mail import KeepPrompt, Kept
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.replies import outcome_of
 from ikigai_actors.store.journal import CommitResult, Committed, Failed, Refused
@@ -295,7 +295,8 @@ class AgentActor(PooledActor):
     def _to_be_committed(self, unit: LogUnit | CallUnit | MailNotice | Departure | PutAside) -> Unit:
         match unit:
             case PutAside():
-                return KeepPrompt(self.state.uuid, unit.prompt.text, self.runtime.clock.now_ms())
+                known = self.backlog.latest_mail
+                return KeepPrompt(self.state.uuid, unit.prompt.text, self.runtime.clock.now_ms(), known)
             case LogUnit():
                 return Append(unit, self._fence)
             case CallUnit():
@@ -348,12 +349,18 @@ class AgentActor(PooledActor):
         self._enter(step)
 
     def _put_aside(self, prompt: on.Prompt, verdict: CommitResult) -> None:
-        """Note that the prompt is kept as mail and keeps its place. If that failed, drop it."""
+        """Note that the prompt is kept as mail and keeps its place. If that failed, drop it.
+
+        A prompt of another process with a smaller number comes first, also if this process has not heard of it yet.
+        """
         if not isinstance(verdict, Committed):
             self.backlog.discard(prompt.caller)
             return
-        self.backlog.keep(prompt.caller, verdict.value)
-        self.runtime.publisher.publish(PromptKept(self.state.uuid, verdict.value, prompt.text))
+        kept: Kept = verdict.value
+        for mail, text in kept.before:
+            self.backlog.add_remote(on.Prompt(text, Future(), mail))
+        self.backlog.keep(prompt.caller, kept.mail)
+        self.runtime.publisher.publish(PromptKept(self.state.uuid, kept.mail, prompt.text))
 
     def _refused(self, step: Step, error: IkigaiError) -> None:
         """Keep the state as it was; tell the caller, or the model, why."""

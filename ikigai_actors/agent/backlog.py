@@ -50,6 +50,11 @@ class Backlog:
         return len(self) >= INBOX_CAPACITY
 
     @property
+    def latest_mail(self) -> int:
+        """The number of the latest prompt of another process that waits here; 0 for none."""
+        return self._remote[-1].mail if self._remote else 0
+
+    @property
     def needs_log(self) -> bool:
         """Whether a command waits that needs the log. News of mail is no reason to read it."""
         return bool(self._forks or self._commands or self._remote)

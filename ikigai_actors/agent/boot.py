@@ -9,7 +9,7 @@ it.
 
 import contextlib
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ikigai_actors.agent.turn.state import RUNNING, LifecycleState
@@ -51,6 +51,8 @@ class Origin(NamedTuple):
     """Id of the message that opened the turn in progress; 0 when idle."""
     standing: LifecycleState = RUNNING
     """Its status in the registry, and what belongs to that."""
+    interrupted: bool = False
+    """Whether another process has interrupted the turn in progress, and nobody has ended it yet."""
 
 
 class Unrestorable(NamedTuple):
@@ -60,31 +62,40 @@ class Unrestorable(NamedTuple):
     reason: str
 
 
-def survey(store: Store, host: str) -> tuple[list[Origin], list[Unrestorable]]:
-    """Look at the rows of every living agent of a host; return those that come back, and those that cannot.
+class Survey(NamedTuple):
+    """The agents of a host, as the registry had them at one moment."""
+
+    version: int
+    """The version of the tree at that moment."""
+    restored: Sequence[Origin]
+    unrestorable: Sequence[Unrestorable]
+
+
+def survey(store: Store, host: str) -> Survey:
+    """Look at the rows of every living agent of a host: which come back, and which cannot.
 
     Raises `HistoryError` when agent 0's rows are wrong, and `StoreError` when the store fails.
     """
     restored: list[Origin] = []
     unrestorable: list[Unrestorable] = []
-    rows = store.read(lambda tx: registry.boot(tx, host))
+    rows, version = store.read(lambda tx: (registry.boot(tx, host), registry.tree_version(tx)))
     if all(row[5] is not None for row in rows):
         raise HistoryError(f"Agent 0 is missing or dead. {AGENT_0_REMEDY}")
     heads = {row[0]: row[4] if row[6] is None else row[6] for row in rows}
     for row in rows:
-        uuid, name, epoch, turn, _, parent, _, other_parents_head, status, ending, restart, _ = row
+        uuid, name, epoch, turn, _, parent, _, other_parents_head, status, ending, restart, _, interrupted = row
         try:
             reason = _wrong(row, heads.get(parent, other_parents_head))
             standing = LifecycleState(_STATUS[status], ending or "", restart == "permanent")
         except (KeyError, TypeError) as error:
             reason = f"its rows hold what no program of ours wrote ({error})"
         if reason is None:
-            restored.append(Origin(uuid, name, epoch, heads[uuid], turn, standing))
+            restored.append(Origin(uuid, name, epoch, heads[uuid], turn, standing, 0 < turn == interrupted))
         elif parent is None:
             raise HistoryError(f"Agent 0 ({uuid}) cannot come back: {reason}. {AGENT_0_REMEDY}")
         else:
             unrestorable.append(Unrestorable(uuid, f"could not be restored: {reason}"))
-    return restored, unrestorable
+    return Survey(version, restored, unrestorable)
 
 
 def _wrong(row: Row, parent_head: int | None) -> str | None:

@@ -212,21 +212,6 @@ def refusal_of(one: Relative, refusal: Refusal) -> AgentDead | AgentStopped | Ro
     return kinds[refusal](f"Agent {one.uuid} takes no such signal: {refusal}.", one.uuid)
 
 
-def lifecycle_since(tx: Transaction, since: int) -> tuple[dict[str, End], dict[str, tuple[Status, str]]]:
-    """The deaths and pauses since a time.
-
-    Returns the agents that died, each with its end; and the living agents that do not run, each with its status and the
-    reason for that.
-    """
-    dead, paused = {}, {}
-    for uuid, status, cause, reason, sender in tx.run("lifecycle_since", since=since):
-        if status == Status.DEAD:
-            dead[uuid] = End(Cause(cause or Cause.KILLED), reason or "", sender)
-        else:
-            paused[uuid] = (Status(status), reason or "")
-    return dead, paused
-
-
 def deadlines(tx: Transaction) -> dict[str, int | None]:
     """When each agent that terminates is to be killed, by uuid; milliseconds since 1970, None is at once."""
     return dict(tx.run("deadlines"))

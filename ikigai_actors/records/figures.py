@@ -28,8 +28,6 @@ class Counts(NamedTuple):
     documents: int
     versions: int
     """Versions of documents, deletions too."""
-    signals: int
-    """Signals that no host has carried out."""
     restarts: int
     hosts: int
     """Processes that have run these agents, one after another."""

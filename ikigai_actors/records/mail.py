@@ -254,23 +254,36 @@ class Send(Unit):
         return write_mail(tx, locked, self._recipient, sender, self._body, self._now, self._kind)
 
 
+class Kept(NamedTuple):
+    """The answer of a `KeepPrompt`."""
+
+    mail: int
+    """The number of the prompt."""
+    before: tuple[tuple[int, str], ...]
+    """Prompts of other processes that come before it and that the agent may not know yet: number and text."""
+
+
 @dataclass(frozen=True, slots=True)
 class KeepPrompt(Unit):
     """Keep a prompt that its agent cannot take up now, as mail of kind ``prompt``, of any length.
 
-    Answered with the mail's number. Raises what `write_mail` does.
+    Answered with `Kept`. Raises what `write_mail` does.
     """
 
     recipient: str
     text: str
     now: int
+    known: int
+    """The latest prompt of another process that the agent knows, by its number; 0 for none."""
 
     @property
     def touches(self) -> tuple[str, ...]:
         return (self.recipient,)
 
-    def write(self, tx: Transaction, locked: LockedRows) -> int:
-        return write_mail(tx, locked, self.recipient, None, self.text, self.now, PROMPT).id
+    def write(self, tx: Transaction, locked: LockedRows) -> Kept:
+        number = write_mail(tx, locked, self.recipient, None, self.text, self.now, PROMPT).id
+        rows = tx.run("prompts_between", recipient=self.recipient, after=self.known, before=number)
+        return Kept(number, tuple((mail, text) for mail, text in rows))
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,11 +198,6 @@ def check_free(tx: Transaction, name: str, uuid: str | None = None) -> None:
         raise NameTaken(f"A living agent is named {name!r}; choose another name.", name)
 
 
-def names(tx: Transaction) -> list[tuple[str, str | None]]:
-    """The uuid of every living agent, with the name by which it is called now."""
-    return [(uuid, name) for uuid, name in tx.run("names")]
-
-
 def tree_version(tx: Transaction) -> int:
     """A number that grows with every birth, death, adoption and new name."""
     return int(tx.run("tree_version")[0][0])

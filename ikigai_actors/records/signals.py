@@ -1,13 +1,13 @@
 """Signals, as units: a row in ``signals``, and in the same transaction what it does to the agents that it hits.
 
-The registry changes first, so any process on the database can send a signal. The host that runs the agents follows: at
-once when it sent the signal itself (the unit's answer names the agents that it hit), else when it finds a row that is
-not handled yet. `ikigai_actors.records.deaths` says which locks are taken, and why no descendant escapes a cascade.
+The registry changes first, so any process on the database can send a signal. The host that runs an agent follows: at
+once when it sent the signal itself (the unit's answer names the agents that it hit), else when it looks at what has
+changed (`ikigai_actors.records.changes`). `ikigai_actors.records.deaths` says which locks are taken, and why no
+descendant escapes a cascade.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from ikigai_actors.arguments import check_seconds
 from ikigai_actors.errors import BadInput
@@ -28,7 +28,7 @@ class SendSignal(Unit):
         RootProtected: agent 0 cannot be killed or terminated.
     """
 
-    __slots__ = ("_deadline", "_handled", "_now", "_reason", "_sender", "_signal", "_spread", "_target")
+    __slots__ = ("_deadline", "_host", "_now", "_reason", "_sender", "_signal", "_spread", "_target")
 
     alone = True
     changes_tree = True
@@ -44,7 +44,7 @@ class SendSignal(Unit):
         sender: str | None = None,
         reason: str = "",
         grace: int = 30_000,
-        handled: bool = False,
+        host: str | None = None,
     ) -> None:
         """Make a signal.
 
@@ -56,12 +56,12 @@ class SendSignal(Unit):
             sender: the uuid of the agent that sends it; None is a person.
             reason: why; the registry shows it for every agent that dies of the signal.
             grace: milliseconds after which TERM becomes KILL.
-            handled: whether the sender is the host itself, which carries the signal out.
+            host: the host that sends it, which interrupts its own agents itself; None is a process that runs none.
         """
         self._target, self._signal, self._now = target, signal, now
         self._spread, self._sender, self._reason = spread, sender, reason
         self._deadline = now + grace if signal is Signal.TERM else None
-        self._handled = handled
+        self._host = host
 
     def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
         family = (branch if self._spread else household)(tx, self._target)
@@ -104,7 +104,16 @@ class SendSignal(Unit):
             to = next(iter(set(status.values())))  # a signal leads the living to one status
             reason = self._why(to, why)
             tx.run("set_status", uuids=list(status), status=to.value, deadline=self._deadline, reason=reason)
+        if self._signal is Signal.INT:
+            self._interrupt(tx, locked, [family[uuid] for uuid in hit])
         return LifecycleChange(done.dead, {**done.status, **status}, reason=why.reason, told=done.told)
+
+    def _interrupt(self, tx: Transaction, locked: LockedRows, hit: Sequence[Relative]) -> None:
+        """Mark the open turns of agents that the sender does not run."""
+        elsewhere = [one.uuid for one in hit if one.turn and (self._host is None or one.owner != self._host)]
+        if elsewhere:
+            locked.take(tx, elsewhere)
+            tx.run("interrupt", uuids=elsewhere)
 
     def _why(self, status: Status, why: End) -> str | None:
         """The reason that the registry shows for agents with this new status.
@@ -125,28 +134,7 @@ class SendSignal(Unit):
             sender=self._sender,
             reason=self._reason,
             now=self._now,
-            handled=self._now if self._handled else None,
         )
-
-
-class NewSignal(NamedTuple):
-    """A signal that another process has sent and no host has carried out. A row of the query ``new_signals``."""
-
-    agent: str
-    """The uuid of its target."""
-    id: int
-    """Its number among the signals of that agent."""
-    signal: str
-    spread: int
-    """1 when it hits all descendants of the target too, else 0."""
-    turn: int
-    """The turn of the target that was open when it was sent, by the message that opened it; 0 when it was idle."""
-    created_at: int
-
-
-def new_signals(tx: Transaction) -> list[NewSignal]:
-    """The signals of other processes that no host has carried out yet, the earliest first."""
-    return [NewSignal._make(row) for row in tx.run("new_signals")]
 
 
 def milliseconds(grace: float) -> int:
@@ -177,19 +165,5 @@ class KillByAgent(Unit):
             raise BadInput("That is you. Use exit to end yourself.")
         if target in {row[0] for row in tx.run("supervisors_of", uuid=self.sender)}:
             raise BadInput(f"Agent {target} is above you: only a person ends it. Send it a mail, or exit.")
-        signal = SendSignal(
-            target, Signal.KILL, self.now, spread=self.spread, sender=self.sender, reason=self.reason, handled=True
-        )
+        signal = SendSignal(target, Signal.KILL, self.now, spread=self.spread, sender=self.sender, reason=self.reason)
         return signal.write(tx, locked)
-
-
-@dataclass(frozen=True, slots=True)
-class SignalsHandled(Unit):
-    """Note that the host has carried out signals of other processes."""
-
-    signals: tuple[tuple[str, int], ...]
-    """For each agent its uuid, and the number of its latest signal."""
-
-    def write(self, tx: Transaction, locked: LockedRows) -> None:
-        for agent, number in self.signals:
-            tx.defer("handle_signals", agent=agent, id=number)

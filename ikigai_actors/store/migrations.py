@@ -149,7 +149,22 @@ _MEMBERSHIP = Migration(
     """,
 )
 
-MIGRATIONS: tuple[Migration, ...] = (_MAIL_AND_SUPERVISION, _PROMPTS, _STANDINGS, _SHARDS, _MEMBERSHIP)
+_CHANGES = Migration(
+    7,
+    """
+    -- Each host follows what has changed since it looked last, so no signal is handled by one host for all.
+    ALTER TABLE agents ADD COLUMN changed BIGINT NOT NULL DEFAULT 0;
+    ALTER TABLE agents ADD COLUMN interrupted BIGINT NOT NULL DEFAULT 0;
+    UPDATE agents SET interrupted = turn WHERE turn > 0 AND EXISTS (
+        SELECT 1 FROM signals s WHERE s.agent_uuid = agents.uuid AND s.signal = 'INT' AND s.handled_at IS NULL
+           AND s.turn = agents.turn);
+    CREATE INDEX agents_changed ON agents (changed) WHERE changed > 0;
+    DROP INDEX signals_new;
+    ALTER TABLE signals DROP COLUMN handled_at;
+    """,
+)
+
+MIGRATIONS: tuple[Migration, ...] = (_MAIL_AND_SUPERVISION, _PROMPTS, _STANDINGS, _SHARDS, _MEMBERSHIP, _CHANGES)
 """All steps since version `FIRST`, in order."""
 
 NEEDED = ("agents", "hosts", "restarts", "schema_version", "shards", "signals", "tree")

@@ -197,7 +197,7 @@ SELECT a.uuid, a.name, a.epoch, a.turn, a.fork_message_id, a.parent_uuid,
        CASE WHEN p.status = 'dead' OR ps.host <> CAST(:host AS TEXT)
             THEN COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.parent_uuid), p.fork_message_id) END,
        a.status, a.exit_reason, a.restart,
-       (SELECT MIN(m.id) FROM messages m WHERE m.agent_uuid = a.uuid)
+       (SELECT MIN(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), a.interrupted
   FROM shards s JOIN agents a ON a.shard = s.id AND a.status <> 'dead'
   LEFT JOIN agents p ON p.uuid = a.parent_uuid LEFT JOIN shards ps ON ps.id = p.shard
  WHERE s.host = CAST(:host AS TEXT)
@@ -238,14 +238,10 @@ ON CONFLICT DO NOTHING
 UPDATE agents SET turn = :turn WHERE uuid = :uuid
 
 -- name: rename
-UPDATE agents SET name = :name WHERE uuid = :uuid
-
--- name: names
--- How everybody who lives is called now.
-SELECT a.uuid, a.name FROM agents a WHERE a.status <> 'dead'
+UPDATE agents SET name = :name, changed = (SELECT version FROM tree WHERE one = 1) WHERE uuid = :uuid
 
 -- name: tree_version
--- How often the tree has changed: while it stays, nobody got another name.
+-- How often the tree has changed. Whoever changes it has locked this row, so what has the number n is committed before n + 1.
 SELECT version FROM tree
 
 -- name: touch
@@ -278,7 +274,7 @@ SELECT a.uuid, a.supervisor_uuid, a.status, a.on_orphan, (SELECT s.host FROM sha
 -- name: bury
 -- The epoch grows, so whatever they still do is fenced. Their logs are left as they are.
 UPDATE agents SET status = 'dead', turn = 0, epoch = epoch + 1, deadline = NULL, ended_at = :now, exit_reason = :reason,
-       exit_cause = :cause, exit_sender = :sender
+       exit_cause = :cause, exit_sender = :sender, changed = (SELECT version FROM tree WHERE one = 1)
  WHERE uuid = ANY(:uuids)
 
 -- name: adopt
@@ -291,26 +287,25 @@ UPDATE agents SET supervisor_uuid = :by,
 
 -- name: set_status
 -- Of agents that live. The reason tells why one is stopped or terminates.
-UPDATE agents SET status = :status, deadline = :deadline, exit_reason = :reason WHERE uuid = ANY(:uuids)
+UPDATE agents SET status = :status, deadline = :deadline, exit_reason = :reason, changed = (SELECT version FROM tree WHERE one = 1)
+ WHERE uuid = ANY(:uuids)
+
+-- name: interrupt
+-- The turns that are open at this moment, and no later ones.
+UPDATE agents SET interrupted = turn, changed = (SELECT version FROM tree WHERE one = 1) WHERE uuid = ANY(:uuids)
 
 -- name: add_signal
 -- Its number counts per agent, under the row of the tree.
-INSERT INTO signals (agent_uuid, id, signal, spread, turn, sender, reason, created_at, handled_at)
+INSERT INTO signals (agent_uuid, id, signal, spread, turn, sender, reason, created_at)
 SELECT CAST(:agent AS TEXT), COALESCE(MAX(id), 0) + 1, CAST(:signal AS TEXT), CAST(:spread AS BIGINT), CAST(:turn AS BIGINT),
-       CAST(:sender AS TEXT), CAST(:reason AS TEXT), CAST(:now AS BIGINT), CAST(:handled AS BIGINT)
+       CAST(:sender AS TEXT), CAST(:reason AS TEXT), CAST(:now AS BIGINT)
   FROM signals WHERE agent_uuid = :agent
 
--- name: new_signals
--- What other processes sent and nobody has carried out yet.
-SELECT agent_uuid, id, signal, spread, turn, created_at FROM signals WHERE handled_at IS NULL ORDER BY created_at, id
-
--- name: lifecycle_since
--- The living agents that do not run, and those that died since. What signals of other processes led to, orphans and all. By
--- agents_paused and agents_ended, whose conditions stand here word for word: else SQLite would not know that they apply.
-SELECT uuid, status, exit_cause, exit_reason, exit_sender FROM agents
- WHERE status = 'stopped' OR status = 'terminating'
-UNION ALL
-SELECT uuid, status, exit_cause, exit_reason, exit_sender FROM agents WHERE ended_at >= :since
+-- name: changes
+-- What has changed behind a version of the tree, and until which one. By agents_changed, whose condition stands here word for word:
+-- else SQLite would not know that it applies.
+SELECT uuid, status, exit_cause, exit_reason, exit_sender, name, turn, interrupted FROM agents
+ WHERE changed > :since AND changed > 0
 
 -- name: deadlines
 -- Who is to be killed when, if its turn has not ended by then. By agents_paused.
@@ -359,9 +354,6 @@ UPDATE agents SET strategy = COALESCE(:strategy, strategy), intensity = COALESCE
        period = COALESCE(:period, period), on_orphan = COALESCE(:policy, on_orphan)
  WHERE uuid = :uuid
 
--- name: handle_signals
-UPDATE signals SET handled_at = now_ms() WHERE handled_at IS NULL AND agent_uuid = :agent AND id <= :id
-
 -- name: count_mail
 -- What a transaction has sent to, or read from, each of these mailboxes; their rows are locked.
 UPDATE agents SET mailed = mailed + CAST(:mailed AS BIGINT), unread = unread + CAST(:unread AS BIGINT) WHERE uuid = ANY(:uuids)
@@ -394,6 +386,11 @@ SELECT COUNT(*) FROM mail WHERE recipient = :recipient AND read_at IS NULL AND k
 -- What people prompted from other processes and nobody has taken up. By mail_prompt.
 SELECT m.recipient, m.id, m.body FROM mail m JOIN agents a ON a.uuid = m.recipient
  WHERE m.kind = 'prompt' AND m.read_at IS NULL AND a.status <> 'dead' ORDER BY m.id
+
+-- name: prompts_between
+-- Those of an agent that nobody has taken up. By mail_prompt.
+SELECT id, body FROM mail
+ WHERE recipient = :recipient AND kind = 'prompt' AND read_at IS NULL AND id > :after AND id < :before ORDER BY id
 
 -- name: take_prompt
 -- Under the lock of the recipient's row; no row when it was taken up before.
@@ -532,7 +529,6 @@ SELECT (SELECT COUNT(*) FROM mail WHERE kind <> 'prompt'),
        (SELECT COUNT(*) FROM documents d WHERE d.body IS NOT NULL
            AND NOT EXISTS (SELECT 1 FROM documents n WHERE n.path = d.path AND n.version > d.version)),
        (SELECT COUNT(*) FROM documents),
-       (SELECT COUNT(*) FROM signals WHERE handled_at IS NULL),
        (SELECT COUNT(*) FROM restarts),
        (SELECT COUNT(*) FROM hosts)
 

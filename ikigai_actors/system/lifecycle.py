@@ -34,7 +34,12 @@ class Lifecycle:
     """Commits what handles do to the lifecycle of the agents of one system."""
 
     def __init__(
-        self, store: Store, writer: Writer, clock: Clock, actor: Callable[[str], AgentActor] | None = None
+        self,
+        store: Store,
+        writer: Writer,
+        clock: Clock,
+        host: str | None = None,
+        actor: Callable[[str], AgentActor] | None = None,
     ) -> None:
         """Put the parts together.
 
@@ -42,10 +47,12 @@ class Lifecycle:
             store: where descendants are looked up.
             writer: commits the signals.
             clock: gives the time of a signal.
+            host: the id of the host; None in a process that runs no agents.
             actor: gives the actor that runs an agent; None when another process runs the agents, and carries out what
                 is committed here.
         """
-        self._store, self._writer, self._clock, self._actor = store, writer, clock, actor
+        self._store, self._writer, self._clock = store, writer, clock
+        self._host, self._actor = host, actor
 
     def signal(
         self,
@@ -75,7 +82,7 @@ class Lifecycle:
         check_text(reason, "reason")
         now, limit = self._clock.now_ms(), milliseconds(grace)
         spread = check_flag(cascade, "cascade")
-        unit = SendSignal(uuid, signal, now, spread=spread, reason=reason, grace=limit, handled=self._actor is not None)
+        unit = SendSignal(uuid, signal, now, spread=spread, reason=reason, grace=limit, host=self._host)
         return self._writer.ask(unit, make)
 
     def interrupt(self, uuid: str, *, cascade: bool = False) -> Future[bool]:

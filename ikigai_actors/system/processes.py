@@ -11,18 +11,19 @@ one. But the new actor is held, and does nothing, until the supervisor has decid
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.actor import AgentActor
-from ikigai_actors.agent.boot import Origin, Unrestorable
+from ikigai_actors.agent.boot import Origin, Survey
 from ikigai_actors.agent.messages import Dead, Handover, NewMail, Reset, Restarted
 from ikigai_actors.agent.runtime import Predecessor, Processes, Runtime
 from ikigai_actors.agent.statistics import SystemStatistics, total, total_by_model
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import WORKING, LifecycleState, Phase
 from ikigai_actors.records.append import FIRST_EPOCH
+from ikigai_actors.records.changes import AgentChange
 from ikigai_actors.records.deaths import End, LifecycleChange, WriteDeath
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import Birth
@@ -54,7 +55,11 @@ class ProcessTable(Processes):
     """The actors of one host, by uuid."""
 
     def __init__(self, handle: Callable[[str], object]) -> None:
-        """Empty; `run` gives it what actors need. ``handle`` makes the handle of an agent whose uuid is known."""
+        """Empty: `run` gives it what actors need, `restore` the actors.
+
+        Args:
+            handle: makes the handle of an agent whose uuid is known.
+        """
         self._handle = handle
         self._actors: dict[str, AgentActor] = {}
         self._held: set[str] = set()  # the agents whose actors are held until `restart`
@@ -65,18 +70,21 @@ class ProcessTable(Processes):
         self._runtime: Runtime | None = None
         self._supervision: Supervision | None = None
 
-    def run(
-        self, runtime: Runtime, supervision: Supervision, restored: list[Origin], unrestorable: list[Unrestorable]
-    ) -> None:
-        """Make the actors of the agents that a boot has restored, and bury those that it could not restore."""
+    def run(self, runtime: Runtime, supervision: Supervision) -> None:
+        """Take the parts that actors need. Comes before anything else."""
         self._runtime, self._supervision = runtime, supervision
-        for agent in restored:
-            actor = self._actors[agent.uuid] = AgentActor(runtime, agent)
+
+    def restore(self, survey: Survey) -> None:
+        """Make the actors of the agents that a survey has found, and bury those that cannot come back."""
+        for agent in survey.restored:
+            actor = self._actors[agent.uuid] = AgentActor(self._parts, agent)
             if agent.standing.status is not Status.RUNNING:
                 self._last_status[agent.uuid] = agent.standing.status
             if agent.standing.status is Status.TERMINATING:
                 actor.actor_inbox.put_urgent(on.StatusChanged(agent.standing.status, agent.standing.ending))
-        for one in unrestorable:
+            if agent.interrupted:
+                actor.actor_inbox.put_urgent(on.Interrupt(Future(), turn=agent.turn))
+        for one in survey.unrestorable:
             self.bury(one.uuid, one.reason)
 
     def __len__(self) -> int:
@@ -158,38 +166,20 @@ class ProcessTable(Processes):
             if actor.wants_news:
                 actor.actor_inbox.put_urgent(NewMail())
 
-    def interrupt(self, uuid: str, turn: int) -> None:
-        """End a turn of an agent, if it is still in progress: another process has sent INT."""
-        if turn and (actor := self._actors.get(uuid)) is not None:
-            actor.actor_inbox.put_urgent(on.Interrupt(Future(), turn=turn))
-
-    def catch_up(self, dead: Mapping[str, End], paused: Mapping[str, tuple[Status, str]]) -> None:
-        """Follow the registry, where another process may have changed statuses.
-
-        Args:
-            dead: the agents that died lately, and why.
-            paused: all agents that live and do not run: their status, and the reason for it.
-        """
-        for uuid, end in dead.items():
-            if uuid in self._actors:
-                self._end_actor(uuid, end)
-        with self._lock:
-            continued = [uuid for uuid in self._last_status if uuid not in paused]
-        for uuid in continued:
-            self._send_status(uuid, Status.RUNNING, "")
-        for uuid, (status, reason) in paused.items():
-            self._send_status(uuid, status, reason)
-
-    def follow_names(self, names: Iterable[tuple[str, str | None]]) -> bool:
-        """Follow the registry, where another process may have renamed agents; return whether a name changed."""
-        renamed = [
-            Renamed(uuid, name)
-            for uuid, name in names
-            if (actor := self._actors.get(uuid)) is not None and actor.origin.name != name
-        ]
-        for change in renamed:
-            self.renamed(change)
-        return bool(renamed)
+    def catch_up(self, change: AgentChange) -> None:
+        """Follow the registry, where another process may have changed an agent."""
+        uuid = change.uuid
+        actor = self._actors.get(uuid)
+        if actor is None:
+            return
+        if change.end is not None:
+            self._end_actor(uuid, change.end)
+            return
+        self._send_status(uuid, change.status, change.reason)
+        if actor.origin.name != change.name:
+            self.renamed(Renamed(uuid, change.name))
+        if change.interrupted:
+            actor.actor_inbox.put_urgent(on.Interrupt(Future(), turn=change.interrupted))
 
     def replace_actor(self, old: Predecessor, handover: Handover, cause: Cause | None, reason: str) -> AgentActor:
         assert self._supervision is not None  # `run` comes before anything can happen

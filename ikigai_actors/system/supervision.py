@@ -86,7 +86,7 @@ class SupervisionLoop(Supervision):
         """
         self._reader, self._journal, self._processes = RetryingReader(store, threads), journal, processes
         self._host, self._clock = host, clock
-        self._remote = RemoteCommands(self._reader, journal, processes)
+        self._remote = RemoteCommands(self._reader, processes)
         self._events: Queue[Callable[[], None] | None] = threads.queue()
         self._timers = Timers[Callable[[], None]]()
         self._failures: dict[str, AgentFailure] = {}  # by uuid: the supervisor has not decided yet
@@ -95,17 +95,21 @@ class SupervisionLoop(Supervision):
         self._closed = False
         self._thread = threads.thread(self._run, "ikigai-supervision")
 
-    def start(self) -> None:
+    def start(self, version: int) -> None:
         """Start the thread. It first does what the boot has found.
 
-        That is: a supervisor that gave up and whose own restart was cut off, deadlines, and the signals and prompts of
-        other processes.
+        That is: a supervisor that gave up and whose own restart was cut off, deadlines, and what other processes have
+        changed and prompted since the boot looked.
+
+        Args:
+            version: that of the tree when the boot looked.
         """
+        self._remote.version = version
         self._thread.start()
         if any(actor.state.standing.ending == GAVE_UP for actor in self._processes):
             self._events.put(lambda: self._journal.perform(Revive(None)))
         self._events.put(self._watch_deadlines)
-        self._events.put(self._carry_out_signals)
+        self._events.put(self._follow_changes)
         self._events.put(self._hand_over_prompts)
 
     def close(self) -> None:
@@ -138,10 +142,9 @@ class SupervisionLoop(Supervision):
         self._events.put(self._retry_prompts_later)
 
     def look_at_other_processes(self) -> None:
-        """Have the actors follow the signals, prompts, names and mail that other processes may have committed."""
-        self._events.put(self._carry_out_signals)
+        """Have the actors follow the changes, prompts and mail that other processes may have committed."""
+        self._events.put(self._follow_changes)
         self._events.put(self._hand_over_prompts)
-        self._events.put(self._remote.follow_names)
         self._events.put(self._processes.look_for_mail)
 
     def on_lifecycle_change(self, change: LifecycleChange) -> None:
@@ -299,10 +302,10 @@ class SupervisionLoop(Supervision):
         record = self._reader.read(lambda tx: registry.get(tx, uuid))
         if record.status == Status.TERMINATING:
             reason = f"{record.exit_reason or 'TERM'}; its turn did not end in time"
-            self._journal.perform(SendSignal(uuid, Signal.KILL, self._clock.now_ms(), reason=reason, handled=True))
+            self._journal.perform(SendSignal(uuid, Signal.KILL, self._clock.now_ms(), reason=reason))
 
-    def _carry_out_signals(self) -> None:
-        if self._remote.carry_out_signals():
+    def _follow_changes(self) -> None:
+        if self._remote.follow_changes():
             self._watch_deadlines()  # a TERM may be among them
 
     def _retry_prompts_later(self) -> None:

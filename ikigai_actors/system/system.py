@@ -24,7 +24,7 @@ from ikigai_actors.actors.closing import Closing, ClosingStep, note_failure
 from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.actors.futures import refuse_to_block
 from ikigai_actors.agent.actor import AgentActor
-from ikigai_actors.agent.boot import Origin, Unrestorable, everything_stays, survey
+from ikigai_actors.agent.boot import Survey, everything_stays, survey
 from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.log_loader import LogLoader
 from ikigai_actors.agent.runtime import Runtime
@@ -156,7 +156,7 @@ class ActorSystem(OfOneProcess):
         self.random_bytes = parts.random_bytes
         self.toolbox = toolbox
         self.clock, self.writer = clock, journal  # with which handles write
-        self.lifecycle = Lifecycle(gate, journal, clock, self.actor)  # what handles do to lives
+        self.lifecycle = Lifecycle(gate, journal, clock, host.id, self.actor)  # what handles do to lives
         self.documents = Documents(gate, journal.perform, clock.now_ms)
         """The documents that all agents share."""
         processes = self._processes = ProcessTable(self.handle)
@@ -281,11 +281,11 @@ class ActorSystem(OfOneProcess):
             undone.callback(host.release)
             with everything_stays():
                 ensure_root(store, parts.random_bytes, host.clock.now_ms())
-                restored, unrestorable = survey(store, host.id)
+                found = survey(store, host.id)
                 system = cls(store, host, chosen, toolbox, parts, workers, patience, approver)
                 undone.pop_all()
                 undone.push(system._give_up)
-                system._boot(restored, unrestorable)
+                system._boot(found)
             system._open_toolsets([one for one in given if isinstance(one, Toolset)])
             if on_orphan is not None:
                 system.root.supervise(on_orphan=on_orphan)
@@ -294,13 +294,14 @@ class ActorSystem(OfOneProcess):
             undone.pop_all()
         return system
 
-    def _boot(self, restored: list[Origin], unrestorable: list[Unrestorable]) -> None:
+    def _boot(self, found: Survey) -> None:
         """Start the actors of agents that come back, and bury the others."""
         runtime = self._runtime
         runtime.journal.start()
         runtime.host.keep(self._lose, self._tell_trouble)
-        self._processes.run(runtime, self._supervision, restored, unrestorable)
-        self._supervision.start()
+        self._processes.run(runtime, self._supervision)
+        self._processes.restore(found)
+        self._supervision.start(found.version)
         self.waits.start()
         self._watching.start()
 

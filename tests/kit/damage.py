@@ -86,7 +86,7 @@ def found_family(store: Store) -> None:
         tx.run("count_mail", uuids=["a"], mailed=4, unread=1)
         tx.run("count_mail", uuids=["b"], mailed=1, unread=1)
         for signal in ("STOP", "CONT"):
-            tx.run("add_signal", agent="a", signal=signal, spread=0, turn=0, sender="root", reason="", now=1, handled=1)
+            tx.run("add_signal", agent="a", signal=signal, spread=0, turn=0, sender="root", reason="", now=1)
         for reason in ("once", "twice"):
             tx.run("add_restart", agent="a", supervisor="root", turn=0, reason=reason, now=1)
         tx.run("add_document_version", path="plan.md", version=1, author="a", body="# Plan", now=1)

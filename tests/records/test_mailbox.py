@@ -22,10 +22,13 @@ from ikigai_actors.records.mail import (
     PREVIEWS,
     PROMPT,
     Delete,
+    KeepPrompt,
+    Kept,
     Mail,
     Mailbox,
     Open,
     Read,
+    Send,
     Taken,
     check_mail_id,
 )
@@ -271,3 +274,13 @@ def test_a_look_at_a_full_mailbox_says_how_much_it_leaves_out(store: Store) -> N
     assert text.startswith("500 unread: 500 of b")
     assert shown > 0
     assert text.endswith(f"\n({500 - shown} later ones)")
+
+
+def test_a_prompt_that_is_kept_tells_of_those_before_it(desk: Desk) -> None:
+    def prompt(body: str) -> Send:
+        return Send("b", None, body, NOW, PROMPT)
+
+    desk.write(prompt("from elsewhere"), send("b", "a", "a letter"))
+    assert desk.write(KeepPrompt("b", "own", NOW, 0))["0"] == Committed(Kept(3, ((1, "from elsewhere"),)))
+    desk.write(prompt("from elsewhere, too"))
+    assert desk.write(KeepPrompt("b", "own again", NOW, 3))["0"] == Committed(Kept(5, ((4, "from elsewhere, too"),)))

@@ -204,7 +204,7 @@ def test_a_turn_that_nothing_can_end_is_found() -> None:
 
 def test_a_prompt_by_mail_that_an_idle_agent_leaves_where_it_is_is_found(machine: AgentTreeMachine) -> None:
     agent = machine.agent(1)
-    write_alone(machine.world.process.looked_at, KeepPrompt(agent.uuid, "x", 1))
+    write_alone(machine.world.process.looked_at, KeepPrompt(agent.uuid, "x", 1, 0))
     with pytest.raises(Broken, match=f"quiescence: agent {agent.uuid} is idle, and leaves prompt 1 'x' where it is"):
         machine.ledger.check_rest(machine.world)
 

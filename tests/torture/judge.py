@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
-from ikigai_actors import Message
+from ikigai_actors import AgentRecord, Message
 from ikigai_actors.agent.turn.calls import FORK, PERHAPS_RUN
 from ikigai_actors.agent.turn.request import assemble
 from ikigai_actors.records.messages import Kind
@@ -70,13 +71,21 @@ def undead(before: Snapshot, reports: Iterable[Report], now: Snapshot) -> Iterat
             case Bereft(agent=uuid) if uuid not in dead:
                 yield f"undead: {uuid} was said to be dead; there is {now.records.get(uuid)}"
     for uuid, record in before.records.items():
-        if not record.living and (now.records.get(uuid), now.logs.get(uuid)) != (record, before.logs[uuid]):
+        if not record.living and (_lasting(now.records.get(uuid)), now.logs.get(uuid)) != (
+            _lasting(record),
+            before.logs[uuid],
+        ):
             yield f"undead: {record} is now {now.records.get(uuid)}, or has written something"
     yield from _obituaries(now, dead)
     for uuid, record in now.records.items():
         above = now.records.get(record.supervisor_uuid or uuid, record)
         if record.living and not above.living and above.on_orphan != OrphanPolicy.CONTINUE:
             yield f"undead: {uuid} is looked after by {above.uuid}, which is dead"
+
+
+def _lasting(record: AgentRecord | None) -> AgentRecord | None:
+    """What stays of the dead: their shards go from host to host."""
+    return None if record is None else replace(record, owner=None)
 
 
 def _obituaries(now: Snapshot, dead: set[str]) -> Iterator[str]:

@@ -32,8 +32,6 @@ class Figures:
     documents: int
     versions: int
     """Versions of documents, deletions too."""
-    signals: int
-    """Signals that no host has carried out."""
     restarts: int
     hosts: int
     """Processes that have run these agents, one after another."""
@@ -73,7 +71,6 @@ def as_lines(found: Figures) -> Iterator[str]:
         "mail": f"{found.mails}, {found.unread} unread",
         "prompts": f"{found.prompts} not taken up",
         "documents": f"{found.documents}, {found.versions} versions",
-        "signals": f"{found.signals} not carried out",
         "restarts": found.restarts,
         "hosts": f"{found.hosts} so far",
     }

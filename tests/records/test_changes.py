@@ -1,0 +1,56 @@
+"""What has changed in the registry since a version of the tree."""
+
+import pytest
+
+from ikigai_actors.records.changes import AgentChange, Changes, changes_since
+from ikigai_actors.records.deaths import End
+from ikigai_actors.records.registry import Rename
+from ikigai_actors.records.signals import SendSignal
+from ikigai_actors.store import Store
+from supervisors.causes import Cause
+from supervisors.signals import Signal, Status
+from tests.kit.trees import HOST, append
+from tests.records.test_units import Desk
+
+NOW = 5
+
+
+@pytest.fixture
+def desk(store: Store) -> Desk:
+    return Desk(store)
+
+
+def changes(desk: Desk, version: int) -> Changes:
+    return desk.store.read(lambda tx: changes_since(tx, version))
+
+
+def test_a_birth_and_a_message_are_no_changes(desk: Desk) -> None:
+    before = changes(desk, 0)
+    desk.write(append("a", 1, turn=1))
+    assert changes(desk, 0) == before
+
+
+def test_a_signal_a_death_and_a_name_are_changes_since_then_and_not_since_later(desk: Desk) -> None:
+    start = changes(desk, 0).version
+    desk.write(SendSignal("a", Signal.STOP, NOW, reason="lunch"))
+    stopped = changes(desk, start)
+    assert stopped.agents == [AgentChange("a", Status.STOPPED, "STOP by a person: lunch", None, None, 0)]
+    desk.write(Rename("b", "bee"))
+    desk.write(SendSignal("c", Signal.KILL, NOW, reason="over"))
+    later = changes(desk, stopped.version)
+    assert {one.uuid: (one.status, one.end, one.name) for one in later.agents} == {
+        "b": (Status.RUNNING, None, "bee"),
+        "c": (Status.DEAD, End(Cause.KILLED, "over"), None),
+    }
+    assert changes(desk, later.version) == Changes(later.version, [])
+
+
+def test_int_marks_the_open_turns_of_agents_that_its_sender_does_not_run(desk: Desk) -> None:
+    desk.write(append("a", 1, turn=1), append("b", 1, turn=1))
+    start = changes(desk, 0).version
+    desk.write(SendSignal("a", Signal.INT, NOW, host=HOST))
+    assert changes(desk, start).agents == []
+    desk.write(SendSignal("a", Signal.INT, NOW))
+    assert [(one.uuid, one.interrupted) for one in changes(desk, start).agents] == [("a", 1)]
+    desk.write(append("a", 2, turn=0))
+    assert [(one.uuid, one.interrupted) for one in changes(desk, start).agents] == [("a", 0)]
