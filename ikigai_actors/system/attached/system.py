@@ -27,34 +27,30 @@ from typing import Any, Self
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.actors.closing import Closing, note_failure
 from ikigai_actors.actors.forked import OfOneProcess
-from ikigai_actors.actors.futures import Future, refuse_to_block
+from ikigai_actors.actors.futures import refuse_to_block
 from ikigai_actors.actors.threads import SYSTEM_THREADS
 from ikigai_actors.agent.statistics import NO_TOKENS, AgentStatistics, TurnStatistics, added
 from ikigai_actors.agent.subscriptions import (
     CALLBACK,
     Callback,
     HostChanged,
-    PromptKept,
     Publisher,
     StoreTrouble,
     Subscription,
 )
 from ikigai_actors.agent.toolbox import Toolbox
-from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.waits import Waits
 from ikigai_actors.arguments import check_callable, check_choice, check_type
-from ikigai_actors.errors import AgentDead, HostElsewhere, IkigaiError, NoHost, NoTurn, StoreError, SystemClosed
-from ikigai_actors.providers.base import Reply, Usage
-from ikigai_actors.records import registry
+from ikigai_actors.errors import NoHost, StoreError, SystemClosed
+from ikigai_actors.providers.base import Usage
 from ikigai_actors.records.documents import Documents
-from ikigai_actors.records.heads import section
 from ikigai_actors.records.hosts import HostRecord
 from ikigai_actors.records.log import Archive
 from ikigai_actors.records.mail import Mail, letter
-from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.messages import Kind
 from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.records.replies import last_outcome, outcome_of, reply_of
-from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.records.replies import reply_of
+from ikigai_actors.store.base import Store
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import open_existing
 from ikigai_actors.store.gate import Gate
@@ -63,7 +59,7 @@ from ikigai_actors.store.writer import DirectWriter
 from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.attached.client import Client, state_of, turn_state
 from ikigai_actors.system.attached.follower import HEARTBEAT, Follower, News
-from ikigai_actors.system.attached.turn import RemoteTurn
+from ikigai_actors.system.attached.remote_agents import RemoteActor, RemoteAgents
 from ikigai_actors.system.lifecycle import Lifecycle
 from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Status
@@ -101,10 +97,8 @@ class AttachedSystem(OfOneProcess):
         self._publisher = Publisher(SYSTEM_THREADS)
         self._watch = store.watch(hosts=True)
         self._follower = Follower(store)
-        self._looking = threading.Lock()  # held for a look, and to begin a wait: none falls between two looks
-        self._awaited: list[tuple[RemoteTurn, Future[Reply]]] = []
+        self._remote = RemoteAgents(gate, self._client, self.check_open, self._publisher.publish)
         self._seen: dict[str, _Seen] = {}
-        self._host: HostRow | None = None
         self._trouble = False
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="ikigai-attached", daemon=True)
@@ -154,17 +148,18 @@ class AttachedSystem(OfOneProcess):
     @property
     def host(self) -> HostRow | None:
         """Who runs the agents, as seen at the last look; None when nobody does."""
-        return self._host
+        return self._remote.host
 
     @property
     def attached(self) -> str:
         """How a person knows who runs the agents."""
-        return f"attached to pid {self._host.pid}" if self._host is not None else "attached, no host"
+        host = self.host
+        return f"attached to pid {host.pid}" if host is not None else "attached, no host"
 
     @property
     def toolbox(self) -> Toolbox:
         """Which tools there are only the host knows: raises `HostElsewhere`."""
-        raise self.elsewhere()
+        raise self._remote.elsewhere()
 
     @property
     def root(self) -> AgentRef:
@@ -197,14 +192,13 @@ class AttachedSystem(OfOneProcess):
         """The handle of an agent whose uuid is known; nothing is looked up."""
         return AgentRef(self, check_type(uuid, str, "uuid", "text"))
 
-    def actor(self, uuid: str) -> "RemoteActor":
+    def actor(self, uuid: str) -> RemoteActor:
         """What stands for the actor of an agent. Raises `SystemClosed`."""
-        self.check_open()
-        return RemoteActor(self, uuid)
+        return self._remote.actor(uuid)
 
     def state_of(self, record: AgentRecord) -> str:
         """What an agent is doing, as far as rows tell."""
-        return state_of(check_type(record, AgentRecord, "record", "a row of the registry"), self._host is not None)
+        return state_of(check_type(record, AgentRecord, "record", "a row of the registry"), self.host is not None)
 
     def check_open(self) -> None:
         """Raise `SystemClosed` when the system was closed."""
@@ -263,37 +257,8 @@ class AttachedSystem(OfOneProcess):
         """
         self.check_open()
         seen = self._seen.get(uuid) or _Seen()
-        state = turn_state(seen.turn, self._host is not None)
+        state = turn_state(seen.turn, self.host is not None)
         return AgentStatistics(state, seen.since, 0, seen.turns, seen.steps, seen.tokens, 0, 0, 0)
-
-    def prompt(self, uuid: str, text: str, future: Future[Reply]) -> None:
-        """Leave a prompt, committed when this returns; the future is given the outcome of its turn."""
-        self.check_open()
-        refuse_to_block()
-        with self._looking:
-            mail = self._client.prompt(uuid, text)
-            self._await(RemoteTurn(uuid, prompt=mail.id), future)
-        if self._client.get(uuid).status == Status.STOPPED:
-            self._publisher.publish(PromptKept(uuid, mail.id, text))
-
-    def reply(self, uuid: str, future: Future[Reply]) -> None:
-        """Give a future the outcome of the turn in progress, or else of the latest one."""
-
-        def read(tx: Transaction) -> tuple[AgentRecord, list[Message]]:
-            record = registry.get(tx, uuid)
-            return record, section(tx, uuid, record.turn or record.fork_message_id)
-
-        with self._looking:
-            record, messages = self.store.read(read)
-            if record.turn:
-                self._await(RemoteTurn(uuid, turn=record.turn, messages=messages), future)
-                return
-        if record.living:
-            never: IkigaiError = NoTurn(f"Agent {uuid} has had no turn of its own yet; prompt it first.", uuid)
-            future.settle(outcome_of(messages) or never)
-        else:
-            gone = AgentDead(f"Agent {record.short} is dead: {record.exit_reason or 'no reason is known'}.", uuid)
-            future.settle(last_outcome(messages) or gone)
 
     def close(self) -> None:
         """Look no more; the agents go on. Closes as `ActorSystem.close` does, whatever goes wrong with a part."""
@@ -310,15 +275,12 @@ class AttachedSystem(OfOneProcess):
             self._thread.join()
 
     def _end_waiting(self) -> None:
-        for _, future in self._awaited:
-            future.settle(SystemClosed("The system is closed; open it again."))
+        self._remote.end(SystemClosed("The system is closed; open it again."))
 
     # Following the host
 
     def _begin(self) -> None:
-        news = self._follower.begin(self.clock.now_ms())
-        self._host = news.host
-        self._note(news)
+        self._remote.look(lambda: self._follower.begin(self.clock.now_ms()), lambda news, _: self._note(news))
         self.waits.start()
         self._thread.start()
 
@@ -338,26 +300,21 @@ class AttachedSystem(OfOneProcess):
         self._watch.wait(0)  # gives its connection back
 
     def _look(self) -> None:
-        with self._looking:
-            news = self._follower.news()
-            self._note(news)
-            changed = (news.host and news.host.id) != (self._host and self._host.id)
-            self._host = news.host
-            for message in news.messages:
-                self._publisher.publish(message)
-            for death in news.died:
-                self._publisher.publish(death)
-            for renamed in news.renamed:
-                self._publisher.publish(renamed)
-            if changed:
-                self._publisher.publish(HostChanged(None if news.host is None else str(news.host)))
-            awaited, self._awaited = self._awaited, []
-            for turn, future in awaited:  # behind what was told
-                if (end := turn.take(news)) is not None:
-                    future.settle(end)
-                else:
-                    self._await(turn, future)
+        self._remote.look(self._follower.news, self._tell)
         self.waits.look_again()
+
+    def _tell(self, news: News, before: HostRow | None) -> None:
+        """Tell the subscribers what was committed since the latest look, when ``before`` ran the agents."""
+        self._note(news)
+        publish = self._publisher.publish
+        for message in news.messages:
+            publish(message)
+        for death in news.died:
+            publish(death)
+        for renamed in news.renamed:
+            publish(renamed)
+        if (news.host and news.host.id) != (before and before.id):
+            publish(HostChanged(None if news.host is None else str(news.host)))
 
     def _note(self, news: News) -> None:
         """Count what was seen."""
@@ -373,12 +330,6 @@ class AttachedSystem(OfOneProcess):
                 seen.steps += 1
                 seen.tokens = added(seen.tokens, reply_of(message).usage or NO_TOKENS)
 
-    def _await(self, turn: RemoteTurn, future: Future[Reply]) -> None:
-        if self._host is None:
-            future.settle(self._no_host())
-        else:
-            self._awaited.append((turn, future))
-
     def _on_commit(self, answer: object) -> None:
         """Something was written here, which the watch does not tell of."""
         self.waits.look_again()
@@ -387,47 +338,3 @@ class AttachedSystem(OfOneProcess):
         if (reason is None) == self._trouble:
             self._trouble = reason is not None
             self._publisher.publish(StoreTrouble(reason))
-
-    def _no_host(self) -> NoHost:
-        return NoHost(
-            "No process runs the agents now. What was not answered waits in the database: leave, and start ikigai, "
-            "which then runs them."
-        )
-
-    def elsewhere(self) -> IkigaiError:
-        """Why this process does not do what only the one can that runs the agents."""
-        if self._closing.is_set():
-            return SystemClosed("The system is closed; open it again.")
-        if self._host is None:
-            return self._no_host()
-        return HostElsewhere(
-            f"This can be done only in the process that runs the agents: {self._host}. An attached shell reads, "
-            "prompts, and sends mail and signals."
-        )
-
-
-class RemoteActor:
-    """Stands for the actor of an agent that another process runs.
-
-    Commands that rows can carry are written to the database; commands that only the agent's own process can run are
-    refused.
-    """
-
-    __slots__ = ("_system", "_uuid")
-
-    def __init__(self, system: AttachedSystem, uuid: str) -> None:
-        self._system, self._uuid = system, uuid
-
-    def told(self, message: Any) -> bool:
-        """Take a command. A prompt is a mail of kind ``prompt``, committed when this returns.
-
-        Raises `HostElsewhere`, `NoHost` and `SystemClosed` for what cannot be done here.
-        """
-        match message:
-            case on.Prompt():
-                self._system.prompt(self._uuid, message.text, message.caller)
-            case on.GetOutcome():
-                self._system.reply(self._uuid, message.caller)
-            case _:
-                raise self._system.elsewhere()
-        return True

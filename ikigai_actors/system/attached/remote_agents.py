@@ -1,0 +1,171 @@
+"""Remote agents: what this process asks of agents that another one runs, and what it still awaits of them.
+
+    remote = RemoteAgents(store, client, check_open, publish)
+    remote.actor(uuid).told(on.Prompt("tea", future))       # a row, committed when this returns
+    remote.look(follower.news)                              # settles the future once the turn is over
+
+It starts no thread: whoever owns it calls `look` whenever something may have been committed, and now and then without
+a cause, since a host that was killed commits nothing. No wait begins while a look is under way, so that none falls
+between two looks.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ikigai_actors.actors.futures import Future, refuse_to_block
+from ikigai_actors.agent.subscriptions import Event, PromptKept
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.errors import AgentDead, HostElsewhere, IkigaiError, NoHost, NoTurn
+from ikigai_actors.providers.base import Reply
+from ikigai_actors.records import registry
+from ikigai_actors.records.heads import section
+from ikigai_actors.records.messages import Message
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.replies import last_outcome, outcome_of
+from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.owner import HostRow
+from ikigai_actors.system.attached.client import Client
+from ikigai_actors.system.attached.follower import News
+from ikigai_actors.system.attached.turn import RemoteTurn
+from ikigai_actors.system.lifecycle import CommandTarget
+from supervisors.signals import Status
+
+
+class RemoteAgents:
+    """The agents of one database that other processes run, as far as this one asks something of them."""
+
+    def __init__(
+        self,
+        store: Store,
+        client: Client,
+        check_open: Callable[[], None],
+        publish: Callable[[Event], object],
+    ) -> None:
+        """Put the parts together.
+
+        Args:
+            store: where agents and their logs are read.
+            client: writes what is asked.
+            check_open: raises `SystemClosed` when nothing may be asked any more.
+            publish: takes a `PromptKept`.
+        """
+        self._store, self._client, self._check_open, self._publish = store, client, check_open, publish
+        self._looking = threading.Lock()  # held for a look, and to begin a wait
+        self._awaited: list[tuple[RemoteTurn, Future[Reply]]] = []
+        self._ended: IkigaiError | None = None
+        self.host: HostRow | None = None
+        """Who ran the agents at the latest look; None for nobody."""
+
+    def actor(self, uuid: str) -> "RemoteActor":
+        """What stands for the actor of an agent. Raises `SystemClosed`."""
+        self._check_open()
+        return RemoteActor(self, uuid)
+
+    def look(
+        self, read: Callable[[], News], tell: Callable[[News, HostRow | None], object] = lambda news, before: None
+    ) -> None:
+        """Settle what has ended. Raises `StoreError`.
+
+        Args:
+            read: gives what was committed since the latest look, of all agents that are awaited at least.
+            tell: takes these news, and who ran the agents at the look before; called before any future is settled.
+        """
+        with self._looking:
+            news = read()
+            before, self.host = self.host, news.host
+            tell(news, before)
+            awaited, self._awaited = self._awaited, []
+            for turn, future in awaited:
+                if (end := turn.take(news)) is not None:
+                    future.settle(end)
+                else:
+                    self._await(turn, future)
+
+    def prompt(self, uuid: str, text: str, future: Future[Reply]) -> None:
+        """Leave a prompt, committed when this returns; the future is given the outcome of its turn."""
+        self._check_open()
+        refuse_to_block()
+        with self._looking:
+            mail = self._client.prompt(uuid, text)
+            self._await(RemoteTurn(uuid, prompt=mail.id), future)
+        if self._client.get(uuid).status == Status.STOPPED:
+            self._publish(PromptKept(uuid, mail.id, text))
+
+    def reply(self, uuid: str, future: Future[Reply]) -> None:
+        """Give a future the outcome of the turn in progress, or else of the latest one."""
+
+        def read(tx: Transaction) -> tuple[AgentRecord, list[Message]]:
+            record = registry.get(tx, uuid)
+            return record, section(tx, uuid, record.turn or record.fork_message_id)
+
+        with self._looking:
+            record, messages = self._store.read(read)
+            if record.turn:
+                self._await(RemoteTurn(uuid, turn=record.turn, messages=messages), future)
+                return
+        if record.living:
+            never: IkigaiError = NoTurn(f"Agent {uuid} has had no turn of its own yet; prompt it first.", uuid)
+            future.settle(outcome_of(messages) or never)
+        else:
+            gone = AgentDead(f"Agent {record.short} is dead: {record.exit_reason or 'no reason is known'}.", uuid)
+            future.settle(last_outcome(messages) or gone)
+
+    def end(self, error: IkigaiError) -> None:
+        """Settle with an error whatever is awaited, now or later: nobody looks any more."""
+        with self._looking:
+            self._ended = error
+            awaited, self._awaited = self._awaited, []
+        for _, future in awaited:
+            future.settle(error)
+
+    def elsewhere(self) -> IkigaiError:
+        """Why this process does not do what only the one can that runs the agents. Raises `SystemClosed`."""
+        self._check_open()
+        if self.host is None:
+            return no_host()
+        return HostElsewhere(
+            f"This can be done only in the process that runs the agents: {self.host}. An attached shell reads, "
+            "prompts, and sends mail and signals."
+        )
+
+    def _await(self, turn: RemoteTurn, future: Future[Reply]) -> None:
+        if self._ended is not None or self.host is None:
+            future.settle(self._ended or no_host())
+        else:
+            self._awaited.append((turn, future))
+
+
+class RemoteActor(CommandTarget):
+    """Stands for the actor of an agent that another process runs.
+
+    Commands that rows can carry are written to the database; commands that only the agent's own process can run are
+    refused.
+    """
+
+    __slots__ = ("_remote", "_uuid")
+
+    def __init__(self, remote: RemoteAgents, uuid: str) -> None:
+        self._remote, self._uuid = remote, uuid
+
+    def told(self, message: Any) -> bool:
+        """Take a command. A prompt is a mail of kind ``prompt``, committed when this returns.
+
+        Raises `HostElsewhere`, `NoHost` and `SystemClosed` for what cannot be done here.
+        """
+        match message:
+            case on.Prompt():
+                self._remote.prompt(self._uuid, message.text, message.caller)
+            case on.GetOutcome():
+                self._remote.reply(self._uuid, message.caller)
+            case _:
+                raise self._remote.elsewhere()
+        return True
+
+
+def no_host() -> NoHost:
+    """Why a prompt has no answer."""
+    return NoHost(
+        "No process runs the agents now. What was not answered waits in the database: leave, and start ikigai, "
+        "which then runs them."
+    )
