@@ -25,9 +25,11 @@ CREATE TABLE hosts (
     lease_until BIGINT NOT NULL,              -- PostgreSQL: the owner is believed until then. SQLite: 0, a file lock decides
     ended_at    BIGINT,                       -- closed, or taken over
     batch       BIGINT NOT NULL DEFAULT 0,    -- the last committed batch: settles a COMMIT whose answer was lost
-    name        TEXT,                         -- of one that takes its turn with others: the next of that name replaces it
+    name        TEXT,                         -- of one that shares the agents with others: the next of that name replaces it
     lease       BIGINT NOT NULL DEFAULT 0,    -- PostgreSQL: milliseconds for which it is believed after a beat
-    beat        BIGINT NOT NULL DEFAULT 0     -- counts the renewals of its lease
+    beat        BIGINT NOT NULL DEFAULT 0,    -- counts the renewals of its lease
+    agents      BIGINT NOT NULL DEFAULT 0,    -- how many it ran at its latest renewal
+    draining    BIGINT NOT NULL DEFAULT 0 CHECK (draining IN (0, 1))   -- 1: it gives its shards away, and gets none
 );
 CREATE UNIQUE INDEX hosts_name ON hosts (name) WHERE name IS NOT NULL AND ended_at IS NULL;
 

@@ -24,8 +24,19 @@ from ikigai_actors.agent.boot import Origin
 from ikigai_actors.agent.builtin_calls.mail import append_notice
 from ikigai_actors.agent.builtin_calls.table import append_call
 from ikigai_actors.agent.effects import Effects
-from ikigai_actors.agent.messages import Crashed, Dead, Handover, LoadFailed, LogRead, NewMail, Reset, Restarted, Wake
-from ikigai_actors.agent.runtime import Runtime
+from ikigai_actors.agent.messages import (
+    Crashed,
+    Dead,
+    Departed,
+    Handover,
+    LoadFailed,
+    LogRead,
+    NewMail,
+    Reset,
+    Restarted,
+    Wake,
+)
+from ikigai_actors.agent.runtime import Runtime, Successor
 from ikigai_actors.agent.statistics import AgentStatistics, Tally
 from ikigai_actors.agent.subscriptions import PromptKept
 from ikigai_actors.agent.turn import events as on
@@ -93,7 +104,7 @@ class AgentActor(PooledActor):
         self._step: Step | None = None  # whose unit is with the journal
         self._effects = Effects(runtime, self.actor_inbox, state.uuid, origin.name, self.tally)
         self._restarted: Restarted | None = None
-        self._successor: PooledActor | None = None
+        self._successor: Successor | None = None
         self._exit_message = ""
         self._slices = 0
 
@@ -168,6 +179,10 @@ class AgentActor(PooledActor):
                 self._stop()
             case Reset():
                 self._hand_over(self._effects.crash(self.state.request))
+                self._stop()
+                message.done.settle(None)
+            case Departed():
+                self._depart()
                 self._stop()
                 message.done.settle(None)
             case NewMail():
@@ -467,14 +482,25 @@ class AgentActor(PooledActor):
         It is unknown here whether a unit in flight comes true.
         """
         end, why = (Cause.CRASHED, described(error)) if error is not None else (end, "")
+        self._successor = self.runtime.processes.replace_actor(self, self._what_waits(), end, why)
+
+    def _what_waits(self) -> Handover:
+        """Take all callers and commands away from this actor, for the next one."""
         callers = tuple(self._callers(self._step))
         state, waiting = self.state, self.backlog.take_all()
         self._become(replace(state, callers=()))
         if self._step is not None:
             self._step = replace(self._step, state=replace(self._step.state, callers=()))
         head = state.head if self._step is None else UNKNOWN
-        handover = Handover(head, state.turn, state.standing, callers, waiting)
-        self._successor = self.runtime.processes.replace_actor(self, handover, end, why)
+        return Handover(head, state.turn, state.standing, callers, waiting)
+
+    def _depart(self) -> None:
+        """Leave all callers to the host that runs the agent from now on."""
+        self._successor = self.runtime.processes.depart(self, self._what_waits())
+
+    def take(self, message: Any) -> None:
+        """Take a message that an earlier actor of the agent has not handled; or hand it on."""
+        self.actor_inbox.put_urgent(message)
 
     def close(self) -> None:
         """End the actor with the system; called when no worker runs any more."""
@@ -492,10 +518,10 @@ class AgentActor(PooledActor):
         """Answer a message that will never be handled."""
         message = envelope.message
         caller = getattr(message, "caller", None)
-        if isinstance(message, Reset):
+        if isinstance(message, Reset | Departed):
             message.done.settle(None)
         elif isinstance(caller, Future) and self._successor is not None:
-            self._successor.actor_inbox.put_urgent(message)  # before what is sent to it; or it hands the message on
+            self._successor.take(message)
         elif isinstance(caller, Future):
             caller.settle(self._gone())
         super().refuse(envelope)

@@ -9,14 +9,15 @@ it.
 
 import contextlib
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from ikigai_actors.agent.turn.state import RUNNING, LifecycleState
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.records import registry
+from ikigai_actors.records.heads import heads_of
 from ikigai_actors.records.log import AGENT_0_REMEDY
-from ikigai_actors.store.base import Row, Store
+from ikigai_actors.store.base import Row, Store, Transaction
 from supervisors.signals import Status
 
 
@@ -71,17 +72,14 @@ class Survey(NamedTuple):
     unrestorable: Sequence[Unrestorable]
 
 
-def survey(store: Store, host: str) -> Survey:
-    """Look at the rows of every living agent of a host: which come back, and which cannot.
+def survey(store: Store, host: str, shards: Collection[int]) -> Survey:
+    """Look at the rows of every living agent of these shards of a host: which come back, and which cannot.
 
     Raises `HistoryError` when agent 0's rows are wrong, and `StoreError` when the store fails.
     """
     restored: list[Origin] = []
     unrestorable: list[Unrestorable] = []
-    rows, version = store.read(lambda tx: (registry.boot(tx, host), registry.tree_version(tx)))
-    if all(row[5] is not None for row in rows):
-        raise HistoryError(f"Agent 0 is missing or dead. {AGENT_0_REMEDY}")
-    heads = {row[0]: row[4] if row[6] is None else row[6] for row in rows}
+    rows, heads, version = store.read(lambda tx: _read(tx, host, shards))
     for row in rows:
         uuid, name, epoch, turn, _, parent, _, other_parents_head, status, ending, restart, _, interrupted = row
         try:
@@ -96,6 +94,19 @@ def survey(store: Store, host: str) -> Survey:
         else:
             unrestorable.append(Unrestorable(uuid, f"could not be restored: {reason}"))
     return Survey(version, restored, unrestorable)
+
+
+def _read(tx: Transaction, host: str, shards: Collection[int]) -> tuple[list[Row], dict[str, int], int]:
+    """The rows of these agents; their heads and those of their parents; and the version of the tree."""
+    root = registry.root(tx)
+    if root is None or not root.living:
+        raise HistoryError(f"Agent 0 is missing or dead. {AGENT_0_REMEDY}")
+    rows = registry.boot(tx, host, shards)
+    heads = {row[0]: row[4] if row[6] is None else row[6] for row in rows}
+    # A parent in another shard of this host: the query gives the heads of those that are dead, or another host's.
+    others = {row[5] for row in rows if row[7] is None} - heads.keys() - {None}
+    heads |= {head.uuid: max(head.last, head.fork_message_id) for head in heads_of(tx, sorted(others))}
+    return rows, heads, registry.tree_version(tx)
 
 
 def _wrong(row: Row, parent_head: int | None) -> str | None:

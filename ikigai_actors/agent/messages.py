@@ -58,6 +58,14 @@ class Reset:
     """Answered when the actor has ended."""
 
 
+@dataclass(frozen=True, slots=True)
+class Departed:
+    """Another host is to run the agent: end this actor, and leave to that host whatever waits."""
+
+    done: Future[None]
+    """Answered when the actor has ended."""
+
+
 class Restarted(NamedTuple):
     """The supervisor has decided: the agent goes on."""
 

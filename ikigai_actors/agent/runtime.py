@@ -1,9 +1,9 @@
 """The parts of a running system that an agent's actor works with. Put together by `ActorSystem`."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
-from ikigai_actors.actors.actor import Dispatcher, PooledActor
+from ikigai_actors.actors.actor import Dispatcher
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.agent.boot import Origin
 from ikigai_actors.agent.executor import Executor
@@ -20,6 +20,13 @@ from ikigai_actors.records.log_unit import Birth
 from ikigai_actors.store.host import Host
 from ikigai_actors.store.journal import Journal
 from supervisors.causes import Cause
+
+
+class Successor(Protocol):
+    """Takes the messages of an actor that has ended."""
+
+    def take(self, message: Any) -> None:
+        """Take a message with a caller, before any that is sent to the successor itself. Never waits."""
 
 
 class Predecessor(Protocol):
@@ -50,7 +57,7 @@ class Processes(Protocol):
     def forget(self, birth: Birth) -> None:
         """End the actor of a child whose birth was not committed."""
 
-    def replace_actor(self, old: Predecessor, handover: Handover, cause: Cause | None, reason: str) -> PooledActor:
+    def replace_actor(self, old: Predecessor, handover: Handover, cause: Cause | None, reason: str) -> Successor:
         """Make the next actor of an agent whose actor has ended, and have the agent's supervisor decide.
 
         Args:
@@ -61,6 +68,17 @@ class Processes(Protocol):
 
         Returns:
             The new actor, which is held until the supervisor lets it go on.
+        """
+
+    def depart(self, old: Predecessor, handover: Handover) -> "Successor":
+        """Leave an agent to another host.
+
+        Args:
+            old: its actor, which has ended.
+            handover: what that has left.
+
+        Returns:
+            What takes the messages that still come to that actor.
         """
 
     def on_failed_start(self, uuid: str, restarted: Restarted, error: Exception) -> bool:

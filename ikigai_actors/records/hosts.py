@@ -1,7 +1,8 @@
-"""The hosts of a database: the processes that run its agents, and those that wait for their turn."""
+"""The hosts of a database: the processes that run its agents."""
 
 from dataclasses import dataclass
 
+from ikigai_actors.errors import NoHost
 from ikigai_actors.store.base import Transaction
 
 RECENT = 3_600_000
@@ -14,25 +15,39 @@ class HostRecord:
 
     id: str
     name: str | None
-    """By which it takes turns with others; None for one that does not."""
+    """By which it is known to those with which it shares the agents; None for one that shares them with nobody."""
     hostname: str
     pid: int
     started_at: int
     ended_at: int | None
     """When it gave the database up, or was ended by another host; None while it lives."""
+    shards: int
+    """Sets of agents that it has, or had at its end and nobody has taken since."""
     agents: int
-    """Living agents that it runs, or ran at its end and nobody has run since."""
+    """Living agents in these."""
+    draining: bool
+    """Whether it gives its agents away, and gets no others."""
     silent: bool
     """Whether it gives no sign of life: its process has ended, or its lease has run out."""
 
     @property
     def state(self) -> str:
-        """In a word: ``runs``, ``waits``, ``silent`` or ``ended``."""
+        """In a word: ``runs``, ``drains``, ``silent`` or ``ended``."""
         if self.ended_at is not None:
             return "ended"
         if self.silent:
             return "silent"
-        return "runs" if self.agents else "waits"
+        return "drains" if self.draining else "runs"
+
+
+def find_host(tx: Transaction, text: str) -> HostRecord:
+    """The living host with this name, or this id. Raises `NoHost`."""
+    living = [one for one in hosts_of_late(tx) if one.ended_at is None]
+    for one in living:
+        if text in (one.name, one.id):
+            return one
+    names = ", ".join(one.name or one.id for one in living) or "there are none"
+    raise NoHost(f"No living host is called {text[:80]!r}; those that live: {names}.")
 
 
 def hosts_of_late(tx: Transaction) -> list[HostRecord]:
@@ -41,7 +56,16 @@ def hosts_of_late(tx: Transaction) -> list[HostRecord]:
     held = tx.held([row[0] for row in rows]) if tx.is_hosted() else set[str]()
     return [
         HostRecord(
-            uuid, name, hostname, pid, started, ended, agents, uuid not in held or (bool(lease) and until <= now)
+            id=uuid,
+            name=name,
+            hostname=hostname,
+            pid=pid,
+            started_at=started,
+            ended_at=ended,
+            shards=shards,
+            agents=agents,
+            draining=bool(draining),
+            silent=uuid not in held or (bool(lease) and until <= now),
         )
-        for uuid, name, hostname, pid, started, ended, lease, until, agents, now in rows
+        for uuid, name, hostname, pid, started, ended, lease, until, draining, shards, agents, now in rows
     ]

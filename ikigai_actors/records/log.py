@@ -23,7 +23,7 @@ import contextlib
 import threading
 import weakref
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
@@ -195,8 +195,15 @@ class Log:
 class Archive:
     """All logs that are in use, each read once."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, is_here: Callable[[str], bool] = lambda uuid: True) -> None:
+        """Make an archive without logs.
+
+        Args:
+            store: where logs are read.
+            is_here: whether an agent's log grows here only. Another process may extend that of any other agent, so
+                the store is asked each time for what that has more.
+        """
+        self._store, self._is_here = store, is_here
         self._logs: weakref.WeakValueDictionary[_Key, Log] = weakref.WeakValueDictionary()
         self._latest: weakref.WeakValueDictionary[str, Log] = weakref.WeakValueDictionary()
         self._forgotten = 0
@@ -209,6 +216,8 @@ class Archive:
 
     def at_hand(self, uuid: str) -> Log | None:
         """An agent's log with its latest message, if it is in memory."""
+        if not self._is_here(uuid):
+            return None
         with self._lock:
             return self._latest.get(uuid)
 

@@ -135,9 +135,9 @@ def root(tx: Transaction) -> AgentRecord | None:
     return found[0] if found else None
 
 
-def boot(tx: Transaction, host: str) -> list[Row]:
-    """A row of the query ``boot`` for every living agent of a host: plain tuples, since there are many."""
-    return tx.run("boot", host=host)
+def boot(tx: Transaction, host: str, shards: Collection[int]) -> list[Row]:
+    """A row of the query ``boot`` for each living agent of these shards of a host: plain tuples, as there are many."""
+    return tx.run("boot", host=host, shards=[str(shard) for shard in shards])
 
 
 def ensure_root(store: Store, random_bytes: RandomBytes, now: int) -> None:

@@ -3,13 +3,14 @@
 Each restart is a row, so a crash forgets neither a supervisor's intensity nor a poisonous turn.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput
 from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import LifecycleChange
-from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 from supervisors.signals import Status
 
@@ -92,22 +93,32 @@ class Revive(Unit):
     Runs when the supervisor was restarted. Answered with the `LifecycleChange`.
     """
 
-    supervisor: str | None
-    """The uuid; None is every living supervisor, at a boot: a process may end between giving up and the restart."""
+    supervisor: str
 
     alone = True
     changes_tree = True
     concerns_others = True
 
     def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
-        rows = (
-            tx.run("all_that_gave_up") if self.supervisor is None else tx.run("those_that_gave_up", top=self.supervisor)
-        )
-        children = [uuid for (uuid,) in rows]
-        if children:
-            locked.take(tx, children)
-            tx.run("set_status", uuids=children, status=Status.RUNNING.value, deadline=None, reason=None)
-        return LifecycleChange(status=dict.fromkeys(children, Status.RUNNING))
+        return _continue(tx, locked, tx.run("those_that_gave_up", top=self.supervisor))
+
+
+@dataclass(frozen=True, slots=True)
+class ReviveAll(Unit):
+    """Resume the agents of a host's shards that were stopped because a supervisor gave up that lives.
+
+    Runs when a host has taken shards: the one before may have ended between giving up and the restart. Answered with
+    the `LifecycleChange`.
+    """
+
+    host: str
+
+    alone = True
+    changes_tree = True
+    concerns_others = True
+
+    def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
+        return _continue(tx, locked, tx.run("all_that_gave_up", host=self.host))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +183,14 @@ class AdoptChild(Unit):
             return LifecycleChange()
         tx.run("set_status", uuids=[self.agent], status=Status.RUNNING.value, deadline=None, reason=None)
         return LifecycleChange(status={self.agent: Status.RUNNING})
+
+
+def _continue(tx: Transaction, locked: LockedRows, rows: Sequence[Row]) -> LifecycleChange:
+    children = [uuid for (uuid,) in rows]
+    if children:
+        locked.take(tx, children)
+        tx.run("set_status", uuids=children, status=Status.RUNNING.value, deadline=None, reason=None)
+    return LifecycleChange(status=dict.fromkeys(children, Status.RUNNING))
 
 
 def _living(locked: LockedRows, uuid: str) -> None:

@@ -107,10 +107,13 @@ class Store(Protocol):
     def introduce(self, host: str) -> None:
         """Let every connection say from now on which host uses it: see `Transaction.end_stalled`."""
 
-    def ring(self) -> None:
+    def ring(self, *, hosts: bool = False) -> None:
         """Wake the processes that follow hosts (`watch`): this host has committed.
 
         A hint, which may get lost. Returns at once.
+
+        Args:
+            hosts: wake the other hosts too, since it concerns agents of theirs.
         """
 
     def separate(self) -> "Store":

@@ -29,8 +29,8 @@ class Gate(Store):
     def introduce(self, host: str) -> None:
         self._while_open(lambda: self._store.introduce(host))
 
-    def ring(self) -> None:
-        self._while_open(self._store.ring)
+    def ring(self, *, hosts: bool = False) -> None:
+        self._while_open(lambda: self._store.ring(hosts=hosts))
 
     def separate(self) -> Store:
         return Gate(self._while_open(self._store.separate), self._check)

@@ -7,13 +7,13 @@ come.
 
 *PostgreSQL:* the host's row holds a lease by the server's clock, renewed every few seconds on a connection of its own,
 which also holds a lock of the server. A second host takes over when the lease has run out, or when the lock has been
-free for some seconds: then the process has ended. Hosts that have names take turns: the others wait for that moment. A
-host that could not renew for half its lease starts no effect until it has. One that finds its row ended by another host
-is fenced, and closes. A network that swallows every packet keeps a renewal waiting for ever, so another thread looks at
-the age of the latest renewal: after one lease it reports trouble; after three the host gives every connection up, and
-closes.
+free for some seconds: then the process has ended. Hosts that have names share the agents: each takes shards that nobody
+has, and those of a host that has ended (`ikigai_actors.store.shards`). A host that could not renew for half its lease
+starts no effect until it has. One that finds its row ended by another host is fenced, and closes. A network that
+swallows every packet keeps a renewal waiting for ever, so another thread looks at the age of the latest renewal: after
+one lease it reports trouble; after three the host gives every connection up, and closes.
 
-A crash leaves the row open. The next host finds the lock free, or the lease run out, and ends the row.
+A crash leaves the row open. Another host finds the lock free, or the lease run out, and ends the row.
 """
 
 import contextlib
@@ -35,6 +35,7 @@ from ikigai_actors.store.database_clock import DatabaseClock, clock_of
 from ikigai_actors.store.migrations import is_newest, migrate_within
 from ikigai_actors.store.owner import HostRow
 from ikigai_actors.store.peers import LOOK, Peers
+from ikigai_actors.store.shards import claim
 from ikigai_actors.store.sqlite.file import ASKED, lock_path
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def renewal(age: float, awake: float, lease: float) -> Renewal:
 
 
 class Host:
-    """This process as the owner of a database. Taken by `take_database`."""
+    """This process as the owner of a database, or of some of its shards. Made by `take_database`."""
 
     def __init__(
         self,
@@ -85,7 +86,7 @@ class Host:
     ) -> None:
         self.id = host_id
         self.name = name
-        """By which it takes its turn with other hosts; None when it does not."""
+        """By which it is known to those with which it shares the agents; None when it shares them with nobody."""
         self.clock = clock
         """Tells the times that are stored."""
         self._store, self._lease = store, lease
@@ -95,6 +96,8 @@ class Host:
         self._lock = threading.Lock()
         self._threads = threads
         self._changed = threads.condition()
+        self.count: Callable[[], int] = lambda: 0
+        """How many agents it runs, for those with which it shares them."""
         self._over = False
         self._on_end: Callable[[IkigaiError], None] = lambda error: None
         self._on_trouble: Callable[[str | None], None] = lambda reason: None
@@ -142,6 +145,8 @@ class Host:
 
         def beat(tx: Transaction) -> list[Row]:
             tx.hold(self.id)  # again, since the connection may be another one
+            if self.name is not None:
+                tx.run("count_agents", host=self.id, agents=self.count())
             return tx.run("renew_lease", id=self.id, lease=lease)
 
         renewed = self._store.write(beat)
@@ -167,10 +172,12 @@ class Host:
         self._store.write(lambda tx: _take(tx, self._store.location, self.id, self._milliseconds))
 
     def join(self, on_wait: Callable[[HostRow], object]) -> None:
-        """Become the owner when nobody else is, or as soon as who is has ended or is judged dead.
+        """Become one of the hosts that share the agents, at first without any shard.
+
+        A host that shares the agents with nobody is waited for, until it has ended or is judged dead.
 
         Args:
-            on_wait: gets the owner that this host waits for, whenever that is another one than before.
+            on_wait: gets the host that this one waits for, whenever that is another one than before.
 
         Raises:
             Fenced: another host of the same name has taken this one's place, or this one was taken for dead.
@@ -187,10 +194,10 @@ class Host:
         told = ""
         while True:
             try:
-                owner = self._store.read(self._other_owner)
-                if owner is None and self._store.write(self._claim):
+                owner = self._store.read(_unshared)
+                if owner is None:
                     return
-                if owner is not None and owner.id != told:
+                if owner.id != told:
                     told = owner.id
                     on_wait(owner)
                 self._pause(LOOK)
@@ -206,7 +213,7 @@ class Host:
 
     def _is_owned(self, tx: Transaction) -> bool:
         """Whether a host is believed whose process seems to have ended. Raises `StoreInUse` for one that lives."""
-        believed = [row for row in _owners(tx) if row.is_believed]
+        believed = [row for row in _open_hosts(tx) if row.is_believed]
         if believed and (not is_newest(tx) or tx.held([row.id for row in believed])):
             raise _in_use(self._store.location, believed)
         return bool(believed)
@@ -221,18 +228,15 @@ class Host:
         tx.run("end_namesake", name=self.name)
         _register(tx, self.id, self._milliseconds, self.name)
 
-    def _other_owner(self, tx: Transaction) -> HostRow | None:
-        return next((row for row in _owners(tx) if row.id != self.id), None)
+    def claim(self) -> None:
+        """Take shards that nobody has, up to this host's share of them. Raises `Fenced`, `StoreError`."""
+        self._store.write(self._claim)
 
-    def _claim(self, tx: Transaction) -> bool:
-        """Take every shard that nobody has, unless a living host has any; return whether this host has taken them."""
-        tx.run("tree_change")
+    def _claim(self, tx: Transaction) -> None:
+        tx.run("tree_change")  # of two hosts that claim at once the second one sees what the first has taken
         if not tx.run("renew_lease", id=self.id, lease=self._milliseconds):
             raise Fenced("Another host has taken this one's place, or took it for dead.")
-        if self._other_owner(tx) is not None:
-            return False
-        tx.run("claim_shards", host=self.id)
-        return True
+        claim(tx, self.id)
 
     def release(self) -> None:
         """Give the database up: a second call does nothing."""
@@ -330,7 +334,7 @@ def take_database(
     name: str | None = None,
     on_wait: Callable[[HostRow], object] = lambda owner: None,
 ) -> Host:
-    """Become the owner of a database that has its schema, and bring that to the newest version.
+    """Become the owner of a database that has its schema, or one of its owners; bring the schema to the newest version.
 
     Args:
         store: the database.
@@ -338,20 +342,20 @@ def take_database(
         clock: the clocks of this machine.
         lease: seconds for which the host is believed on PostgreSQL.
         threads: makes the threads that keep the lease.
-        name: of a host that takes its turn with others, see `Host.join`; None refuses to wait.
+        name: of a host that shares the agents with others, see `Host.join`; None shares them with nobody.
         on_wait: see `Host.join`.
 
     Raises:
-        StoreInUse: another host owns it, and this one does not wait; the message names it.
-        StoreUnusable: hosts cannot take turns on this database.
+        StoreInUse: another host owns it, or has a share, and this one does not join; the message names it.
+        StoreUnusable: hosts cannot share the agents of this database.
     """
     from ikigai_actors.store.sqlite.store import SQLiteStore
 
     if isinstance(store, SQLiteStore):
         if name is not None:
             raise StoreUnusable(
-                f"Database {store.location} is a file, which has one host. Hosts take turns on PostgreSQL: ikigai copy "
-                "moves a team there."
+                f"Database {store.location} is a file, which has one host. Hosts share agents on PostgreSQL: ikigai "
+                "copy moves a team there."
             )
         return _take_file(store, host_id, clock, threads)
     store.introduce(host_id)
@@ -397,7 +401,7 @@ def _lock_file(store: "SQLiteStore") -> Callable[[], object]:
         if release is not None:
             return release
         if time.monotonic() > until or store.read(lambda tx: tx.is_hosted()):
-            raise _in_use(store.location, store.read(_owners))
+            raise _in_use(store.location, store.read(_open_hosts))
         time.sleep(ASKED / 100)  # somebody asks, or a host begins or ends
 
 
@@ -410,25 +414,30 @@ def _lock_name(store: Store, path: Path) -> Callable[[], object]:
     try:
         lock.acquire(timeout=ASKED, poll_interval=ASKED / 100)
     except Timeout as error:
-        raise _in_use(store.location, store.read(_owners)) from error
+        raise _in_use(store.location, store.read(_open_hosts)) from error
     except (OSError, NotImplementedError) as error:  # the latter: a file system without kernel locks
         raise StoreUnusable(f"The lock file {lock.lock_file} cannot be used: {error}. Use a local disk.") from error
     return lock.release
 
 
-def _owners(tx: Transaction) -> list[HostRow]:
-    """The hosts that have not ended and run agents, the latest first. Works with a schema of any version."""
-    return [HostRow(*row) for row in tx.run("owners" if is_newest(tx) else "open_hosts")]
+def _open_hosts(tx: Transaction) -> list[HostRow]:
+    """The hosts that have not ended, the latest first. Works with a schema of any version."""
+    return [HostRow(*row) for row in tx.run("open_hosts")]
+
+
+def _unshared(tx: Transaction) -> HostRow | None:
+    """The host that shares the agents with nobody, if there is one."""
+    return next((HostRow(*row) for row in tx.run("unshared_hosts")), None)
 
 
 def _end_stalled(tx: Transaction) -> None:
     """End the stalled transactions of owners whose lease has run out: their locks would make the next one wait."""
-    for row in _owners(tx):
+    for row in _open_hosts(tx):
         tx.end_stalled(row.id, row.lease_until)
 
 
 def _refuse_believed(tx: Transaction, location: str) -> None:
-    if believed := [row for row in _owners(tx) if row.is_believed]:
+    if believed := [row for row in _open_hosts(tx) if row.is_believed]:
         raise _in_use(location, believed)
 
 
@@ -441,7 +450,7 @@ def _take(tx: Transaction, location: str, host_id: str, lease: int) -> None:
     tx.run("tree_change")  # whoever takes the database at the same moment waits here, and then finds this one's row
     _refuse_believed(tx, location)
     tx.run("end_hosts")
-    if renewed := _owners(tx):
+    if renewed := _open_hosts(tx):
         raise _in_use(location, renewed)
     migrate_within(tx)  # of an older database the statements before this one know no more than its first version had
     _register(tx, host_id, lease, None)

@@ -22,6 +22,9 @@ the transaction is then written, and the journal gives up.
 
 After a moment without a commit, the journal brings the database's file up to date (`Store.checkpoint`).
 
+After each commit the store's bell rings for those who follow hosts, and for the other hosts when a row of an agent was
+locked that another host runs.
+
 A unit that concerns others than its agent (`Unit.concerns_others`: mail, death, a new status) has its answer passed to
 ``on_commit`` after the commit, before the unit itself is answered. So the one who commits need not tell those others.
 
@@ -162,6 +165,7 @@ class Journal(Writer):
         self._number = 0
         self._fresh = True  # whoever has opened the database has written, too
         self._others_wrote = False
+        self._concerns_hosts = False  # whether the latest transaction did
         self._waiting = self._waits = self._units = self._retries = 0
         self._trouble: str | None = None
         self._thread = threads.thread(self._run, "ikigai-journal")
@@ -340,7 +344,7 @@ class Journal(Writer):
                 self._changed.wait_for(lambda: self._closing, pause)
             pause = min(pause * 2, LONGEST_RETRY)
         self._number, self._fresh = number, True
-        self._store.ring()
+        self._store.ring(hosts=self._concerns_hosts)
         self._units += sum(isinstance(result, Committed) for result in results)
         self._note_trouble(None)
         return results
@@ -361,6 +365,9 @@ class Journal(Writer):
             except IkigaiError as refusal:
                 results.append(Refused(refusal))
         locked.settle(tx)
+        self._concerns_hosts = any(unit.concerns_hosts for unit in units) or any(
+            row.owner != self._host for row in locked.values()
+        )
         if not tx.run("set_batch", host=self._host, last=number - 1, batch=number):
             raise self._fenced(tx, number - 1)
 

@@ -152,7 +152,9 @@ _MEMBERSHIP = Migration(
 _CHANGES = Migration(
     7,
     """
-    -- Each host follows what has changed since it looked last, so no signal is handled by one host for all.
+    -- Each host follows what has changed since it looked last: no signal is handled by one host for all. Hosts drain.
+    ALTER TABLE hosts ADD COLUMN agents BIGINT NOT NULL DEFAULT 0;
+    ALTER TABLE hosts ADD COLUMN draining BIGINT NOT NULL DEFAULT 0 CHECK (draining IN (0, 1));
     ALTER TABLE agents ADD COLUMN changed BIGINT NOT NULL DEFAULT 0;
     ALTER TABLE agents ADD COLUMN interrupted BIGINT NOT NULL DEFAULT 0;
     UPDATE agents SET interrupted = turn WHERE turn > 0 AND EXISTS (

@@ -46,9 +46,6 @@ class HostRow(NamedTuple):
 
 
 def owner(tx: Transaction) -> HostRow | None:
-    """The host that runs the agents, or will run them in a moment; None when there is none, as far as rows tell.
-
-    Between the end of a host and the turn of one that waits for it nobody has the agents: then it is who waits.
-    """
-    hosts = [HostRow(*row) for query in ("owners", "open_hosts") for row in tx.run(query)]
+    """The host that runs the agents, the latest of several; None when there is none, as far as rows tell."""
+    hosts = [HostRow(*row) for row in tx.run("open_hosts")]
     return next((one for one in hosts if one.is_believed or (not one.lease_until and tx.is_hosted())), None)

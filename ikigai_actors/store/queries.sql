@@ -200,7 +200,7 @@ SELECT a.uuid, a.name, a.epoch, a.turn, a.fork_message_id, a.parent_uuid,
        (SELECT MIN(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), a.interrupted
   FROM shards s JOIN agents a ON a.shard = s.id AND a.status <> 'dead'
   LEFT JOIN agents p ON p.uuid = a.parent_uuid LEFT JOIN shards ps ON ps.id = p.shard
- WHERE s.host = CAST(:host AS TEXT)
+ WHERE s.host = CAST(:host AS TEXT) AND CAST(s.id AS TEXT) = ANY(:shards)
 
 -- name: turns_that_asked
 -- The open turns in which a call asked for approval, decided since or not. By the index of these messages, which are few.
@@ -346,8 +346,10 @@ WITH RECURSIVE back(uuid) AS (
 SELECT a.uuid FROM agents a JOIN back ON a.uuid = back.uuid WHERE a.uuid <> :top ORDER BY a.created_at, a.fork_message_id
 
 -- name: all_that_gave_up
-SELECT a.uuid FROM agents a JOIN agents s ON s.uuid = a.supervisor_uuid
- WHERE a.status = 'stopped' AND a.exit_reason = 'gave up' AND s.status <> 'dead' ORDER BY a.created_at, a.fork_message_id
+-- Those of one host's shards.
+SELECT a.uuid FROM agents a JOIN agents s ON s.uuid = a.supervisor_uuid JOIN shards p ON p.id = a.shard
+ WHERE a.status = 'stopped' AND a.exit_reason = 'gave up' AND s.status <> 'dead' AND p.host = :host
+ ORDER BY a.created_at, a.fork_message_id
 
 -- name: set_supervision
 UPDATE agents SET strategy = COALESCE(:strategy, strategy), intensity = COALESCE(:intensity, intensity),
@@ -464,18 +466,68 @@ SELECT d.path, d.version, d.author, d.created_at, 0 FROM documents d
 -- Hosts that have neither closed nor been ended by another, the latest first. Knows the first version of the schema only.
 SELECT id, hostname, pid, started_at, lease_until, epoch, now_ms() FROM hosts WHERE ended_at IS NULL ORDER BY epoch DESC
 
--- name: owners
--- Those of them that have shards, and so run agents.
-SELECT h.id, h.hostname, h.pid, h.started_at, h.lease_until, h.epoch, now_ms() FROM hosts h
- WHERE h.ended_at IS NULL AND EXISTS (SELECT 1 FROM shards s WHERE s.host = h.id) ORDER BY h.epoch DESC
+-- name: unshared_hosts
+-- Those of them that share the agents with nobody.
+SELECT id, hostname, pid, started_at, lease_until, epoch, now_ms() FROM hosts WHERE ended_at IS NULL AND name IS NULL
+ ORDER BY epoch DESC
+
+-- name: members
+-- The hosts that share the agents, with the numbers of their shards and agents.
+SELECT h.id, (SELECT COUNT(*) FROM shards s WHERE s.host = h.id), h.agents, h.draining FROM hosts h
+ WHERE h.ended_at IS NULL AND h.name IS NOT NULL ORDER BY h.epoch
+
+-- name: drain_host
+UPDATE hosts SET draining = 1 WHERE id = :host AND ended_at IS NULL RETURNING id
+
+-- name: count_agents
+UPDATE hosts SET agents = :agents WHERE id = :host
+
+-- name: shards_of
+SELECT id, epoch FROM shards WHERE host = :host
+
+-- name: vacant_shards
+-- How many shards nobody has, and how many there are.
+SELECT CAST(SUM(CASE WHEN s.host IS NULL OR h.ended_at IS NOT NULL THEN 1 ELSE 0 END) AS BIGINT), COUNT(*)
+  FROM shards s LEFT JOIN hosts h ON h.id = s.host
+
+-- name: living_in
+-- By agents_shard, whose condition stands here word for word.
+SELECT a.shard, COUNT(*) FROM agents a
+ WHERE a.status <> 'dead' AND a.shard IN (SELECT s.id FROM shards s WHERE CAST(s.id AS TEXT) = ANY(:shards)) GROUP BY a.shard
+
+-- name: agents_in
+SELECT a.uuid FROM agents a WHERE a.status <> 'dead' AND a.shard = CAST(:shard AS BIGINT)
+
+-- name: give_shard
+-- No row: it is another host's by now, or the new one has ended.
+UPDATE shards SET host = :to, epoch = epoch + 1
+ WHERE id = :shard AND host = :host AND EXISTS (SELECT 1 FROM hosts h WHERE h.id = :to AND h.ended_at IS NULL) RETURNING id
+
+-- name: shard_for
+-- One of a host's shards, by :place.
+SELECT s.id FROM shards s WHERE s.host = :host ORDER BY (s.id + 1) * CAST(:place AS BIGINT) % 65521 LIMIT 1
+
+-- name: announce_shard
+-- Its host looks at it anew, since agents have come.
+UPDATE shards SET epoch = epoch + 1 WHERE id = :shard AND host = :host RETURNING id
+
+-- name: move_agents
+UPDATE agents SET shard = :shard WHERE uuid = ANY(:uuids)
+
+-- name: claim_some_shards
+-- Of those that nobody has. Under the row of the tree: no other host takes any meanwhile.
+UPDATE shards SET host = :host, epoch = epoch + 1
+ WHERE id IN (SELECT s.id FROM shards s LEFT JOIN hosts h ON h.id = s.host
+               WHERE s.host IS NULL OR h.ended_at IS NOT NULL ORDER BY s.id LIMIT :most) RETURNING id
 
 -- name: other_hosts
 -- What a host sees of the others.
 SELECT id, beat, lease FROM hosts WHERE ended_at IS NULL AND id <> :host
 
 -- name: hosts_of_late
--- Those that live, and those that have ended lately; with the living agents of their shards.
-SELECT h.id, h.name, h.hostname, h.pid, h.started_at, h.ended_at, h.lease, h.lease_until,
+-- Those that live, and those that have ended lately; with their shards, and the living agents of these.
+SELECT h.id, h.name, h.hostname, h.pid, h.started_at, h.ended_at, h.lease, h.lease_until, h.draining,
+       (SELECT COUNT(*) FROM shards s WHERE s.host = h.id),
        (SELECT COUNT(*) FROM agents a JOIN shards s ON s.id = a.shard WHERE s.host = h.id AND a.status <> 'dead'), now_ms()
   FROM hosts h WHERE h.ended_at IS NULL OR h.ended_at > now_ms() - CAST(:within AS BIGINT) ORDER BY h.epoch
 

@@ -68,6 +68,8 @@ class Unit:
     """Whether the one row of ``tree`` is locked first: fork, death, adoption, claim."""
     concerns_others = False
     """Whether its answer tells what it did to other agents than its own: then the journal's observer gets it."""
+    concerns_hosts = False
+    """Whether other hosts are told at once, even if no agent of theirs is touched."""
 
     @property
     def touches(self) -> tuple[str, ...]:

@@ -25,14 +25,14 @@ from ikigai_actors.arguments import check_flag, check_timeout, check_type
 from ikigai_actors.errors import HostElsewhere
 from ikigai_actors.records.log import Archive, turns_that_asked
 from ikigai_actors.store.base import Store
-from ikigai_actors.system.lifecycle import tell
+from ikigai_actors.system.lifecycle import CommandTarget, tell
 from ikigai_actors.text import check_text
 
 
 class Approvals(OfOneProcess):
     """The calls of a system that wait for somebody to decide. See `ActorSystem.approvals`."""
 
-    def __init__(self, store: Store, archive: Archive, actor: Callable[[str], AgentActor] | None = None) -> None:
+    def __init__(self, store: Store, archive: Archive, actor: Callable[[str], CommandTarget] | None = None) -> None:
         """Put the parts together.
 
         Args:
@@ -84,6 +84,6 @@ class Approvals(OfOneProcess):
         actor = tell(self._actor, call.agent, command(decided))
         if not decided.get(timeout=timeout):
             return False
-        if actor.state.phase is Phase.INTERRUPTED:
+        if isinstance(actor, AgentActor) and actor.state.phase is Phase.INTERRUPTED:
             actor.told(on.Resume(Future()))
         return True

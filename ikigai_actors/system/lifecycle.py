@@ -1,7 +1,6 @@
 """The lifecycle of agents, as handles change it: signals, supervision settings, adoption."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
 from ikigai_actors.actors.clock import Clock
@@ -39,7 +38,7 @@ class Lifecycle:
         writer: Writer,
         clock: Clock,
         host: str | None = None,
-        actor: Callable[[str], AgentActor] | None = None,
+        here: Callable[[str], AgentActor | None] | None = None,
     ) -> None:
         """Put the parts together.
 
@@ -48,11 +47,11 @@ class Lifecycle:
             writer: commits the signals.
             clock: gives the time of a signal.
             host: the id of the host; None in a process that runs no agents.
-            actor: gives the actor that runs an agent; None when another process runs the agents, and carries out what
-                is committed here.
+            here: gives the actor of an agent that this process runs, or None; None in a process that runs no agents:
+                others carry out what is committed here.
         """
         self._store, self._writer, self._clock = store, writer, clock
-        self._host, self._actor = host, actor
+        self._host, self._here = host, here
 
     def signal(
         self,
@@ -90,17 +89,16 @@ class Lifecycle:
 
         In the process that runs the agents the actors are told first, and the row of the signal is written afterwards.
         """
-        if self._actor is None:
-            return self.signal(uuid, Signal.INT, had_effect, cascade=cascade)
         ended: Future[bool] = Future()
-        self._actor(uuid).actor_inbox.put_urgent(on.Interrupt(ended))
-        if cascade:
+        actor = None if self._here is None else self._here(uuid)
+        if actor is not None:
+            actor.actor_inbox.put_urgent(on.Interrupt(ended))
+        if cascade and self._here is not None:
             for record in self._store.read(lambda tx: registry.descendants(tx, uuid)):
-                if record.living and record.turn:
-                    with suppress(AgentDead):  # it died since the read: the others are still interrupted
-                        self._actor(record.uuid).actor_inbox.put_urgent(on.Interrupt(Future(), turn=record.turn))
-        self.signal(uuid, Signal.INT, had_effect, cascade=cascade)
-        return ended
+                if record.living and record.turn and (below := self._here(record.uuid)) is not None:
+                    below.actor_inbox.put_urgent(on.Interrupt(Future(), turn=record.turn))
+        sent = self.signal(uuid, Signal.INT, had_effect, cascade=cascade)
+        return sent if actor is None else ended
 
     def adopt(self, child: str, by: str, timeout: float | None = None) -> None:
         """Have an agent supervise another one.
@@ -114,7 +112,7 @@ class Lifecycle:
             HostElsewhere: another process runs the agents.
             IkigaiError: as `AdoptChild` does.
         """
-        if self._actor is None:
+        if self._here is None:
             raise HostElsewhere("Adopt it in the shell that runs the agents: it must let the adopted one go on.")
         self._writer.perform(AdoptChild(child, by), timeout)
 

@@ -11,14 +11,14 @@ one. But the new actor is held, and does nothing, until the supervisor has decid
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, Protocol
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.boot import Origin, Survey
-from ikigai_actors.agent.messages import Dead, Handover, NewMail, Reset, Restarted
-from ikigai_actors.agent.runtime import Predecessor, Processes, Runtime
+from ikigai_actors.agent.messages import Dead, Departed, Handover, NewMail, Reset, Restarted
+from ikigai_actors.agent.runtime import Predecessor, Processes, Runtime, Successor
 from ikigai_actors.agent.statistics import SystemStatistics, total, total_by_model
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import WORKING, LifecycleState, Phase
@@ -51,6 +51,20 @@ class Supervision(Protocol):
         """Have `ProcessTable.prompt` called again, later, with the prompts that no agent has taken up."""
 
 
+Forward = Callable[[str, Any], object]
+"""Takes the uuid of an agent that another host is to run, and a message with a caller. Never waits."""
+
+
+class _Elsewhere(Successor):
+    """Takes the messages of an agent that another host is to run."""
+
+    def __init__(self, uuid: str, forward: Forward) -> None:
+        self._uuid, self._forward = uuid, forward
+
+    def take(self, message: Any) -> None:
+        self._forward(self._uuid, message)
+
+
 class ProcessTable(Processes):
     """The actors of one host, by uuid."""
 
@@ -70,22 +84,55 @@ class ProcessTable(Processes):
         self._runtime: Runtime | None = None
         self._supervision: Supervision | None = None
 
-    def run(self, runtime: Runtime, supervision: Supervision) -> None:
+    def run(self, runtime: Runtime, supervision: Supervision, forward: Forward) -> None:
         """Take the parts that actors need. Comes before anything else."""
-        self._runtime, self._supervision = runtime, supervision
+        self._runtime, self._supervision, self._forward = runtime, supervision, forward
 
     def restore(self, survey: Survey) -> None:
         """Make the actors of the agents that a survey has found, and bury those that cannot come back."""
         for agent in survey.restored:
+            self._restore(agent)
+        for one in survey.unrestorable:
+            self.bury(one.uuid, one.reason)
+
+    def _restore(self, agent: Origin) -> None:
+        with self._lock:
+            if agent.uuid in self._actors:  # it was born into the shard after that was taken
+                return
             actor = self._actors[agent.uuid] = AgentActor(self._parts, agent)
             if agent.standing.status is not Status.RUNNING:
                 self._last_status[agent.uuid] = agent.standing.status
-            if agent.standing.status is Status.TERMINATING:
-                actor.actor_inbox.put_urgent(on.StatusChanged(agent.standing.status, agent.standing.ending))
-            if agent.interrupted:
-                actor.actor_inbox.put_urgent(on.Interrupt(Future(), turn=agent.turn))
-        for one in survey.unrestorable:
-            self.bury(one.uuid, one.reason)
+        if agent.standing.status is Status.TERMINATING:
+            actor.actor_inbox.put_urgent(on.StatusChanged(agent.standing.status, agent.standing.ending))
+        if agent.interrupted:
+            actor.actor_inbox.put_urgent(on.Interrupt(Future(), turn=agent.turn))
+
+    def leave(self, uuid: str) -> Future[None]:
+        """Leave an agent to another host. The future is settled when its actor has ended."""
+        done: Future[None] = Future()
+        with self._lock:
+            actor, held = self._actors.get(uuid), uuid in self._held
+            self._held.discard(uuid)
+        if actor is None:
+            done.settle(None)
+        else:
+            (actor.actor_inbox.release if held else actor.actor_inbox.put_urgent)(Departed(done))
+        return done
+
+    def depart(self, old: Predecessor, handover: Handover) -> Successor:
+        uuid = old.origin.uuid
+        with self._lock:
+            if self._actors.get(uuid) is old:
+                del self._actors[uuid]
+            self._last_status.pop(uuid, None)
+        self._parts.archive.forget(uuid)
+        successor = _Elsewhere(uuid, self._forward)
+        for caller in handover.callers:
+            successor.take(on.GetOutcome(caller))
+        for command in handover.commands:
+            if getattr(command, "caller", None) is not None:
+                successor.take(command)
+        return successor
 
     def __len__(self) -> int:
         return len(self._actors)
@@ -224,10 +271,11 @@ class ProcessTable(Processes):
         if actor is not None and held:
             actor.actor_inbox.release(restarted)
 
-    def resume(self) -> list[str]:
-        """Go on with every turn that was cut off; return the uuids of the agents."""
+    def resume(self, among: Collection[str] | None = None) -> list[str]:
+        """Go on with every turn that was cut off, or those of some agents; return the uuids of the agents."""
+        actors = self if among is None else [actor for uuid in among if (actor := self._actors.get(uuid)) is not None]
         cut_off = [
-            actor for actor in self if actor.state.turn and actor.state.phase in (Phase.UNLOADED, Phase.INTERRUPTED)
+            actor for actor in actors if actor.state.turn and actor.state.phase in (Phase.UNLOADED, Phase.INTERRUPTED)
         ]
         return [actor.origin.uuid for actor in cut_off if actor.told(on.Resume(Future()))]
 

@@ -154,7 +154,7 @@ class System(Protocol):
     def handle(self, uuid: str) -> "AgentRef":
         """The handle of an agent whose uuid is known; nothing is looked up."""
 
-    def actor(self, uuid: str) -> CommandTarget:
+    def target(self, uuid: str) -> CommandTarget:
         """What carries out the commands of an agent. Raises `SystemClosed`."""
 
     def state_of(self, record: AgentRecord) -> str:
@@ -287,7 +287,7 @@ class AgentCommands:
         """End the agent after its turn."""
         told: Future[None] = Future(self._ref.uuid)
         check_text(result, "result")
-        tell(self._ref.system.actor, self._ref.uuid, on.ExitNow(result, told))
+        tell(self._ref.system.target, self._ref.uuid, on.ExitNow(result, told))
         return told
 
     def send(self, recipient: Handle | str, body: str) -> Future[int]:
@@ -313,7 +313,7 @@ class AgentCommands:
         uuid = self._ref.uuid
         if self._waits:
             future.check_wait()
-        tell(self._ref.system.actor, uuid, command(future))
+        tell(self._ref.system.target, uuid, command(future))
         return future
 
 
@@ -795,7 +795,7 @@ class AgentRef:
 
         None when the log was not needed yet, or is in another process.
         """
-        actor = self.system.actor(self.uuid)
+        actor = self.system.target(self.uuid)
         if not isinstance(actor, AgentActor) or actor.state.phase is Phase.UNLOADED:
             return None
         return actor.state.view.settings

@@ -29,13 +29,22 @@ from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.actors.threads import Queue, Threads
 from ikigai_actors.actors.timers import Timers
+from ikigai_actors.agent.boot import Survey
 from ikigai_actors.agent.messages import Restarted
-from ikigai_actors.errors import AgentDead, IkigaiError, StoreUnavailable, StoreUnusable
+from ikigai_actors.errors import AgentDead, Fenced, IkigaiError, StoreUnavailable, StoreUnusable
 from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import LifecycleChange, WriteDeath, deadlines
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.signals import SendSignal
-from ikigai_actors.records.supervision import GAVE_UP, Recorded, RecordRestart, Revive, StopChildren, restarts_of
+from ikigai_actors.records.supervision import (
+    GAVE_UP,
+    Recorded,
+    RecordRestart,
+    Revive,
+    ReviveAll,
+    StopChildren,
+    restarts_of,
+)
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.retrying_reader import RetryingReader
@@ -95,21 +104,22 @@ class SupervisionLoop(Supervision):
         self._closed = False
         self._thread = threads.thread(self._run, "ikigai-supervision")
 
-    def start(self, version: int) -> None:
-        """Start the thread. It first does what the boot has found.
+    def start(self, found: Survey) -> None:
+        """Start the thread, which first does what is to be done for the agents that a boot has found."""
+        self._remote.version = found.version
+        self._thread.start()
+        self.take_over(found)
+
+    def take_over(self, found: Survey) -> None:
+        """Do what is to be done for agents that this host has just begun to run.
 
         That is: a supervisor that gave up and whose own restart was cut off, deadlines, and what other processes have
-        changed and prompted since the boot looked.
-
-        Args:
-            version: that of the tree when the boot looked.
+        changed and prompted since the agents were looked at.
         """
-        self._remote.version = version
-        self._thread.start()
-        if any(actor.state.standing.ending == GAVE_UP for actor in self._processes):
-            self._events.put(lambda: self._journal.perform(Revive(None)))
+        if any(one.standing.ending == GAVE_UP for one in found.restored):
+            self._events.put(lambda: self._journal.perform(ReviveAll(self._host)))
         self._events.put(self._watch_deadlines)
-        self._events.put(self._follow_changes)
+        self._events.put(lambda: self._follow_changes(found.version))
         self._events.put(self._hand_over_prompts)
 
     def close(self) -> None:
@@ -214,7 +224,9 @@ class SupervisionLoop(Supervision):
                 self._reset(agent)
             case otp.Start(children=children):
                 for agent in children:
-                    with suppress(AgentDead):  # killed meanwhile: its siblings still wait for their start
+                    if self._processes.get(agent) is None:  # killed meanwhile, or another host's
+                        continue
+                    with suppress(AgentDead):  # its siblings still wait for their start
                         self._start(agent, supervisor, failure if agent == failed else None)
             case otp.Retry(agent=agent, after=after):
                 self._after(after / 1000, lambda: self._decide_on_failure(agent, failure))
@@ -222,7 +234,7 @@ class SupervisionLoop(Supervision):
                 reason = failure.reason.removeprefix(f"{cause}: ")  # a reader is shown "cause: reason"
                 if agent != failed:
                     reason = f"stopped with its sibling {failed}"
-                with suppress(AgentDead):
+                with suppress(AgentDead, Fenced):
                     self._journal.perform(WriteDeath(agent, self._host, reason, self._clock.now_ms(), cause))
             case otp.GiveUp(children=children):
                 self._give_up(supervisor, children, failed, failure)
@@ -274,6 +286,8 @@ class SupervisionLoop(Supervision):
         """
         self._journal.perform(StopChildren(supervisor))
         for child in children:
+            if self._processes.get(child) is None:  # another host's, which follows its new status
+                continue
             self._reset(child)
             with suppress(AgentDead):  # killed meanwhile
                 self._restart(child, supervisor, failure if child == failed else None)
@@ -291,6 +305,8 @@ class SupervisionLoop(Supervision):
     def _watch_deadlines(self) -> None:
         now = self._clock.now_ms()
         for uuid, until in self._reader.read(deadlines).items():
+            if self._processes.get(uuid) is None:  # another host's
+                continue
             deadline = now if until is None else until
             if self._deadlines.get(uuid) != deadline:
                 self._deadlines[uuid] = deadline
@@ -300,11 +316,14 @@ class SupervisionLoop(Supervision):
         """Kill an agent whose deadline is over, if it still terminates."""
         self._deadlines.pop(uuid, None)
         record = self._reader.read(lambda tx: registry.get(tx, uuid))
-        if record.status == Status.TERMINATING:
+        if record.status == Status.TERMINATING and self._processes.get(uuid) is not None:
             reason = f"{record.exit_reason or 'TERM'}; its turn did not end in time"
             self._journal.perform(SendSignal(uuid, Signal.KILL, self._clock.now_ms(), reason=reason))
 
-    def _follow_changes(self) -> None:
+    def _follow_changes(self, since: int | None = None) -> None:
+        """Follow what has changed; of agents that were looked at earlier than the others, also ``since`` that."""
+        if since is not None:
+            self._remote.version = min(self._remote.version, since)
         if self._remote.follow_changes():
             self._watch_deadlines()  # a TERM may be among them
 

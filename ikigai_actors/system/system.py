@@ -28,7 +28,7 @@ from ikigai_actors.agent.boot import Survey, everything_stays, survey
 from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.log_loader import LogLoader
 from ikigai_actors.agent.runtime import Runtime
-from ikigai_actors.agent.statistics import AgentStatistics, SystemStatistics
+from ikigai_actors.agent.statistics import NO_TOKENS, AgentStatistics, SystemStatistics
 from ikigai_actors.agent.subscriptions import (
     CALLBACK,
     Callback,
@@ -40,7 +40,6 @@ from ikigai_actors.agent.subscriptions import (
 )
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.turn.calls import Approver
-from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.agent.waits import Waits
 from ikigai_actors.arguments import (
     check_callable,
@@ -48,10 +47,11 @@ from ikigai_actors.arguments import (
     check_count,
     check_flag,
     check_seconds,
+    check_timeout,
     check_type,
     shown,
 )
-from ikigai_actors.errors import AgentDead, BadInput, IkigaiError, StoreError, SystemClosed
+from ikigai_actors.errors import AgentDead, BadInput, HostElsewhere, IkigaiError, NoHost, StoreError, SystemClosed
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.selection import Providers, choose_providers
 from ikigai_actors.records import registry
@@ -62,19 +62,24 @@ from ikigai_actors.records.hosts import HostRecord, hosts_of_late
 from ikigai_actors.records.identity import check_name, new_agent_uuid
 from ikigai_actors.records.log import Archive
 from ikigai_actors.records.mail import Mail, letter
-from ikigai_actors.records.registry import AgentRecord, Renamed, Touch, ensure_root
+from ikigai_actors.records.registry import AgentRecord, Renamed, Touch, ensure_root, uuid_of
 from ikigai_actors.records.settings import check_defaults
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.gate import Gate
 from ikigai_actors.store.host import LEASE, Host, take_database
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.migrations import ensure_schema
+from ikigai_actors.store.shards import shares
 from ikigai_actors.system.agents_tool import ListAgents
 from ikigai_actors.system.approvals import Approvals
+from ikigai_actors.system.attached.client import turn_state
+from ikigai_actors.system.attached.follower import HEARTBEAT
+from ikigai_actors.system.elsewhere import Elsewhere
 from ikigai_actors.system.lifecycle import Lifecycle, check_policy
 from ikigai_actors.system.platform import SYSTEM_PLATFORM, Platform
 from ikigai_actors.system.processes import ProcessTable
 from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.sharing import BALANCE, ActorElsewhere, Sharing
 from ikigai_actors.system.supervision import SupervisionLoop
 from ikigai_actors.tools.base import Toolset
 from ikigai_actors.tools.function import Tool
@@ -116,7 +121,7 @@ def check_tools(tools: object) -> list[Tool | Toolset]:
 def check_host_name(name: str | None, join: bool) -> str | None:
     """The name of a host that joins; None for one that does not. Raises `BadInput`."""
     if name is not None and not join:
-        raise BadInput(f"Expected join=True with name={shown(name)}: only hosts that take turns have names.")
+        raise BadInput(f"Expected join=True with name={shown(name)}: only hosts that share agents have names.")
     if not join:
         return None
     return f"{socket.gethostname()}-{os.getpid()}" if name is None else check_name(name)
@@ -151,15 +156,16 @@ class ActorSystem(OfOneProcess):
             on_trouble=self._tell_trouble,
             on_failure=self._fail,
         )
-        self._store, self._archive = store, Archive(store)
+        self._store = store
         gate = self.store = Gate(store, self.check_open)
         self.random_bytes = parts.random_bytes
         self.toolbox = toolbox
         self.clock, self.writer = clock, journal  # with which handles write
-        self.lifecycle = Lifecycle(gate, journal, clock, host.id, self.actor)  # what handles do to lives
+        self.lifecycle = Lifecycle(gate, journal, clock, host.id, self._here)  # what handles do to lives
         self.documents = Documents(gate, journal.perform, clock.now_ms)
         """The documents that all agents share."""
         processes = self._processes = ProcessTable(self.handle)
+        self._archive = Archive(store, lambda uuid: host.name is None or processes.get(uuid) is not None)
         waits = self.waits = Waits(store, clock, processes.is_idle, threads)
         self._supervision = SupervisionLoop(store, journal, processes, host.id, clock, threads)
         with ExitStack() as undone:
@@ -170,6 +176,12 @@ class ActorSystem(OfOneProcess):
             dispatcher = parts.dispatcher(workers)
             undone.callback(dispatcher.close)
             self._watch = store.watch()
+            undone.callback(self._watch.close)
+            elsewhere = (
+                Elsewhere(store, clock, publisher.publish, waits, self.check_open, self._on_commit, threads)
+                if host.name is not None
+                else None
+            )
             undone.pop_all()
         self._runtime = Runtime(
             clock=clock,
@@ -187,8 +199,17 @@ class ActorSystem(OfOneProcess):
             random_bytes=parts.random_bytes,
             processes=processes,
         )
-        self.approvals = Approvals(gate, self._archive, self.actor)
+        self.approvals = Approvals(gate, self._archive, self.target)
         """The calls that wait for a decision."""
+        host.count = lambda: len(processes)
+        self._elsewhere = elsewhere
+        self._sharing = (
+            None
+            if elsewhere is None
+            else Sharing(
+                store, host, journal, processes, self._archive, self._supervision, elsewhere.agents, threads, self._fail
+            )
+        )
         self._threads = threads
         self._watching = threads.thread(self._follow_others, "ikigai-watch")
         self._actors = Closing(threads, lambda: [(str(actor), actor.close) for actor in processes])
@@ -212,6 +233,7 @@ class ActorSystem(OfOneProcess):
         join: bool = False,
         name: str | None = None,
         on_wait: Callable[[str], object] | None = None,
+        balance: float | None = BALANCE,
         workers: int = 2,
         patience: float = 60.0,
         lease: float = LEASE,
@@ -234,18 +256,21 @@ class ActorSystem(OfOneProcess):
             resume: whether to go on with the turns that were cut off; None does so for a host that joins.
             settings: settings for the models of agents that have not set them: ``max_tokens``, ``temperature``,
                 ``top_p``, ``stop_sequences``, ``thinking``, ``system``. Never stored.
-            join: take turns with other hosts of a PostgreSQL database. While another one has the agents this waits, and
-                returns when that one has closed, or has died: 2 s after its process ended, or when its lease is over.
+            join: share the agents of a PostgreSQL database with other hosts that join. Each runs a part of them. When
+                one ends, the others take its agents: 2 s after its process was killed, or when its lease is over. A
+                host that was opened without this is waited for.
             name: of a host that joins, by which it is known: the next host of that name takes its place at once. None
                 makes one of the machine's name and the process id.
             on_wait: takes a text that tells which host is waited for, whenever that is another one.
+            balance: of a host that joins: seconds between two moves of agents to a host that has fewer. None moves
+                agents when this host drains or ends only.
             workers: threads that run agents, 1 or more.
             patience: seconds that the store may be down before the system stops.
             lease: seconds for which this host owns a PostgreSQL database after each renewal.
             parts: the ground of the system; a simulation gives its own (`ikigai_actors.testing`).
 
         Raises:
-            StoreInUse: another process runs this database, and this one does not join.
+            StoreInUse: another process runs this database, or a part of it, and this one does not join.
             Fenced: another host of the same name has come while this one waited.
             StoreError: the database cannot be used; the message says what to do.
             BadInput: an argument cannot be used; nothing was opened.
@@ -260,6 +285,8 @@ class ActorSystem(OfOneProcess):
         check_flag(join, "join")
         if resume is not None:
             check_flag(resume, "resume")
+        if balance is not None:
+            check_seconds(balance, "balance", zero=False)
         called = check_host_name(name, join)
         if on_wait is not None:
             check_callable(on_wait, "on_wait", "a function of a text")
@@ -281,11 +308,16 @@ class ActorSystem(OfOneProcess):
             undone.callback(host.release)
             with everything_stays():
                 ensure_root(store, parts.random_bytes, host.clock.now_ms())
-                found = survey(store, host.id)
+                if called is not None:
+                    host.claim()
+                own = store.read(lambda tx: shares(tx, host.id)).own
+                found = survey(store, host.id, own)
                 system = cls(store, host, chosen, toolbox, parts, workers, patience, approver)
                 undone.pop_all()
                 undone.push(system._give_up)
                 system._boot(found)
+                if system._sharing is not None:
+                    system._sharing.start(own, balance, resume is not False)
             system._open_toolsets([one for one in given if isinstance(one, Toolset)])
             if on_orphan is not None:
                 system.root.supervise(on_orphan=on_orphan)
@@ -299,18 +331,31 @@ class ActorSystem(OfOneProcess):
         runtime = self._runtime
         runtime.journal.start()
         runtime.host.keep(self._lose, self._tell_trouble)
-        self._processes.run(runtime, self._supervision)
+        self._processes.run(runtime, self._supervision, self._forward)
         self._processes.restore(found)
-        self._supervision.start(found.version)
+        self._supervision.start(found)
+        if self._elsewhere is not None:
+            self._elsewhere.start()
         self.waits.start()
         self._watching.start()
 
     def _follow_others(self) -> None:
-        """Look at what other processes did to this database, whenever they may have."""
-        while self._watch.wait():
+        """Look at what other processes did to this database, whenever they may have.
+
+        Hosts that share agents ring for one another, and a ring may get lost: they look every few seconds, too.
+        """
+        sweep = None if self._sharing is None else HEARTBEAT
+        while self._watch.wait(sweep) or not self._closed:
             self._supervision.look_at_other_processes()
             self._runtime.journal.note_others()
             self.waits.look_again()
+            if self._sharing is not None:
+                self._sharing.look_again()
+
+    def _forward(self, uuid: str, message: Any) -> None:
+        """Have another host do what an agent was told."""
+        assert self._sharing is not None  # without it no agent leaves
+        self._sharing.forward(uuid, message)
 
     def _on_commit(self, answer: object) -> None:
         """Carry out what a committed unit did to agents other than its own. Never waits."""
@@ -376,7 +421,7 @@ class ActorSystem(OfOneProcess):
         return self.store.read(lambda tx: registry.every(tx, status))
 
     def hosts(self) -> list[HostRecord]:
-        """Who runs the agents, who waits for a turn, and who did within the last hour; in the order of their start."""
+        """The hosts that run the agents, and those that did within the last hour; in the order of their start."""
         return self.store.read(hosts_of_late)
 
     def send(self, recipient: AgentRef | str, body: str, timeout: float | None = None) -> int:
@@ -409,13 +454,62 @@ class ActorSystem(OfOneProcess):
         return self._processes.statistics(self._archive.read_logs)
 
     def statistics_of(self, uuid: str) -> AgentStatistics:
-        """What an agent is doing, and has done since its actor was started; without its restarts. Reads nothing."""
-        return self.actor(uuid).statistics()
+        """What an agent is doing, and has done since its actor was started; without its restarts.
+
+        Reads nothing of an agent that this host runs. Of others it tells what they are doing only.
+        """
+        actor = self.target(uuid)
+        if isinstance(actor, AgentActor):
+            return actor.statistics()
+        record = self.store.read(lambda tx: registry.get(tx, uuid))
+        return AgentStatistics(self.state_of(record), 0, 0, 0, 0, NO_TOKENS, 0, 0, 0)
 
     def resume(self) -> list[AgentRef]:
         """Go on with every turn that was cut off; return the agents with such turns."""
         self.check_open()
         return [self.handle(uuid) for uuid in self._processes.resume()]
+
+    def drain(self, timeout: float | None = None) -> None:
+        """Give all agents to the other hosts; return when none is left. New ones are not taken.
+
+        What is in progress is cut off and goes on elsewhere, as after a crash; callers here still get their answers.
+
+        Args:
+            timeout: seconds to wait; None waits for ever. The agents go on being given away after it.
+
+        Raises:
+            NoHost: no other host shares these agents.
+            TimedOut: some are left.
+        """
+        self.check_open()
+        check_timeout(timeout)
+        if self._sharing is None:
+            raise NoHost("This host shares its agents with nobody: open it with join=True.")
+        self._sharing.drain().get(timeout=timeout)
+
+    def move(self, agent: AgentRef | str, host: str, timeout: float | None = None) -> None:
+        """Have another host run an agent of this host, and its descendants here; return when it may.
+
+        Args:
+            agent: a handle, or a uuid, name, or unique prefix of a uuid.
+            host: the name of the other host.
+            timeout: seconds to wait; None waits for ever.
+
+        Raises:
+            AgentNotFound, AmbiguousAgent, AgentDead: there is no such living agent, or there are several.
+            BadInput: it is restarted together with its siblings, so only their supervisor can be moved.
+            RootProtected: agent 0 cannot be moved.
+            NoHost: no host of that name lives.
+            HostElsewhere: another host runs the agent.
+        """
+        self.check_open()
+        check_timeout(timeout)
+        check_type(host, str, "host", "the name of a host")
+        uuid = uuid_of(self.store, agent)
+        if self._sharing is None:
+            raise NoHost("This host shares its agents with nobody: open it with join=True.")
+        self.actor(uuid)
+        self._sharing.move(uuid, host).get(timeout=timeout)
 
     def close(self) -> None:
         """Close every part in order, even if one of them fails. At the end the database is free.
@@ -438,10 +532,12 @@ class ActorSystem(OfOneProcess):
         runtime = self._runtime
         return [
             ("the watch on other processes", self._end_watch),
+            *([] if self._sharing is None else [("the share of this host", self._sharing.close)]),
             ("what runs outside", lambda: runtime.executor.close(runtime.providers)),
             ("the reader of logs", runtime.log_loader.close),
             ("the journal", runtime.journal.close),
             ("the waits", self.waits.close),
+            *([] if self._elsewhere is None else [("the watch on other hosts", self._elsewhere.close)]),
             ("the supervision loop", self._supervision.close),
             ("the dispatcher", runtime.dispatcher.close),
             ("the agents", self._actors.run),
@@ -460,11 +556,28 @@ class ActorSystem(OfOneProcess):
         return AgentRef(self, check_type(uuid, str, "uuid", "text"))
 
     def actor(self, uuid: str) -> AgentActor:
-        """The actor that runs an agent. Raises `SystemClosed`, `AgentNotFound` and `AgentDead`."""
+        """The actor of an agent that this host runs. Raises `SystemClosed`, `AgentNotFound` and `AgentDead`."""
+        actor = self.target(uuid)
+        if not isinstance(actor, AgentActor):
+            raise HostElsewhere(f"Another host runs agent {uuid}.")
+        return actor
+
+    def _here(self, uuid: str) -> AgentActor | None:
+        """The actor of an agent, if this host runs it. Raises `SystemClosed`."""
+        self.check_open()
+        return self._processes.get(uuid)
+
+    def target(self, uuid: str) -> AgentActor | ActorElsewhere:
+        """What carries out the commands of an agent: its actor, or what stands for it when another host runs it.
+
+        Raises `SystemClosed`, `AgentNotFound` and `AgentDead`.
+        """
         self.check_open()
         actor = self._processes.get(check_type(uuid, str, "uuid", "text"))
         if actor is None:
             record = self.store.read(lambda tx: registry.get(tx, uuid))
+            if self._sharing is not None and record.living:
+                return ActorElsewhere(uuid, self._sharing.forward)
             raise AgentDead(
                 f"Agent {record.short} is {record.status}: {record.exit_reason or 'not run by this host'}.", uuid
             )
@@ -476,7 +589,7 @@ class ActorSystem(OfOneProcess):
             return record.status
         actor = self._processes.get(record.uuid)
         if actor is None:
-            return (Phase.INTERRUPTED if record.turn else Phase.IDLE).value
+            return turn_state(record.turn, self._sharing is not None and self._sharing.lives(record.owner))
         return actor.state.shown.value
 
     def check_open(self) -> None:

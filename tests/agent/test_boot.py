@@ -49,13 +49,13 @@ ALL = {
 
 
 def test_every_living_agent_comes_back_with_its_head_and_its_turn(family: Store) -> None:
-    _, restored, unrestorable = survey(family, HOST)
+    _, restored, unrestorable = survey(family, HOST, range(64))
     assert (set(restored), unrestorable) == (ALL, [])
 
 
 def test_children_of_the_dead_come_back(family: Store) -> None:
     family.write(lambda tx: tx.run("bury", uuids=["child"], cause="killed", sender=None, reason="test", now=2))
-    _, restored, unrestorable = survey(family, HOST)
+    _, restored, unrestorable = survey(family, HOST, range(64))
     assert {one.uuid for one in restored} == {"root", "grandchild", "quiet", "heir of quiet"}
     assert unrestorable == []
 
@@ -76,7 +76,7 @@ def test_an_agent_with_wrong_rows_is_a_casualty_and_the_others_come_back(
     family: Store, agent: str, wrong: str, reason: str | None
 ) -> None:
     change(family, agent, wrong)
-    _, restored, unrestorable = survey(family, HOST)
+    _, restored, unrestorable = survey(family, HOST, range(64))
     if reason is None:  # a hole shows only in the log
         assert unrestorable == []
         return
@@ -87,7 +87,7 @@ def test_an_agent_with_wrong_rows_is_a_casualty_and_the_others_come_back(
 
 def test_a_log_that_ends_before_its_fork_point_is_a_casualty(family: Store) -> None:
     family.write(lambda tx: sql(tx, "UPDATE messages SET id = 2 WHERE agent_uuid = 'grandchild'"))
-    _, restored, unrestorable = survey(family, HOST)
+    _, restored, unrestorable = survey(family, HOST, range(64))
     assert unrestorable == [
         Unrestorable("grandchild", "could not be restored: its log ends at 2, before its fork point 4"),
         Unrestorable("quiet", "could not be restored: it was forked at message 4 of grandchild, whose log ends at 2"),
@@ -98,7 +98,7 @@ def test_a_log_that_ends_before_its_fork_point_is_a_casualty(family: Store) -> N
 def test_several_casualties_are_each_told_their_own_reason(family: Store) -> None:
     change(family, "child", "turn = 9")
     change(family, "quiet", "turn = 9")
-    _, restored, unrestorable = survey(family, HOST)
+    _, restored, unrestorable = survey(family, HOST, range(64))
     assert {lost.uuid for lost in unrestorable} == {"child", "quiet"}
     assert {one.uuid for one in restored} == {"root", "grandchild", "heir of quiet"}
 
@@ -108,7 +108,7 @@ def test_an_agent_whose_parent_is_missing_is_a_casualty(durable: str) -> None:
     ensure_schema(store)
     plant(store, a="root", b="a")
     remove(durable, store, "a")
-    _, restored, unrestorable = survey(store, HOST)
+    _, restored, unrestorable = survey(store, HOST, range(64))
     assert unrestorable == [Unrestorable("b", "could not be restored: its parent a is missing")]
     assert [one.uuid for one in restored] == ["root"]
     store.close()
@@ -135,7 +135,7 @@ def remove(url: str, store: Store, agent: str) -> None:
 def test_an_agent_0_with_wrong_rows_is_an_error(family: Store, wrong: str) -> None:
     change(family, "root", wrong)
     with pytest.raises(HistoryError, match="Agent 0"):
-        survey(family, HOST)
+        survey(family, HOST, range(64))
 
 
 def test_an_error_of_the_store_stops_the_boot_and_buries_nobody(family: Store) -> None:
@@ -145,7 +145,7 @@ def test_an_error_of_the_store_stops_the_boot_and_buries_nobody(family: Store) -
     failing = FaultyStore(family)
     failing.unreadable = StoreUnavailable("The store is down, as planned.")
     with pytest.raises(StoreUnavailable):
-        survey(failing, HOST)
+        survey(failing, HOST, range(64))
     assert [record(family, agent) for agent in ("child", "quiet")] == before
     assert failing.writes == 0
 
@@ -153,11 +153,11 @@ def test_an_error_of_the_store_stops_the_boot_and_buries_nobody(family: Store) -
 def test_agent_0_is_made_when_there_is_none_and_found_when_there_is(store: Store) -> None:
     store.write(add_host)
     ensure_root(store, os.urandom, 7)
-    _, [root], _ = survey(store, HOST)
+    _, [root], _ = survey(store, HOST, range(64))
     assert record(store, root.uuid).created_at == 7
     assert record(store, root.uuid).owner == HOST
     ensure_root(store, os.urandom, 8)
-    assert survey(store, HOST)[1:] == ([root], [])
+    assert survey(store, HOST, range(64))[1:] == ([root], [])
 
 
 @pytest.mark.parametrize("collecting", [True, False])

@@ -47,9 +47,9 @@ class Wrapped:
         """See `Store.introduce`."""
         self._inner.introduce(host)
 
-    def ring(self) -> None:
+    def ring(self, *, hosts: bool = False) -> None:
         """See `Store.ring`."""
-        self._inner.ring()
+        self._inner.ring(hosts=hosts)
 
     def separate(self) -> Store:
         """See `Store.separate`."""

@@ -248,8 +248,8 @@ MUTANTS = (
     Mutant(
         "a restart forgets who waits",
         "agent/actor.py",
-        "handover = Handover(head, state.turn, state.standing, callers, waiting)",
-        "handover = Handover(head, state.turn, state.standing, (), waiting)",
+        "return Handover(head, state.turn, state.standing, callers, waiting)",
+        "return Handover(head, state.turn, state.standing, (), waiting)",
     ),
     Mutant(
         "stopped agents take prompts",

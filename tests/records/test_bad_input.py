@@ -228,7 +228,7 @@ def test_a_version_that_is_no_number_is_not_ours(family: str) -> None:
 def test_an_agent_whose_row_holds_an_unknown_word_does_not_come_back(family: str) -> None:
     damage(family, "UPDATE agents SET status = 'asleep' WHERE uuid = 'g'")
     with closing(open_store(family)) as store:
-        _, _, [lost] = survey(store, NOW)
+        _, _, [lost] = survey(store, NOW, range(64))
     assert (lost.uuid, "'asleep'" in lost.reason) == ("g", True)
 
 

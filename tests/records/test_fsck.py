@@ -276,10 +276,10 @@ def test_wrong_rows_of_agent_0_are_an_error_that_names_fsck(family: Store, durab
     damage_more = agent("root", "turn = 99")
     family.write(lambda tx: sql(tx, damage_more))
     with pytest.raises(HistoryError, match="ikigai fsck"):
-        survey(family, NOW)
+        survey(family, NOW, range(64))
     family.write(lambda tx: sql(tx, agent("root", "status = 'dead', ended_at = 5")))
     with pytest.raises(HistoryError, match="ikigai fsck"):
-        survey(family, NOW)
+        survey(family, NOW, range(64))
 
 
 def test_the_command_says_that_a_sound_database_has_no_violation(family: Store, durable: str) -> None:

@@ -254,7 +254,7 @@ def test_a_store_that_is_abandoned_answers_nobody(new_postgres: NewDatabase) -> 
         for one in (store, separate):
             for use in (one.read, one.write):
                 with pytest.raises(SystemClosed, match="as planned"):
-                    use(lambda tx: tx.run("owners"))
+                    use(lambda tx: tx.run("open_hosts"))
 
 
 def test_a_store_that_is_abandoned_lets_nobody_wait(new_postgres: NewDatabase) -> None:

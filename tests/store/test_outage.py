@@ -157,7 +157,7 @@ def test_a_store_error_at_boot_stops_the_boot_and_buries_nobody(tmp_path: Path) 
 def test_a_host_that_lost_its_lease_to_another_stops_and_changes_nothing_more(new_postgres: Any) -> None:
     url = new_postgres()
     first = ActorSystem.open(url, provider=ScriptedProvider(echo), lease=0.4)
-    [(host, *_)] = first.store.read(lambda tx: tx.run("owners"))
+    [(host, *_)] = first.store.read(lambda tx: tx.run("open_hosts"))
     first.store.write(lambda tx: tx.run("end_host", id=host))
     with ActorSystem.open(url, provider=ScriptedProvider(echo)) as second:
         with pytest.raises(IkigaiError):

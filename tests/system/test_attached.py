@@ -224,7 +224,7 @@ def test_closing_ends_waits_and_leaves_the_agents_alone(durable: str, gate: Gate
         with pytest.raises(SystemClosed):
             waiting.get(timeout=DEADLINE)
         with pytest.raises(SystemClosed):
-            system.actor(host.root.uuid)
+            system.target(host.root.uuid)
         gate.open()
         eventually(lambda: spoken(host.root) == ["tea", "done"], "the answer")
 

@@ -301,8 +301,8 @@ class Slow:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._system, name)
 
-    def actor(self, uuid: str) -> AgentActor:
-        """See `ActorSystem.actor`."""
+    def target(self, uuid: str) -> AgentActor:
+        """See `ActorSystem.target`."""
         actor = self._system.actor(uuid)
         while self._meanwhile:
             self._meanwhile.pop()(actor)

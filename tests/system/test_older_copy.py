@@ -51,7 +51,7 @@ def test_a_host_whose_database_went_back_to_an_older_copy_ends_and_writes_nothin
         system.close()
         assert written(original) == then  # by now the name leads to the copy
         assert check(original) == []
-        eventually(lambda: not original.read(lambda tx: tx.run("owners")), "the end of the host's row")
+        eventually(lambda: not original.read(lambda tx: tx.run("open_hosts")), "the end of the host's row")
         with ActorSystem.open(url, OfflineProvider()) as again:
             assert again.agent("child").prompt("two, again").get(timeout=DEADLINE).text
         assert check(original) == []

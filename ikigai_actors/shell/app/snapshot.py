@@ -179,7 +179,7 @@ class Snapshots:
     def _state(self, record: AgentRecord) -> str:
         state = self._system.state_of(record)
         if state == Phase.RUNNING_TOOLS:
-            actor = self._system.actor(record.uuid)
+            actor = self._system.target(record.uuid)
             calls = actor.state.calls if isinstance(actor, AgentActor) else ()
             names = [call.name for call in calls if call.progress is Progress.RUNNING]
             return f"runs {', '.join(names)}" if names else state

@@ -187,7 +187,7 @@ def stats(options: Options, tokens: bool, json: bool) -> None:
 @click.option("--json", "json", is_flag=True, help="As a JSON list.")
 @click.pass_obj
 def hosts(options: Options, json: bool) -> None:
-    """Show which processes run the agents, wait for their turn, or did within the last hour.
+    """Show which processes run the agents, or did within the last hour.
 
     Reads the database, beside a running shell or without one. See also: ikigai host.
     """
@@ -195,6 +195,23 @@ def hosts(options: Options, json: bool) -> None:
 
     found = look(options.database)
     click.echo(as_objects(found) if json else "\n".join(as_lines(found)))
+
+
+@click.command()
+@click.argument("host", metavar="HOST")
+@click.option("--timeout", type=click.FloatRange(0), default=60.0, show_default=True, help="Seconds to wait.")
+@click.pass_context
+def drain(context: click.Context, host: str, timeout: float) -> None:
+    """Have a HOST, by its name, give all its agents to the other hosts. It gets no new ones.
+
+    Waits until none is left; the exit status is 1 if some are.
+    """
+    from ikigai_actors.shell.cli.hosts import drain
+
+    with _ended_by_ctrl_c(context):
+        left = drain(context.obj.database, host, timeout)
+    click.echo(harmless(f"{host} has no agents left" if not left else f"{host} still has {left} agents"))
+    context.exit(1 if left else 0)
 
 
 @click.command()
@@ -246,7 +263,7 @@ def backup(context: click.Context, file: str) -> None:
     context.exit(0 if done.sound else 1)
 
 
-COMMANDS = (agents, backup, copy, fsck, hosts, kill, log, prompt, rename, send, send_signal, stats, tail)
+COMMANDS = (agents, backup, copy, drain, fsck, hosts, kill, log, prompt, rename, send, send_signal, stats, tail)
 
 
 def _send_signal(options: Options, name: str, agent: str, *, cascade: bool, reason: str, grace: float = 30.0) -> None:

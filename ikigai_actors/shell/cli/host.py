@@ -1,8 +1,8 @@
 """A host without a shell: runs the agents in the foreground, for shells, commands and programs elsewhere.
 
-On PostgreSQL several take turns: one has the agents, the others wait until it ends or dies. SIGTERM and Ctrl-C close
-the system, and the next host goes on. When the database takes the agents away from this host, or does not answer for
-too long, the exit status says: start me again.
+On PostgreSQL several share the agents: each runs a part of them, and the others take that over when it ends or dies.
+SIGTERM and Ctrl-C give the agents to the others, if there are any, and then close the system. When the database takes
+the agents away from this host, or does not answer for too long, the exit status says: start me again.
 """
 
 import importlib
@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.arguments import shown
-from ikigai_actors.errors import BadInput, Fenced, SystemClosed
+from ikigai_actors.errors import BadInput, Fenced, NoHost, SystemClosed
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import harmless, one_line
@@ -24,6 +25,9 @@ from ikigai_actors.system.system import ActorSystem
 
 START_AGAIN = 75
 """Exit status of a host that did not end because it was told to: sysexits' EX_TEMPFAIL."""
+
+DRAIN = 25.0
+"""Seconds for giving the agents away: less than those after which systemd and Kubernetes send SIGKILL."""
 
 _OURS = {"database", "join", "name", "on_wait", "parts"}  # what an app does not decide
 
@@ -41,8 +45,8 @@ def run_host(
     Args:
         options: the global options of the command line.
         app: ``MODULE:FUNCTION``, which gives further arguments of `ActorSystem.open`; None for those of the options.
-        name: by which it is known to the hosts with which it takes turns; None for one of its own.
-        resume: whether to go on with turns that were cut off; None does so where hosts take turns.
+        name: by which it is known to the hosts with which it shares the agents; None for one of its own.
+        resume: whether to go on with turns that were cut off; None does so where hosts share agents.
         until: runs a loop, and raises `SystemClosed` when the system stops by itself.
         tell: takes a line for the person who started it.
 
@@ -53,20 +57,23 @@ def run_host(
         BadInput, StoreError: it cannot be started so.
     """
     arguments = _of_options(options) if app is None else _of_app(app, options)
-    takes_turns = locate(options.database).url is not None
+    shares = locate(options.database).url is not None
     if resume is not None:
         arguments["resume"] = resume
-    if takes_turns:
+    if shares:
         arguments |= {"join": True, "name": name, "on_wait": lambda owner: tell(f"waits: {owner} runs the agents")}
     elif name is not None:
-        raise BadInput(f"--name {name} is for hosts that take turns on PostgreSQL; a file has one host.")
+        raise BadInput(f"--name {name} is for hosts that share agents on PostgreSQL; a file has one host.")
     interrupts = Interrupts().install()
     try:
         with interrupts.heard():
             system = ActorSystem.open(options.database, **arguments)
         with system:
             tell(f"runs {system.store.location}: {summary(system.agents())}")
-            return until(system, lambda: _wait(interrupts))
+            status = until(system, lambda: _wait(interrupts))
+            if shares:
+                _drain(system, tell)
+            return status
     except (SystemExit, KeyboardInterrupt):  # told to end while it waited
         return 0
     except (Fenced, SystemClosed) as error:
@@ -82,6 +89,16 @@ def _wait(interrupts: Interrupts) -> int:
     except KeyboardInterrupt:
         pass
     return 0
+
+
+def _drain(system: ActorSystem, tell: Callable[[str], object]) -> None:
+    """Give the agents to the other hosts, if there are any, for a while."""
+    try:
+        system.drain(timeout=DRAIN)
+    except NoHost:  # it is the last one
+        pass
+    except TimedOut:
+        tell("not all agents could be given away in time; the other hosts take them now")
 
 
 def _of_options(options: Options) -> dict[str, Any]:

@@ -5,7 +5,7 @@
     ikigai --plain                  the same in lines, not on the whole screen
     ikigai < questions.txt          the same, by a pipe
     ikigai serve [--port N]         the same in a browser on this machine (web/)
-    ikigai host [--name NAME]       runs the agents without a shell; on PostgreSQL several take turns
+    ikigai host [--name NAME]       runs the agents without a shell; on PostgreSQL several share them
     ikigai demo                     a tour that plays itself
 
 Beside a running shell, or without one (commands.py, documents.py):
@@ -20,7 +20,8 @@ Beside a running shell, or without one (commands.py, documents.py):
     ikigai signal NAME AGENT        INT, STOP, CONT, TERM or KILL
     ikigai doc COMMAND              the documents that all agents share
     ikigai stats                    what the database holds, in figures
-    ikigai hosts                    which processes run the agents, or wait for their turn
+    ikigai hosts                    which processes run the agents
+    ikigai drain HOST               has a host give its agents to the others
     ikigai backup FILE              a consistent copy of the database in one new file, beside a running shell too
     ikigai copy FROM TO             a whole database to an empty one, of either kind
     ikigai fsck [--json]            whether the database holds together; exit status 1 if it does not
@@ -164,8 +165,8 @@ def serve(context: click.Context, port: int) -> None:
 def host(context: click.Context, name: str | None, app: str | None, resume: bool | None) -> None:
     """Run the agents without a shell, for shells and commands elsewhere, until SIGTERM or Ctrl-C.
 
-    On PostgreSQL several hosts take turns: one runs the agents, the others wait. When it ends, is killed or hangs, the
-    next one goes on. Exit status 75: it lost the database, start it again.
+    On PostgreSQL several hosts share the agents. When one ends, is killed or hangs, the others go on with its agents.
+    SIGTERM gives them away first. Exit status 75: it lost the database, start it again.
     """
     from ikigai_actors.shell.cli.host import run_host
 

@@ -218,7 +218,7 @@ class Shell(CommandContext):
         """Whether a turn of the agent is in progress, also while the agent is stopped."""
         record = agent.record
         if record.status == Status.STOPPED:
-            actor = self.system.actor(agent.uuid)
+            actor = self.system.target(agent.uuid)
             return bool(record.turn) and (not isinstance(actor, AgentActor) or actor.state.phase in WORKING)
         return record.status == Status.RUNNING and self.system.state_of(record) not in (Phase.IDLE, Phase.INTERRUPTED)
 

@@ -7,13 +7,12 @@ milliseconds. A ring is a hint. It is lost when the connection breaks, so those 
 
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import psycopg
 
 from ikigai_actors.errors import StoreError, SystemClosed
 from ikigai_actors.store.postgres.transaction import Connection
-from ikigai_actors.store.postgres.watch import HOSTS
 
 TOGETHER = 0.005
 """Seconds within which several rings become one."""
@@ -30,14 +29,15 @@ class Bell:
         """
         self._connect = connect
         self._changed = threading.Condition()
-        self._rung = self._closed = False
+        self._channels: set[str] = set()
+        self._closed = False
         self._thread: threading.Thread | None = None
         self._connection: Connection | None = None
 
-    def ring(self) -> None:
-        """Ring soon. Never waits."""
+    def ring(self, channels: Iterable[str]) -> None:
+        """Ring on these channels soon. Never waits."""
         with self._changed:
-            self._rung = True
+            self._channels.update(channels)
             if self._thread is None and not self._closed:
                 self._thread = threading.Thread(target=self._run, name="ikigai-bell", daemon=True)
                 self._thread.start()
@@ -52,27 +52,28 @@ class Bell:
             self._thread.join()
 
     def _run(self) -> None:
-        while self._is_rung():
+        while channels := self._rung():
             with contextlib.suppress(StoreError, SystemClosed, psycopg.Error):  # the next ring tries again
-                self._notify()
+                self._notify(channels)
         self._give_up()
 
-    def _is_rung(self) -> bool:
-        """Wait for a ring, and a moment more for others; False when the bell was closed and nothing is left to say."""
+    def _rung(self) -> set[str]:
+        """Wait for a ring, and a moment more for others; none when the bell was closed and nothing is left to say."""
         with self._changed:
-            self._changed.wait_for(lambda: self._rung or self._closed)
+            self._changed.wait_for(lambda: self._channels or self._closed)
             self._changed.wait_for(lambda: self._closed, TOGETHER)
-            rung, self._rung = self._rung, False
+            rung, self._channels = self._channels, set()
             return rung
 
-    def _notify(self) -> None:
+    def _notify(self, channels: set[str]) -> None:
         try:
             if self._connection is None:
                 self._connection = self._connect()
                 self._connection.autocommit = True
                 # Else the lock of all NOTIFYs is held until the server's disk has a commit that holds nothing.
                 self._connection.execute(b"SET synchronous_commit = off")
-            self._connection.execute(f"NOTIFY {HOSTS}".encode())
+            for channel in sorted(channels):
+                self._connection.execute(f"NOTIFY {channel}".encode())
         except BaseException:
             self._give_up()
             raise

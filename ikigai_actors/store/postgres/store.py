@@ -239,7 +239,7 @@ class SeparateStore(Store):
     def introduce(self, host: str) -> None:
         self._server.introduce(host)
 
-    def ring(self) -> None:
+    def ring(self, *, hosts: bool = False) -> None:
         """A host commits elsewhere, and rings there."""
 
     def separate(self) -> Store:
@@ -309,8 +309,8 @@ class PostgresStore(Store):
     def introduce(self, host: str) -> None:
         self._server.introduce(host)
 
-    def ring(self) -> None:
-        self._bell.ring()
+    def ring(self, *, hosts: bool = False) -> None:
+        self._bell.ring((HOSTS, CLIENTS) if hosts else (HOSTS,))
 
     def separate(self) -> Store:
         return SeparateStore(self._server)

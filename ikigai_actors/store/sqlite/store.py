@@ -198,7 +198,7 @@ class SQLiteStore(Store):
     def introduce(self, host: str) -> None:
         """Do nothing: no process asks for the names of connections to a file."""
 
-    def ring(self) -> None:
+    def ring(self, *, hosts: bool = False) -> None:
         """Do nothing: the file tells."""
 
     def separate(self) -> Store:
@@ -312,7 +312,7 @@ class BorrowedStore(Store):
     def introduce(self, host: str) -> None:
         """Do nothing: no process asks for the names of connections to a file."""
 
-    def ring(self) -> None:
+    def ring(self, *, hosts: bool = False) -> None:
         """Do nothing: the file tells."""
 
     def separate(self) -> Store:

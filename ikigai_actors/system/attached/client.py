@@ -148,7 +148,7 @@ class Client:
         return self._store.read(owner)
 
     def hosts(self) -> "list[HostRecord]":
-        """Who runs the agents, who waits for a turn, and who did lately; in the order of their start."""
+        """The hosts that run the agents, and those that did lately; in the order of their start."""
         from ikigai_actors.records.hosts import hosts_of_late
 
         return self._store.read(hosts_of_late)
@@ -229,6 +229,15 @@ class Client:
         now, within = self._clock.now_ms(), milliseconds(grace)
         done: LifecycleChange = self.write(SendSignal(uuid, name, now, spread=cascade, reason=reason, grace=within))
         return done
+
+    def drain(self, host: str) -> "HostRecord":
+        """Have a host, by its name or id, give all its agents to others; returns before it has. Raises `NoHost`."""
+        from ikigai_actors.records.hosts import find_host
+        from ikigai_actors.store.shards import Drain
+
+        found = self._store.read(lambda tx: find_host(tx, host))
+        self.write(Drain(found.id))
+        return found
 
     def rename(self, uuid: str, name: str) -> None:
         """Give an agent another name; an empty one takes its name away. Raises what `Rename` does."""

@@ -14,7 +14,7 @@ by the time of its death.
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from heapq import merge
@@ -52,7 +52,7 @@ class Follower:
 
     def __init__(self, store: Store, agents: Sequence[str] | None = None) -> None:
         """Follow these agents, by uuid; None follows everybody, those too that are not born yet."""
-        self._store, self._agents = store, agents
+        self._store, self._agents = store, None if agents is None else [*agents]
         self._places: dict[str, int] = {}
         self._told: set[str] = set()
         self._names: dict[str, str | None] = {}
@@ -70,6 +70,21 @@ class Follower:
         self._told = {head.uuid for head in found if head.status == "dead"}
         self._names = {head.uuid: head.name for head in found}
         return News((), (), {head.uuid: head.turn for head in found}, host)
+
+    def follow(self, agent: str) -> None:
+        """Follow one more agent from now on. For a follower of some agents; of the thread that calls `news`."""
+        assert self._agents is not None  # else it is followed already
+        if agent not in self._agents:
+            self._agents.append(agent)
+            for head in self._store.read(lambda tx: heads_of(tx, [agent])):
+                self._places[agent] = head.position
+
+    def keep(self, agents: Collection[str]) -> None:
+        """Follow no others than these."""
+        assert self._agents is not None
+        for agent in set(self._agents) - set(agents):
+            self._agents.remove(agent)
+            self._places.pop(agent, None)
 
     def place(self, agent: str) -> int:
         """The latest message of an agent that was told, or was there before."""

@@ -41,6 +41,7 @@ class RemoteAgents:
         client: Client,
         check_open: Callable[[], None],
         publish: Callable[[Event], object],
+        follow: Callable[[str], object] = lambda uuid: None,
     ) -> None:
         """Put the parts together.
 
@@ -49,7 +50,9 @@ class RemoteAgents:
             client: writes what is asked.
             check_open: raises `SystemClosed` when nothing may be asked any more.
             publish: takes a `PromptKept`.
+            follow: called with the uuid of an agent before something of it is awaited.
         """
+        self._follow = follow
         self._store, self._client, self._check_open, self._publish = store, client, check_open, publish
         self._looking = threading.Lock()  # held for a look, and to begin a wait
         self._awaited: list[tuple[RemoteTurn, Future[Reply]]] = []
@@ -82,11 +85,23 @@ class RemoteAgents:
                 else:
                     self._await(turn, future)
 
+    def awaited(self) -> set[str]:
+        """The agents of whom something is awaited."""
+        with self._looking:
+            return {turn.agent for turn, _ in self._awaited}
+
+    def await_prompt(self, uuid: str, mail: int, future: Future[Reply]) -> None:
+        """Give a future the outcome of the turn that a prompt opens which is mail already."""
+        with self._looking:
+            self._follow(uuid)
+            self._await(RemoteTurn(uuid, prompt=mail), future)
+
     def prompt(self, uuid: str, text: str, future: Future[Reply]) -> None:
         """Leave a prompt, committed when this returns; the future is given the outcome of its turn."""
         self._check_open()
         refuse_to_block()
         with self._looking:
+            self._follow(uuid)
             mail = self._client.prompt(uuid, text)
             self._await(RemoteTurn(uuid, prompt=mail.id), future)
         if self._client.get(uuid).status == Status.STOPPED:
@@ -100,6 +115,7 @@ class RemoteAgents:
             return record, section(tx, uuid, record.turn or record.fork_message_id)
 
         with self._looking:
+            self._follow(uuid)
             record, messages = self._store.read(read)
             if record.turn:
                 self._await(RemoteTurn(uuid, turn=record.turn, messages=messages), future)
@@ -154,6 +170,8 @@ class RemoteActor(CommandTarget):
         Raises `HostElsewhere`, `NoHost` and `SystemClosed` for what cannot be done here.
         """
         match message:
+            case on.Prompt() if message.mail:
+                self._remote.await_prompt(self._uuid, message.mail, message.caller)
             case on.Prompt():
                 self._remote.prompt(self._uuid, message.text, message.caller)
             case on.GetOutcome():

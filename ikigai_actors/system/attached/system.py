@@ -84,7 +84,7 @@ class AttachedSystem(OfOneProcess):
     def __init__(self, store: Store) -> None:
         """Put the parts together; use `open`."""
         clock = self.clock = clock_of(store, SystemClock())
-        self._store, self._archive = store, Archive(store)
+        self._store, self._archive = store, Archive(store, is_here=lambda uuid: False)
         self.random_bytes = os.urandom
         gate = self.store = Gate(store, self.check_open)
         self._client = Client(gate, clock, self._on_commit)
@@ -185,14 +185,14 @@ class AttachedSystem(OfOneProcess):
         return self._client.agents(status)
 
     def hosts(self) -> list[HostRecord]:
-        """Who runs the agents, who waits for a turn, and who did within the last hour; in the order of their start."""
+        """The hosts that run the agents, and those that did within the last hour; in the order of their start."""
         return self._client.hosts()
 
     def handle(self, uuid: str) -> AgentRef:
         """The handle of an agent whose uuid is known; nothing is looked up."""
         return AgentRef(self, check_type(uuid, str, "uuid", "text"))
 
-    def actor(self, uuid: str) -> RemoteActor:
+    def target(self, uuid: str) -> RemoteActor:
         """What stands for the actor of an agent. Raises `SystemClosed`."""
         return self._remote.actor(uuid)
 

@@ -1,0 +1,115 @@
+"""Placement: how many shards a host takes, and which ones it gives to whom. Pure.
+
+Nobody decides for all. A host takes shards that nobody has until it has its share of them, by their number. A host that
+has more than another one gives:
+
+    shards without agents     at once, until the two have equally many shards, give or take one
+    shards with agents        a part of the difference at a time, until the two have about equally many agents
+
+So a host that joins gets its own soon, whoever was there before, and not all agents have to move at the same moment. A
+host that drains takes none, is given none, and gives all of its own away.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+MOVED_AT_ONCE = 4
+"""The part of the difference in agents that moves at once: one in so many."""
+
+
+class Member(NamedTuple):
+    """A living host that shares agents with others."""
+
+    host: str
+    shards: int
+    """How many shards it has."""
+    agents: int = 0
+    """How many living agents, as it has told itself."""
+    draining: bool = False
+
+
+class Gift(NamedTuple):
+    """A shard that is given to another host."""
+
+    shard: int
+    to: str
+
+
+def room(me: str, members: Sequence[Member], shards: int) -> int:
+    """How many more shards a host should take when nobody has them.
+
+    Args:
+        me: the host.
+        members: all living hosts, itself among them.
+        shards: how many shards there are.
+    """
+    takers = [one for one in members if not one.draining]
+    own = next((one for one in takers if one.host == me), None)
+    return 0 if own is None else max(0, -(-shards // len(takers)) - own.shards)
+
+
+def gives(me: str, members: Sequence[Member]) -> bool:
+    """Whether a host may have anything to give: only then it is worth to count the agents of its shards."""
+    own, others = _divide(me, members)
+    if own is None or not others:
+        return False
+    least = min(others, key=lambda one: one.agents)
+    return own.draining or own.shards - min(one.shards for one in others) >= 2 or own.agents - least.agents >= 2
+
+
+def gifts(me: str, members: Sequence[Member], agents: Mapping[int, int], move: bool) -> list[Gift]:
+    """The shards that a host should give away now.
+
+    Args:
+        me: the host.
+        members: all living hosts, itself among them.
+        agents: the shards of the host, with the number of living agents in each.
+        move: whether shards with agents may be given now.
+    """
+    own, others = _divide(me, members)
+    if own is None or not others:
+        return []
+    if own.draining:
+        return list(_all(others, agents))
+    empty = list(_empty(others, agents))
+    return [*empty, *_busy(others, agents)] if move else empty
+
+
+def _divide(me: str, members: Sequence[Member]) -> tuple[Member | None, list[Member]]:
+    """This host, and those that may be given something."""
+    own = next((one for one in members if one.host == me), None)
+    return own, [one for one in members if not one.draining and one.host != me]
+
+
+def _all(others: Sequence[Member], agents: Mapping[int, int]) -> Iterator[Gift]:
+    """Every shard to the host that has the fewest agents by then, the largest shards first."""
+    load = {one.host: (one.agents, one.shards) for one in others}
+    for shard in sorted(agents, key=lambda shard: (-agents[shard], shard)):
+        to = min(load, key=lambda host: (*load[host], host))
+        load[to] = load[to][0] + agents[shard], load[to][1] + 1
+        yield Gift(shard, to)
+
+
+def _empty(others: Sequence[Member], agents: Mapping[int, int]) -> Iterator[Gift]:
+    """Shards without agents, as long as another host has two shards fewer."""
+    counts = {one.host: one.shards for one in others}
+    left = len(agents)
+    for shard in sorted(shard for shard, living in agents.items() if not living):
+        to = min(counts, key=lambda host: (counts[host], host))
+        if left - counts[to] < 2:
+            return
+        counts[to] += 1
+        left -= 1
+        yield Gift(shard, to)
+
+
+def _busy(others: Sequence[Member], agents: Mapping[int, int]) -> Iterator[Gift]:
+    """Shards with agents for the host that has the fewest of these, the largest that fit first."""
+    least = min(others, key=lambda one: (one.agents, one.host))
+    difference = sum(agents.values()) - least.agents
+    left, moved = max(1, difference // MOVED_AT_ONCE), 0
+    for shard in sorted(agents, key=lambda shard: (-agents[shard], shard)):
+        if 0 < agents[shard] <= left and 2 * (moved + agents[shard]) <= difference:
+            moved += agents[shard]
+            left -= agents[shard]
+            yield Gift(shard, least.host)

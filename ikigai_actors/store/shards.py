@@ -1,0 +1,93 @@
+"""Shards: which host runs which agents. A shard is a set of agents that live on one host together.
+
+The owner of a shard changes in two ways only. Its host gives it away, in a transaction of its journal, which ends with
+the fence of that host. Or its host has ended, and another one claims it in a transaction that sees that end. So all
+writes of an owner come before the change of the owner, and an agent never has two writers.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ikigai_actors.errors import NoHost, StoreConflict
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.placement import Member, room
+from ikigai_actors.store.unit import LockedRows, Unit
+
+
+class Shares(NamedTuple):
+    """Who has which shards, as a host sees it."""
+
+    members: list[Member]
+    """The living hosts that share the agents."""
+    own: dict[int, int]
+    """The shards of the host that looks, each with its epoch, which grows whenever the shard gets another owner."""
+    vacant: int
+    """How many shards nobody has."""
+    shards: int
+    """How many there are."""
+
+
+def shares(tx: Transaction, host: str) -> Shares:
+    """Who has which shards, as a host sees it."""
+    [(vacant, shards)] = tx.run("vacant_shards")
+    members = [Member(one, count, agents, bool(draining)) for one, count, agents, draining in tx.run("members")]
+    return Shares(members, dict(tx.run("shards_of", host=host)), vacant, shards)
+
+
+def claim(tx: Transaction, host: str) -> None:
+    """Take shards that nobody has, up to the share of a host. The row of the tree is locked, and the host lives."""
+    found = shares(tx, host)
+    if most := min(found.vacant, room(host, found.members, found.shards)):
+        tx.run("claim_some_shards", host=host, most=most)
+
+
+def living_in(tx: Transaction, shards: Collection[int]) -> dict[int, int]:
+    """How many agents live in each of these shards."""
+    counted: dict[int, int] = dict(tx.run("living_in", shards=[str(shard) for shard in shards]))
+    return {shard: counted.get(shard, 0) for shard in shards}
+
+
+def agents_in(tx: Transaction, shard: int) -> list[str]:
+    """The uuids of the living agents of a shard."""
+    return [uuid for (uuid,) in tx.run("agents_in", shard=shard)]
+
+
+@dataclass(frozen=True, slots=True)
+class Drain(Unit):
+    """Have a host give all its shards away, and get none from now on.
+
+    Raises `NoHost` when no other host could take them, or this one does not live.
+    """
+
+    host: str
+
+    alone = True
+    concerns_hosts = True
+
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
+        tx.run("tree_change")  # of two hosts that drain at once the second one sees the first
+        others = [row for row in tx.run("members") if row[0] != self.host and not row[3]]
+        if not others:
+            raise NoHost("No other host shares these agents, so none could take them. Start one, or just end this one.")
+        if not tx.run("drain_host", host=self.host):
+            raise NoHost("That host has ended. See the list of hosts.")
+
+
+@dataclass(frozen=True, slots=True)
+class GiveShard(Unit):
+    """Give a shard of this host to another one.
+
+    Raises `StoreConflict` when this host has it no more, or the other one does not live.
+    """
+
+    shard: int
+    host: str
+    to: str
+
+    alone = True
+    concerns_hosts = True
+
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
+        if not tx.run("give_shard", shard=self.shard, host=self.host, to=self.to):
+            raise StoreConflict(f"Shard {self.shard} cannot be given to host {self.to}.")

@@ -1,0 +1,96 @@
+"""How many shards a host takes, and which ones it gives to whom."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ikigai_actors.store.placement import Gift, Member, gifts, gives, room
+
+SHARDS = 64
+
+
+def test_who_is_alone_takes_all() -> None:
+    assert room("a", [Member("a", 0)], SHARDS) == SHARDS
+
+
+def test_of_three_each_takes_a_third_rounded_up() -> None:
+    assert room("b", [Member("a", 22), Member("b", 2), Member("c", 0)], SHARDS) == 20
+
+
+def test_who_drains_is_not_counted_and_takes_none() -> None:
+    members = [Member("a", 10, draining=True), Member("b", 0)]
+    assert (room("a", members, SHARDS), room("b", members, SHARDS)) == (0, SHARDS)
+
+
+def test_shards_without_agents_go_at_once_to_a_host_that_has_none() -> None:
+    members = [Member("a", 4, 2), Member("b", 0)]
+    assert gifts("a", members, {0: 1, 1: 0, 2: 0, 3: 1}, move=False) == [Gift(1, "b"), Gift(2, "b")]
+
+
+def test_agents_move_a_part_of_the_difference_at_a_time() -> None:
+    members = [Member("a", 3, 24), Member("b", 3, 0)]
+    assert gifts("a", members, {0: 12, 1: 6, 2: 6}, move=True) == [Gift(1, "b")]
+    assert gifts("a", members, {0: 12, 1: 6, 2: 6}, move=False) == []
+
+
+def test_the_last_two_agents_of_a_difference_stay() -> None:
+    assert gifts("a", [Member("a", 1, 1), Member("b", 1, 0)], {0: 1}, move=True) == []
+
+
+def test_a_shard_that_is_too_large_to_help_stays() -> None:
+    assert gifts("a", [Member("a", 2, 100), Member("b", 2, 60)], {0: 100, 1: 0}, move=True) == []
+
+
+def test_who_drains_gives_everything_to_those_who_do_not() -> None:
+    members = [Member("a", 3, 9, draining=True), Member("b", 1, 0), Member("c", 1, 5), Member("d", 0, 0, draining=True)]
+    assert gifts("a", members, {0: 2, 1: 7, 2: 0}, move=False) == [Gift(1, "b"), Gift(0, "c"), Gift(2, "b")]
+
+
+def test_who_is_alone_gives_nothing() -> None:
+    assert gifts("a", [Member("a", 2, 9, draining=True)], {0: 9, 1: 0}, move=True) == []
+    assert not gives("a", [Member("a", 2, 9, draining=True)])
+
+
+HOSTS = st.lists(
+    st.tuples(st.dictionaries(st.integers(0, 30), st.integers(0, 20), max_size=8), st.booleans()),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(HOSTS, st.booleans())
+def test_what_is_given_is_ones_own_goes_to_others_and_is_not_more_than_they_lack(
+    drawn: list[tuple[dict[int, int], bool]], move: bool
+) -> None:
+    members = [Member(str(n), len(own), sum(own.values()), draining) for n, (own, draining) in enumerate(drawn)]
+    own, draining = drawn[0]
+    given = gifts("0", members, own, move)
+    takers = {one.host for one in members[1:] if not one.draining}
+    assert len({one.shard for one in given}) == len(given)
+    assert {one.shard for one in given} <= own.keys()
+    assert {one.to for one in given} <= takers
+    assert not given or gives("0", members)
+    if draining:
+        assert len(given) == (len(own) if takers else 0)
+    elif takers:
+        busy = sum(own[one.shard] for one in given)
+        least = min(one.agents for one in members if one.host in takers)
+        assert busy == 0 or 2 * busy <= sum(own.values()) - least
+
+
+@given(st.lists(st.integers(0, 40), min_size=64, max_size=64), st.integers(2, 4))
+def test_hosts_come_to_have_about_equally_many_agents(agents: list[int], count: int) -> None:
+    """Each gives in turn, all shards having begun at one of them; then nobody gives any more."""
+    has: dict[str, dict[int, int]] = {str(number): {} for number in range(count)}
+    has["0"] = dict(enumerate(agents))
+    for _ in range(200):
+        before = {host: dict(own) for host, own in has.items()}
+        for host in has:
+            members = [Member(one, len(own), sum(own.values())) for one, own in has.items()]
+            for gift in gifts(host, members, dict(has[host]), move=True):
+                has[gift.to][gift.shard] = has[host].pop(gift.shard)
+        if before == has:
+            break
+    else:
+        raise AssertionError(f"it never ends: {has}")
+    loads = [sum(own.values()) for own in has.values()]
+    assert max(loads) - min(loads) <= max(2 * max(agents), 2)

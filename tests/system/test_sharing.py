@@ -1,0 +1,226 @@
+"""Hosts that share the agents of a database: each runs a part, and nobody sees where an agent lives."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Provider, Signal
+from ikigai_actors.errors import BadInput, HostElsewhere, NoHost, RootProtected, StoreInUse, SystemClosed
+from tests.conftest import NewDatabase
+from tests.kit.blocking_provider import Gate
+from tests.kit.databases import DEADLINE, eventually
+
+
+class Fleet:
+    """Hosts of one database, each with a provider that says whose it is."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.hosts: dict[str, ActorSystem] = {}
+        self._opened = ExitStack()
+
+    def __getitem__(self, name: str) -> ActorSystem:
+        return self.hosts[name]
+
+    def start(self, name: str, provider: Provider | None = None) -> ActorSystem:
+        """Open a host."""
+        own = provider or FunctionProvider(lambda request: f"{name} answers", "code")
+        system = ActorSystem.open(self.url, provider=own, join=True, name=name, balance=None)
+        self.hosts[name] = system
+        self._opened.callback(system.close)
+        return system
+
+    def kill(self, name: str) -> None:
+        """Cut a host off from the server, as when its process is killed."""
+        self.hosts[name].store.abandon("killed, as planned")
+
+    def runs(self, name: str, *agents: AgentRef) -> bool:
+        """Whether a host runs all of these agents."""
+        [host] = [one for one in self.hosts[name].hosts() if one.name == name and one.ended_at is None]
+        return all(self.hosts[name].handle(agent.uuid).record.owner == host.id for agent in agents)
+
+    def wait_until(self, name: str, *agents: AgentRef) -> None:
+        """Wait until a host runs these agents, and acts for them."""
+
+        def acts() -> bool:
+            for agent in agents:
+                try:
+                    self.hosts[name].actor(agent.uuid)
+                except HostElsewhere:
+                    return False
+            return True
+
+        eventually(acts, f"the agents at {name}")
+
+    def close(self) -> None:
+        """Close what is open."""
+        self._opened.close()
+
+
+@pytest.fixture
+def fleet(new_postgres: NewDatabase) -> Iterator[Fleet]:
+    fleet = Fleet(new_postgres())
+    yield fleet
+    fleet.close()
+
+
+@pytest.fixture
+def apart(fleet: Fleet) -> tuple[AgentRef, AgentRef]:
+    """A child that a runs, by a's handle, and one that b runs, also by a's handle."""
+    a = fleet.start("a")
+    near, far = a.root.fork(name="near"), a.root.fork(name="far")
+    fleet.start("b")
+    shared(fleet)
+    a.move(far, "b", timeout=DEADLINE)
+    fleet.wait_until("b", far)
+    return near, far
+
+
+def shared(fleet: Fleet) -> None:
+    """Wait until every host has shards."""
+    some = next(iter(fleet.hosts.values()))
+    eventually(lambda: all(one.shards > 0 for one in some.hosts() if one.ended_at is None), "shards for everybody")
+
+
+def test_each_of_two_hosts_runs_a_part_and_both_reach_all(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
+    far = apart[1]
+    for host in ("a", "b"):
+        by_name = [fleet[host].agent(name).prompt("hello").get(timeout=DEADLINE).text for name in ("near", "far")]
+        assert by_name == ["a answers", "b answers"]
+    assert [message.content for message in far.history()] == [m.content for m in fleet["b"].agent("far").history()]
+    assert far.reply(timeout=DEADLINE).text == "b answers"
+    assert {one.name: one.agents for one in fleet["a"].hosts()} == {"a": 2, "b": 1}
+
+
+def test_a_signal_reaches_an_agent_of_another_host(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
+    _, far = apart
+    there = fleet["b"].actor(far.uuid)
+    assert far.signal(Signal.STOP, timeout=DEADLINE)
+    eventually(lambda: there.state.status == "stopped", "the pause")
+    answer = far.prompt("wait for me")
+    assert far.signal(Signal.CONT, timeout=DEADLINE)
+    assert answer.get(timeout=DEADLINE).text == "b answers"
+    assert [one.uuid for one in far.kill(timeout=DEADLINE)] == [far.uuid]
+    eventually(lambda: there.actor_inbox.closed, "the end of the actor")
+
+
+def test_an_interrupt_ends_the_turn_of_an_agent_of_another_host(fleet: Fleet) -> None:
+    gate = Gate()
+    a = fleet.start("a")
+    far = a.root.fork(name="far")
+    fleet.start("b", gate.provider)
+    shared(fleet)
+    a.move(far, "b", timeout=DEADLINE)
+    turn = far.prompt("think")
+    eventually(lambda: far.record.turn, "the turn")
+    assert far.signal(Signal.INT, timeout=DEADLINE)
+    with pytest.raises(Exception, match="interrupted"):
+        turn.get(timeout=DEADLINE)
+    gate.open()
+
+
+def test_a_cascade_takes_agents_of_all_hosts(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
+    near, far = apart
+    below = fleet["b"].agent("far").fork(name="below")
+    near.adopt(far.uuid)
+    assert {one.uuid for one in near.kill(cascade=True, timeout=DEADLINE)} == {near.uuid, far.uuid, below.uuid}
+    eventually(lambda: fleet["b"].statistics().agents == 0, "the end of the actors of b")
+
+
+def test_mail_and_waits_go_between_hosts(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
+    near, far = apart
+    there = fleet["b"]
+    waiting = there.agent("far").ask.wait(timeout=DEADLINE)
+    near.send(far, "news")
+    assert {one.uuid: found for one, found in waiting.get(timeout=DEADLINE).items() if isinstance(one, AgentRef)} == {
+        near.uuid: "mail"
+    }
+    assert [mail.body for mail in there.agent("far").read_mail(sender="near")] == ["news"]
+    assert list(near.wait([far], timeout=DEADLINE).values()) == ["idle"]
+
+
+def test_a_name_that_another_host_gives_is_known_everywhere(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
+    _, far = apart
+    there = fleet["b"].actor(far.uuid)
+    far.rename("dba")
+    eventually(lambda: there.origin.name == "dba", "the new name")
+
+
+def test_what_was_asked_of_a_host_that_drains_is_answered_by_another(fleet: Fleet) -> None:
+    gate = Gate()
+    a = fleet.start("a", gate.provider)
+    kids = [a.root.fork(name=f"kid{number}") for number in range(5)]
+    turns = [kid.prompt("hello") for kid in kids]
+    waiting = [kid.prompt("hello again") for kid in kids]
+    gate.wait_until_asked()
+    b = fleet.start("b")
+    a.drain(timeout=DEADLINE)
+    assert {one.name: (one.state, one.shards) for one in b.hosts()} == {"a": ("drains", 0), "b": ("runs", 64)}
+    assert {turn.get(timeout=DEADLINE).text for turn in (*turns, *waiting)} == {"b answers"}
+    for kid in kids:
+        said = [message.content for message in kid.history() if message.kind == "user"]
+        assert said == ["hello", "hello again"]
+    gate.open()
+
+
+def test_the_agents_of_a_host_that_is_killed_go_on_at_another(fleet: Fleet) -> None:
+    gate = Gate()
+    a = fleet.start("a", gate.provider)
+    a.root.fork(name="kid").prompt("hello")
+    gate.wait_until_asked()
+    b = fleet.start("b")
+    answer = b.agent("kid").ask.reply()
+    fleet.kill("a")
+    assert answer.get(timeout=DEADLINE).text == "b answers"
+    gate.open()
+
+
+def test_the_last_host_does_not_drain_and_goes_on(fleet: Fleet) -> None:
+    a = fleet.start("a")
+    with pytest.raises(NoHost, match="No other host"):
+        a.drain(timeout=DEADLINE)
+    assert a.root.prompt("hello").get(timeout=DEADLINE).text == "a answers"
+
+
+def test_agents_that_are_restarted_together_stay_together(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
+    near, _ = apart
+    near.supervise(strategy="one_for_all")
+    child = near.fork(name="child")
+    with pytest.raises(BadInput, match="move their supervisor"):
+        fleet["a"].move(child, "b", timeout=DEADLINE)
+    assert child.prompt("hello").get(timeout=DEADLINE).text == "a answers"
+    fleet["a"].move(near, "b", timeout=DEADLINE)
+    assert child.prompt("hello").get(timeout=DEADLINE).text == "b answers"
+
+
+def test_agent_0_and_hosts_that_are_not_there_are_refused(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
+    near, far = apart
+    with pytest.raises(RootProtected):
+        fleet["a"].move(fleet["a"].root, "b", timeout=DEADLINE)
+    with pytest.raises(NoHost, match="those that live: a, b"):
+        fleet["a"].move(near, "c", timeout=DEADLINE)
+    with pytest.raises(HostElsewhere):
+        fleet["a"].move(far, "a", timeout=DEADLINE)
+    assert fleet["a"].root.prompt("hello").get(timeout=DEADLINE).text == "a answers"
+
+
+def test_who_does_not_join_is_refused_while_hosts_share(fleet: Fleet) -> None:
+    fleet.start("a")
+    with pytest.raises(StoreInUse):
+        ActorSystem.open(fleet.url)
+
+
+def test_the_later_host_of_a_name_replaces_the_earlier_one(fleet: Fleet) -> None:
+    first = fleet.start("a")
+    second = fleet.start("a")
+    assert second.root.prompt("hello").get(timeout=DEADLINE).text == "a answers"
+
+    def ended() -> bool:
+        try:
+            first.check_open()
+        except SystemClosed:
+            return True
+        return False
+
+    eventually(ended, "the end of the earlier one")
