@@ -89,7 +89,7 @@ class BuiltinCall:
                 raise BadInput(f"{self.name} wants {key} to be {_WORDS[wanted][1]}, got {value!r}.")
         for key, argument in self.arguments.items():
             value = given.get(key)
-            if argument.required and not value and (value is None or not argument.may_be_empty):
+            if argument.required and (value is None or (value in ("", []) and not argument.may_be_empty)):
                 raise BadInput(f"{self.name} needs {key}.")
 
     def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
