@@ -36,6 +36,14 @@ def storable(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text)
 
 
+def binary_size(count: int) -> str:
+    """A number of bytes in the largest unit that leaves it whole: ``64 KiB`` for 65,536."""
+    for unit, size in (("MiB", 1024 * 1024), ("KiB", 1024)):
+        if count and count % size == 0:
+            return f"{count // size:,} {unit}"
+    return f"{count:,} bytes"
+
+
 def described(error: BaseException) -> str:
     """An error of foreign code as text that can be stored and shown: its type, and its message if that can be had."""
     try:

@@ -100,7 +100,7 @@ def check_path(path: str) -> str:
 
 
 def check_document(body: str) -> str:
-    """Return the text, or raise `BadInput`: over 1 MiB, or text that cannot be stored."""
+    """Return the text, or raise `BadInput`: over `DOCUMENT_LIMIT`, or text that cannot be stored."""
     check_text(body, "document")
     if len(body) > DOCUMENT_LIMIT // 4 and (size := len(body.encode())) > DOCUMENT_LIMIT:
         raise BadInput(f"Expected a document of at most {DOCUMENT_LIMIT:,} bytes, got {size:,}. Cut it into several.")

@@ -129,7 +129,7 @@ class Taken:
 
 
 def check_letter(body: str, what: str = "mail") -> str:
-    """Return the body, or raise `BadInput`: blank, over 64 KiB, or text that cannot be stored."""
+    """Return the body, or raise `BadInput`: blank, over `MAIL_LIMIT`, or text that cannot be stored."""
     check_text(body, what)
     if not body.strip():
         raise BadInput(f"Expected a {what} that says something, got blank text.")

@@ -9,6 +9,7 @@ from typing import ClassVar
 from ikigai_actors.agent.builtin_calls.base import Argument, BuiltinCall, Given, text
 from ikigai_actors.agent.builtin_calls.naming import CalledAs
 from ikigai_actors.records.documents import (
+    DOCUMENT_LIMIT,
     DocumentVersion,
     WriteVersion,
     check_document,
@@ -19,6 +20,7 @@ from ikigai_actors.records.documents import (
 )
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
+from ikigai_actors.text import binary_size
 from ikigai_actors.tools.function import cut
 
 _PATH = Argument("string", "A relative path, such as plan/mast.md.", required=True)
@@ -34,7 +36,9 @@ class DocumentWriteCall(BuiltinCall):
     )
     arguments: ClassVar = {
         "path": _PATH,
-        "body": Argument("string", "The whole text; at most 1 MiB.", required=True, may_be_empty=True),
+        "body": Argument(
+            "string", f"The whole text; at most {binary_size(DOCUMENT_LIMIT)}.", required=True, may_be_empty=True
+        ),
         "expect": Argument(
             "integer",
             "The version that your text is based on; 0 when there must be none yet. Else nothing is written.",

@@ -18,6 +18,7 @@ from ikigai_actors.records.identity import is_agent_uuid
 from ikigai_actors.records.mail import Mail, marked
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Addressed, LockedRows, Unit
+from ikigai_actors.text import binary_size
 from ikigai_actors.tools.function import LIMIT
 
 
@@ -31,7 +32,9 @@ class SendCall(BuiltinCall):
     )
     arguments: ClassVar = {
         "to": Argument("string", f"Who gets it. {WHICH_AGENT}", required=True),
-        "body": Argument("string", "What it says; at most 64 KiB.", required=True, may_be_empty=True),
+        "body": Argument(
+            "string", f"What it says; at most {binary_size(mailbox.MAIL_LIMIT)}.", required=True, may_be_empty=True
+        ),
     }
 
     def act(self, agent: str, given: Given, now: int) -> "SendMail":
