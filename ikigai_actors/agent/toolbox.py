@@ -74,11 +74,11 @@ class Toolbox:
     def traits(self, settings: Mapping[str, Any]) -> Mapping[str, ToolTraits]:
         """What the machine must know of an agent's tools, by name. Tools that are not registered are left out.
 
-        All are denied when the settings that decide on the tools cannot be read.
+        All, the built-in calls too, are denied when the settings that decide on the tools cannot be read.
         """
         allowed, policies = settings.get("tools"), settings.get("policies")
         if (allowed or policies) and misfits({"tools": allowed, "policies": policies}):
-            allowed, policies = None, dict.fromkeys(self._tools, Policy.DENY)
+            allowed, policies = None, dict.fromkeys(self._traits, Policy.DENY)
         tools = (
             self._traits if allowed is None else {name: self._traits[name] for name in allowed if name in self._traits}
         )
