@@ -6,10 +6,12 @@ the period belong to it: a restart exactly one period ago still counts.
 
 from collections.abc import Iterable
 
-INTENSITY = 3
-"""Restarts that are allowed within a period, unless the supervisor says otherwise."""
-PERIOD = 10 * 60 * 1000
-"""Milliseconds. Seconds, as in OTP, would never fill: the turn of a model takes as long."""
+DEFAULT_INTENSITY = 3
+"""Restarts that a new supervisor allows within its period. ``schema.sql`` gives every agent the same number: a change
+here needs a migration.
+"""
+DEFAULT_PERIOD = 10 * 60 * 1000
+"""Milliseconds; in ``schema.sql`` too. Seconds, as in OTP, would never fill: the turn of a model takes as long."""
 
 FIRST_WAIT = 1_000
 """Milliseconds before a failed restart is tried again for the first time."""

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 
 from supervisors.causes import Cause
 from supervisors.children import Child, RestartType, is_restarted
-from supervisors.intensity import INTENSITY, PERIOD, add_restart, backoff
+from supervisors.intensity import DEFAULT_INTENSITY, DEFAULT_PERIOD, add_restart, backoff
 from supervisors.strategies import Strategy, plan
 
 
@@ -35,9 +35,9 @@ class Supervisor:
     children: tuple[Child, ...] = ()
     """The living ones, in order."""
     strategy: Strategy = Strategy.ONE_FOR_ONE
-    intensity: int = INTENSITY
+    intensity: int = DEFAULT_INTENSITY
     """How many restarts are allowed within a period; at 0 the first crash is one too many."""
-    period: int = PERIOD
+    period: int = DEFAULT_PERIOD
     """Milliseconds."""
     restarts: tuple[int, ...] = ()
     """When it restarted children, in milliseconds; at least the restarts of the last period."""

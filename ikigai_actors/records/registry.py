@@ -24,6 +24,7 @@ from ikigai_actors.records.identity import (
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.unit import Locked, Unit
 from ikigai_actors.text import storable
+from supervisors.intensity import DEFAULT_INTENSITY, DEFAULT_PERIOD
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +63,9 @@ class AgentRecord:
     """What happens to its children when it dies: ``reparent``, ``cascade``, ``stop`` or ``continue``."""
     strategy: str = "one_for_one"
     """How it restarts its children: ``one_for_one``, ``one_for_all`` or ``rest_for_one``."""
-    intensity: int = 3
+    intensity: int = DEFAULT_INTENSITY
     """How many restarts of its children it allows within the period; one more makes it give up."""
-    period: int = 600_000
+    period: int = DEFAULT_PERIOD
     """Milliseconds."""
     deadline: int | None = None
     """While it terminates: when it is killed if it has not ended by itself, in milliseconds since 1970."""

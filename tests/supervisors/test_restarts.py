@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from supervisors.causes import Cause
 from supervisors.children import Child, RestartType, is_restarted
-from supervisors.intensity import INTENSITY, LONGEST_WAIT, PERIOD, add_restart, backoff, is_poison
+from supervisors.intensity import DEFAULT_INTENSITY, DEFAULT_PERIOD, LONGEST_WAIT, add_restart, backoff, is_poison
 from supervisors.strategies import Strategy, plan
 
 CHILDREN = tuple(Child(name) for name in "abcd")
@@ -66,10 +66,12 @@ def test_a_restart_among_a_hundred_thousand_children_is_planned_in_one_pass(stra
 def test_as_many_restarts_as_the_intensity_are_allowed_within_a_period() -> None:
     restarts: tuple[int, ...] | None = ()
     for now in (0, 1, 2):
-        restarts = add_restart(restarts or (), now, INTENSITY, PERIOD)
+        restarts = add_restart(restarts or (), now, DEFAULT_INTENSITY, DEFAULT_PERIOD)
     assert restarts == (0, 1, 2)
-    assert add_restart(restarts, PERIOD, INTENSITY, PERIOD) is None, "exactly one period ago still counts"
-    assert add_restart(restarts, PERIOD + 1, INTENSITY, PERIOD) == (1, 2, PERIOD + 1)
+    assert add_restart(restarts, DEFAULT_PERIOD, DEFAULT_INTENSITY, DEFAULT_PERIOD) is None, (
+        "exactly one period ago still counts"
+    )
+    assert add_restart(restarts, DEFAULT_PERIOD + 1, DEFAULT_INTENSITY, DEFAULT_PERIOD) == (1, 2, DEFAULT_PERIOD + 1)
 
 
 def test_with_an_intensity_of_0_no_restart_is_allowed() -> None:

@@ -33,7 +33,7 @@ from ikigai_actors.store.copy import BulkTransaction
 from ikigai_actors.testing.simulation.remote import LATE
 from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
 from supervisors.causes import Cause
-from supervisors.intensity import INTENSITY, PERIOD
+from supervisors.intensity import DEFAULT_INTENSITY, DEFAULT_PERIOD
 
 if TYPE_CHECKING:
     from ikigai_actors.testing.simulation.world import Simulation
@@ -75,8 +75,8 @@ class Standing:
     """The numbers of its mails of kind ``prompt`` that it has not taken up."""
     paused: bool = False
     """Whether it is stopped, has heard of that, and has no request in flight."""
-    intensity: int = INTENSITY
-    period: int = PERIOD
+    intensity: int = DEFAULT_INTENSITY
+    period: int = DEFAULT_PERIOD
     restarts: list[int] = field(default_factory=list)
     """When it restarted children, counted since its own restart or the latest change of its rules."""
     restarted: int = 0

@@ -1,0 +1,60 @@
+"""What schema.sql repeats of the code: the defaults of an agent's row, and the words that columns may hold."""
+
+import re
+import sqlite3
+from dataclasses import MISSING, fields
+
+import pytest
+
+from ikigai_actors.records import mail
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.store.migrations import schema_script
+from supervisors.causes import Cause
+from supervisors.children import RestartType
+from supervisors.orphans import OrphanPolicy
+from supervisors.signals import Signal, Status
+from supervisors.strategies import Strategy
+from supervisors.supervisor import Supervisor
+
+WORDS = {
+    "exit_cause": set(Cause),
+    "kind": {mail.MAIL, mail.EXIT, mail.PROMPT},
+    "on_orphan": set(OrphanPolicy),
+    "restart": set(RestartType),
+    "signal": set(Signal),
+    "status": set(Status),
+    "strategy": set(Strategy),
+}
+"""What a column may hold, by its name, as the code has it."""
+
+SCRIPT = re.sub("--.*", "", schema_script())
+
+
+def defaults() -> dict[str, object]:
+    """The default of each column of an agent's row, None when it has none."""
+    with sqlite3.connect(":memory:") as connection:
+        connection.executescript(SCRIPT)
+        rows = connection.execute("SELECT name, dflt_value FROM pragma_table_info('agents')").fetchall()
+        found = {name: connection.execute(f"SELECT {text or 'NULL'}").fetchone()[0] for name, text in rows}
+    connection.close()
+    return found
+
+
+def test_a_new_row_of_an_agent_has_the_defaults_of_its_record() -> None:
+    known = {one.name: one.default for one in fields(AgentRecord) if one.default is not MISSING}
+    assert known == {name: value for name, value in defaults().items() if name in known}
+
+
+def test_a_new_row_of_an_agent_allows_the_restarts_of_a_new_supervisor() -> None:
+    new, row = Supervisor(), defaults()
+    assert (new.strategy, new.intensity, new.period) == (row["strategy"], row["intensity"], row["period"])
+
+
+@pytest.mark.parametrize("column", WORDS)
+def test_a_column_holds_the_words_that_the_code_knows(column: str) -> None:
+    checks = re.findall(rf"CHECK \({column} IN \(([^)]*)\)", SCRIPT)
+    assert [set(re.findall(r"'([^']*)'", check)) for check in checks] == [WORDS[column]]
+
+
+def test_no_column_with_words_of_its_own_is_forgotten() -> None:
+    assert set(re.findall(r"CHECK \((\w+) IN \(\s*'", SCRIPT)) == set(WORDS)
