@@ -8,7 +8,8 @@ CREATE TABLE schema_version (
     version BIGINT NOT NULL
 );
 
--- One row: the lock of all tree changes (fork, death, adoption, claim). Whoever changes the tree updates it first.
+-- One row: the lock of the tree. Whoever bears, names, signals, ends or adopts agents, stops the children of a supervisor that gave
+-- up, revives them, or makes a host the owner of shards, updates it first.
 CREATE TABLE tree (
     one     BIGINT PRIMARY KEY CHECK (one = 1),
     version BIGINT NOT NULL

@@ -17,7 +17,8 @@ ON CONFLICT (one) DO UPDATE SET version = excluded.version
 UPDATE schema_version SET version = version WHERE one = 1 RETURNING version
 
 -- name: tree_change
--- First statement of a transaction with a fork, death or adoption, or with a new host: these follow one another. Never read the tree before.
+-- First statement of a transaction that changes the tree, or makes a host (schema.sql says who does): these follow one another.
+-- Never read the tree before.
 UPDATE tree SET version = version + 1 WHERE one = 1
 
 -- name: lock_agents

@@ -63,9 +63,9 @@ class Unit:
     __slots__ = ()
 
     alone = False
-    """Whether it has a transaction of its own: death, adoption, claim."""
+    """Whether it has a transaction of its own: true of what changes the tree, but for births and names."""
     changes_tree = False
-    """Whether the one row of ``tree`` is locked first: fork, death, adoption, claim."""
+    """Whether the one row of ``tree`` is locked first; ``schema.sql`` says who needs that."""
     concerns_others = False
     """Whether its answer tells what it did to other agents than its own: then the journal's observer gets it."""
     concerns_hosts = False
