@@ -16,19 +16,20 @@ A reply that breaks off on its way is asked for again, as often as the setting `
 message is committed, and then the request leaves anew. Any other error ends the turn, and `State.failed` remembers it:
 `Resume` opens that turn again, as it stands in the log, and the next request leaves when that is committed.
 
-What a crash leaves, state by state. ``unloaded``, ``idle``: nothing open. ``waiting_for_model``: the prompt and the
-open turn are committed, the reply is not; the agent comes back ``interrupted`` and `Resume` sends the history again.
-``running_tools``: the reply is committed, and of each call what calls.py lists; `Resume` goes on there. A call may
-wait for a person meanwhile (``waiting for approval``): the question is committed, so it is still open after a crash.
-Between a commit and its effects: the same, since an effect only ever answers a caller (who is gone) or starts what
+A crash leaves what was committed. In ``unloaded`` and ``idle`` no turn is open. In ``waiting_for_model`` the prompt and
+the open turn are committed, and the reply is not: the agent comes back ``interrupted``, and `Resume` sends the history
+again. In ``running_tools`` the reply is committed, and so is the progress of each call (the table in ``calls.py``):
+`Resume` goes on from there. A call that waits for a person has its question committed, so the question is still open. A
+crash between a commit and its effects loses nothing: an effect answers a caller, who is gone too, or starts what
 `Resume` starts again.
 
 Beside its phase an agent has a status in the registry. A stopped one finishes its step and goes no further: the next
 request to the model waits, and so do prompts, which become mail meanwhile, so that no end of the process loses them.
 A terminating one dies when its turn is over.
 
-A command that cannot run yet is left with the actor, which offers it again after each step (`accepts`): forks wait for
-a step boundary, everything else for the end of the turn. A completion that answers an older request changes nothing.
+The actor keeps a command that cannot run yet, and offers it again after each step (`accepts`). A fork waits until no
+call is being carried out, every other command until the turn ends. A reply or a result that belongs to an earlier
+request changes nothing.
 """
 
 from collections.abc import Mapping, Sequence

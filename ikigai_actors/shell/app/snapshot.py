@@ -67,7 +67,7 @@ class Snapshot:
     everybody: tuple[AgentRecord, ...] = ()
     """The whole registry, when it was asked for."""
     statistics: Mapping[str, AgentStatistics] = field(default_factory=dict)
-    """By uuid, for all agents that this host runs; when asked for."""
+    """By uuid, for all living agents; when asked for."""
     costs: Mapping[str, float] = field(default_factory=dict)
     """By uuid, for agents whose tokens have a price; when asked for."""
     restarts: Mapping[str, int] = field(default_factory=dict)

@@ -30,7 +30,7 @@ class Prompted(NamedTuple):
 
 
 def send(database: str | None, recipient: str, text: str, sender: str | None = None) -> str:
-    """Send a mail, as nobody when no sender is named. Raises what `Client.open`, `find` and `send` do."""
+    """Send a mail, as a person when no sender is named. Raises what `Client.open`, `find` and `send` do."""
     with Client.open(database) as client:
         to, *by = client.find_all([recipient] if sender is None else [recipient, sender])
         mail = client.send(to.uuid, text, by[0].uuid if by else None)

@@ -4,9 +4,9 @@
     with interruptible(): …     Ctrl-C raises `KeyboardInterrupt` in the block, and then ends the program
     give_back()                 the terminal is as it was before the program
 
-Ctrl-C ends the program at once, without a word and with status 130. What is typed is not shown, and stays in the
-terminal's own buffer: whoever reads the keyboard next finds it there. The application takes it (`take_typed`), so that
-it is as if it were typed into the prompt. Imports nothing of ours, and nothing that takes long.
+Ctrl-C ends the program at once, without a message and with status 130. What is typed is not shown, and stays in the
+terminal's buffer, where line mode reads it as its first lines. The application reads it by `take_typed`, and puts it
+into its prompt. This module imports nothing of the package, and nothing that takes long to import.
 """
 
 import os
@@ -48,7 +48,7 @@ class interruptible:  # noqa: N801 - used as a function is; contextlib would be 
 
 
 def hand_over() -> None:
-    """The start is over for who takes signals, and reads the keyboard, as any program does."""
+    """End the start: from now on signals and the keyboard do what they do in any program."""
     give_back()
     for name, handler in (
         ("SIGINT", signal.default_int_handler),
@@ -60,7 +60,7 @@ def hand_over() -> None:
 
 
 def give_back() -> None:
-    """Set the terminal as it was before the program. What was typed stays there for whoever reads next."""
+    """Give the terminal its former settings back. What was typed stays in its buffer, and the next reader gets it."""
     global _before
     before, _before = _before, None
     if before is not None:
@@ -68,12 +68,12 @@ def give_back() -> None:
 
 
 def terminal_before() -> list[Any] | None:
-    """How the terminal was set before the program; None when it is not changed."""
+    """The settings that the terminal had before the program; None when they are not changed."""
     return _before
 
 
 def take_typed() -> None:
-    """Take what was typed so far, for `typed`, and wipe from the screen what the terminal has shown of it."""
+    """Read what was typed so far, keep it for `typed`, and wipe from the screen the lines that the terminal echoed."""
     global _typed
     if _before is None:
         return
@@ -93,14 +93,14 @@ def take_typed() -> None:
 
 
 def typed() -> str:
-    """What was typed before anything was there to read it, as keys; once."""
+    """Return what `take_typed` has read, as keys (`as_keys`). A second call returns an empty text."""
     global _typed
     taken, _typed = _typed, ""
     return as_keys(taken)
 
 
 def as_keys(text: str) -> str:
-    """What a terminal gives as lines, as the keys that were pressed: Enter, and Ctrl-D at the beginning of a line."""
+    """Translate what a terminal gave as lines into keys: a line's end is Enter, a NUL is Ctrl-D on an empty line."""
     return text.replace("\n", "\r").replace("\0", "\x04")
 
 
@@ -137,7 +137,7 @@ def _set(attributes: list[Any]) -> bool:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    """End at once: there is nothing to undo but the terminal."""
+    """End the process at once. The terminal's settings are all that must be undone."""
     give_back()
     if number == signal.SIGINT:
         os._exit(ENDED_BY_CTRL_C)
