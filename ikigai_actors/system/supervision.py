@@ -211,6 +211,8 @@ class SupervisionLoop(Supervision):
             self._start_later(uuid, failure.restarted)
             return
         _, decisions = otp.unstarted(supervisor, uuid)
+        if not any(isinstance(decision, otp.Retry) for decision in decisions):
+            del self._failures[uuid]  # it is buried: nobody comes back to this start
         for decision in decisions:
             self._carry_out(decision, record.supervisor_uuid, uuid, failure)
 

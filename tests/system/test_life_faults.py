@@ -240,6 +240,32 @@ def test_a_turn_is_not_to_blame_for_a_log_that_could_not_be_read(durable: str) -
         assert child.statistics().restarts == 2
 
 
+def test_a_temporary_agent_that_cannot_be_started_is_buried_and_forgotten(durable: str) -> None:
+    store, busy, leave = FaultyStore(open_store(durable)), threading.Event(), threading.Event()
+
+    def work(request: Request) -> str:
+        if request.name == "passing":
+            busy.set()
+            assert leave.wait(DEADLINE)
+        elif not store.refused:
+            store.unreadable, store.unreadable_by = LookupError("planted"), "ikigai-reader"
+            raise LookupError("once")
+        return "done"
+
+    with open_on(store, work) as system:
+        boss = system.root.fork()
+        boss.supervise(intensity=0)
+        passing, staying = boss.fork("go", name="passing", restart="temporary"), boss.fork()
+        assert busy.wait(DEADLINE)
+        answer = staying.prompt("go")
+        eventually(lambda: passing.state == "dead", "the burial")
+        leave.set()
+        assert "its log could not be read" in str(passing.record.exit_reason)
+        store.unreadable = None
+        assert answer.get(timeout=DEADLINE).text == "done"
+        eventually(lambda: not system._supervision._failures, "the end of all that was to be decided")
+
+
 def test_a_deadline_further_away_than_any_clock_can_tell_keeps_nobody_from_being_restarted(durable: str) -> None:
     gate, worker = Gate(), Worker(child=1)
     with ActorSystem.open(durable, gate.provider) as system:
