@@ -18,6 +18,7 @@ from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.records.settings import SETTINGS, parse_setting
 from ikigai_actors.shell.commands import approvals, lifecycle, mail
+from ikigai_actors.shell.commands.arguments import AGENT, COMMAND, MARK_LABEL, SETTING, TEXT, TOOL
 from ikigai_actors.shell.commands.context import CommandContext, named
 from ikigai_actors.shell.commands.documents import doc
 from ikigai_actors.shell.text.pages import context_page, history_page, written
@@ -82,9 +83,9 @@ Words = tuple[str, ...]
 
 
 @commands.command("/fork")
-@click.argument("prompt", required=False)
-@click.option("--name", help="A name for the child, unique among the living.")
-@click.option("--model", help="Its model, as provider:model; else the one of this agent.")
+@click.argument("prompt", type=TEXT, required=False)
+@click.option("--name", type=TEXT, help="A name for the child, unique among the living.")
+@click.option("--model", type=TEXT, help="Its model, as provider:model; else the one of this agent.")
 @click.option("--follow/--no-follow", default=None, help="Go to the child, or stay.  [as ikigai was started]")
 @click.pass_obj
 def fork(shell: CommandContext, prompt: str | None, name: str | None, model: str | None, follow: bool | None) -> None:
@@ -114,7 +115,7 @@ def agents(shell: CommandContext, dead_too: bool) -> None:
 
 
 @commands.command("/switch")
-@click.argument("agent", metavar="ID")
+@click.argument("agent", metavar="ID", type=AGENT)
 @click.pass_obj
 def switch(shell: CommandContext, agent: str) -> None:
     """Go to an agent.
@@ -172,7 +173,7 @@ def clear(shell: CommandContext) -> None:
 
 
 @commands.command("/mark")
-@click.argument("label", nargs=-1)
+@click.argument("label", type=TEXT, nargs=-1)
 @click.pass_obj
 def mark(shell: CommandContext, label: Words) -> None:
     """Set a mark to come back to by /rewind.
@@ -184,7 +185,7 @@ def mark(shell: CommandContext, label: Words) -> None:
 
 
 @commands.command("/rewind")
-@click.argument("label", nargs=-1)
+@click.argument("label", type=MARK_LABEL, nargs=-1)
 @click.pass_obj
 def rewind(shell: CommandContext, label: Words) -> None:
     """Go back to the latest mark, or to the one named LABEL.
@@ -234,7 +235,7 @@ def history(shell: CommandContext, count: int) -> None:
 
 
 @commands.command("/model")
-@click.argument("name", required=False)
+@click.argument("name", type=TEXT, required=False)
 @click.pass_obj
 def model(shell: CommandContext, name: str | None) -> None:
     """Show the agent's model, or set it as provider:model.
@@ -245,7 +246,7 @@ def model(shell: CommandContext, name: str | None) -> None:
 
 
 @commands.command("/system")
-@click.argument("text", nargs=-1)
+@click.argument("text", type=TEXT, nargs=-1)
 @click.pass_obj
 def system(shell: CommandContext, text: Words) -> None:
     """Show the agent's system prompt, or set it.
@@ -256,8 +257,8 @@ def system(shell: CommandContext, text: Words) -> None:
 
 
 @commands.command("/set", context_settings={"ignore_unknown_options": True})
-@click.argument("name")
-@click.argument("value", nargs=-1)
+@click.argument("name", type=SETTING)
+@click.argument("value", type=TEXT, nargs=-1)
 @click.pass_obj
 def set_one(shell: CommandContext, name: str, value: Words) -> None:
     """Show one of the agent's settings, or set it. /settings shows all.
@@ -288,7 +289,7 @@ def settings(shell: CommandContext) -> None:
 
 
 @commands.command("/tools")
-@click.argument("name", required=False)
+@click.argument("name", type=TOOL, required=False)
 @click.pass_obj
 def tools(shell: CommandContext, name: str | None) -> None:
     """List the tools that the agent's model is offered, or explain one.
@@ -319,7 +320,7 @@ def resume(shell: CommandContext) -> None:
 
 
 @commands.command("/help")
-@click.argument("command", required=False)
+@click.argument("command", type=COMMAND, required=False)
 @click.pass_context
 def show_help(ctx: click.Context, command: str | None) -> None:
     """List the commands, or explain one."""

@@ -3,6 +3,7 @@
 import click
 
 from ikigai_actors.shell.commands.approval_queue import described_call
+from ikigai_actors.shell.commands.arguments import TEXT
 from ikigai_actors.shell.commands.context import CommandContext, named
 
 
@@ -37,7 +38,7 @@ def approve(shell: CommandContext, number: int | None, always: bool) -> None:
 
 
 @click.command("/deny")
-@click.argument("words", metavar="[N] [REASON]", nargs=-1)
+@click.argument("words", metavar="[N] [REASON]", type=TEXT, nargs=-1)
 @click.pass_obj
 def deny(shell: CommandContext, words: tuple[str, ...]) -> None:
     """Refuse a call that waits for approval.

@@ -1,22 +1,30 @@
-"""What a line may become at the Tab key: commands, and after them what they are about.
+"""What a line may become at the Tab key: commands, options, and what an argument's own declaration offers for it.
 
 /sw            → /switch
+/kill --c      → /kill --cascade
 /switch bu     → /switch buyer           names of the living, and the beginnings of their uuids
 /rewind be     → /rewind before          marks of the current agent
 /doc show pl   → /doc show plan/mast.md  paths
+/orphans s     → /orphans stop
+
+The types of `ikigai_actors.shell.commands.arguments` say what is offered for which argument.
 """
 
+import re
 import shlex
 
-from ikigai_actors.records.registry import short_uuids
+import click
+from click.shell_completion import CompletionItem, ShellComplete, split_arg_string
+
 from ikigai_actors.shell.commands import commands
-from ikigai_actors.shell.commands.documents import doc
+from ikigai_actors.shell.commands.arguments import UNQUOTED
 from ikigai_actors.system.ref import AgentRef
 
-ABOUT_AGENTS = ("/switch ", "/send ", "/filter-mail --from ", "/rename --agent ")
-ABOUT_MARKS = ("/rewind ",)
-ABOUT_MODELS_TOOLS = ("/tools ",)
-ABOUT_DOCUMENTS = ("/doc show ", "/doc write ", "/doc delete ", "/doc log ", "/doc list ")
+_WORD = re.compile(r"""(?:[^\s'"\\]|\\.?|'[^']*(?:'|$)|"(?:[^"\\]|\\.)*(?:"|$))+""", re.DOTALL)
+"""A word of a line; at its end perhaps with an open quotation."""
+
+_OF_THE_DISK = ("file", "dir")
+"""The types of click's completions that are files: a shell would list them."""
 
 
 def completions(current: AgentRef, line: str) -> list[str]:
@@ -26,18 +34,16 @@ def completions(current: AgentRef, line: str) -> list[str]:
         current: the agent that the person is at.
         line: the line up to the cursor.
     """
-    for verbs, words in (
-        (ABOUT_AGENTS, _agents),
-        (ABOUT_MARKS, _marks),
-        (ABOUT_MODELS_TOOLS, _tools),
-        (ABOUT_DOCUMENTS, _documents),
-        (("/doc ",), lambda _: [f"{name} " for name in sorted(doc.commands)]),
-        (("/help ",), lambda _: sorted(commands.commands)),
-    ):
-        for verb in verbs:
-            if line.startswith(verb):
-                return [text for text in (verb + word for word in words(current)) if text.startswith(line)]
-    return [f"{name} " for name in sorted(commands.commands) if name.startswith(line)]
+    last = max((word.start() for word in _WORD.finditer(line) if word.end() == len(line)), default=len(line))
+    before = line[:last]
+    args = split_arg_string(before)
+    group, known = _group(args)
+    if not known:
+        return []
+    incomplete = "".join(split_arg_string(line[last:]))
+    items = ShellComplete(commands, {"obj": current}, "", "").get_completions(args, incomplete)
+    texts = (before + _as_typed(item, group) for item in items if item.type not in _OF_THE_DISK)
+    return [text for text in texts if text.startswith(line)]
 
 
 def common(texts: list[str]) -> str:
@@ -47,20 +53,18 @@ def common(texts: list[str]) -> str:
     return first[:same]
 
 
-def _agents(current: AgentRef) -> list[str]:
-    living = [record for record in current.system.agents() if record.living]
-    short = short_uuids(living)
-    return [*sorted(record.name for record in living if record.name), *sorted(short.values())]
+def _group(args: list[str]) -> tuple[click.Group | None, bool]:
+    """The group of commands that the next word is one of, None for an argument; and whether all before it are known."""
+    command: click.Command | None = commands
+    for word in args:
+        if not isinstance(command, click.Group):
+            return None, True
+        command = command.commands.get(word)
+    return command if isinstance(command, click.Group) else None, command is not None
 
 
-def _marks(current: AgentRef) -> list[str]:
-    labels = {label for label, _ in current.context().marks if label}
-    return sorted(labels)
-
-
-def _tools(current: AgentRef) -> list[str]:
-    return sorted(str(tool["name"]) for tool in current.tools())
-
-
-def _documents(current: AgentRef) -> list[str]:
-    return sorted(shlex.quote(document.path) for document in current.system.documents.list())
+def _as_typed(item: CompletionItem, group: click.Group | None) -> str:
+    """A completion as a person would type it: a blank follows a command, quotes stand where they are needed."""
+    if group is not None and item.value in group.commands:
+        return f"{item.value} "
+    return item.value if item.type == UNQUOTED else shlex.quote(item.value)

@@ -7,6 +7,7 @@ import click
 
 from ikigai_actors.errors import DocumentNotFound, IkigaiError
 from ikigai_actors.records.documents import DocumentVersion
+from ikigai_actors.shell.commands.arguments import DOCUMENT, TEXT
 from ikigai_actors.shell.commands.context import CommandContext
 from ikigai_actors.shell.text.decode import decoded
 from ikigai_actors.text import storable
@@ -26,7 +27,7 @@ def doc(ctx: click.Context) -> None:
 
 
 @doc.command("list")
-@click.argument("prefix", default="")
+@click.argument("prefix", type=DOCUMENT, default="")
 @click.pass_obj
 def list_documents(shell: CommandContext, prefix: str) -> None:
     """List the documents whose paths begin with PREFIX."""
@@ -34,7 +35,7 @@ def list_documents(shell: CommandContext, prefix: str) -> None:
 
 
 @doc.command("show")
-@click.argument("path")
+@click.argument("path", type=DOCUMENT)
 @click.option("--version", metavar="N", type=click.IntRange(min=1), help="An earlier version.")
 @click.pass_obj
 def show(shell: CommandContext, path: str, version: int | None) -> None:
@@ -43,8 +44,8 @@ def show(shell: CommandContext, path: str, version: int | None) -> None:
 
 
 @doc.command("write")
-@click.argument("path")
-@click.argument("text", nargs=-1)
+@click.argument("path", type=DOCUMENT)
+@click.argument("text", type=TEXT, nargs=-1)
 @click.option("--file", "file", type=click.File("rb"), help="Take the text from a file.")
 @click.option("--expect", metavar="N", type=_Expect, help="Only if N is the latest version; 0: if there is none.")
 @click.pass_obj
@@ -66,7 +67,7 @@ def write(shell: CommandContext, path: str, text: tuple[str, ...], file: BinaryI
 
 
 @doc.command("delete")
-@click.argument("path")
+@click.argument("path", type=DOCUMENT)
 @click.option("--expect", metavar="N", type=_Expect, help="Only if N is the latest version.")
 @click.pass_obj
 def delete(shell: CommandContext, path: str, expect: int | None) -> None:
@@ -77,7 +78,7 @@ def delete(shell: CommandContext, path: str, expect: int | None) -> None:
 
 
 @doc.command("log")
-@click.argument("path")
+@click.argument("path", type=DOCUMENT)
 @click.pass_obj
 def log(shell: CommandContext, path: str) -> None:
     """List the versions of a document."""

@@ -2,6 +2,7 @@
 
 import click
 
+from ikigai_actors.shell.commands.arguments import AGENT, TEXT, in_either_case
 from ikigai_actors.shell.commands.context import CommandContext, named
 from ikigai_actors.system.ref import AgentRef
 from supervisors.orphans import OrphanPolicy
@@ -10,9 +11,9 @@ from supervisors.strategies import Strategy
 
 
 @click.command("/kill")
-@click.argument("agent", metavar="[ID]", required=False)
+@click.argument("agent", metavar="[ID]", type=AGENT, required=False)
 @click.option("--cascade", is_flag=True, help="All its descendants too, at once.")
-@click.option("--reason", default="", help="Why; it stands in the registry.")
+@click.option("--reason", type=TEXT, default="", help="Why; it stands in the registry.")
 @click.pass_obj
 def kill(shell: CommandContext, agent: str | None, cascade: bool, reason: str) -> None:
     """End an agent at once; without ID the current one.
@@ -29,9 +30,12 @@ def kill(shell: CommandContext, agent: str | None, cascade: bool, reason: str) -
 
 @click.command("/signal")
 @click.argument(
-    "name", metavar="INT|STOP|CONT|TERM|KILL", type=click.Choice([one.value for one in Signal], case_sensitive=False)
+    "name",
+    metavar="INT|STOP|CONT|TERM|KILL",
+    type=click.Choice([one.value for one in Signal], case_sensitive=False),
+    shell_complete=in_either_case,
 )
-@click.argument("agent", metavar="[ID]", required=False)
+@click.argument("agent", metavar="[ID]", type=AGENT, required=False)
 @click.option("--cascade", is_flag=True, help="All its descendants too.")
 @click.option("--grace", metavar="SECONDS", type=click.FloatRange(min=0), default=30.0, help="TERM: then it is killed.")
 @click.pass_obj
@@ -50,7 +54,7 @@ def signal(shell: CommandContext, name: str, agent: str | None, cascade: bool, g
 
 
 @click.command("/finish")
-@click.argument("text", nargs=-1)
+@click.argument("text", type=TEXT, nargs=-1)
 @click.pass_obj
 def finish(shell: CommandContext, text: tuple[str, ...]) -> None:
     """End the current agent after its turn: the normal end. TEXT is its result, mailed to its supervisor."""
@@ -66,8 +70,8 @@ def finish(shell: CommandContext, text: tuple[str, ...]) -> None:
 
 
 @click.command("/rename")
-@click.argument("name")
-@click.option("--agent", metavar="ID", help="Another agent than the current one.")
+@click.argument("name", type=TEXT)
+@click.option("--agent", metavar="ID", type=AGENT, help="Another agent than the current one.")
 @click.pass_obj
 def rename(shell: CommandContext, name: str, agent: str | None) -> None:
     """Give the current agent another name, unique among the living; "" takes its name away."""
@@ -78,7 +82,7 @@ def rename(shell: CommandContext, name: str, agent: str | None) -> None:
 
 
 @click.command("/adopt")
-@click.argument("agent", metavar="ID")
+@click.argument("agent", metavar="ID", type=AGENT)
 @click.pass_obj
 def adopt(shell: CommandContext, agent: str) -> None:
     """Have the current agent look after another one, which goes on if it was stopped."""

@@ -6,6 +6,7 @@ import click
 
 from ikigai_actors.errors import AgentNotFound
 from ikigai_actors.records.mail import A_PERSON, PERSON, Mail, marked, preview
+from ikigai_actors.shell.commands.arguments import AGENT, SENDER, TEXT
 from ikigai_actors.shell.commands.context import CommandContext, named
 
 _FROM_PERSON = ("person", "nobody")
@@ -18,8 +19,8 @@ _Number = click.IntRange(min=1)
 
 
 @click.command("/send")
-@click.argument("agent", metavar="ID")
-@click.argument("text", nargs=-1, required=True)
+@click.argument("agent", metavar="ID", type=AGENT)
+@click.argument("text", type=TEXT, nargs=-1, required=True)
 @click.pass_obj
 def send(shell: CommandContext, agent: str, text: tuple[str, ...]) -> None:
     """Send a mail as the current agent.
@@ -77,7 +78,7 @@ def read_mail(shell: CommandContext, number: int | None, everything: bool) -> No
 
 
 @click.command("/filter-mail")
-@click.option("--from", "sender", metavar="ID", help="Only mail of this agent; 'person' is a person.")
+@click.option("--from", "sender", metavar="ID", type=SENDER, help="Only mail of this agent; 'person' is a person.")
 @click.option("--last", metavar="N", type=_Number, default=_LISTED, show_default=True, help="How many are listed.")
 @click.pass_obj
 def filter_mail(shell: CommandContext, sender: str | None, last: int) -> None:
@@ -108,7 +109,7 @@ def delete_mail(shell: CommandContext, number: int) -> None:
 
 @click.command("/wait")
 @click.argument("seconds", type=click.FloatRange(min=0))
-@click.argument("agents", metavar="[ID…]", nargs=-1)
+@click.argument("agents", metavar="[ID…]", type=AGENT, nargs=-1)
 @click.pass_obj
 def wait(shell: CommandContext, seconds: float, agents: tuple[str, ...]) -> None:
     """Wait until each of these agents has sent mail, has nothing to do, or has ended.

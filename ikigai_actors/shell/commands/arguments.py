@@ -1,0 +1,98 @@
+"""The types of the commands' arguments: each says what the Tab key offers for it.
+
+    @click.argument("agent", metavar="ID", type=AGENT)
+
+A choice of click's offers its words by itself. An argument that nothing can be offered for is declared as `TEXT`.
+"""
+
+from collections.abc import Callable, Iterable
+
+import click
+from click.shell_completion import CompletionItem
+from click.types import StringParamType
+
+from ikigai_actors.records.registry import short_uuids
+from ikigai_actors.records.settings import SETTINGS
+from ikigai_actors.system.ref import AgentRef
+
+UNQUOTED = "words"
+"""The type of a completion that is several words of a line as they stand, without quotes."""
+
+
+class Offering(StringParamType):
+    """A text. Some texts are offered for it at the Tab key; any other may be given as well."""
+
+    def __init__(self, offered: Callable[[AgentRef], Iterable[str]]) -> None:
+        """Make a type; ``offered`` gives the texts to a person who is at an agent, and reads the database."""
+        self._offered = offered
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The offered texts that begin so. The context's object is the current agent."""
+        return [CompletionItem(text) for text in self.offered(ctx) if text.startswith(incomplete)]
+
+    def offered(self, ctx: click.Context) -> list[str]:
+        """All texts that are offered."""
+        agent = ctx.find_object(AgentRef)
+        return [] if agent is None else list(self._offered(agent))
+
+
+class OfferingWords(Offering):
+    """A text that is given as the rest of the line, without quotes, by a parameter that takes any number of words."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        before = "".join(f"{word} " for word in ctx.params.get(param.name or "") or ())
+        texts = (text for text in self.offered(ctx) if text.startswith(before + incomplete))
+        return [CompletionItem(text[len(before) :], type=UNQUOTED) for text in texts]
+
+
+class CommandName(StringParamType):
+    """The name of a slash command."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        group = ctx.find_root().command
+        names = sorted(group.commands) if isinstance(group, click.Group) else []
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def in_either_case(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """What is offered for a choice that takes capitals and small letters: capitals, unless a small letter was typed."""
+    assert isinstance(param.type, click.Choice)  # nothing else is declared with it
+    both = ([str(word).upper(), str(word).lower()] for word in param.type.choices)
+    fitting = ([form for form in forms if form.startswith(incomplete)] for forms in both)
+    return [CompletionItem(forms[0]) for forms in fitting if forms]
+
+
+def _agents(current: AgentRef) -> list[str]:
+    living = [record for record in current.system.agents() if record.living]
+    short = short_uuids(living)
+    return [*sorted(record.name for record in living if record.name), *sorted(short.values())]
+
+
+def _marks(current: AgentRef) -> list[str]:
+    return sorted({label for label, _ in current.context().marks if label})
+
+
+def _tools(current: AgentRef) -> list[str]:
+    return sorted(str(tool["name"]) for tool in current.tools())
+
+
+def _documents(current: AgentRef) -> list[str]:
+    return sorted(document.path for document in current.system.documents.list())
+
+
+TEXT = Offering(lambda _: ())
+"""A text of the person's own."""
+AGENT = Offering(_agents)
+"""An agent: the names of the living, and the beginnings of their uuids."""
+SENDER = Offering(lambda current: [*_agents(current), "person"])
+"""Who sends mail: an agent, or a person."""
+MARK_LABEL = OfferingWords(_marks)
+"""A mark of the current agent."""
+TOOL = Offering(_tools)
+"""A tool that the current agent's model is offered."""
+DOCUMENT = Offering(_documents)
+"""The path of a document."""
+SETTING = Offering(lambda _: SETTINGS)
+"""The name of a setting."""
+COMMAND = CommandName()
+"""A slash command."""
