@@ -46,6 +46,11 @@ class Providers:
         return iter(self._registered.values())
 
 
+def usual_provider() -> str:
+    """The name of the provider where nobody has named one: Anthropic's if there is a key, else the offline stand-in."""
+    return AnthropicProvider.name if os.environ.get("ANTHROPIC_API_KEY") else OfflineProvider.name
+
+
 def choose_providers(
     provider: Provider | str | None, others: Mapping[str, Provider], settings: Mapping[str, Any] | None = None
 ) -> Providers:
@@ -65,9 +70,10 @@ def choose_providers(
     for name, one in others.items():
         _check_provider_name(name)
         _check_provider(one, f"providers[{name!r}]")
-    registered: dict[str, Provider] = {"offline": OfflineProvider(), "anthropic": AnthropicProvider(), **others}
+    built_in: tuple[Provider, ...] = (OfflineProvider(), AnthropicProvider())
+    registered = {**{one.name: one for one in built_in}, **others}
     if provider is None:
-        provider = "anthropic" if os.environ.get("ANTHROPIC_API_KEY") else "offline"
+        provider = usual_provider()
     if not isinstance(provider, str):
         _check_provider(provider, "provider")
         return Providers(registered, provider, settings=settings)

@@ -17,7 +17,8 @@ A setting that an agent does not have is the system's default, or the provider's
 import json
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from enum import Enum
+from typing import Any, NamedTuple
 
 from ikigai_actors.errors import BadInput
 from ikigai_actors.text import check_text
@@ -59,23 +60,46 @@ _MOST = 2**31
 """No count is that high."""
 
 
-SETTINGS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "max_tokens": (lambda value: _is_count(value) and value > 0, "a whole number of tokens, 1 or more"),
-    "model": (lambda value: isinstance(value, str), "'provider:model'"),
-    "notify": (lambda value: isinstance(value, bool), "True or False"),
-    "policies": (_is_policies, "a dict from tools' names to 'allow', 'ask' or 'deny'"),
-    "stream_retries": (_is_count, "a whole number, 0 or more"),
-    "stop_sequences": (
+class WrittenAs(Enum):
+    """How a person writes the value of a setting."""
+
+    JSON = "JSON"
+    TEXT = "text as it is"
+    TEXTS = "words with commas between them, or JSON"
+    FLAG = "on or off, or JSON"
+
+
+class Setting(NamedTuple):
+    """What a setting may be."""
+
+    fits: Callable[[Any], bool]
+    """Whether it can have this value."""
+    expected: str
+    """What its value must be, in words."""
+    of_the_model: bool = False
+    """Whether it goes to the model. A process may give such a setting to agents that have not set it."""
+    written: WrittenAs = WrittenAs.JSON
+
+
+SETTINGS: Mapping[str, Setting] = {
+    "max_tokens": Setting(lambda value: _is_count(value) and value > 0, "a whole number of tokens, 1 or more", True),
+    "model": Setting(lambda value: isinstance(value, str), "'provider:model'", written=WrittenAs.TEXT),
+    "notify": Setting(lambda value: isinstance(value, bool), "True or False", written=WrittenAs.FLAG),
+    "policies": Setting(_is_policies, "a dict from tools' names to 'allow', 'ask' or 'deny'"),
+    "stream_retries": Setting(_is_count, "a whole number, 0 or more"),
+    "stop_sequences": Setting(
         lambda value: _is_texts(value) and all(one.strip() for one in value),
         "a list of texts that are not blank",
+        True,
+        WrittenAs.TEXTS,
     ),
-    "system": (lambda value: isinstance(value, str), "text"),
-    "temperature": (lambda value: _is_number(value, 0, 2), "a number from 0 to 2"),
-    "thinking": (_is_thinking, "a dict as in the Messages API, as {'type': 'adaptive'}"),
-    "tools": (_is_texts, "a list of tools' names"),
-    "top_p": (lambda value: _is_number(value, 0, 1), "a number from 0 to 1"),
+    "system": Setting(lambda value: isinstance(value, str), "text", True, WrittenAs.TEXT),
+    "temperature": Setting(lambda value: _is_number(value, 0, 2), "a number from 0 to 2", True),
+    "thinking": Setting(_is_thinking, "a dict as in the Messages API, as {'type': 'adaptive'}", True),
+    "tools": Setting(_is_texts, "a list of tools' names", written=WrittenAs.TEXTS),
+    "top_p": Setting(lambda value: _is_number(value, 0, 1), "a number from 0 to 1", True),
 }
-"""Each setting with what its value must be, as a test and in words."""
+"""Each setting by its name."""
 
 
 def misfits(settings: Mapping[str, Any]) -> dict[str, str]:
@@ -84,9 +108,9 @@ def misfits(settings: Mapping[str, Any]) -> dict[str, str]:
     A setting that this version does not know is left alone. None removes a setting, and fits.
     """
     return {
-        key: f"expected setting {key} to be {SETTINGS[key][1]}, got {value!r}"
+        key: f"expected setting {key} to be {SETTINGS[key].expected}, got {value!r}"
         for key, value in settings.items()
-        if value is not None and key in SETTINGS and not SETTINGS[key][0](value)
+        if value is not None and key in SETTINGS and not SETTINGS[key].fits(value)
     }
 
 
@@ -103,14 +127,11 @@ def complaint(settings: Mapping[str, Any]) -> str | None:
 _WORDS = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
 """How a person writes yes and no."""
 
-OF_THE_MODEL = ("max_tokens", "stop_sequences", "system", "temperature", "thinking", "top_p")
-"""The settings that go to the model. A process may give them to agents that have not set them."""
-
 
 def check_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Check settings that a process gives to its agents, and that are never stored. Raises `BadInput`."""
     for key in settings:
-        if key in SETTINGS and key not in OF_THE_MODEL:
+        if key in SETTINGS and not SETTINGS[key].of_the_model:
             raise BadInput(f"Setting {key} has no default: an agent has it or has not. Set it there: /set {key} VALUE.")
     return {key: value for key, value in check_settings(settings).items() if value is not None}
 
@@ -124,19 +145,19 @@ def parse_setting(name: str, text: str) -> Any:
     """
     if name not in SETTINGS:
         raise BadInput(f"There is no setting {name!r}; expected one of {', '.join(SETTINGS)}.")
-    text = text.strip()
+    text, written = text.strip(), SETTINGS[name].written
     if not text:
         return None
-    if name in ("model", "system"):
+    if written is WrittenAs.TEXT:
         return check_settings({name: text})[name]
-    if name == "notify" and text.lower() in _WORDS:
+    if written is WrittenAs.FLAG and text.lower() in _WORDS:
         return _WORDS[text.lower()]
     try:
         value = json.loads(text)
     except ValueError:
         listed = [word.strip() for word in text.split(",")]
-        value = listed if name in ("tools", "stop_sequences") else text
-    if isinstance(value, str) and name in ("tools", "stop_sequences"):
+        value = listed if written is WrittenAs.TEXTS else text
+    if isinstance(value, str) and written is WrittenAs.TEXTS:
         value = [value]
     return check_settings({name: value})[name]
 
@@ -146,9 +167,8 @@ def check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in settings.items():
         if key not in SETTINGS:
             raise BadInput(f"There is no setting {key!r}; expected one of {', '.join(SETTINGS)}.")
-        fits, expected = SETTINGS[key]
-        if value is not None and not fits(value):
-            raise BadInput(f"Expected setting {key} to be {expected}, got {value!r}.")
+        if value is not None and not SETTINGS[key].fits(value):
+            raise BadInput(f"Expected setting {key} to be {SETTINGS[key].expected}, got {value!r}.")
         if isinstance(value, str):
             check_text(value, f"setting {key}")
         try:

@@ -20,6 +20,7 @@ from ikigai_actors.providers.anthropic import DEFAULT_MODEL, AnthropicProvider
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, Spent, ToolCall, Usage
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import reply_message_data
+from ikigai_actors.records.settings import SETTINGS
 from ikigai_actors.testing.machine.messages_api import redacted_thinking, sign
 from tests.kit.messages_server.cache import tokens
 from tests.kit.messages_server.server import OUTPUT_TOKENS, Ending, MessagesServer, Refuses, Says, Sends, Waits
@@ -27,6 +28,11 @@ from tests.kit.messages_server.server import OUTPUT_TOKENS, Ending, MessagesServ
 KEY = "sk-ant-secret-0123456789"
 HELLO: tuple[dict[str, Any], ...] = ({"role": "user", "content": [{"type": "text", "text": "Hello"}]},)
 TOO_LONG = "prompt is too long: 2837 tokens > 2048 maximum"
+OF_THE_MODEL: dict[str, Any] = {
+    "max_tokens": 4321, "stop_sequences": ["END"], "system": "Be brief.", "temperature": 0.25,
+    "thinking": {"type": "adaptive"}, "top_p": 0.75,
+}  # fmt: skip
+"""A value of each setting that goes to the model."""
 MARKED = {"cache_control": {"type": "ephemeral"}}
 
 
@@ -97,6 +103,13 @@ def test_what_the_api_knows_of_sampling_is_passed_on_as_it_is(server: MessagesSe
     ask(server, request(**given), prompt_cache=False)
     [asked] = server.requests
     assert {name: asked[name] for name in given} == given
+
+
+@pytest.mark.parametrize("name", [name for name, setting in SETTINGS.items() if setting.of_the_model])
+def test_every_setting_of_the_model_is_sent(name: str) -> None:
+    hello = Message("root", 1, Kind.USER, "hello", {}, 0)
+    asked = assemble([hello], {name: OF_THE_MODEL[name]}, agent="root", name=None, model="anthropic:claude")
+    assert json.dumps(OF_THE_MODEL[name]) in json.dumps(AnthropicProvider()._arguments(asked))
 
 
 def test_a_blank_system_prompt_is_not_sent(server: MessagesServer) -> None:

@@ -1,13 +1,16 @@
 """Settings: what each may be, how a person writes them, whence they are, and what a process gives to agents without."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ikigai_actors import ActorSystem, BadInput, OfflineProvider, Reply, Request, ScriptedProvider
+from ikigai_actors.records import settings
 from ikigai_actors.records.settings import SETTINGS, parse_setting
+from ikigai_actors.shell import commands
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.program import run
 from tests.kit.sessions import OpenSession, Session
@@ -53,6 +56,13 @@ def test_what_a_person_writes_becomes_a_value(name: str, text: str, value: Any) 
 def test_what_is_none_is_refused(name: str, text: str) -> None:
     with pytest.raises(BadInput, match=f"setting '?{name}"):
         parse_setting(name, text)
+
+
+@pytest.mark.parametrize(
+    "page", [settings.__doc__, commands.commands.commands["/set"].help], ids=["settings.py", "/set"]
+)
+def test_the_pages_about_settings_name_each(page: str) -> None:
+    assert [name for name in SETTINGS if not re.search(rf"\b{name}\b", page)] == []
 
 
 def test_settings_are_set_shown_with_their_source_and_removed(session: Session) -> None:

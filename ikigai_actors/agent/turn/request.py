@@ -23,6 +23,7 @@ from ikigai_actors.agent.turn.calls import FORK
 from ikigai_actors.providers.base import GO_ON, OPENING, Request, ToolCall
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import INTERRUPTED, THINKING, calls_in, new_call_id
+from ikigai_actors.records.settings import SETTINGS
 
 _Block = Mapping[str, Any]
 """A content block of the Messages API."""
@@ -32,7 +33,8 @@ NOT_RUN = "not run in this process"
 NO_OUTPUT = "(no output)"
 """The result of a call that gave nothing: the API refuses an error without text."""
 
-_NOT_SETTINGS = frozenset({"system", "model", "tools", "policies", "notify", "stream_retries"})
+_KEPT = {"system", *(name for name, setting in SETTINGS.items() if not setting.of_the_model)}
+"""The settings that are no settings of the request: it has a place of its own for the system prompt."""
 _CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _NAME_LENGTH = 128
@@ -52,8 +54,8 @@ def assemble(
 
     Args:
         conversation: The folded history, oldest first; what is not conversation in it is ignored.
-        settings: The settings in force. ``system`` is the system prompt; ``model``, ``tools``, ``policies``,
-            ``notify`` and ``stream_retries`` are not passed on.
+        settings: The settings in force. ``system`` is the system prompt. Of the others those are passed on that go
+            to the model (`records.settings.Setting.of_the_model`), and those that this version does not know.
         agent: The agent's uuid, for the provider.
         name: The agent's name, if it has one, likewise.
         model: The model that will answer, ``provider:model`` or ``provider``; it gets its own thinking back only.
@@ -73,7 +75,7 @@ def assemble(
         system=settings.get("system") or "",
         messages=turns.finish(),
         tools=tuple(tools),
-        settings={key: value for key, value in settings.items() if key not in _NOT_SETTINGS},
+        settings={key: value for key, value in settings.items() if key not in _KEPT},
         shared=turns.shared,
     )
 

@@ -225,6 +225,8 @@ def _write_nowhere(*descriptors: int) -> None:
 
 def _shell(options: Options) -> int:
     """The shell, on a whole screen, at a terminal or by a pipe; returns the exit status."""
+    from ikigai_actors.providers.offline import OfflineProvider
+    from ikigai_actors.providers.selection import usual_provider
     from ikigai_actors.shell.line.interrupts import Interrupts
     from ikigai_actors.system.system import ActorSystem
 
@@ -241,7 +243,7 @@ def _shell(options: Options) -> int:
         notices = []
         if not isinstance(system, ActorSystem):
             notices = attached_notices(system.host, options)
-        elif default is None and not os.environ.get("ANTHROPIC_API_KEY"):
+        elif default is None and usual_provider() == OfflineProvider.name:
             notices = [NO_KEY]
         if full_screen:
             return _application(system, options, notices, interrupts)
@@ -292,13 +294,14 @@ def _are_terminals(*streams: "TextIO | None") -> bool:
 
 
 def _application(system: "System", options: Options, notices: list[str], interrupts: "Interrupts | None" = None) -> int:
+    from ikigai_actors.providers.selection import usual_provider
     from ikigai_actors.shell.app.application import Application
     from ikigai_actors.shell.app.logs import logged_to
     from ikigai_actors.shell.app.terminal import is_gone, terminal
     from ikigai_actors.shell.line.interrupts import Interrupts
     from ikigai_actors.shell.line.repl import leaving
 
-    provider = options.default_provider() or ("anthropic" if os.environ.get("ANTHROPIC_API_KEY") else "offline")
+    provider = options.default_provider() or usual_provider()
     model = "" if system.attached else options.default_provider() or ""
     told = [f"{_greeting(system)} · F1 keys, /help commands", *notices]
     shown = terminal()
