@@ -12,7 +12,7 @@ What this package hands on is public, and so are `ikigai_actors.testing`, `ikiga
     shell, testing                       the terminal; the simulation kit
     system                               open, handles, process table, supervision, attached systems
     agent                                one agent: the pure turn, its built-in calls, its actor and effects
-    records                              what the database says, a module for each table; fsck
+    records                              what the database says, a module for each subject; fsck
     store, tools, providers              the database; functions, MCP servers, a workspace; models
     actors                               inbox, dispatcher, futures, the seam to threads and time
     errors, arguments, text, frozen, lazy    words that all use

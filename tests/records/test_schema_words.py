@@ -9,6 +9,7 @@ import pytest
 from ikigai_actors.records import mail
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.migrations import schema_script
+from ikigai_actors.store.transaction import COLUMNS
 from supervisors.causes import Cause
 from supervisors.children import RestartType
 from supervisors.orphans import OrphanPolicy
@@ -38,6 +39,16 @@ def defaults() -> dict[str, object]:
         found = {name: connection.execute(f"SELECT {text or 'NULL'}").fetchone()[0] for name, text in rows}
     connection.close()
     return found
+
+
+@pytest.mark.parametrize("table", COLUMNS)
+def test_rows_that_come_in_bulk_have_the_columns_of_their_table(table: str) -> None:
+    with sqlite3.connect(":memory:") as connection:
+        connection.executescript(SCRIPT)
+        found = connection.execute(f"SELECT name, type FROM pragma_table_info('{table}') ORDER BY cid").fetchall()
+    connection.close()
+    types = {"TEXT": "text", "BIGINT": "int8"}
+    assert [*COLUMNS[table].items()] == [(name, types[kind]) for name, kind in found]
 
 
 def test_a_new_row_of_an_agent_has_the_defaults_of_its_record() -> None:

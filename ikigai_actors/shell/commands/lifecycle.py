@@ -31,7 +31,7 @@ def kill(shell: CommandContext, agent: str | None, cascade: bool, reason: str) -
 @click.command("/signal")
 @click.argument(
     "name",
-    metavar="INT|STOP|CONT|TERM|KILL",
+    metavar="|".join(Signal),
     type=click.Choice([one.value for one in Signal], case_sensitive=False),
     shell_complete=in_either_case,
 )
