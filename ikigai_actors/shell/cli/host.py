@@ -5,6 +5,7 @@ SIGTERM and Ctrl-C give the agents to the others, if there are any, and then clo
 the agents away from this host, or does not answer for too long, the exit status says: start me again.
 """
 
+import contextlib
 import importlib
 import inspect
 import sys
@@ -83,11 +84,8 @@ def run_host(
 
 def _wait(interrupts: Interrupts) -> int:
     """Wait for a signal."""
-    try:
-        with interrupts.heard():
-            threading.Event().wait()
-    except KeyboardInterrupt:
-        pass
+    with contextlib.suppress(SystemExit, KeyboardInterrupt), interrupts.heard():
+        threading.Event().wait()
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Hosts without a shell, as processes: they run the agents, take turns on a server, and end as they are told to."""
+"""Hosts without a shell, as processes: they run the agents, share them on a server, and end as they are told to."""
 
 import json
 import signal
@@ -48,37 +48,56 @@ def turn(url: str, uuid: str) -> int:
         return client.get(uuid).turn
 
 
+def shares(url: str) -> dict[str, int]:
+    """How many shards each living host has, by its name."""
+    return {one["name"]: one["shards"] for one in listed(url) if one["ended_at"] is None}
+
+
 def test_when_a_host_is_killed_another_one_goes_on_and_who_waits_gets_the_answer(new_postgres: NewDatabase) -> None:
     url = new_postgres()
-    with running(url, "a", model="offline:slow") as first, host(url, "--name", "b") as second:
-        second.expect(rf"waits: host \S+, pid {first.process.pid}, since .* runs the agents")
-        states = {one["name"]: (one["pid"], one["state"], one["agents"]) for one in listed(url)}
-        assert states == {"a": (first.process.pid, "runs", 1), "b": (second.process.pid, "waits", 0)}
+    with running(url, "a", model="offline:slow") as first, running(url, "b") as second:
+        eventually(lambda: all(shares(url).values()), "shards for both")
+        found = {one["name"]: (one["pid"], one["state"], one["agents"]) for one in listed(url)}
+        assert found == {"a": (first.process.pid, "runs", 1), "b": (second.process.pid, "runs", 0)}
         asked = root(url)
         with Program.by_pipe("--database", url, "prompt", "--wait", asked, "Our shop sells tea.") as asking:
             eventually(lambda: turn(url, asked), "the turn")
             first.kill()
-            second.expect("runs postgresql.*: 1 running")
             asking.expect("You said “Our shop sells tea.”")
             assert asking.ends() == 0
         ended, goes_on = listed(url)
-        assert (ended["name"], ended["state"], goes_on["name"], goes_on["state"]) == ("a", "ended", "b", "runs")
+        assert (ended["name"], ended["state"], goes_on["name"], goes_on["shards"]) == ("a", "ended", "b", 64)
         lines = run("--database", url, "hosts").stdout.splitlines()
         assert [line.split()[0] for line in lines] == ["a", "b"]
         assert lines[1].endswith("runs 1 agent")
 
 
-def test_a_host_that_is_told_to_end_gives_its_turn_to_the_next(new_postgres: NewDatabase) -> None:
+def test_a_host_that_is_told_to_end_gives_its_agents_away_first(new_postgres: NewDatabase) -> None:
     url = new_postgres()
-    with running(url, "a") as first, host(url, "--name", "b") as second, host(url, "--name", "c") as third:
-        second.expect("waits: ")
-        third.expect("waits: ")
-        assert third.end() == 0  # it never had its turn
+    with running(url, "a") as first, running(url, "b") as second:
         assert first.end() == 0
-        second.expect("runs postgresql")
+        assert shares(url) == {"b": 64}
+        assert run("--database", url, "prompt", "--wait", root(url), "tea").returncode == 0
         assert second.end(signal.SIGINT) == 0
     assert {one["state"] for one in listed(url)} == {"ended"}
     assert "no process runs these agents" in run("--database", url, "hosts").stdout
+
+
+def test_a_host_is_drained_from_any_terminal(new_postgres: NewDatabase) -> None:
+    url = new_postgres()
+    with running(url, "a"):
+        refused = run("--database", url, "drain", "a")
+        assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+        assert "No other host shares these agents" in refused.stderr
+        with running(url, "b"):
+            done = run("--database", url, "drain", "a")
+            assert (done.returncode, done.stdout) == (0, "a has no agents left\n")
+            assert shares(url) == {"a": 0, "b": 64}
+            assert (
+                run("--database", url, "hosts").stdout.splitlines()[0].endswith("gives its agents away: 0 agents left")
+            )
+            unknown = run("--database", url, "drain", "c")
+            assert (unknown.returncode, "those that live: a, b" in unknown.stderr) == (1, True)
 
 
 def test_a_host_whose_name_another_one_has_taken_says_start_me_again(new_postgres: NewDatabase) -> None:
