@@ -169,3 +169,18 @@ CREATE TABLE restarts (
     PRIMARY KEY (agent_uuid, id)
 );
 CREATE INDEX restarts_supervisor ON restarts (supervisor_uuid, created_at);
+
+-- What other processes ask an agent to do itself. Rows stay: one that is answered is never carried out again.
+CREATE TABLE requests (
+    agent_uuid  TEXT NOT NULL REFERENCES agents (uuid),
+    id          BIGINT NOT NULL CHECK (id > 0),          -- counts per agent, under the lock of its row
+    kind        TEXT NOT NULL,
+    body        TEXT NOT NULL,                           -- the arguments: a JSON object
+    mailed      BIGINT NOT NULL,                         -- agents.mailed then: prompts up to it were sent before
+    created_at  BIGINT NOT NULL,
+    answer      TEXT,                                    -- a JSON object with a value or an error; NULL: none yet
+    answered_at BIGINT,
+    PRIMARY KEY (agent_uuid, id),
+    CHECK ((answer IS NULL) = (answered_at IS NULL))
+);
+CREATE INDEX requests_new ON requests (agent_uuid, id) WHERE answered_at IS NULL;

@@ -166,7 +166,35 @@ _CHANGES = Migration(
     """,
 )
 
-MIGRATIONS: tuple[Migration, ...] = (_MAIL_AND_SUPERVISION, _PROMPTS, _STANDINGS, _SHARDS, _MEMBERSHIP, _CHANGES)
+_REQUESTS = Migration(
+    8,
+    """
+    -- What other processes ask an agent to do itself.
+    CREATE TABLE requests (
+        agent_uuid  TEXT NOT NULL REFERENCES agents (uuid),
+        id          BIGINT NOT NULL CHECK (id > 0),
+        kind        TEXT NOT NULL,
+        body        TEXT NOT NULL,
+        mailed      BIGINT NOT NULL,
+        created_at  BIGINT NOT NULL,
+        answer      TEXT,
+        answered_at BIGINT,
+        PRIMARY KEY (agent_uuid, id),
+        CHECK ((answer IS NULL) = (answered_at IS NULL))
+    );
+    CREATE INDEX requests_new ON requests (agent_uuid, id) WHERE answered_at IS NULL;
+    """,
+)
+
+MIGRATIONS: tuple[Migration, ...] = (
+    _MAIL_AND_SUPERVISION,
+    _PROMPTS,
+    _STANDINGS,
+    _SHARDS,
+    _MEMBERSHIP,
+    _CHANGES,
+    _REQUESTS,
+)
 """All steps since version `FIRST`, in order."""
 
 NEEDED = ("agents", "hosts", "restarts", "schema_version", "shards", "signals", "tree")

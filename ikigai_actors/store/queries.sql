@@ -308,6 +308,35 @@ SELECT CAST(:agent AS TEXT), COALESCE(MAX(id), 0) + 1, CAST(:signal AS TEXT), CA
 SELECT uuid, status, exit_cause, exit_reason, exit_sender, name, turn, interrupted FROM agents
  WHERE changed > :since AND changed > 0
 
+-- name: add_request
+-- Its number counts per agent, under the lock of its row.
+INSERT INTO requests (agent_uuid, id, kind, body, mailed, created_at)
+SELECT CAST(:agent AS TEXT), COALESCE(MAX(id), 0) + 1, CAST(:kind AS TEXT), CAST(:body AS TEXT), CAST(:mailed AS BIGINT),
+       CAST(:now AS BIGINT)
+  FROM requests WHERE agent_uuid = :agent RETURNING id
+
+-- name: new_requests
+-- What other processes asked of the living and nobody has answered. By requests_new.
+SELECT r.agent_uuid, r.id, r.kind, r.body, r.mailed FROM requests r JOIN agents a ON a.uuid = r.agent_uuid
+ WHERE r.answered_at IS NULL AND a.status <> 'dead' ORDER BY r.id
+
+-- name: lock_request
+-- First statement of what carries a request out; no row when it was answered. Who withdraws it holds this lock alone, so nobody
+-- waits in a circle.
+SELECT id FROM requests WHERE agent_uuid = :agent AND id = :id AND answered_at IS NULL FOR NO KEY UPDATE
+
+-- name: answer_request
+UPDATE requests SET answer = :answer, answered_at = :now
+ WHERE agent_uuid = :agent AND id = :id AND answered_at IS NULL RETURNING id
+
+-- name: request_answer
+SELECT r.answer, a.status, a.exit_reason FROM requests r JOIN agents a ON a.uuid = r.agent_uuid
+ WHERE r.agent_uuid = :agent AND r.id = :id
+
+-- name: requests
+-- For who checks them all.
+SELECT agent_uuid, id, body, answer FROM requests
+
 -- name: deadlines
 -- Who is to be killed when, if its turn has not ended by then. By agents_paused.
 SELECT uuid, deadline FROM agents WHERE status = 'terminating'

@@ -69,7 +69,7 @@ MESSAGES = sum(len(drafts) for _, drafts in LOGS.values())
 def found_family(store: Store) -> None:
     """Agent 0 "root" in a turn, in which it called a tool; "a" is forked after a mark, "b" is dead, "c" is forked by a
     call and in a turn; "g" is the child of "a", and answers a call of "root". There is mail, and a document; "a" was
-    stopped and continued, and restarted twice.
+    stopped and continued, restarted twice, and asked for two things.
     """
 
     def work(tx: Transaction) -> None:
@@ -89,6 +89,9 @@ def found_family(store: Store) -> None:
             tx.run("add_signal", agent="a", signal=signal, spread=0, turn=0, sender="root", reason="", now=1)
         for reason in ("once", "twice"):
             tx.run("add_restart", agent="a", supervisor="root", turn=0, reason=reason, now=1)
+        for kind in ("clear", "mark"):
+            tx.run("add_request", agent="a", kind=kind, body="{}", mailed=0, now=1)
+        tx.run("answer_request", agent="a", id=1, answer='{"value": 7}', now=2)
         tx.run("add_document_version", path="plan.md", version=1, author="a", body="# Plan", now=1)
         tx.run("add_document_version", path="plan.md", version=2, author=None, body=None, now=2)
         for uuid, (fork, drafts) in LOGS.items():

@@ -125,7 +125,7 @@ def test_a_wrong_argument_is_named_with_what_was_expected_and_what_came(
         assert stored(system) == before
 
 
-TABLES = ("agents", "messages", "mail", "documents", "signals")
+TABLES = ("agents", "messages", "mail", "documents", "signals", "requests")
 
 
 def stored(system: ActorSystem) -> list[Any]:

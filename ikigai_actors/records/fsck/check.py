@@ -12,6 +12,7 @@
     deadline           a terminating agent has a deadline, and nobody else
     signal             an agent's signals are numbered from 1 without holes, and are of an agent or of a person
     restart            an agent's restarts are numbered from 1 without holes, and name its supervisor of then
+    request            an agent's requests are numbered from 1 without holes; body and answer are JSON objects
     name               no two living agents have the same name
     epoch              an agent's epoch is 1 or more; the host that has not ended has the highest of the hosts
     host               at most one host has not ended
@@ -50,6 +51,7 @@ from ikigai_actors.records.fsck.invariants import Invariant, Violation
 from ikigai_actors.records.fsck.lifecycle import check_life, check_restarts, check_signals
 from ikigai_actors.records.fsck.logs import LogCheck
 from ikigai_actors.records.fsck.mail import check_documents, check_mailboxes
+from ikigai_actors.records.fsck.requests import check_requests
 from ikigai_actors.records.identity import same_name
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.base import Row, Store, Transaction
@@ -108,7 +110,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
             logs.resolve(row)
         logs.report_unresolved()
     found += [*logs.found, *check_mailboxes(tx, records), *check_documents(tx)]
-    found += [*check_signals(tx, records), *check_restarts(tx, records)]
+    found += [*check_signals(tx, records), *check_restarts(tx, records), *check_requests(tx, records)]
     return Report(len(records), logs.messages, found)
 
 

@@ -19,6 +19,7 @@ class Invariant(StrEnum):
     DEADLINE = "deadline"
     SIGNAL = "signal"
     RESTART = "restart"
+    REQUEST = "request"
     NAME = "name"
     EPOCH = "epoch"
     HOST = "host"
