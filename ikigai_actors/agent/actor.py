@@ -36,6 +36,7 @@ from ikigai_actors.agent.messages import (
     Restarted,
     Wake,
 )
+from ikigai_actors.agent.requests import request_of
 from ikigai_actors.agent.runtime import Runtime, Successor
 from ikigai_actors.agent.statistics import AgentStatistics, Tally
 from ikigai_actors.agent.subscriptions import PromptKept
@@ -74,6 +75,7 @@ from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.mail import KeepPrompt, Kept
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.replies import outcome_of
+from ikigai_actors.records.requests import CarryOut
 from ikigai_actors.store.journal import CommitResult, Committed, Failed, Refused
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.text import described
@@ -305,7 +307,11 @@ class AgentActor(PooledActor):
         self.tally.submitted()
         if isinstance(step.unit, LogUnit) and step.unit.birth is not None:
             self.runtime.processes.expect(step.unit.birth)
-        self.runtime.journal.submit(self._to_be_committed(step.unit), self.actor_inbox.release)
+        unit = self._to_be_committed(step.unit)
+        if (asked := request_of(step)) is not None:
+            caller, value = asked
+            unit = CarryOut(caller.key, unit, value, self.runtime.clock.now_ms())
+        self.runtime.journal.submit(unit, self.actor_inbox.release)
 
     def _to_be_committed(self, unit: LogUnit | CallUnit | MailNotice | Departure | PutAside) -> Unit:
         match unit:
@@ -361,6 +367,9 @@ class AgentActor(PooledActor):
             self._grow(step.unit.messages)
         elif isinstance(answer, CallAppended):
             self._grow((answer.message,))
+        if (asked := request_of(step)) is not None:
+            caller, value = asked
+            caller.committed(value)
         self._enter(step)
 
     def _put_aside(self, prompt: on.Prompt, verdict: CommitResult) -> None:

@@ -6,7 +6,8 @@ Commands that begin or follow a turn keep their order. There are four exceptions
     a fork                         goes first: it needs a step boundary, not the end of the turn
     `AT_ANY_TIME`                  passes the commands before it: it needs the log, but no end of a turn
     a prompt to a stopped agent    is passed by everything, and is kept as mail until CONT
-    a prompt of another process    waits in the mailbox; its number there decides between it and prompts of this process
+    a prompt of another process    waits in the mailbox; its number there decides between it and other commands,
+                                   as far as they know of it
 """
 
 from collections.abc import Iterable
@@ -14,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from ikigai_actors.actors.inbox import INBOX_CAPACITY
+from ikigai_actors.agent.requests import mails_before
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.machine import accepts
 from ikigai_actors.agent.turn.state import Phase, State
@@ -61,8 +63,9 @@ class Backlog:
 
     @property
     def volatile(self) -> int:
-        """How many commands are lost with the process. Prompts that are kept as mail are not counted."""
-        return len(self._forks) + sum(isinstance(one, VOLATILE) and not _mail_of(one) for one in self._commands)
+        """How many commands are lost with the process: neither prompts that are kept as mail, nor requests."""
+        waiting = (*self._forks, *(one for one in self._commands if isinstance(one, VOLATILE)))
+        return sum(not _mail_of(one) and mails_before(one) is None for one in waiting)
 
     def add(self, command: on.TurnEvent) -> None:
         """Append a command of this process."""
@@ -131,8 +134,7 @@ class Backlog:
             return on.LookAtMail(None)
         if not self._remote:
             return None
-        first = self._commands[0] if self._commands else None
-        earlier = first is None or (isinstance(first, on.Prompt) and first.mail > self._remote[0].mail)
+        earlier = not self._commands or _is_later(self._commands[0], self._remote[0].mail)
         return self._remote.pop(0) if earlier else None
 
     def _next_fork(self, state: State) -> on.Fork | None:
@@ -162,6 +164,13 @@ class Backlog:
 def wants_news(state: State) -> bool:
     """Whether the agent's settings say that it is told of new mail."""
     return bool(state.view.settings.get("notify"))
+
+
+def _is_later(command: on.TurnEvent, mail: int) -> bool:
+    """Whether a command comes after the prompt that was sent as this mail, as far as is known."""
+    if (before := mails_before(command)) is not None:
+        return before >= mail
+    return isinstance(command, on.Prompt) and command.mail > mail
 
 
 def _mail_of(command: Any) -> int:

@@ -22,7 +22,6 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import PendingCall, asking, pending, recover
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.arguments import check_flag, check_timeout, check_type
-from ikigai_actors.errors import HostElsewhere
 from ikigai_actors.records.log import Archive, turns_that_asked
 from ikigai_actors.store.base import Store
 from ikigai_actors.system.lifecycle import CommandTarget, tell
@@ -32,20 +31,15 @@ from ikigai_actors.text import check_text
 class Approvals(OfOneProcess):
     """The calls of a system that wait for somebody to decide. See `ActorSystem.approvals`."""
 
-    def __init__(self, store: Store, archive: Archive, actor: Callable[[str], CommandTarget] | None = None) -> None:
+    def __init__(self, store: Store, archive: Archive, actor: Callable[[str], CommandTarget]) -> None:
         """Put the parts together.
 
         Args:
             store: where they are looked up.
             archive: the logs that are in use.
-            actor: gives the actor that runs an agent; None when another process runs the agents, and decides.
+            actor: gives the actor that runs an agent, or what stands for the actor of another process.
         """
         self._store, self._archive, self._actor = store, archive, actor
-
-    @property
-    def here(self) -> bool:
-        """Whether they can be decided on here."""
-        return self._actor is not None
 
     def pending(self) -> list[PendingCall]:
         """The calls that wait, those of one agent in the order in which its model named them."""
@@ -73,10 +67,6 @@ class Approvals(OfOneProcess):
         return [pending(uuid, call) for call in asking(calls)]
 
     def _decide(self, call: PendingCall, command: Callable[[Future[bool]], on.Decide], timeout: float | None) -> bool:
-        if self._actor is None:
-            raise HostElsewhere(
-                "Calls are approved and denied in the shell that runs the agents; here they can be listed."
-            )
         check_timeout(timeout)
         check_type(call, PendingCall, "call", "one of those that `pending` gives")
         decided = Future[bool](call.agent)
@@ -84,6 +74,6 @@ class Approvals(OfOneProcess):
         actor = tell(self._actor, call.agent, command(decided))
         if not decided.get(timeout=timeout):
             return False
-        if isinstance(actor, AgentActor) and actor.state.phase is Phase.INTERRUPTED:
+        if isinstance(actor, AgentActor) and actor.state.phase is Phase.INTERRUPTED:  # another process does it itself
             actor.told(on.Resume(Future()))
         return True

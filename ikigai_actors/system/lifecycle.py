@@ -8,7 +8,7 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.arguments import check_choice, check_count, check_flag, check_seconds
-from ikigai_actors.errors import AgentDead, BadInput, HostElsewhere
+from ikigai_actors.errors import AgentDead, BadInput
 from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.signals import SendSignal, milliseconds
@@ -108,12 +108,8 @@ class Lifecycle:
             by: the uuid of its new supervisor.
             timeout: seconds to wait for the commit.
 
-        Raises:
-            HostElsewhere: another process runs the agents.
-            IkigaiError: as `AdoptChild` does.
+        Raises what `AdoptChild` does.
         """
-        if self._here is None:
-            raise HostElsewhere("Adopt it in the shell that runs the agents: it must let the adopted one go on.")
         self._writer.perform(AdoptChild(child, by), timeout)
 
 

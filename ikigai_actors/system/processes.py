@@ -18,10 +18,12 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.boot import Origin, Survey
 from ikigai_actors.agent.messages import Dead, Departed, Handover, NewMail, Reset, Restarted
+from ikigai_actors.agent.requests import RequestCaller
 from ikigai_actors.agent.runtime import Predecessor, Processes, Runtime, Successor
 from ikigai_actors.agent.statistics import SystemStatistics, total, total_by_model
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import WORKING, LifecycleState, Phase
+from ikigai_actors.errors import Fenced
 from ikigai_actors.records.append import FIRST_EPOCH
 from ikigai_actors.records.changes import AgentChange
 from ikigai_actors.records.deaths import End, LifecycleChange, WriteDeath
@@ -48,7 +50,7 @@ class Supervision(Protocol):
         """Hold a restarted agent whose log could not be read, and decide on it; return False when it has died."""
 
     def retry_prompts(self) -> None:
-        """Have `ProcessTable.prompt` called again, later, with the prompts that no agent has taken up."""
+        """Have actors be given again, later, the prompts and requests that no agent has taken up."""
 
 
 Forward = Callable[[str, Any], object]
@@ -62,7 +64,11 @@ class _Elsewhere(Successor):
         self._uuid, self._forward = uuid, forward
 
     def take(self, message: Any) -> None:
-        self._forward(self._uuid, message)
+        caller = getattr(message, "caller", None)
+        if isinstance(caller, RequestCaller):  # its row stays, for the host that has the agent now
+            caller.settle(Fenced(f"Agent {self._uuid} is left to another host.", self._uuid))
+        else:
+            self._forward(self._uuid, message)
 
 
 class ProcessTable(Processes):
@@ -206,6 +212,18 @@ class ProcessTable(Processes):
         """Give an actor a prompt of another process. Its agent takes it up once, when idle, however often it comes."""
         if (actor := self._actors.get(uuid)) is not None:
             actor.actor_inbox.put_urgent(on.Prompt(text, Future(), mail))
+
+    def command(self, uuid: str, command: on.Command) -> bool:
+        """Give an actor a command of another process; return False when this host does not run the agent."""
+        if (actor := self._actors.get(uuid)) is None:
+            return False
+        actor.actor_inbox.put_urgent(command)
+        return True
+
+    def resume_cut_off(self, uuid: str) -> None:
+        """Go on with the turn of an agent, if that was cut off."""
+        if (actor := self._actors.get(uuid)) is not None and actor.state.phase is Phase.INTERRUPTED:
+            actor.told(on.Resume(Future()))
 
     def look_for_mail(self) -> None:
         """Tell every actor that wants news that mail may have come: another process may have sent it."""

@@ -4,25 +4,51 @@ Another process on the database writes rows and nothing else; the host that runs
 
     changes       statuses, ends, names and interrupted turns, which stand in the registry already
     prompts       mail of kind ``prompt`` that its agent has not taken up: its actor does, when the agent is idle
+    requests      rows without an answer: the actor does what is asked, and the answer comes with that
+
+A request is given to its actor once, and again only when an attempt has left it undecided
+(`ikigai_actors.agent.requests`). The rows decide that it is carried out once; that it is given once decides that
+nothing is begun twice which needs no row, such as going on with a turn.
 """
 
+from collections.abc import Callable
+from typing import Any
+
+from ikigai_actors.actors.clock import Clock
+from ikigai_actors.agent.requests import Adopt, RequestCaller, RequestDesk, decode
+from ikigai_actors.errors import IkigaiError
 from ikigai_actors.records.changes import changes_since
 from ikigai_actors.records.mail import new_prompts
+from ikigai_actors.records.requests import AnswerRequest, CarryOut, NewRequest, RequestKey, new_requests
+from ikigai_actors.records.supervision import AdoptChild
 from ikigai_actors.store.retrying_reader import RetryingReader
+from ikigai_actors.store.writer import Writer
 from ikigai_actors.system.processes import ProcessTable
 
 
-class RemoteCommands:
+class RemoteCommands(RequestDesk):
     """Has the actors of one host follow what other processes have committed. For one thread, which may wait."""
 
-    def __init__(self, reader: RetryingReader, processes: ProcessTable) -> None:
+    def __init__(
+        self,
+        reader: RetryingReader,
+        writer: Writer,
+        processes: ProcessTable,
+        clock: Clock,
+        retry: Callable[[], object],
+    ) -> None:
         """Put the parts together.
 
         Args:
             reader: reads the rows of other processes.
+            writer: commits answers, and adoptions.
             processes: the actors of this host.
+            clock: gives the time of an answer.
+            retry: has `hand_over` called again, later; never waits.
         """
-        self._reader, self._processes = reader, processes
+        self._reader, self._writer, self._processes = reader, writer, processes
+        self._clock, self._retry = clock, retry
+        self._given: set[RequestKey] = set()  # workers take away, this thread alone adds
         self.version = 0
         """The version of the tree up to which the actors have followed."""
 
@@ -39,10 +65,46 @@ class RemoteCommands:
             self.version, found = changes.version, True
         return found
 
-    def hand_over_prompts(self) -> None:
-        """Give the actors the prompts that their agents have not taken up.
+    def hand_over(self) -> None:
+        """Give the actors the prompts that their agents have not taken up, and the requests that have no answer.
 
-        A prompt that an actor has already changes nothing.
+        A prompt that an actor has already changes nothing. All are read at one moment, prompts are given first: a
+        request knows which of them were sent before it.
         """
-        for agent, mail, text in self._reader.read(new_prompts):
+        before = frozenset(self._given)  # one that is left meanwhile may be read, and given again before it is answered
+        prompts, requests = self._reader.read(lambda tx: (new_prompts(tx), new_requests(tx)))
+        for agent, mail, text in prompts:
             self._processes.prompt(agent, mail, text)
+        for request in requests:
+            if request.key not in before:
+                self._given.add(request.key)
+                self._give(request)
+        self._given.difference_update(before.difference(request.key for request in requests))  # these have answers
+
+    def committed(self, key: RequestKey, kind: str, value: Any) -> None:
+        if kind == "decide" and value:
+            self._processes.resume_cut_off(key.agent)
+
+    def answer(self, key: RequestKey, kind: str, value: Any) -> None:
+        self._writer.ask(AnswerRequest(key, value, self._clock.now_ms()))
+
+    def leave(self, key: RequestKey) -> None:
+        self._given.discard(key)
+        self._retry()
+
+    def _give(self, request: NewRequest) -> None:
+        """Give a request to its actor, or carry it out here; never raises a refusal."""
+        caller = RequestCaller(self, request.key, request.kind, request.mailed)
+        try:
+            command = decode(request.kind, request.body, caller)
+            if isinstance(command, Adopt):
+                self._adopt(command, caller)
+            elif not self._processes.command(request.agent, command):
+                self._given.discard(request.key)
+        except IkigaiError as error:
+            caller.settle(error)
+
+    def _adopt(self, command: Adopt, caller: RequestCaller) -> None:
+        unit = AdoptChild(command.child, caller.key.agent)
+        self._writer.perform(CarryOut(caller.key, unit, None, self._clock.now_ms()))
+        caller.committed(None)

@@ -60,7 +60,7 @@ from supervisors.strategies import Strategy
 logger = logging.getLogger(__name__)
 
 PROMPT_RETRY = 0.5
-"""Seconds after which actors are given again the prompts that they could not take up, since the store failed."""
+"""Seconds after which actors are given again the prompts and requests that they could not take up."""
 
 RESET_TIMEOUT = 30.0
 """Seconds that an actor has to handle its reset."""
@@ -95,7 +95,7 @@ class SupervisionLoop(Supervision):
         """
         self._reader, self._journal, self._processes = RetryingReader(store, threads), journal, processes
         self._host, self._clock = host, clock
-        self._remote = RemoteCommands(self._reader, processes)
+        self._remote = RemoteCommands(self._reader, journal, processes, clock, self.retry_prompts)
         self._events: Queue[Callable[[], None] | None] = threads.queue()
         self._timers = Timers[Callable[[], None]]()
         self._failures: dict[str, AgentFailure] = {}  # by uuid: the supervisor has not decided yet
@@ -152,7 +152,7 @@ class SupervisionLoop(Supervision):
         self._events.put(self._retry_prompts_later)
 
     def look_at_other_processes(self) -> None:
-        """Have the actors follow the changes, prompts and mail that other processes may have committed."""
+        """Have the actors follow what other processes may have committed: changes, prompts, requests and mail."""
         self._events.put(self._follow_changes)
         self._events.put(self._hand_over_prompts)
         self._events.put(self._processes.look_for_mail)
@@ -337,7 +337,7 @@ class SupervisionLoop(Supervision):
 
     def _hand_over_prompts(self) -> None:
         self._retrying = False
-        self._remote.hand_over_prompts()
+        self._remote.hand_over()
 
 
 def read_supervisor(tx: Transaction, uuid: str, now: int) -> tuple[AgentRecord, otp.Supervisor]:

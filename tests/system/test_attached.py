@@ -120,29 +120,12 @@ def test_mail_signals_documents_and_waits_work_by_rows(durable: str) -> None:
         eventually(lambda: is_gone(host, kid), "the end of its actor")
 
 
-@pytest.mark.parametrize(
-    "refused",
-    [
-        lambda agent: agent.fork(),
-        lambda agent: agent.mark("here"),
-        lambda agent: agent.rewind(),
-        lambda agent: agent.clear(),
-        lambda agent: agent.configure(model="offline"),
-        lambda agent: agent.resume(),
-        lambda agent: agent.exit("done"),
-        lambda agent: agent.adopt(agent),
-        lambda agent: agent.tools(),
-    ],
-)
-def test_what_an_agent_does_itself_is_refused_and_says_who_can(
-    new_sqlite: Callable[[], str], refused: Callable[[AgentRef], object]
-) -> None:
+def test_what_only_the_memory_of_the_host_holds_is_refused_and_says_who_knows(new_sqlite: Callable[[], str]) -> None:
     database = new_sqlite()
-    with ActorSystem.open(database, ScriptedProvider(echo)) as host, AttachedSystem.open(database) as system:
-        before = len(host.root.history(all=True))
-        with pytest.raises(HostElsewhere):
-            refused(system.root)
-        assert len(host.root.history(all=True)) == before
+    with ActorSystem.open(database, ScriptedProvider(echo)), AttachedSystem.open(database) as system:
+        assert system.root.settings_at_hand() is None
+        with pytest.raises(HostElsewhere, match=f"knows its tools: {re.escape(str(system.host))}"):
+            system.root.tools()
 
 
 def test_events_are_those_that_the_host_commits(durable: str) -> None:
@@ -247,14 +230,22 @@ def test_lines_prompt_and_go_around_as_in_any_shell(pair: tuple[ActorSystem, Ses
     assert spoken(host.agent("kid")) == ["tea", "tea / 1", "milk", "milk / 3"]
 
 
-def test_lines_that_cannot_be_done_say_where_they_can(pair: tuple[ActorSystem, Session]) -> None:
+def test_lines_command_the_agents_of_the_host(pair: tuple[ActorSystem, Session]) -> None:
     host, session = pair
-    lines = ["/fork", "/mark x", "/rewind", "/clear", "/model offline", "/resume", "/finish", "/adopt kid", "/tools"]
-    said = session(*lines)
-    assert len(said) == len(lines)
-    told = re.compile(r"error: .*(only in the process that runs the agents: host|in the shell that runs)")
-    assert all(map(told.match, said))
-    assert len(host.agents()) == 2
+    home = f"/switch {host.root.uuid}"
+    lines = ["tea", "/fork --name young", home, "/mark x", "/model offline", "/rewind x", "/clear", "/resume"]
+    said = session(*lines, "/adopt kid", "/switch kid", "/finish", home, "/tools")
+    assert [line for line in said if line.startswith("error")] == [said[-1]]
+    assert "Only the process that runs the agents knows its tools" in said[-1]
+    assert [message.kind for message in host.root.history(all=True)][-5:] == [
+        "mark",
+        "configure",
+        "rewind",
+        "clear",
+        "configure",
+    ]
+    assert host.agent("young").record.living
+    assert not host.agents("dead")[0].living
 
 
 def test_the_end_of_the_host_is_told_to_a_session_by_pipe(durable: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -284,7 +275,7 @@ def test_the_application_shows_the_agents_of_the_host_live(durable: str) -> None
         await stage.expect("└─ kid")
         await stage.press("escape")
         await stage.say("/mark here")
-        await stage.expect("This can be done only in")
+        await stage.expect("here")
         kid.kill(reason="enough")
         await stage.expect(r"kid \([\w-]+\) is dead \(enough\)")
 
@@ -309,7 +300,7 @@ def test_the_application_interrupts_a_turn_of_the_host_and_says_when_that_is_gon
         on_stage(system, play)
 
 
-def test_calls_that_wait_for_approval_are_listed_and_decided_on_elsewhere(
+def test_calls_that_wait_for_approval_are_listed_and_decided_on(
     durable: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     @tool(policy="ask")
@@ -325,7 +316,6 @@ def test_calls_that_wait_for_approval_are_listed_and_decided_on_elsewhere(
         eventually(host.approvals.pending, "the question")
         said = Session(system, capsys)("/approvals", "/approve")
         assert said[0].endswith("launch {}")
-        assert said[1] == "They are decided on in the shell that runs the agents."
-        assert said[2].startswith("error: Calls are approved and denied in the shell that runs")
-        assert host.approvals.approve(host.approvals.pending()[0])
+        assert said[1] == "/approve N lets one run, /deny N does not."
+        assert "[launch: launched]" in said
         eventually(lambda: system.root.state == "idle", "the end of the turn")

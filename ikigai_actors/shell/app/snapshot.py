@@ -148,7 +148,7 @@ class Snapshots:
         row = [each for each in family if each.living or each.uuid == uuid]
         place = next((index for index, each in enumerate(row) if each.uuid == uuid), 0)
         alone = len(row) < 2
-        questions = self._questions.open() if self._questions.here else {}
+        questions = self._questions.open()
         heir = next((each for each in above if each.living), None) if not record.living else None
         statistics = self._statistics(all_of_them)
         self._spent.read(system.store)

@@ -10,10 +10,7 @@ if TYPE_CHECKING:
     from ikigai_actors.tools.base import Toolset
 
 
-ATTACHED = (
-    "Prompts, mail and signals go there, and replies come when they are finished; fork, clear, mark, rewind, settings "
-    "and approvals are done there."
-)
+ATTACHED = "All that you ask for is done there, and replies come when they are finished."
 """What an attached shell can do."""
 
 

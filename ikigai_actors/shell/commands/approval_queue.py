@@ -25,11 +25,6 @@ class ApprovalQueue:
         self._told: set[int] = set()
         self._numbering = threading.Lock()
 
-    @property
-    def here(self) -> bool:
-        """Whether the person can decide here, and is asked."""
-        return self._approvals.here
-
     def open(self) -> dict[int, PendingCall]:
         """The open questions by number, in order."""
         found = {}

@@ -19,10 +19,8 @@ def list_approvals(shell: CommandContext) -> None:
         shell.screen.line(f"{number}  {named(shell.system.handle(call.agent))}: {described_call(call)}")
     if not questions:
         shell.screen.line("No call waits for approval.")
-    elif shell.questions.here:
-        shell.screen.line("/approve N lets one run, /deny N does not.")
     else:
-        shell.screen.line("They are decided on in the shell that runs the agents.")
+        shell.screen.line("/approve N lets one run, /deny N does not.")
 
 
 @click.command("/approve")

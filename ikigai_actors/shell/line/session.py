@@ -94,7 +94,7 @@ class Shell(CommandContext):
             self.label = record.short
             if record.unread:
                 notes.append(f"{record.unread} unread")
-            if self.questions.here and (waiting := len(self.questions.open())):
+            if waiting := len(self.questions.open()):
                 notes.append(f"{waiting} to approve")
         return f"{self.label} ({', '.join(notes)})" if notes else self.label
 
@@ -281,7 +281,7 @@ class Shell(CommandContext):
             self._ask_questions()
 
     def _ask_questions(self) -> None:
-        if not (self.keyboard.interactive and self.questions.here):
+        if not self.keyboard.interactive:
             return
         for number, call in self.questions.news().items():
             asks = f"{named(self.system.handle(call.agent))} asks to run {described_call(call)}"

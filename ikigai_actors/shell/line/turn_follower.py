@@ -36,7 +36,6 @@ class TurnFollower:
     ) -> None:
         """Subscribe; ``interrupt`` is called at Ctrl-C while a turn is shown."""
         self._keyboard, self._screen, self._interrupts, self._interrupt = keyboard, screen, interrupts, interrupt
-        self._approvals_here = system.approvals.here
         self.failed = False
         """Whether a turn has ended in an error."""
         self._wake = WakeupPipe()
@@ -112,8 +111,6 @@ class TurnFollower:
                     return False
                 if turn.asks and self._keyboard.interactive:
                     turn.asks = False
-                    if not self._approvals_here:
-                        self._screen.line("[waits for approval, in the shell that runs the agents]", dim=True)
                     return False
                 if self._typed():
                     if self._keyboard.take():

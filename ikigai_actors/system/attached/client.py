@@ -28,12 +28,14 @@ from ikigai_actors.store.owner import HostRow, owner
 from ikigai_actors.store.unit import Unit, write_alone
 
 if TYPE_CHECKING:
+    from ikigai_actors.errors import IkigaiError
     from ikigai_actors.records.deaths import LifecycleChange
     from ikigai_actors.records.documents import Documents
     from ikigai_actors.records.figures import Counts
     from ikigai_actors.records.hosts import HostRecord
     from ikigai_actors.records.mail import Mail
     from ikigai_actors.records.messages import Message
+    from ikigai_actors.records.requests import RequestKey
     from ikigai_actors.records.scrollback import Scrollback
     from ikigai_actors.system.attached.feed import Feed
     from supervisors.signals import Signal
@@ -220,6 +222,18 @@ class Client:
 
         mail: Mail = self.write(Send(uuid, None, text, self._clock.now_ms(), PROMPT))
         return mail
+
+    def request(self, uuid: str, kind: str, body: str) -> "RequestKey":
+        """Ask an agent to do something itself, as the host will take it up. Raises what `AddRequest` does."""
+        from ikigai_actors.records.requests import AddRequest, RequestKey
+
+        return RequestKey(uuid, self.write(AddRequest(uuid, kind, body, self._clock.now_ms())))
+
+    def withdraw(self, key: "RequestKey", why: "IkigaiError") -> None:
+        """Answer a request with an error, unless it has an answer: it is not carried out any more."""
+        from ikigai_actors.records.requests import AnswerRequest
+
+        self.write(AnswerRequest(key, why, self._clock.now_ms()))
 
     def signal(self, uuid: str, name: "Signal", *, cascade: bool, reason: str, grace: float) -> "LifecycleChange":
         """Send a signal, as a person; arguments as of `AgentRef.signal`. Raises what `SendSignal` does."""

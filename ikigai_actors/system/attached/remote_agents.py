@@ -4,18 +4,25 @@
     remote.actor(uuid).told(on.Prompt("tea", future))       # a row, committed when this returns
     remote.look(follower.news)                              # settles the future once the turn is over
 
+Prompts are mail, and wait for the next host when there is none. Every other command is a request: its row gets an
+answer, which the future is given. A request that nobody can take up is withdrawn, so that it does not happen later,
+behind the back of the one who was told that it failed.
+
 It starts no thread: whoever owns it calls `look` whenever something may have been committed, and now and then without
 a cause, since a host that was killed commits nothing. No wait begins while a look is under way, so that none falls
 between two looks.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, refuse_to_block
+from ikigai_actors.agent.requests import Adopt, Asked, encode
 from ikigai_actors.agent.subscriptions import Event, PromptKept
 from ikigai_actors.agent.turn import events as on
+from ikigai_actors.arguments import check_timeout
 from ikigai_actors.errors import AgentDead, HostElsewhere, IkigaiError, NoHost, NoTurn
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records import registry
@@ -23,12 +30,14 @@ from ikigai_actors.records.heads import section
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.replies import last_outcome, outcome_of
+from ikigai_actors.records.requests import Answered, RequestKey, answer_of
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.owner import HostRow
+from ikigai_actors.store.writer import Writer
 from ikigai_actors.system.attached.client import Client
 from ikigai_actors.system.attached.follower import News
 from ikigai_actors.system.attached.turn import RemoteTurn
-from ikigai_actors.system.lifecycle import CommandTarget
+from ikigai_actors.system.lifecycle import CommandTarget, Lifecycle
 from supervisors.signals import Status
 
 
@@ -56,6 +65,7 @@ class RemoteAgents:
         self._store, self._client, self._check_open, self._publish = store, client, check_open, publish
         self._looking = threading.Lock()  # held for a look, and to begin a wait
         self._awaited: list[tuple[RemoteTurn, Future[Reply]]] = []
+        self._asked: dict[RequestKey, Future[Any]] = {}
         self._ended: IkigaiError | None = None
         self.host: HostRow | None = None
         """Who ran the agents at the latest look; None for nobody."""
@@ -75,20 +85,25 @@ class RemoteAgents:
             tell: takes these news, and who ran the agents at the look before; called before any future is settled.
         """
         with self._looking:
+            answers = self._answers()  # read before the news, so that what they tell of is told before
             news = read()
             before, self.host = self.host, news.host
             tell(news, before)
+            self._settle(answers)
             awaited, self._awaited = self._awaited, []
             for turn, future in awaited:
                 if (end := turn.take(news)) is not None:
                     future.settle(end)
                 else:
                     self._await(turn, future)
+            if self.host is None and self._asked:
+                self._withdraw()
+                self._settle(self._answers())
 
     def awaited(self) -> set[str]:
         """The agents of whom something is awaited."""
         with self._looking:
-            return {turn.agent for turn, _ in self._awaited}
+            return {turn.agent for turn, _ in self._awaited}  # of requests their rows tell, not the logs
 
     def await_prompt(self, uuid: str, mail: int, future: Future[Reply]) -> None:
         """Give a future the outcome of the turn that a prompt opens which is mail already."""
@@ -127,12 +142,28 @@ class RemoteAgents:
             gone = AgentDead(f"Agent {record.short} is dead: {record.exit_reason or 'no reason is known'}.", uuid)
             future.settle(last_outcome(messages) or gone)
 
+    def request(self, uuid: str, command: Asked) -> None:
+        """Ask an agent to do something itself, committed when this returns; the caller is given the answer.
+
+        When no process runs the agents, nothing is asked, and the caller gets `NoHost`. Raises `AgentNotFound`,
+        `AgentDead` and `StoreError`.
+        """
+        self._check_open()
+        refuse_to_block()
+        kind, body = encode(command)
+        with self._looking:
+            if self._ended is not None or self.host is None:
+                command.caller.settle(self._ended or nobody_asked())
+            else:
+                self._asked[self._client.request(uuid, kind, body)] = command.caller
+
     def end(self, error: IkigaiError) -> None:
-        """Settle with an error whatever is awaited, now or later: nobody looks any more."""
+        """Settle with an error whatever is awaited, now or later: nobody looks any more. Requests are not withdrawn."""
         with self._looking:
             self._ended = error
-            awaited, self._awaited = self._awaited, []
-        for _, future in awaited:
+            futures = [*(future for _, future in self._awaited), *self._asked.values()]
+            self._awaited, self._asked = [], {}
+        for future in futures:
             future.settle(error)
 
     def elsewhere(self) -> IkigaiError:
@@ -140,10 +171,7 @@ class RemoteAgents:
         self._check_open()
         if self.host is None:
             return no_host()
-        return HostElsewhere(
-            f"This can be done only in the process that runs the agents: {self.host}. An attached shell reads, "
-            "prompts, and sends mail and signals."
-        )
+        return HostElsewhere(f"Only the process that runs the agents knows its tools: {self.host}.")
 
     def _await(self, turn: RemoteTurn, future: Future[Reply]) -> None:
         if self._ended is not None or self.host is None:
@@ -151,13 +179,25 @@ class RemoteAgents:
         else:
             self._awaited.append((turn, future))
 
+    def _answers(self) -> dict[RequestKey, Answered]:
+        """The answers that have come since the latest look."""
+        if not self._asked:
+            return {}
+        found = self._store.read(lambda tx: [(key, answer_of(tx, key)) for key in self._asked])
+        return {key: answer for key, answer in found if answer is not None}
+
+    def _settle(self, answers: Mapping[RequestKey, Answered]) -> None:
+        for key, answer in answers.items():
+            self._asked.pop(key).settle(answer.value)
+
+    def _withdraw(self) -> None:
+        """Take back the requests that nobody has answered: the answer is `NoHost` then."""
+        for key in self._asked:
+            self._client.withdraw(key, nobody_asked())
+
 
 class RemoteActor(CommandTarget):
-    """Stands for the actor of an agent that another process runs.
-
-    Commands that rows can carry are written to the database; commands that only the agent's own process can run are
-    refused.
-    """
+    """Stands for the actor of an agent that another process runs: commands are rows, which that process takes up."""
 
     __slots__ = ("_remote", "_uuid")
 
@@ -165,9 +205,9 @@ class RemoteActor(CommandTarget):
         self._remote, self._uuid = remote, uuid
 
     def told(self, message: Any) -> bool:
-        """Take a command. A prompt is a mail of kind ``prompt``, committed when this returns.
+        """Take a command. Its row is committed when this returns.
 
-        Raises `HostElsewhere`, `NoHost` and `SystemClosed` for what cannot be done here.
+        Raises `AgentNotFound`, `AgentDead`, `SystemClosed` and `StoreError`.
         """
         match message:
             case on.Prompt() if message.mail:
@@ -177,8 +217,30 @@ class RemoteActor(CommandTarget):
             case on.GetOutcome():
                 self._remote.reply(self._uuid, message.caller)
             case _:
-                raise self._remote.elsewhere()
+                self._remote.request(self._uuid, message)
         return True
+
+
+class RemoteLifecycle(Lifecycle):
+    """Commits what handles do to the lifecycle of agents that another process runs."""
+
+    def __init__(self, store: Store, writer: Writer, clock: Clock, remote: RemoteAgents) -> None:
+        """Put the parts together.
+
+        Args:
+            store: where descendants are looked up.
+            writer: commits the signals.
+            clock: gives the time of a signal.
+            remote: asks agents to adopt others.
+        """
+        super().__init__(store, writer, clock)
+        self._remote = remote
+
+    def adopt(self, child: str, by: str, timeout: float | None = None) -> None:
+        check_timeout(timeout)
+        adopted: Future[None] = Future()
+        self._remote.request(by, Adopt(child, adopted))
+        adopted.get(timeout=timeout)
 
 
 def no_host() -> NoHost:
@@ -186,4 +248,12 @@ def no_host() -> NoHost:
     return NoHost(
         "No process runs the agents now. What was not answered waits in the database: leave, and start ikigai, "
         "which then runs them."
+    )
+
+
+def nobody_asked() -> NoHost:
+    """Why a request has no answer."""
+    return NoHost(
+        "No process runs the agents now, so this was not done, and is not done later either. Start ikigai, which then "
+        "runs them, and try again."
     )

@@ -6,12 +6,13 @@
 
 It has the interface of an `ActorSystem`, as far as handles and shells use it, and works through the database alone, by
 a `Client`: it reads everything; prompts go as mail of kind ``prompt``, mail and signals as rows, documents as versions.
-Messages are told when they are committed, so a reply comes whole. What an agent must do itself (fork, clear, mark,
-rewind, configure, resume, exit, decide on approvals, adopt) is refused with `HostElsewhere`.
+What an agent must do itself (fork, clear, mark, rewind, configure, resume, exit, decide on approvals, adopt) is a row
+of ``requests``, which the host carries out once and answers. Messages are told when they are committed, so a reply
+comes whole. What only the host's memory holds stays there: its tools (`HostElsewhere`), and the settings at hand.
 
-One thread follows the host, and settles the futures of prompts. When the host goes away, that is told (`HostChanged`),
-and futures that wait end with `NoHost`: a prompt that was not taken up yet stays in the database, and the next host
-answers it. Nothing here takes over; a system that is opened anew does.
+One thread follows the host, and settles the futures of prompts and requests. When the host goes away, that is told
+(`HostChanged`), and futures that wait end with `NoHost`: a prompt that was not taken up yet stays in the database, and
+the next host answers it; a request is withdrawn. Nothing here takes over; a system that is opened anew does.
 """
 
 import logging
@@ -59,8 +60,7 @@ from ikigai_actors.store.writer import DirectWriter
 from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.attached.client import Client, state_of, turn_state
 from ikigai_actors.system.attached.follower import HEARTBEAT, Follower, News
-from ikigai_actors.system.attached.remote_agents import RemoteActor, RemoteAgents
-from ikigai_actors.system.lifecycle import Lifecycle
+from ikigai_actors.system.attached.remote_agents import RemoteActor, RemoteAgents, RemoteLifecycle
 from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Status
 
@@ -90,14 +90,14 @@ class AttachedSystem(OfOneProcess):
         self._client = Client(gate, clock, self._on_commit)
         writer = self.writer = DirectWriter(self._client.write)
         self.documents = Documents(gate, writer.perform, clock.now_ms)
-        self.lifecycle = Lifecycle(gate, writer, clock)
-        self.approvals = Approvals(gate, self._archive)
         # Of those that run elsewhere the rows tell whether they rest.
         waits = self.waits = Waits(store, clock, lambda uuid: True, SYSTEM_THREADS)
         self._publisher = Publisher(SYSTEM_THREADS)
         self._watch = store.watch(hosts=True)
         self._follower = Follower(store)
-        self._remote = RemoteAgents(gate, self._client, self.check_open, self._publisher.publish)
+        remote = self._remote = RemoteAgents(gate, self._client, self.check_open, self._publisher.publish)
+        self.lifecycle = RemoteLifecycle(gate, writer, clock, remote)
+        self.approvals = Approvals(gate, self._archive, remote.actor)
         self._seen: dict[str, _Seen] = {}
         self._trouble = False
         self._closing = threading.Event()

@@ -160,10 +160,11 @@ def test_a_second_shell_opens_attached_and_tells_who_runs_the_agents(file: Path)
     with Program.by_pipe("--database", str(file)) as shell:
         shell.say("/agents")
         shell.expect("running")
-        done = run("--database", str(file), "--model", "offline:slow", lines="/switch dba\nmilk\n/fork\n")
+        done = run("--database", str(file), "--model", "offline:slow", lines="/switch dba\nmilk\n/fork\n/tools\n")
         assert done.returncode == 0
         assert "You said “milk”. I remember 3 prompts" in done.stdout
-        assert "error: This can be done only in the process that runs the agents: host " in done.stdout
+        assert "inherits" in done.stdout
+        assert "error: Only the process that runs the agents knows its tools: host " in done.stdout
         owner = rf"host \S+, pid {shell.process.pid}, since 20\d\d-\S+ \S+ UTC"
         assert re.match(rf"Attached: these agents are run by {owner}\. ", done.stderr)
         assert done.stderr.splitlines()[1] == "Without effect here, since that process decides: --model."

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import re
 import signal
 from collections.abc import Iterator
 
@@ -200,12 +201,11 @@ def test_calls_of_other_agents_are_decided_on_by_number(asking: Session) -> None
     assert sorted("launched" in text for text in said) == [False, True]
 
 
-def test_an_attached_person_is_told_where_a_call_is_decided_on(
-    durable: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_attached_person_is_asked_as_any_other(durable: str, capsys: pytest.CaptureFixture[str]) -> None:
     with (
         ActorSystem.open(durable, OfflineProvider(), tools=[launch], approvals="ask"),
         AttachedSystem.open(durable) as system,
     ):
-        printed = Session(system, capsys).by(Typist("@launch"))
-        assert printed == ["[waits for approval, in the shell that runs the agents]"]
+        printed = Session(system, capsys).by(Typist("@launch", "/approve", ""))
+        assert re.search(r"^\[1\] \S+ asks to run launch \{\}   /approve 1 or /deny 1$", printed[0])
+        assert "[launch: launched]" in printed

@@ -1,0 +1,165 @@
+"""Requests as commands: what another process asks an agent to do, on its way through the agent's actor.
+
+    kind, body = encode(on.SetMark("here", future))         # where it is asked: a row of ``requests``
+    command = decode(kind, body, RequestCaller(...))        # in the host that runs the agent
+
+The caller of such a command stands for the row. However the command ends, that is told to the caller, once:
+
+    committed   with the unit that did it: the row has its answer already, by the same transaction
+    answered    there was nothing to write, or the agent refused: the caller has the answer written
+    left        nothing was decided (`NOT_ANSWERS`): the host closes, its store does not answer, the agent belongs to
+                another host or is dead. The row stays without an answer, for the next attempt or the next host
+
+Invariant: a row is answered by the agent's own decision alone. Whatever ends an attempt otherwise leaves it as it was.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Protocol, get_origin
+
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.state import Answer, Step
+from ikigai_actors.arguments import shown
+from ikigai_actors.errors import (
+    AgentDead,
+    BadInput,
+    Fenced,
+    StoreInUse,
+    StoreUnavailable,
+    StoreUnusable,
+    SystemClosed,
+)
+from ikigai_actors.records.identity import check_name, is_agent_uuid
+from ikigai_actors.records.requests import RequestAnswered, RequestKey
+from ikigai_actors.records.settings import check_settings
+
+NOT_ANSWERS = (SystemClosed, StoreUnavailable, StoreUnusable, StoreInUse, Fenced, RequestAnswered)
+"""The errors that end an attempt, and are no answer. Nor is that the agent itself is dead: the registry tells that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adopt:
+    """Supervise another agent. No command of the agent's actor: its host carries it out, as a unit of the tree."""
+
+    child: str
+    """The uuid of the other agent."""
+    caller: on.Caller
+
+
+Asked = (
+    on.Fork | on.Clear | on.SetMark | on.Rewind | on.Undo | on.Configure | on.Resume | on.ExitNow | on.Decide | Adopt
+)
+"""The commands that a request can carry."""
+
+_KINDS: Mapping[str, tuple[type[Asked], tuple[str, ...]]] = {
+    "fork": (on.Fork, ("child", "name", "prompt", "settings", "restart", "on_orphan")),
+    "clear": (on.Clear, ()),
+    "mark": (on.SetMark, ("label",)),
+    "rewind": (on.Rewind, ("label",)),
+    "undo": (on.Undo, ()),
+    "configure": (on.Configure, ("settings",)),
+    "resume": (on.Resume, ()),
+    "exit": (on.ExitNow, ("result",)),
+    "decide": (on.Decide, ("reply", "call", "approved", "reason", "always")),
+    "adopt": (Adopt, ("child",)),
+}
+"""Each kind of request: its command, and the arguments that are stored."""
+
+_CHECKS: Mapping[str, Callable[[Any], Any]] = {
+    "settings": check_settings,
+    "name": lambda name: None if name is None else check_name(name),
+}
+
+
+def encode(command: Asked) -> tuple[str, str]:
+    """The kind of a request, and its body: the arguments of the command as a JSON object."""
+    for kind, (made, names) in _KINDS.items():
+        if isinstance(command, made):
+            return kind, json.dumps({name: getattr(command, name) for name in names})
+    raise TypeError(f"{type(command).__name__} is no command that a request can carry.")
+
+
+def decode(kind: str, body: str, caller: "RequestCaller") -> Asked:
+    """The command that a request asks for. Raises `BadInput`: another version wrote it, or a hand."""
+    if kind not in _KINDS:
+        raise BadInput(f"This ikigai knows no request {kind!r}: upgrade the process that runs the agents.")
+    made, names = _KINDS[kind]
+    try:
+        given = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"The arguments of this request to {kind} cannot be read: {error}.") from error
+    if not isinstance(given, dict) or given.keys() != set(names):
+        raise BadInput(f"Expected {', '.join(names) or 'no arguments'} of a request to {kind}; got {shown(given)}.")
+    types = {field.name: field.type for field in fields(made)}
+    for name, value in given.items():
+        wanted: Any = types[name]
+        if get_origin(wanted) is not Mapping and not isinstance(value, wanted):
+            raise BadInput(f"Expected another value for {name} of a request to {kind}; got {shown(value)}.")
+        if name in _CHECKS:
+            given[name] = _CHECKS[name](value)
+    if "child" in given and not is_agent_uuid(given["child"]):
+        raise BadInput(f"Expected a uuid as the child of a request to {kind}; got {shown(given['child'])}.")
+    return made(**given, caller=caller)
+
+
+class RequestDesk(Protocol):
+    """Hears how requests end. Never waits; any thread may call it."""
+
+    def committed(self, key: RequestKey, kind: str, value: Any) -> None:
+        """A request was carried out, and its answer committed by the same transaction."""
+
+    def answer(self, key: RequestKey, kind: str, value: Any) -> None:
+        """Have the answer of a request written, for which nothing else is."""
+
+    def leave(self, key: RequestKey) -> None:
+        """A request was not decided on: it is to be given to its agent again."""
+
+
+class RequestCaller(Future[Any]):
+    """The caller of a command that another process asked for by a row."""
+
+    def __init__(self, desk: RequestDesk, key: RequestKey, kind: str, mailed: int) -> None:
+        """Stand for a row.
+
+        Args:
+            desk: hears how the request ends.
+            key: the row's primary key.
+            kind: the kind of the request.
+            mailed: the number of the agent's latest mail when the request was made.
+        """
+        super().__init__()
+        self._desk, self.key, self._kind, self.mailed = desk, key, kind, mailed
+
+    def settle(self, value: Any) -> None:
+        if self.done:
+            return
+        super().settle(None)
+        is_dead = isinstance(value, AgentDead) and value.agent == self.key.agent
+        if is_dead or isinstance(value, NOT_ANSWERS):
+            self._desk.leave(self.key)
+        else:
+            self._desk.answer(self.key, self._kind, value)
+
+    def committed(self, value: Any) -> None:
+        """The unit that did what was asked is committed, and the answer with it."""
+        super().settle(None)
+        self._desk.committed(self.key, self._kind, value)
+
+
+def request_of(step: Step) -> tuple[RequestCaller, Any] | None:
+    """The request that the unit of a step carries out, and its answer; None for every other step."""
+    caller = step.caller
+    if not isinstance(caller, RequestCaller):
+        return None
+    return caller, next(one.value for one in step.effects if isinstance(one, Answer) and one.caller is caller)
+
+
+def mails_before(command: Any) -> int | None:
+    """The number of the latest mail that was sent before this command was asked for.
+
+    None for a command of this process, of which that is not known.
+    """
+    caller = getattr(command, "caller", None)
+    return caller.mailed if isinstance(caller, RequestCaller) else None

@@ -1,0 +1,263 @@
+"""Requests: what an attached handle asks for is done by the host, once, and answered as a local handle would be."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from ikigai_actors import (
+    ActorSystem,
+    BadInput,
+    MarkNotFound,
+    NameTaken,
+    NoTurn,
+    OfflineProvider,
+    RootProtected,
+    ScriptedProvider,
+    Signal,
+    TimedOut,
+    tool,
+)
+from ikigai_actors.errors import AgentDead, AgentNotFound, AgentStopped, HostElsewhere, NoHost, SystemClosed
+from ikigai_actors.records.fsck.check import check
+from ikigai_actors.records.requests import AddRequest, RequestKey, answer_of, new_requests
+from ikigai_actors.store import Store, open_store
+from ikigai_actors.store.unit import write_alone
+from ikigai_actors.system.attached.system import AttachedSystem
+from ikigai_actors.system.ref import AgentRef
+from tests.kit.blocking_provider import DEADLINE, Gate
+from tests.kit.databases import eventually, sql
+from tests.kit.echo import echo
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    made = Gate()
+    yield made
+    made.open()
+
+
+def kinds(agent: AgentRef) -> list[str]:
+    return [message.kind for message in agent.history(all=True)]
+
+
+def rows(store: Store) -> list[tuple[Any, ...]]:
+    """Every request: its kind, and whether it has an answer."""
+    found = store.read(lambda tx: sql(tx, "SELECT kind, answer IS NOT NULL FROM requests ORDER BY created_at, id"))
+    return [(kind, bool(answered)) for kind, answered in found]
+
+
+def test_all_that_an_agent_does_itself_is_done_by_the_host_and_answered(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as host, AttachedSystem.open(durable) as system:
+        root = system.root
+        root.prompt("tea").get(timeout=DEADLINE)
+        mark = root.mark("here", timeout=DEADLINE)
+        kid = root.fork("milk", name="kid", restart="temporary", on_orphan="cascade", timeout=DEADLINE)
+        assert kid.reply(timeout=DEADLINE).text.startswith("milk")
+        assert (kid.record.restart, kid.record.on_orphan) == ("temporary", "cascade")
+        assert root.configure(max_tokens=100, timeout=DEADLINE) > mark
+        assert host.root.context().settings == {"max_tokens": 100}
+        root.prompt("sugar").get(timeout=DEADLINE)
+        undone = root.undo(timeout=DEADLINE)
+        back = root.rewind("here", timeout=DEADLINE)
+        assert (back, root.clear(timeout=DEADLINE)) == (undone + 1, undone + 2)
+        assert root.resume(timeout=DEADLINE) is False
+        other = root.fork(timeout=DEADLINE)
+        other.adopt(kid, timeout=DEADLINE)
+        assert host.agent("kid").supervisor == host.handle(other.uuid)
+        kid.exit("done", timeout=DEADLINE)
+        assert (kid.record.status, kid.record.exit_reason) == ("dead", "done")
+        eventually(lambda: not host.store.read(new_requests), "all answers")
+        assert {answered for _, answered in rows(host.store)} == {True}
+        assert check(host.store) == []
+
+
+def test_a_refusal_is_the_error_that_a_local_handle_raises(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as host, AttachedSystem.open(durable) as system:
+        root, kid = system.root, system.handle(host.root.fork(name="kid").uuid)
+        dead = system.handle(host.root.fork().uuid)
+        dead.kill()
+        for refused, error in (
+            (lambda: root.fork(name="kid", timeout=DEADLINE), NameTaken),
+            (lambda: root.rewind("nowhere", timeout=DEADLINE), MarkNotFound),
+            (lambda: root.undo(timeout=DEADLINE), NoTurn),
+            (lambda: root.exit(timeout=DEADLINE), RootProtected),
+            (lambda: kid.adopt(root, timeout=DEADLINE), BadInput),
+            (lambda: kid.adopt(dead, timeout=DEADLINE), AgentDead),
+            (lambda: dead.mark(timeout=DEADLINE), AgentDead),
+            (lambda: system.handle("A" * 22).mark(timeout=DEADLINE), AgentNotFound),
+            (lambda: root.tools(), HostElsewhere),
+        ):
+            with pytest.raises(error) as raised:
+                refused()
+            assert type(raised.value) is error
+        kid.signal(Signal.STOP)
+        with pytest.raises(AgentStopped):
+            kid.fork(timeout=DEADLINE)
+        eventually(lambda: not host.store.read(new_requests), "all answers")
+
+
+def test_a_command_to_a_busy_agent_waits_and_a_time_out_says_that_it_may_still_happen(durable: str, gate: Gate) -> None:
+    with ActorSystem.open(durable, gate.provider) as host, AttachedSystem.open(durable) as system:
+        host.root.prompt("tea")
+        gate.wait_until_asked()
+        with pytest.raises(TimedOut, match="may still happen"):
+            system.root.mark("later", timeout=0)
+        eventually(lambda: host.actor(host.root.uuid).waiting == 1, "the request at its agent")
+        assert host.statistics().pending == 0  # it is not lost with the process
+        gate.open()
+        eventually(lambda: kinds(host.root)[-1] == "mark", "the mark")
+
+
+def test_prompts_and_requests_are_carried_out_in_the_order_in_which_they_were_asked_for(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as host, AttachedSystem.open(durable) as system:
+        root = system.root
+        futures: list[Any] = []
+        for text in ("one", "two", "three"):
+            futures += [root.ask.prompt(text), root.ask.mark(text)]
+        for future in futures:
+            future.get(timeout=DEADLINE)
+        told = [message.content for message in host.root.history(all=True) if message.kind in ("user", "mark")]
+        assert told == ["one", "one", "two", "two", "three", "three"]
+
+
+def test_a_request_outlives_its_host_and_is_carried_out_by_the_next_one(durable: str, gate: Gate) -> None:
+    host = ActorSystem.open(durable, gate.provider)
+    with closing(open_store(durable)) as store:
+        host.root.prompt("tea")
+        gate.wait_until_asked()
+        key = RequestKey(host.root.uuid, write_alone(store, AddRequest(host.root.uuid, "mark", '{"label": "x"}', 5)))
+        eventually(lambda: host.actor(host.root.uuid).waiting == 1, "the request at its agent")
+        host.close()
+        assert store.read(lambda tx: answer_of(tx, key)) is None
+        gate.open()
+        with ActorSystem.open(durable, ScriptedProvider(echo)) as after:
+            eventually(lambda: store.read(lambda tx: answer_of(tx, key)), "the answer of the next host")
+            assert kinds(after.root).count("mark") == 1
+
+
+def test_a_request_that_nobody_takes_up_is_withdrawn_when_the_host_goes_away(durable: str, gate: Gate) -> None:
+    host = ActorSystem.open(durable, gate.provider)
+    with AttachedSystem.open(durable) as system:
+        host.root.prompt("tea")
+        gate.wait_until_asked()
+        waiting = system.root.ask.mark("here")
+        host.close()
+        with pytest.raises(NoHost, match="not done later either"):
+            waiting.get(timeout=DEADLINE)
+        with pytest.raises(NoHost, match="not done later either"):
+            system.root.fork(timeout=DEADLINE)
+        assert rows(system.store) == [("mark", True)]
+        gate.open()
+        with ActorSystem.open(durable, ScriptedProvider(echo)) as after:
+            after.root.mark("mine")
+            assert kinds(after.root).count("mark") == 1
+
+
+def test_closing_the_attached_system_ends_the_wait_and_not_the_request(durable: str, gate: Gate) -> None:
+    with ActorSystem.open(durable, gate.provider) as host:
+        system = AttachedSystem.open(durable)
+        host.root.prompt("tea")
+        gate.wait_until_asked()
+        waiting = system.root.ask.mark("here")
+        system.close()
+        with pytest.raises(SystemClosed):
+            waiting.get(timeout=DEADLINE)
+        gate.open()
+        eventually(lambda: kinds(host.root)[-1] == "mark", "the mark")
+
+
+def test_an_agent_that_dies_before_it_answers_raises_that(durable: str, gate: Gate) -> None:
+    with ActorSystem.open(durable, gate.provider) as host, AttachedSystem.open(durable) as system:
+        kid = host.root.fork("tea")
+        gate.wait_until_asked()
+        waiting = system.handle(kid.uuid).ask.mark("here")
+        kid.kill(reason="enough")
+        with pytest.raises(AgentDead, match="enough"):
+            waiting.get(timeout=DEADLINE)
+
+
+def test_a_permanent_agent_that_is_asked_to_exit_comes_back(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as host, AttachedSystem.open(durable) as system:
+        kid = system.root.fork(restart="permanent", timeout=DEADLINE)
+        kid.exit("again", timeout=DEADLINE)
+        assert kid.mark("here", timeout=DEADLINE)
+        assert kid.statistics().restarts == 1
+        assert host.handle(kid.uuid).record.living
+
+
+def test_requests_that_cannot_be_read_are_refused_and_hold_nobody_up(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as host:
+        uuid = host.root.uuid
+        wrong = [
+            ("dance", "{}"),
+            ("clear", "no json"),
+            ("clear", "[]"),
+            ("mark", "{}"),
+            ("mark", '{"label": 5}'),
+            ("configure", '{"settings": {"max_tokens": "many"}}'),
+            ("adopt", '{"child": "nobody"}'),
+            ("fork", '{"child": "x", "name": null, "prompt": null, "settings": {}, "restart": "a", "on_orphan": null}'),
+        ]
+        with closing(open_store(durable)) as store:
+            keys = [RequestKey(uuid, write_alone(store, AddRequest(uuid, *one, 5))) for one in wrong]
+            eventually(lambda: not store.read(new_requests), "the answers")
+            answers = store.read(lambda tx: [answer_of(tx, key) for key in keys])
+        assert [type(answer.value) for answer in answers if answer is not None] == [BadInput] * len(wrong)
+        assert host.root.history(all=True) == []
+
+
+def test_many_threads_ask_at_once_and_each_gets_its_own_answer(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as host, AttachedSystem.open(durable) as system:
+        positions: dict[str, int] = {}
+
+        def ask(label: str) -> None:
+            positions[label] = system.root.mark(label, timeout=DEADLINE)
+
+        threads = [threading.Thread(target=ask, args=(f"mark {number}",)) for number in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(DEADLINE)
+        marks = {message.content: message.id for message in host.root.history(all=True)}
+        assert positions == marks
+        assert len(marks) == len(threads)
+
+
+def test_calls_that_ask_are_decided_on_from_elsewhere_and_once(durable: str) -> None:
+    @tool(policy="ask")
+    def launch() -> str:
+        """Launch."""
+        return "launched"
+
+    with (
+        ActorSystem.open(durable, OfflineProvider(), tools=[launch], approvals="ask") as host,
+        AttachedSystem.open(durable) as system,
+    ):
+        answer = host.root.prompt("@launch")
+        eventually(system.approvals.pending, "the question")
+        [call] = system.approvals.pending()
+        assert system.approvals.approve(call, timeout=DEADLINE) is True
+        assert answer.get(timeout=DEADLINE)
+        assert system.approvals.deny(call, "too late", timeout=DEADLINE) is False
+
+
+def test_a_decision_goes_on_with_a_turn_that_was_cut_off(durable: str) -> None:
+    @tool(policy="ask")
+    def launch() -> str:
+        """Launch."""
+        return "launched"
+
+    with ActorSystem.open(durable, OfflineProvider(), tools=[launch], approvals="ask") as host:
+        host.root.prompt("@launch")
+        eventually(host.approvals.pending, "the question")
+    with (
+        ActorSystem.open(durable, OfflineProvider(), tools=[launch], approvals="ask") as host,
+        AttachedSystem.open(durable) as system,
+    ):
+        [call] = system.approvals.pending()
+        assert system.approvals.deny(call, "not today", timeout=DEADLINE) is True
+        eventually(lambda: system.root.state == "idle", "the end of the turn")
+        assert any("not today" in message.content for message in host.root.history())
