@@ -74,6 +74,7 @@ from ikigai_actors.system.agents_tool import ListAgents
 from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.attached.client import turn_state
 from ikigai_actors.system.attached.follower import HEARTBEAT
+from ikigai_actors.system.attached.system import AttachedSystem
 from ikigai_actors.system.elsewhere import Elsewhere
 from ikigai_actors.system.lifecycle import Lifecycle, check_policy
 from ikigai_actors.system.platform import SYSTEM_PLATFORM, Platform
@@ -325,6 +326,23 @@ class ActorSystem(OfOneProcess):
                 system.resume()
             undone.pop_all()
         return system
+
+    @classmethod
+    def attach(cls, database: str | os.PathLike[str] | None = None) -> AttachedSystem:
+        """Use agents that another process runs, by handles as of `open`.
+
+        Everything can be read, also while nobody runs the agents. What is asked of an agent, its host does, once; its
+        future raises `NoHost` when there is none. A prompt then waits for the next host, any other command is not done.
+
+        Args:
+            database: its place, as for `open`; it must be there.
+
+        Raises:
+            StoreUnusable: there is no database of ours, or it has another version than this program needs.
+            StoreError: the database does not answer.
+            BadInput: the place is none.
+        """
+        return AttachedSystem.open(None if database is None else os.fspath(database))
 
     def _boot(self, found: Survey) -> None:
         """Start the actors of agents that come back, and bury the others."""

@@ -20,7 +20,15 @@ from ikigai_actors import (
     TimedOut,
     tool,
 )
-from ikigai_actors.errors import AgentDead, AgentNotFound, AgentStopped, HostElsewhere, NoHost, SystemClosed
+from ikigai_actors.errors import (
+    AgentDead,
+    AgentNotFound,
+    AgentStopped,
+    HostElsewhere,
+    NoHost,
+    StoreUnusable,
+    SystemClosed,
+)
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.requests import AddRequest, RequestKey, answer_of, new_requests
 from ikigai_actors.store import Store, open_store
@@ -72,6 +80,18 @@ def test_all_that_an_agent_does_itself_is_done_by_the_host_and_answered(durable:
         eventually(lambda: not host.store.read(new_requests), "all answers")
         assert {answered for _, answered in rows(host.store)} == {True}
         assert check(host.store) == []
+
+
+def test_a_program_attaches_to_agents_that_another_one_runs(durable: str) -> None:
+    with pytest.raises(StoreUnusable):
+        ActorSystem.attach(durable)
+    with ActorSystem.open(durable, ScriptedProvider(echo)), ActorSystem.attach(durable) as system:
+        kid = system.root.fork("tea", name="kid", timeout=DEADLINE)
+        assert kid.reply(timeout=DEADLINE).text.startswith("tea")
+    with ActorSystem.attach(durable) as system:
+        assert [message.content for message in system.agent("kid").history()][-1].startswith("tea")
+        with pytest.raises(NoHost):
+            system.agent("kid").mark(timeout=DEADLINE)
 
 
 def test_a_refusal_is_the_error_that_a_local_handle_raises(durable: str) -> None:
