@@ -90,14 +90,17 @@ class SimulatedStore(SQLiteStore):
 
 
 class Undisturbed(BorrowedStore):
-    """The same store for checks: no fault of the process disturbs its reads."""
+    """The same store for checks, and for other processes: no fault of the process disturbs what is done with it."""
 
     def __init__(self, store: SimulatedStore) -> None:
         super().__init__(store)
-        self._look = super(SimulatedStore, store).read
+        self._look, self._change = super(SimulatedStore, store).read, super(SimulatedStore, store).write
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         return self._look(work)
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        return self._change(work)
 
 
 class CalledWatch(Watch):

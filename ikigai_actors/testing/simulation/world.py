@@ -3,6 +3,7 @@
 import asyncio
 import concurrent.futures
 import hashlib
+import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from ikigai_actors.errors import StoreError
 from ikigai_actors.providers.base import Provider, Request
 from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.records import registry
+from ikigai_actors.records.requests import AddRequest, RequestKey
+from ikigai_actors.store.unit import write_alone
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.dispatcher import CHOICES, Chance
 from ikigai_actors.testing.simulation.clock import ManualClock
@@ -22,7 +25,7 @@ from ikigai_actors.testing.simulation.process import Process, ProcessCrashed
 from ikigai_actors.testing.simulation.remote import RemoteProvider, RemoteTool
 from ikigai_actors.testing.simulation.schedule import PLAIN, Schedule
 from ikigai_actors.testing.simulation.scheduler import Agenda
-from ikigai_actors.testing.simulation.store import StoredChange, empty_image
+from ikigai_actors.testing.simulation.store import StoredChange, Undisturbed, empty_image
 from ikigai_actors.testing.simulation.trace import Trace, calling_line, names_of, story, tree
 from ikigai_actors.tools.base import Toolset
 from ikigai_actors.tools.function import Tool
@@ -203,6 +206,24 @@ class Simulation:
         self.note("takeover", "")
         self.handed_over()
         return self._again(resume=resume)
+
+    def ask_from_elsewhere(self, agent: str, kind: str, arguments: Mapping[str, Any]) -> RequestKey:
+        """Ask an agent for something as another process does, by a row; no fault disturbs that one commit.
+
+        Args:
+            agent: its uuid.
+            kind: of the request, as `ikigai_actors.agent.requests` names it.
+            arguments: of the request.
+
+        Returns:
+            The key of the request. Raises what `AddRequest` does.
+        """
+        unit = AddRequest(agent, kind, json.dumps(arguments), self.clock.now_ms())
+        store = self.process.store
+        number: int = write_alone(Undisturbed(store), unit)
+        self.note("elsewhere", f"asks {agent}: {kind} {dict(arguments)}")
+        store.changed_by_others()
+        return RequestKey(agent, number)
 
     def handed_over(self) -> None:
         """Have another host take over; this process goes on beside it."""

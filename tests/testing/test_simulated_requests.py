@@ -1,0 +1,120 @@
+"""Requests in a simulation: carried out once at whichever commit the host ends, and as a local handle would have it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ikigai_actors import ActorSystem, AgentRef, ScriptedProvider
+from ikigai_actors.errors import IkigaiError
+from ikigai_actors.records.requests import RequestKey, answer_of, new_requests
+from ikigai_actors.testing import CrashPoint, Faults, ProcessCrashed, Schedule, Simulation, simulated
+from tests.kit.echo import echo
+
+CHILD = "A" * 22
+
+ASKED: dict[str, dict[str, Any]] = {
+    "fork": {"child": CHILD, "name": "b", "prompt": "go", "settings": {}, "restart": "transient", "on_orphan": None},
+    "clear": {},
+    "mark": {"label": "there"},
+    "rewind": {"label": "here"},
+    "undo": {},
+    "configure": {"settings": {"max_tokens": 5}},
+    "resume": {},
+    "exit": {"result": "done"},
+}
+"""Each kind of request that one agent can carry out, with its arguments."""
+
+
+def begun(world: Simulation) -> AgentRef:
+    """An agent that was prompted, and has a mark."""
+    anna = world.open(ScriptedProvider(echo)).root.fork(name="anna")
+    anna.mark("here")
+    anna.prompt("hello").get()
+    world.settle()
+    return anna
+
+
+def written(system: ActorSystem, uuid: str) -> list[tuple[str, str]]:
+    """What an agent has written itself."""
+    return [(message.kind, message.content) for message in system.handle(uuid).history(all=True)]
+
+
+def state(system: ActorSystem) -> list[Any]:
+    """What there is of agents and their logs, without times and what is drawn."""
+    records = [record for record in system.agents() if record.name is not None]
+    return [[record.name, record.status, written(system, record.uuid)] for record in records]
+
+
+def value(world: Simulation, key: RequestKey) -> Any:
+    """The answer of a request, which has one."""
+    found = world.process.looked_at.read(lambda tx: answer_of(tx, key))
+    assert found is not None
+    return found.value
+
+
+def carried_out(kind: str, crash: CrashPoint | None) -> tuple[bool, list[Any], Any]:
+    """Whether the process has ended before all was at rest, and what there is after a request."""
+    with simulated() as world:
+        uuid, crashed = begun(world).uuid, False
+        if crash is not None:
+            world.crash_at(crash)
+        try:
+            key = world.ask_from_elsewhere(uuid, kind, ASKED[kind])
+            world.settle()
+        except ProcessCrashed:
+            crashed = True
+            world.recover()
+        assert world.process.looked_at.read(new_requests) == []
+        return crashed, state(world.system), value(world, key)
+
+
+@pytest.mark.parametrize("kind", ASKED)
+@pytest.mark.parametrize("committed", [False, True])
+def test_a_request_is_carried_out_once_at_whichever_commit_the_host_ends(kind: str, committed: bool) -> None:
+    _, plain, answer = carried_out(kind, None)
+    for commit in range(1, 20):
+        crashed, found, told = carried_out(kind, CrashPoint(commit, committed))
+        assert (found, told) == (plain, answer)
+        if not crashed:
+            return
+    raise AssertionError("It never came to rest.")
+
+
+COMMANDS: dict[str, Callable[[AgentRef], object]] = {
+    "clear": lambda agent: agent.clear(),
+    "mark": lambda agent: agent.mark("there"),
+    "rewind": lambda agent: agent.rewind("here"),
+    "undo": lambda agent: agent.undo(),
+    "configure": lambda agent: agent.configure(max_tokens=5),
+    "resume": lambda agent: agent.resume(),
+}
+
+
+def outcome(command: Callable[[], object]) -> object:
+    """What a command gives, or the kind of its refusal."""
+    try:
+        return command()
+    except IkigaiError as error:
+        return type(error)
+
+
+@settings(max_examples=60, deadline=None)
+@given(asked=st.lists(st.sampled_from(sorted(COMMANDS)), max_size=8), number=st.integers(0, 60))
+def test_commands_from_elsewhere_leave_what_local_ones_leave(asked: Sequence[str], number: int) -> None:
+    with simulated() as world:
+        anna = begun(world)
+        local = [outcome(lambda kind=kind: COMMANDS[kind](anna)) for kind in asked]  # type: ignore[misc]
+        left = state(world.system)
+    with simulated(Schedule({number: 1}), faults=Faults(busy=1, lost=1, unheard=1)) as world:
+        anna = begun(world)
+        remote: list[object] = []
+        for kind in asked:
+            key = world.ask_from_elsewhere(anna.uuid, kind, ASKED[kind])
+            world.sleep(5)
+            world.settle()
+            found = value(world, key)
+            remote.append(type(found) if isinstance(found, IkigaiError) else found)
+        assert (remote, state(world.system)) == (local, left)
