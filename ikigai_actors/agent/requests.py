@@ -10,7 +10,8 @@ The caller of such a command stands for the row. However the command ends, that 
     left        nothing was decided (`NOT_ANSWERS`): the host closes, its store does not answer, the agent belongs to
                 another host or is dead. The row stays without an answer, for the next attempt or the next host
 
-Invariant: a row is answered by the agent's own decision alone. Whatever ends an attempt otherwise leaves it as it was.
+Invariant: a row is answered by the agent's own decision, or by an error for which no further attempt would help, such
+as a log that cannot be read. Whatever else ends an attempt leaves the row as it was.
 """
 
 import json

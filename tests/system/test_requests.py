@@ -26,6 +26,8 @@ from ikigai_actors.errors import (
     AgentStopped,
     HostElsewhere,
     NoHost,
+    StoreError,
+    StoreUnavailable,
     StoreUnusable,
     SystemClosed,
 )
@@ -38,6 +40,8 @@ from ikigai_actors.system.ref import AgentRef
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.databases import eventually, sql
 from tests.kit.echo import echo
+from tests.kit.faults import FaultyStore
+from tests.kit.open_on import open_on
 
 
 @pytest.fixture
@@ -227,6 +231,40 @@ def test_requests_that_cannot_be_read_are_refused_and_hold_nobody_up(durable: st
             answers = store.read(lambda tx: [answer_of(tx, key) for key in keys])
         assert [type(answer.value) for answer in answers if answer is not None] == [BadInput] * len(wrong)
         assert host.root.history(all=True) == []
+
+
+def left(url: str, agent: str, label: str) -> None:
+    """Ask an agent for a mark, as another process does."""
+    with closing(open_store(url)) as store:
+        write_alone(store, AddRequest(agent, "mark", f'{{"label": "{label}"}}', 5))
+
+
+def test_a_request_whose_agent_could_not_be_read_is_carried_out_when_the_store_is_back(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
+        kid = system.root.fork(name="kid").uuid
+    store = FaultyStore(open_store(durable))
+    store.unreadable, store.unreadable_by = StoreUnavailable("down, as planned"), "ikigai-reader"
+    with open_on(store, ScriptedProvider(echo)) as system:
+        left(durable, kid, "here")
+        eventually(lambda: store.refused, "an attempt to read the log")
+        assert system.store.read(new_requests)
+        store.unreadable = None
+        eventually(lambda: not system.store.read(new_requests), "the answer")
+        assert kinds(system.handle(kid)).count("mark") == 1
+        assert store.refused < 10  # it does not try again and again at once
+
+
+def test_a_request_whose_unit_cannot_be_written_is_answered_with_that_error(durable: str) -> None:
+    store = FaultyStore(open_store(durable))
+    with open_on(store, ScriptedProvider(echo)) as system:
+        kid = system.root.fork()
+        store.fails(StoreError("failed, as planned"))
+        left(durable, kid.uuid, "here")
+        eventually(lambda: not system.store.read(new_requests), "the answer")
+        found = system.store.read(lambda tx: answer_of(tx, RequestKey(kid.uuid, 1)))
+        assert found is not None
+        assert (type(found.value), str(found.value)) == (StoreError, "failed, as planned")
+        assert "mark" not in kinds(kid)
 
 
 def test_many_threads_ask_at_once_and_each_gets_its_own_answer(durable: str) -> None:
