@@ -49,8 +49,26 @@ class Adopt:
     caller: on.Caller
 
 
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """A supervisor has given up, since children on another host failed too often. No command of its actor either."""
+
+    reason: str
+    caller: on.Caller
+
+
 Asked = (
-    on.Fork | on.Clear | on.SetMark | on.Rewind | on.Undo | on.Configure | on.Resume | on.ExitNow | on.Decide | Adopt
+    on.Fork
+    | on.Clear
+    | on.SetMark
+    | on.Rewind
+    | on.Undo
+    | on.Configure
+    | on.Resume
+    | on.ExitNow
+    | on.Decide
+    | Adopt
+    | Fail
 )
 """The commands that a request can carry."""
 
@@ -65,6 +83,7 @@ _KINDS: Mapping[str, tuple[type[Asked], tuple[str, ...]]] = {
     "exit": (on.ExitNow, ("result",)),
     "decide": (on.Decide, ("reply", "call", "approved", "reason", "always")),
     "adopt": (Adopt, ("child",)),
+    "fail": (Fail, ("reason",)),
 }
 """Each kind of request: its command, and the arguments that are stored."""
 

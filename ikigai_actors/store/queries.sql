@@ -615,7 +615,7 @@ SELECT (SELECT COUNT(*) FROM mail WHERE kind <> 'prompt'),
        (SELECT COUNT(*) FROM hosts)
 
 -- name: hosts
-SELECT id, epoch, ended_at FROM hosts
+SELECT id, epoch, ended_at, name FROM hosts
 
 -- name: shards
 SELECT s.id, s.host FROM shards s

@@ -9,6 +9,7 @@ lost. While nothing is awaited it reads nothing.
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ikigai_actors.actors.clock import Clock
@@ -18,7 +19,7 @@ from ikigai_actors.agent.waits import Waits
 from ikigai_actors.errors import StoreError, SystemClosed
 from ikigai_actors.store.base import Store
 from ikigai_actors.system.attached.client import Client
-from ikigai_actors.system.attached.follower import HEARTBEAT, Follower
+from ikigai_actors.system.attached.follower import HEARTBEAT, Follower, News
 from ikigai_actors.system.attached.remote_agents import RemoteAgents
 
 logger = logging.getLogger(__name__)
@@ -74,11 +75,16 @@ class Elsewhere:
         while self._watch.wait(HEARTBEAT) or not self._closed:
             self._look()
 
+    def _news(self) -> News:
+        """What is new. This host lives, so there is one, whatever a look finds while leases are late."""
+        news = self._follower.news()
+        return replace(news, host=news.host or self.agents.host)
+
     def _look(self) -> None:
         try:
-            if awaited := self.agents.awaited():
-                self._follower.keep(awaited)
-                self.agents.look(self._follower.news)
+            if self.agents.waits:
+                self._follower.keep(self.agents.awaited())
+                self.agents.look(self._news)
             if len(self._waits):
                 self._waits.look_again()
         except StoreError as error:  # it is looked at again soon

@@ -1,6 +1,7 @@
 """The lifecycle of agents, as handles change it: signals, supervision settings, adoption."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
 from ikigai_actors.actors.clock import Clock
@@ -47,8 +48,8 @@ class Lifecycle:
             writer: commits the signals.
             clock: gives the time of a signal.
             host: the id of the host; None in a process that runs no agents.
-            here: gives the actor of an agent that this process runs, or None; None in a process that runs no agents:
-                others carry out what is committed here.
+            here: gives the actor of an agent, or None when another host runs it, and raises for a dead one; None in a
+                process that runs no agents: others carry out what is committed here.
         """
         self._store, self._writer, self._clock = store, writer, clock
         self._host, self._here = host, here
@@ -95,8 +96,10 @@ class Lifecycle:
             actor.actor_inbox.put_urgent(on.Interrupt(ended))
         if cascade and self._here is not None:
             for record in self._store.read(lambda tx: registry.descendants(tx, uuid)):
-                if record.living and record.turn and (below := self._here(record.uuid)) is not None:
-                    below.actor_inbox.put_urgent(on.Interrupt(Future(), turn=record.turn))
+                if record.living and record.turn and record.owner == self._host:
+                    with suppress(AgentDead):  # it died since the read: the others are still interrupted
+                        if (below := self._here(record.uuid)) is not None:
+                            below.actor_inbox.put_urgent(on.Interrupt(Future(), turn=record.turn))
         sent = self.signal(uuid, Signal.INT, had_effect, cascade=cascade)
         return sent if actor is None else ended
 

@@ -26,15 +26,17 @@ from functools import partial
 from typing import NamedTuple
 
 from ikigai_actors.actors.clock import Clock
-from ikigai_actors.actors.futures import TimedOut
+from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.actors.threads import Queue, Threads
 from ikigai_actors.actors.timers import Timers
 from ikigai_actors.agent.boot import Survey
 from ikigai_actors.agent.messages import Restarted
+from ikigai_actors.agent.requests import Fail, encode
 from ikigai_actors.errors import AgentDead, Fenced, IkigaiError, StoreUnavailable, StoreUnusable
 from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import LifecycleChange, WriteDeath, deadlines
 from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.requests import AddRequest
 from ikigai_actors.records.signals import SendSignal
 from ikigai_actors.records.supervision import (
     GAVE_UP,
@@ -95,7 +97,7 @@ class SupervisionLoop(Supervision):
         """
         self._reader, self._journal, self._processes = RetryingReader(store, threads), journal, processes
         self._host, self._clock = host, clock
-        self._remote = RemoteCommands(self._reader, journal, processes, clock, self.retry_prompts)
+        self._remote = RemoteCommands(self._reader, journal, processes, clock, self.retry_prompts, self._has_given_up)
         self._events: Queue[Callable[[], None] | None] = threads.queue()
         self._timers = Timers[Callable[[], None]]()
         self._failures: dict[str, AgentFailure] = {}  # by uuid: the supervisor has not decided yet
@@ -293,8 +295,17 @@ class SupervisionLoop(Supervision):
             self._reset(child)
             with suppress(AgentDead):  # killed meanwhile
                 self._restart(child, supervisor, failure if child == failed else None)
+        reason = f"{GAVE_UP}: {failed} failed too often: {failure.reason}"
+        if self._processes.get(supervisor) is not None:
+            self._has_given_up(supervisor, reason)
+        else:  # another host's, which decides on it
+            kind, body = encode(Fail(reason, Future()))
+            self._journal.perform(AddRequest(supervisor, kind, body, self._clock.now_ms()))
+
+    def _has_given_up(self, supervisor: str, reason: str) -> None:
+        """Decide on a supervisor that has given up: it has crashed."""
         self._reset(supervisor)
-        self._decide(supervisor, AgentFailure(Cause.CRASHED, f"{GAVE_UP}: {failed} failed too often: {failure.reason}"))
+        self._decide(supervisor, AgentFailure(Cause.CRASHED, reason))
 
     def _reset(self, agent: str) -> None:
         try:

@@ -581,9 +581,9 @@ class ActorSystem(OfOneProcess):
         return actor
 
     def _here(self, uuid: str) -> AgentActor | None:
-        """The actor of an agent, if this host runs it. Raises `SystemClosed`."""
-        self.check_open()
-        return self._processes.get(uuid)
+        """The actor of an agent; None when another host runs it. Raises what `target` does."""
+        actor = self.target(uuid)
+        return actor if isinstance(actor, AgentActor) else None
 
     def target(self, uuid: str) -> AgentActor | ActorElsewhere:
         """What carries out the commands of an agent: its actor, or what stands for it when another host runs it.

@@ -5,8 +5,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Provider, Signal
+from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Provider, Request, Signal
 from ikigai_actors.errors import BadInput, HostElsewhere, NoHost, RootProtected, StoreInUse, SystemClosed
+from ikigai_actors.records.fsck.check import check
 from tests.conftest import NewDatabase
 from tests.kit.blocking_provider import Gate
 from tests.kit.databases import DEADLINE, eventually
@@ -91,6 +92,7 @@ def test_each_of_two_hosts_runs_a_part_and_both_reach_all(fleet: Fleet, apart: t
     assert [message.content for message in far.history()] == [m.content for m in fleet["b"].agent("far").history()]
     assert far.reply(timeout=DEADLINE).text == "b answers"
     assert {one.name: one.agents for one in fleet["a"].hosts()} == {"a": 2, "b": 1}
+    assert check(fleet["a"].store) == []
 
 
 def test_a_signal_reaches_an_agent_of_another_host(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
@@ -224,3 +226,45 @@ def test_the_later_host_of_a_name_replaces_the_earlier_one(fleet: Fleet) -> None
         return False
 
     eventually(ended, "the end of the earlier one")
+
+
+def test_every_command_reaches_an_agent_of_another_host(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
+    far = apart[1]
+    here = fleet["b"].agent("far")
+    child = far.fork("hello", name="child", timeout=DEADLINE)
+    assert child.reply(timeout=DEADLINE).text == "b answers"
+    assert child.parent == far
+    far.mark("before", timeout=DEADLINE)
+    assert far.prompt("forget this").get(timeout=DEADLINE).text == "b answers"
+    far.rewind("before", timeout=DEADLINE)
+    assert "forget this" not in [message.content for message in here.history()]
+    far.configure(temperature=0.5, timeout=DEADLINE)
+    assert here.context().settings["temperature"] == 0.5
+    far.clear(timeout=DEADLINE)
+    assert "user" not in [message.kind for message in here.history()]
+    child.exit("that is all", timeout=DEADLINE)
+    assert child.record.exit_reason == "that is all"
+
+
+def test_a_supervisor_whose_child_on_another_host_fails_too_often_is_restarted_by_its_own_host(fleet: Fleet) -> None:
+    crashes: list[str] = []
+
+    def crash(request: Request) -> str:
+        if not crashes:
+            return "fine by now"
+        raise LookupError(crashes.pop())
+
+    a = fleet.start("a")
+    above = a.root.fork(name="above")
+    above.supervise(intensity=0)
+    child = above.fork(name="child")
+    fleet.start("b", FunctionProvider(crash, "code"))
+    shared(fleet)
+    a.move(child, "b", timeout=DEADLINE)
+    fleet.wait_until("b", child)
+    before = a.actor(above.uuid)
+    crashes.append("once")
+    assert child.prompt("work").get(timeout=DEADLINE).text == "fine by now"
+    assert before.actor_inbox.closed
+    assert above.statistics().restarts == 1
+    assert (above.record.status, child.record.status) == ("running", "running")

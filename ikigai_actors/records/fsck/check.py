@@ -14,9 +14,9 @@
     restart            an agent's restarts are numbered from 1 without holes, and name its supervisor of then
     request            an agent's requests are numbered from 1 without holes; body and answer are JSON objects
     name               no two living agents have the same name
-    epoch              an agent's epoch is 1 or more; the host that has not ended has the highest of the hosts
-    host               at most one host has not ended
-    owner              a shard's host is known, and the one that has not ended, if any; a living agent's shard exists
+    epoch              an agent's epoch is 1 or more; of hosts without names the one that has not ended has the highest
+    host               at most one host without a name has not ended
+    owner              a shard's host is known, and that one, if there is one; a living agent's shard exists
     one-row            ``tree`` and ``schema_version`` have one row each
     log                every log belongs to an agent
     position           a log's positions run from the fork point + 1 without holes
@@ -77,6 +77,7 @@ class CheckedHost(NamedTuple):
     id: str
     epoch: int
     ended_at: int | None
+    name: str | None = None
 
 
 def check(store: Store, *, types: bool = True) -> list[Violation]:
@@ -208,21 +209,26 @@ def _must_live(record: AgentRecord) -> bool:
 
 
 def _hosts(hosts: list[CheckedHost]) -> Iterator[Violation]:
-    current = [host for host in hosts if host.ended_at is None]
+    current = _unshared(hosts)
     if len(current) > 1:
         listed = ", ".join(host.id for host in current)
         yield Violation(Invariant.HOST, None, f"expected at most one host that has not ended, got {listed}")
-    highest = max((host.epoch for host in hosts), default=0)
+    highest = max((host.epoch for host in hosts if host.name is None), default=0)
     if len(current) == 1 and current[0].epoch < highest:
         text = f"expected host {current[0].id}, which has not ended, to have the highest epoch, {highest}; got "
         yield Violation(Invariant.EPOCH, None, f"{text}{current[0].epoch}")
+
+
+def _unshared(hosts: list[CheckedHost]) -> list[CheckedHost]:
+    """The hosts that have not ended and share the agents with nobody. Of those that share, any number may live."""
+    return [host for host in hosts if host.ended_at is None and host.name is None]
 
 
 def _shards(
     records: Mapping[str, AgentRecord], hosts: list[CheckedHost], owners: Mapping[int, str | None]
 ) -> Iterator[Violation]:
     known = {host.id for host in hosts}
-    current = [host.id for host in hosts if host.ended_at is None]
+    current = [host.id for host in _unshared(hosts)]
     for shard, owner in sorted(owners.items()):
         if owner is not None and owner not in known:
             text = f"expected the host {owner!r} of shard {shard} to be known, there is no such host"

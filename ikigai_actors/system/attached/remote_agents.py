@@ -100,10 +100,15 @@ class RemoteAgents:
                 self._withdraw()
                 self._settle(self._answers())
 
+    @property
+    def waits(self) -> bool:
+        """Whether something is awaited."""
+        return bool(self._awaited or self._asked)
+
     def awaited(self) -> set[str]:
-        """The agents of whom something is awaited."""
+        """The agents of whom a turn is awaited."""
         with self._looking:
-            return {turn.agent for turn, _ in self._awaited}  # of requests their rows tell, not the logs
+            return {turn.agent for turn, _ in self._awaited}
 
     def await_prompt(self, uuid: str, mail: int, future: Future[Reply]) -> None:
         """Give a future the outcome of the turn that a prompt opens which is mail already."""
