@@ -9,7 +9,7 @@ from ikigai_actors.records.log_unit import Birth, LogUnit
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import check_free
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.unit import Addressed, Locked, LockedRows, Unit
+from ikigai_actors.store.unit import Around, Locked, LockedRows, Unit
 
 FIRST_EPOCH = 1
 """The epoch in which an agent is born."""
@@ -31,13 +31,13 @@ class CallAppended(NamedTuple):
     """The answer of the act."""
 
 
-class AppendCall(Addressed):
+class AppendCall(Around):
     """What an agent does itself, mostly for a call of its model, and the message that tells of it, in one unit.
 
     Answered with `CallAppended`. It raises what the act raises.
     """
 
-    __slots__ = ("_act", "_agent", "_fence", "_told", "alone", "changes_tree", "concerns_others")
+    __slots__ = ("_agent", "_fence", "_told")
 
     def __init__(self, agent: str, act: Unit, told: Callable[[Any], Message], fence: Fence) -> None:
         """Make the unit.
@@ -48,12 +48,8 @@ class AppendCall(Addressed):
             told: makes the message, given the answer of the act.
             fence: the host that runs the agent, and its epoch.
         """
-        self._agent, self._act, self._told, self._fence = agent, act, told, fence
-        self.alone, self.changes_tree, self.concerns_others = act.alone, act.changes_tree, act.concerns_others
-
-    def look_up(self, tx: Transaction) -> None:
-        if isinstance(self._act, Addressed):
-            self._act.look_up(tx)
+        super().__init__(act)
+        self._agent, self._told, self._fence = agent, told, fence
 
     @property
     def touches(self) -> tuple[str, ...]:

@@ -33,7 +33,8 @@ def check_movable(tx: Transaction, uuid: str, host: str) -> None:
 class MoveBranch(Unit):
     """Move an agent, and those of its descendants that live on the same host, to a shard of another host.
 
-    Siblings that are restarted together live on one host, so such a child moves with its supervisor only.
+    Answered with the uuids of these agents. Siblings that are restarted together live on one host, so such a child
+    moves with its supervisor only.
 
     Raises:
         AgentNotFound, AgentDead: there is no such living agent.
@@ -52,7 +53,7 @@ class MoveBranch(Unit):
     changes_tree = True
     concerns_hosts = True
 
-    def write(self, tx: Transaction, locked: LockedRows) -> None:
+    def write(self, tx: Transaction, locked: LockedRows) -> list[str]:
         check_movable(tx, self.agent, self.host)
         rows = tx.run("shard_for", host=self.to, place=crc32(self.agent.encode()))
         if not rows or not tx.run("announce_shard", shard=rows[0][0], host=self.to):
@@ -60,6 +61,7 @@ class MoveBranch(Unit):
         uuids = branch_here(tx, self.agent, self.host)
         locked.take(tx, uuids)
         tx.run("move_agents", uuids=uuids, shard=rows[0][0])
+        return uuids
 
 
 def _movable(tx: Transaction, uuid: str, host: str) -> list[Relative]:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from ikigai_actors import errors
 from ikigai_actors.errors import AgentDead, AgentError, AgentNotFound, IkigaiError
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.unit import Addressed, LockedRows, Unit
+from ikigai_actors.store.unit import Around, LockedRows, Unit
 
 
 class RequestKey(NamedTuple):
@@ -91,13 +91,13 @@ class AddRequest(Unit):
         return int(number)
 
 
-class CarryOut(Addressed):
+class CarryOut(Around):
     """A unit that does what a request asks for, and the answer of the request, in one transaction.
 
     Answered as the unit itself is. Raises what that raises, and `RequestAnswered`.
     """
 
-    __slots__ = ("_act", "_answer", "_key", "_now", "alone", "changes_tree", "concerns_others")
+    __slots__ = ("_answer", "_key", "_now")
 
     def __init__(self, key: RequestKey, act: Unit, value: Any, now: int) -> None:
         """Make the unit.
@@ -108,16 +108,8 @@ class CarryOut(Addressed):
             value: the answer of the request.
             now: milliseconds since 1970.
         """
-        self._key, self._act, self._answer, self._now = key, act, encode_answer(value), now
-        self.alone, self.changes_tree, self.concerns_others = act.alone, act.changes_tree, act.concerns_others
-
-    def look_up(self, tx: Transaction) -> None:
-        if isinstance(self._act, Addressed):
-            self._act.look_up(tx)
-
-    @property
-    def touches(self) -> tuple[str, ...]:
-        return self._act.touches
+        super().__init__(act)
+        self._key, self._answer, self._now = key, encode_answer(value), now
 
     def write(self, tx: Transaction, locked: LockedRows) -> Any:
         agent, number = self._key
@@ -166,7 +158,7 @@ def answer_of(tx: Transaction, key: RequestKey) -> Answered | None:
 
 
 def encode_answer(value: Any) -> str:
-    """An answer as it is stored: a value that JSON knows, or an `IkigaiError`."""
+    """The text under which an answer is stored: a value that JSON knows, or an `IkigaiError`."""
     if not isinstance(value, IkigaiError):
         return json.dumps({"value": value})
     kind = next(one for one in type(value).__mro__ if _error(one.__name__) is one)
@@ -176,7 +168,7 @@ def encode_answer(value: Any) -> str:
 
 
 def decode_answer(text: str) -> Answered:
-    """An answer as `encode_answer` has made it. An error whose class is not known here is an `IkigaiError`."""
+    """The answer that a stored text tells. An error of a class that this program does not know is an `IkigaiError`."""
     try:
         stored = json.loads(text)
         if "error" not in stored:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads
-from ikigai_actors.errors import Fenced, IkigaiError, StoreInUse, StoreUnavailable, StoreUnusable
+from ikigai_actors.errors import Fenced, IkigaiError, StoreConflict, StoreInUse, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.database_clock import DatabaseClock, clock_of
 from ikigai_actors.store.migrations import is_newest, migrate_within
@@ -203,7 +203,7 @@ class Host:
                 self._pause(LOOK)
                 self._renew_when_due()
                 self._peers.look()
-            except StoreUnavailable as error:
+            except (StoreConflict, StoreUnavailable) as error:
                 logger.warning("This host waits, and the database does not answer: %s", error)
                 self._pause(LOOK)
 

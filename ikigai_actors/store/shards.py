@@ -76,7 +76,7 @@ class Drain(Unit):
 
 @dataclass(frozen=True, slots=True)
 class GiveShard(Unit):
-    """Give a shard of this host to another one.
+    """Give a shard of this host to another one; answered with the uuids of its living agents.
 
     Raises `StoreConflict` when this host has it no more, or the other one does not live.
     """
@@ -88,6 +88,7 @@ class GiveShard(Unit):
     alone = True
     concerns_hosts = True
 
-    def write(self, tx: Transaction, locked: LockedRows) -> None:
+    def write(self, tx: Transaction, locked: LockedRows) -> list[str]:
         if not tx.run("give_shard", shard=self.shard, host=self.host, to=self.to):
             raise StoreConflict(f"Shard {self.shard} cannot be given to host {self.to}.")
+        return agents_in(tx, self.shard)

@@ -94,6 +94,25 @@ class Addressed(Unit):
         raise NotImplementedError
 
 
+class Around(Addressed):
+    """A unit that does what another unit does, its *act*, and more in the same transaction."""
+
+    __slots__ = ("_act", "alone", "changes_tree", "concerns_hosts", "concerns_others")
+
+    def __init__(self, act: Unit) -> None:
+        self._act = act
+        self.alone, self.changes_tree = act.alone, act.changes_tree
+        self.concerns_others, self.concerns_hosts = act.concerns_others, act.concerns_hosts
+
+    def look_up(self, tx: Transaction) -> None:
+        if isinstance(self._act, Addressed):
+            self._act.look_up(tx)
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return self._act.touches
+
+
 def lock(tx: Transaction, units: Sequence[Unit]) -> LockedRows:
     """Lock what units need, in the order that all writers keep: the tree's row, then the agents' rows."""
     if any(unit.changes_tree for unit in units):

@@ -12,10 +12,11 @@ actors had not handled, and callers who wait for the end of a turn, are forwarde
 on, as for any agent elsewhere (`ikigai_actors.system.elsewhere`).
 """
 
+import contextlib
 import logging
 import queue
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, TimedOut
@@ -59,6 +60,13 @@ class ActorElsewhere(CommandTarget):
         return True
 
 
+class Work(NamedTuple):
+    """What the thread is to do; it is either done or refused, once."""
+
+    do: Callable[[], None]
+    refuse: Callable[[SystemClosed], object] = lambda error: None
+
+
 class Sharing:
     """The share of one host."""
 
@@ -95,11 +103,11 @@ class Sharing:
         self._clock: Clock = host.clock
         self._on_end = on_end
         self._resume = False
-        self._run: dict[int, int] = {}  # the shards whose agents have actors here, with the epochs
+        self._run: dict[int, int] = {}  # the shards whose agents have actors here, each with its epoch
         self._rest: float | None = BALANCE
         self._given = float("-inf")  # when shards with agents were last given
         self._looked = self._clock.monotonic()
-        self._events: Queue[Callable[[], None] | None] = threads.queue()
+        self._todo: Queue[Work | None] = threads.queue()
         self._closed = False
         self._thread = threads.thread(self._loop, "ikigai-sharing")
 
@@ -117,18 +125,12 @@ class Sharing:
     def close(self) -> None:
         """End the thread. Callers that wait are answered with `SystemClosed`."""
         self._closed = True
-        self._events.put(None)
+        self._todo.put(None)
         if self._thread.ident is not None:
             self._thread.join()
+        self._refuse_rest()
         for drained in self._drained:
             drained.settle(SystemClosed("The system was closed before it had given all agents away."))
-        while True:
-            try:
-                event = self._events.get(timeout=0)
-            except queue.Empty:
-                return
-            if event is not None:
-                event()
 
     def lives(self, host: str | None) -> bool:
         """Whether a host lived at the latest look. Reads nothing."""
@@ -136,11 +138,18 @@ class Sharing:
 
     def look_again(self) -> None:
         """Look at the shards soon: another host may have given one. Never waits."""
-        self._events.put(self._look)
+        self._add(Work(self._look))
 
     def forward(self, uuid: str, message: Any) -> None:
         """Have another host do what an agent was told. Never waits."""
-        self._events.put(lambda: self._tell(uuid, message))
+
+        def tell() -> None:
+            try:
+                self._elsewhere.actor(uuid).told(message)
+            except IkigaiError as error:
+                message.caller.settle(error)
+
+        self._add(Work(tell, message.caller.settle))
 
     def drain(self) -> Future[None]:
         """Give all shards away, and take no more. The future is settled when none is left, or raises `NoHost`."""
@@ -155,7 +164,7 @@ class Sharing:
                 self._drained.append(drained)
                 self._look()
 
-        self._events.put(begin)
+        self._add(Work(begin, drained.settle))
         return drained
 
     def move(self, agent: str, to: str) -> Future[None]:
@@ -167,7 +176,7 @@ class Sharing:
         """
         moved: Future[None] = Future(agent)
 
-        def work() -> None:
+        def begin() -> None:
             try:
                 self._move(agent, self._store.read(lambda tx: find_host(tx, to)).id)
             except IkigaiError as error:
@@ -175,36 +184,39 @@ class Sharing:
             else:
                 moved.settle(None)
 
-        self._events.put(work)
+        self._add(Work(begin, moved.settle))
         return moved
+
+    def _add(self, work: Work) -> None:
+        """Put work at the end. Whoever closes looks at all work that it finds; this looks again at what it missed."""
+        self._todo.put(work)
+        if self._closed:
+            self._refuse_rest()
+
+    def _refuse_rest(self) -> None:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                if (work := self._todo.get(timeout=0)) is not None:
+                    work.refuse(SystemClosed("The system was closed before this was done."))
 
     def _loop(self) -> None:
         while not self._closed:
             try:
-                left = max(0.0, self._looked + LOOK - self._clock.monotonic())
-                event = self._events.get(timeout=left)
+                work = self._todo.get(timeout=max(0.0, self._looked + LOOK - self._clock.monotonic()))
             except queue.Empty:
-                event = self._look
-            if event is not None:
-                self._try(event)
+                work = Work(self._look)
+            if work is not None:
+                self._try(work)
 
-    def _try(self, event: Callable[[], None]) -> None:
+    def _try(self, work: Work) -> None:
         try:
-            event()
+            work.do()
         except Fenced as error:
             self._on_end(error)
         except (StoreError, SystemClosed) as error:  # it is looked at again soon
             logger.info("The shards could not be looked at: %s", error)
         except Exception:  # a defect of ours: the next look may do
             logger.exception("The shards could not be looked at")
-
-    def _tell(self, uuid: str, message: Any) -> None:
-        try:
-            if self._closed:
-                raise SystemClosed("The system was closed before this was answered.")
-            self._elsewhere.actor(uuid).told(message)
-        except IkigaiError as error:
-            message.caller.settle(error)
 
     def _look(self) -> None:
         self._looked = self._clock.monotonic()
@@ -257,33 +269,33 @@ class Sharing:
 
     def _give(self, given: Sequence[Gift]) -> None:
         for gift in given:
-            self._leave(gift.shard)
+            self._leave(self._agents_in(gift.shard))
             del self._run[gift.shard]  # if it cannot be given, the next look takes it again
             try:
-                self._journal.perform(GiveShard(gift.shard, self._host.id, gift.to))
+                born = self._journal.perform(GiveShard(gift.shard, self._host.id, gift.to))
             except StoreConflict as error:
                 logger.info("%s", error)
-                continue
-            self._leave(gift.shard)  # who was born meanwhile
+            else:
+                self._leave(born)
 
     def _move(self, agent: str, to: str) -> None:
         if to == self._host.id:
             return
         self._store.read(lambda tx: check_movable(tx, agent, self._host.id))
-        self._leave_all(self._store.read(lambda tx: branch_here(tx, agent, self._host.id)))
+        self._leave(self._store.read(lambda tx: branch_here(tx, agent, self._host.id)))
         try:
-            self._journal.perform(MoveBranch(agent, self._host.id, to))
-        except IkigaiError:  # they go on here
-            self._begin(survey(self._store, self._host.id, self._run))
+            born = self._journal.perform(MoveBranch(agent, self._host.id, to))
+        except IkigaiError:  # they go on here: the next look finds agents without actors
+            self._run.clear()
+            self.look_again()
             raise
-        born = self._store.read(lambda tx: branch_here(tx, agent, to))
-        self._leave_all([uuid for uuid in born if self._processes.get(uuid) is not None])
+        self._leave(born)
 
-    def _leave(self, shard: int) -> None:
-        """End the actors of a shard."""
-        self._leave_all(self._store.read(lambda tx: agents_in(tx, shard)))
+    def _agents_in(self, shard: int) -> list[str]:
+        return self._store.read(lambda tx: agents_in(tx, shard))
 
-    def _leave_all(self, agents: Collection[str]) -> None:
+    def _leave(self, agents: Iterable[str]) -> None:
+        """End the actors of agents."""
         for uuid, left in [(uuid, self._processes.leave(uuid)) for uuid in agents]:
             try:
                 left.get(timeout=LEAVING)

@@ -328,7 +328,7 @@ class Slow:
         return getattr(self._system, name)
 
     def target(self, uuid: str) -> AgentActor:
-        """See `ActorSystem.target`."""
+        """Find the target of a command; what is to happen meanwhile happens before it is returned."""
         actor = self._system.actor(uuid)
         while self._meanwhile:
             self._meanwhile.pop()(actor)

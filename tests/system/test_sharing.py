@@ -5,8 +5,10 @@ from contextlib import ExitStack
 
 import pytest
 
-from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Provider, Request, Signal
-from ikigai_actors.errors import BadInput, HostElsewhere, NoHost, RootProtected, StoreInUse, SystemClosed
+from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Provider, Reply, Request, Signal
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.errors import BadInput, HostElsewhere, NoHost, RootProtected, StoreConflict, StoreInUse, SystemClosed
 from ikigai_actors.records.fsck.check import check
 from tests.conftest import NewDatabase
 from tests.kit.blocking_provider import Gate
@@ -268,3 +270,25 @@ def test_a_supervisor_whose_child_on_another_host_fails_too_often_is_restarted_b
     assert before.actor_inbox.closed
     assert above.statistics().restarts == 1
     assert (above.record.status, child.record.status) == ("running", "running")
+
+
+def test_what_is_told_to_an_agent_elsewhere_while_its_host_closes_is_answered(
+    fleet: Fleet, apart: tuple[AgentRef, AgentRef]
+) -> None:
+    far = apart[1]
+    elsewhere, late = fleet["a"].target(far.uuid), Future[Reply]()
+    fleet["a"].close()
+    elsewhere.told(on.GetOutcome(late))
+    with pytest.raises(SystemClosed):
+        late.get(timeout=DEADLINE)
+
+
+def test_an_agent_that_cannot_be_moved_goes_on_where_it_is(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
+    near, far = apart
+    fleet["b"].drain(timeout=DEADLINE)
+    below = near.fork()
+    with pytest.raises(StoreConflict, match="has no shard"):
+        fleet["a"].move(near, "b", timeout=DEADLINE)
+    for agent in (near, below, far):
+        assert agent.prompt("are you there?").get(timeout=DEADLINE).text == "a answers"
+    assert check(fleet["a"].store) == []
