@@ -31,7 +31,7 @@ VOLATILE = (on.Prompt, on.Clear, on.SetMark, on.Rewind, on.Undo, on.Configure, o
 class Backlog:
     """The commands of one agent that wait. Only its actor changes it; any thread may read the counts."""
 
-    __slots__ = ("_commands", "_forks", "_passing", "_remote", "has_news")
+    __slots__ = ("_commands", "_forks", "_kept", "_mails", "_passing", "_remote", "has_news", "latest_mail")
 
     def __init__(self, commands: Iterable[on.TurnEvent] = ()) -> None:
         """Start with the commands that an earlier actor of the agent handed over, in their order."""
@@ -39,6 +39,10 @@ class Backlog:
         self._commands = list(commands)
         self._passing = sum(isinstance(one, AT_ANY_TIME) for one in self._commands)  # how many of `AT_ANY_TIME`
         self._remote: list[on.Prompt] = []
+        self._kept = 0  # the prompts before this place of `_commands` are kept as mail
+        self._mails = {mail for one in self._commands if (mail := _mail_of(one))}  # of all prompts that wait
+        self.latest_mail = max(self._mails, default=0)
+        """The number of the latest prompt that is mail and has waited here; 0 for none."""
         self.has_news = False
         """Whether mail has come that the agent is to be told of when it is idle."""
 
@@ -50,11 +54,6 @@ class Backlog:
     def is_full(self) -> bool:
         """Whether a further command of this process is refused."""
         return len(self) >= INBOX_CAPACITY
-
-    @property
-    def latest_mail(self) -> int:
-        """The number of the latest prompt of another process that waits here; 0 for none."""
-        return self._remote[-1].mail if self._remote else 0
 
     @property
     def needs_log(self) -> bool:
@@ -74,15 +73,18 @@ class Backlog:
         else:
             self._commands.append(command)
             self._passing += isinstance(command, AT_ANY_TIME)
+            self._know(_mail_of(command))
 
     def add_first(self, command: on.Resume | on.TurnPoisoned) -> None:
         """Put an event of the open turn before every command that waits for the end of that turn."""
         self._commands.insert(0, command)
+        self._kept += 1
 
     def add_remote(self, prompt: on.Prompt) -> None:
         """Append a prompt that another process sent as mail, unless it is here: a mail may be announced twice."""
-        if all(prompt.mail != known.mail for known in (*self._remote, *self._prompts())):
+        if prompt.mail not in self._mails:
             self._remote.append(prompt)
+            self._know(prompt.mail)
 
     def next(self, state: State, loading: bool = False) -> on.TurnEvent | None:
         """Take the event that the machine can decide on now; None when everything must wait.
@@ -94,8 +96,8 @@ class Backlog:
             state: the agent's state.
             loading: whether its log is being read; a fork that could do without the log then waits for it.
         """
-        if state.status is Status.STOPPED and (unkept := [one for one in self._prompts() if not one.mail]):
-            return unkept[0]
+        if state.status is Status.STOPPED and (unkept := self._next_unkept()) is not None:
+            return unkept
         if state.phase is Phase.UNLOADED:
             return None if loading else self._next_fork(state)
         return self._next_between_turns(state) or self._next_fork(state) or self._next_command(state)
@@ -106,23 +108,27 @@ class Backlog:
         prompt = self._commands[place]
         assert isinstance(prompt, on.Prompt)  # no other command is kept
         self._commands[place] = replace(prompt, mail=mail)
+        self._know(mail)
 
     def discard(self, caller: on.Caller) -> None:
         """Drop the prompt of this caller, which could not be kept as mail."""
-        del self._commands[self._place(caller)]
+        self._remove(self._place(caller))
 
     def discard_remote(self) -> None:
         """Drop the prompts of other processes. They stay in the mailbox."""
+        self._mails.difference_update(one.mail for one in self._remote)
         self._remote = []
 
     def discard_resumption(self) -> None:
         """Drop the event that would have gone on with the open turn."""
         self._commands = [one for one in self._commands if not isinstance(one, on.Resume | on.TurnPoisoned)]
+        self._kept = 0
 
     def take_all(self) -> tuple[on.TurnEvent, ...]:
         """Take every command of this process: forks first, then the others in their order."""
         taken = (*self._forks, *self._commands)
-        self._forks, self._commands, self._passing = [], [], 0
+        self._mails.difference_update(_mail_of(one) for one in taken)
+        self._forks, self._commands, self._passing, self._kept = [], [], 0, 0
         return taken
 
     def _next_between_turns(self, state: State) -> on.TurnEvent | None:
@@ -134,8 +140,11 @@ class Backlog:
             return on.LookAtMail(None)
         if not self._remote:
             return None
-        earlier = not self._commands or _is_later(self._commands[0], self._remote[0].mail)
-        return self._remote.pop(0) if earlier else None
+        if self._commands and not _is_later(self._commands[0], self._remote[0].mail):
+            return None
+        prompt = self._remote.pop(0)
+        self._mails.discard(prompt.mail)
+        return prompt
 
     def _next_fork(self, state: State) -> on.Fork | None:
         return self._forks.pop(0) if self._forks and accepts(state, self._forks[0]) else None
@@ -143,22 +152,42 @@ class Backlog:
     def _next_command(self, state: State) -> on.TurnEvent | None:
         """The first command, if the machine accepts it; else the first one that may pass it."""
         stopped = state.status is Status.STOPPED
+        if stopped and self._kept == len(self._commands) == len(self._mails) - len(self._remote):
+            return None  # kept prompts are all there is
         first = True
         for place, command in enumerate(self._commands if stopped or self._passing else self._commands[:1]):
             if stopped and isinstance(command, on.Prompt):
                 continue
             if (first or isinstance(command, AT_ANY_TIME)) and accepts(state, command):
-                del self._commands[place]
-                self._passing -= isinstance(command, AT_ANY_TIME)
+                self._remove(place)
                 return command
             first = False
         return None
 
-    def _prompts(self) -> list[on.Prompt]:
-        return [one for one in self._commands if isinstance(one, on.Prompt)]
+    def _next_unkept(self) -> on.Prompt | None:
+        """The first prompt of this process that is not kept as mail. It stays here."""
+        while self._kept < len(self._commands):
+            command = self._commands[self._kept]
+            if isinstance(command, on.Prompt) and not command.mail:
+                return command
+            self._kept += 1
+        return None
+
+    def _know(self, mail: int) -> None:
+        if mail:
+            self._mails.add(mail)
+            self.latest_mail = max(self.latest_mail, mail)
+
+    def _remove(self, place: int) -> None:
+        command = self._commands.pop(place)
+        self._kept -= place < self._kept
+        self._passing -= isinstance(command, AT_ANY_TIME)
+        self._mails.discard(_mail_of(command))
 
     def _place(self, caller: on.Caller) -> int:
-        return next(place for place, one in enumerate(self._commands) if getattr(one, "caller", None) is caller)
+        """Where the prompt of this caller is that is to be kept: none before `_kept` is."""
+        places = range(self._kept, len(self._commands))
+        return next(place for place in places if getattr(self._commands[place], "caller", None) is caller)
 
 
 def wants_news(state: State) -> bool:

@@ -112,6 +112,30 @@ def test_a_prompt_of_another_process_is_taken_up_once_however_often_it_is_announ
     assert [one.mail for one in given if isinstance(one, on.Prompt)] == [1, 2]
 
 
+def test_the_latest_mail_is_one_of_another_process_or_a_kept_prompt() -> None:
+    put_aside = prompt()
+    backlog = backlog_of(prompt("kept", mail=2), put_aside)
+    assert backlog.latest_mail == 2
+    backlog.add_remote(prompt("remote", mail=3))
+    assert backlog.latest_mail == 3
+    backlog.keep(put_aside.caller, mail=4)
+    assert backlog.latest_mail == 4
+
+
+def test_ten_thousand_prompts_to_a_stopped_agent_are_kept_in_their_order_each_once() -> None:
+    backlog, waiting = Backlog(), [prompt(str(number)) for number in range(10_000)]
+    for one in waiting:
+        backlog.add(one)
+    for mail, one in enumerate(waiting, start=1):
+        assert backlog.next(STOPPED) is one
+        backlog.keep(one.caller, mail)
+        assert backlog.next(IN_TURN) is None
+    for mail in range(1, 10_001):
+        backlog.add_remote(prompt("announced", mail))
+    given = [backlog.next(IDLE) for _ in range(10_001)]
+    assert [one.mail for one in given if isinstance(one, on.Prompt)] == list(range(1, 10_001))
+
+
 def test_news_of_mail_comes_before_all_else_but_only_to_an_idle_agent_that_wants_it() -> None:
     waiting = prompt()
     backlog = backlog_of(waiting)
