@@ -1,6 +1,6 @@
 """What an agent writes about itself, under the fence of the host that runs it: its log, its turn, its children."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -69,6 +69,7 @@ class AppendCall(Around):
         answer = self._act.write(tx, locked)
         message = self._told(answer)
         tx.append([message.row()])
+        locked.others.add(uuid)
         return CallAppended(message, answer)
 
 
@@ -87,7 +88,7 @@ class Append(Unit):
         self.touches = (unit.agent,)
         self.changes_tree = unit.birth is not None
 
-    def write(self, tx: Transaction, locked: Mapping[str, Locked]) -> None:
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
         unit = self._unit
         row = locked.get(unit.agent)
         if row is None:
@@ -97,6 +98,7 @@ class Append(Unit):
             raise MailNotFound(f"Prompt {unit.prompt} of agent {unit.agent} was taken up before.", unit.agent)
         if unit.birth is not None:
             _bear(tx, unit.birth, row)
+            locked.others.add(unit.birth.uuid)
         if unit.turn is not None:
             tx.defer("set_turn", uuid=unit.agent, turn=unit.turn)
         tx.append(self._rows)

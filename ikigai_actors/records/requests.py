@@ -137,6 +137,7 @@ class AnswerRequest(Unit):
 
     def write(self, tx: Transaction, locked: LockedRows) -> bool:
         agent, number = self._key
+        locked.others.add(agent)
         return bool(tx.run("answer_request", agent=agent, id=number, answer=self._answer, now=self._now))
 
 

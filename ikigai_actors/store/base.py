@@ -6,7 +6,7 @@ Parameters are given by name. Rows are tuples. No driver's exception passes this
 cause kept.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -18,6 +18,13 @@ class Watch(Protocol):
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until something may have changed; False when the watch was closed, or after ``timeout`` seconds."""
+
+    def heard(self) -> frozenset[str] | None:
+        """The agents, by uuid, that may have changed as far as was told since the last call; None for any agent.
+
+        For the thread that waits. None by default: not every watch is told who has changed.
+        """
+        return None
 
     def close(self) -> None:
         """End the waiting."""
@@ -72,9 +79,10 @@ class Transaction(Protocol):
         True where there is no such lock: a lease decides there, or no other process can open the database.
         """
 
-    def notify(self) -> None:
+    def notify(self, agents: Collection[str] | None = None) -> None:
         """Wake the other processes at this database when this is committed; at most once per transaction.
 
+        Names the agents, by uuid, that it concerns; None for any agent.
         For processes that are no hosts: a host rings, see `Store.ring`.
         """
 
@@ -107,12 +115,13 @@ class Store(Protocol):
     def introduce(self, host: str) -> None:
         """Let every connection say from now on which host uses it: see `Transaction.end_stalled`."""
 
-    def ring(self, *, hosts: bool = False) -> None:
+    def ring(self, agents: Collection[str] | None = None, *, hosts: bool = False) -> None:
         """Wake the processes that follow hosts (`watch`): this host has committed.
 
         A hint, which may get lost. Returns at once.
 
         Args:
+            agents: whom it concerns, by uuid; None for any agent.
             hosts: wake the other hosts too, since it concerns agents of theirs.
         """
 

@@ -3,7 +3,7 @@
 The parts of a system that still work while it closes have the store itself.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from ikigai_actors.errors import StoreError
 from ikigai_actors.store.base import Store, T, Transaction, Watch
@@ -29,8 +29,8 @@ class Gate(Store):
     def introduce(self, host: str) -> None:
         self._while_open(lambda: self._store.introduce(host))
 
-    def ring(self, *, hosts: bool = False) -> None:
-        self._while_open(lambda: self._store.ring(hosts=hosts))
+    def ring(self, agents: Collection[str] | None = None, *, hosts: bool = False) -> None:
+        self._while_open(lambda: self._store.ring(agents, hosts=hosts))
 
     def separate(self) -> Store:
         return Gate(self._while_open(self._store.separate), self._check)

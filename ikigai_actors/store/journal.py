@@ -54,7 +54,7 @@ from ikigai_actors.errors import (
     SystemClosed,
 )
 from ikigai_actors.store.base import Store, Transaction
-from ikigai_actors.store.unit import Unit, lock
+from ikigai_actors.store.unit import Unit, concerned, lock
 from ikigai_actors.store.writer import Writer
 
 logger = logging.getLogger(__name__)
@@ -165,7 +165,8 @@ class Journal(Writer):
         self._number = 0
         self._fresh = True  # whoever has opened the database has written, too
         self._others_wrote = False
-        self._concerns_hosts = False  # whether the latest transaction did
+        self._concerned: set[str] | None = None  # the agents that the latest transaction has changed
+        self._concerns_hosts = False  # whether it concerns other hosts
         self._waiting = self._waits = self._units = self._retries = 0
         self._trouble: str | None = None
         self._thread = threads.thread(self._run, "ikigai-journal")
@@ -344,7 +345,7 @@ class Journal(Writer):
                 self._changed.wait_for(lambda: self._closing, pause)
             pause = min(pause * 2, LONGEST_RETRY)
         self._number, self._fresh = number, True
-        self._store.ring(hosts=self._concerns_hosts)
+        self._store.ring(self._concerned, hosts=self._concerns_hosts)
         self._units += sum(isinstance(result, Committed) for result in results)
         self._note_trouble(None)
         return results
@@ -365,6 +366,7 @@ class Journal(Writer):
             except IkigaiError as refusal:
                 results.append(Refused(refusal))
         locked.settle(tx)
+        self._concerned = concerned(units, locked)
         self._concerns_hosts = any(unit.concerns_hosts for unit in units) or any(
             row.owner != self._host for row in locked.values()
         )

@@ -7,7 +7,7 @@ statements of the work would be committed alone.)
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any, ParamSpec, Protocol, TypeVar
 
@@ -82,8 +82,8 @@ class BaseTransaction(Transaction, ABC):
     def is_hosted(self) -> bool:
         return True
 
-    def notify(self) -> None:
-        self._guard(self._notify)
+    def notify(self, agents: Collection[str] | None = None) -> None:
+        self._guard(self._notify, agents)
 
     def execute(self, sql: str) -> list[Row]:
         """Run a statement given as text, without parameters: migrations need it."""
@@ -158,7 +158,7 @@ class BaseTransaction(Transaction, ABC):
     def _append(self, table: str, rows: list[Row]) -> None: ...
 
     @abstractmethod
-    def _notify(self) -> None: ...
+    def _notify(self, agents: Collection[str] | None) -> None: ...
 
     @abstractmethod
     def _execute(self, sql: str) -> list[Row]: ...

@@ -32,6 +32,8 @@ class LockedRows(dict[str, Locked]):
     def __init__(self, rows: Iterable[Row]) -> None:
         super().__init__({row[0]: Locked._make(row) for row in rows})
         self._before: dict[str, Locked] = {}
+        self.others: set[str] = set()
+        """The agents, by uuid, that were changed though their rows are not locked."""
 
     def take(self, tx: Transaction, uuids: Iterable[str]) -> None:
         """Lock further rows, all in one statement. For a unit that has a transaction of its own."""
@@ -124,6 +126,11 @@ def lock(tx: Transaction, units: Sequence[Unit]) -> LockedRows:
     return LockedRows(tx.run("lock_agents", uuids=uuids) if uuids else ())
 
 
+def concerned(units: Iterable[Unit], locked: LockedRows) -> set[str] | None:
+    """The agents, by uuid, that units have changed, as others are told; None for any agent."""
+    return None if any(unit.alone for unit in units) else locked.others | locked.keys()
+
+
 def write_alone(store: Store, unit: Unit) -> Any:
     """Commit one unit, and return its answer. For a process that is no host, and so has no journal.
 
@@ -134,7 +141,7 @@ def write_alone(store: Store, unit: Unit) -> Any:
         locked = lock(tx, (unit,))
         answer = unit.write(tx, locked)
         locked.settle(tx)
-        tx.notify()
+        tx.notify(concerned((unit,), locked))
         return answer
 
     return store.write(work)

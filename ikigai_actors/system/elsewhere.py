@@ -18,8 +18,9 @@ from ikigai_actors.agent.subscriptions import Event
 from ikigai_actors.agent.waits import Waits
 from ikigai_actors.errors import StoreError, SystemClosed
 from ikigai_actors.store.base import Store
+from ikigai_actors.store.rounds import Rounds
 from ikigai_actors.system.attached.client import Client
-from ikigai_actors.system.attached.follower import HEARTBEAT, Follower, News
+from ikigai_actors.system.attached.follower import Follower, News
 from ikigai_actors.system.attached.remote_agents import RemoteAgents
 
 logger = logging.getLogger(__name__)
@@ -72,22 +73,31 @@ class Elsewhere:
         self.agents.end(SystemClosed("The system was closed before this was answered."))
 
     def _run(self) -> None:
-        while self._watch.wait(HEARTBEAT) or not self._closed:
-            self._look()
+        rounds = Rounds(self._watch, self._clock)
+        while True:
+            among = rounds.wait()
+            if self._closed:
+                break
+            try:
+                self._look(among)
+            except StoreError as error:  # it is looked at again soon
+                logger.info("What other hosts do could not be looked at: %s", error)
+                rounds.failed()
+            except Exception:  # a defect of ours: the next look may do
+                logger.exception("What other hosts do could not be looked at")
+            else:
+                rounds.done(among)
+        while self._watch.wait():  # until it is closed: then it gives its connection back
+            pass
 
-    def _news(self) -> News:
+    def _look(self, among: frozenset[str] | None) -> None:
+        if self.agents.waits_for(among):
+            self._follower.keep(self.agents.awaited())
+            self.agents.look(lambda: self._news(among))
+        if len(self._waits):
+            self._waits.look_again()
+
+    def _news(self, among: frozenset[str] | None) -> News:
         """What is new. This host lives, so there is one, whatever a look finds while leases are late."""
-        news = self._follower.news()
+        news = self._follower.news(among)
         return replace(news, host=news.host or self.agents.host)
-
-    def _look(self) -> None:
-        try:
-            if self.agents.waits:
-                self._follower.keep(self.agents.awaited())
-                self.agents.look(self._news)
-            if len(self._waits):
-                self._waits.look_again()
-        except StoreError as error:  # it is looked at again soon
-            logger.info("What other hosts do could not be looked at: %s", error)
-        except Exception:  # a defect of ours: the next look may do
-            logger.exception("What other hosts do could not be looked at")

@@ -225,9 +225,9 @@ class ProcessTable(Processes):
         if (actor := self._actors.get(uuid)) is not None and actor.state.phase is Phase.INTERRUPTED:
             actor.told(on.Resume(Future()))
 
-    def look_for_mail(self) -> None:
-        """Tell every actor that wants news that mail may have come: another process may have sent it."""
-        for actor in self:
+    def look_for_mail(self, among: Collection[str] | None) -> None:
+        """Tell actors that want news that mail may have come from another process: those of these agents, None all."""
+        for actor in self if among is None else filter(None, map(self._actors.get, among)):
             if actor.wants_news:
                 actor.actor_inbox.put_urgent(NewMail())
 

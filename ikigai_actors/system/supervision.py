@@ -20,7 +20,7 @@ An agent that crashed and was not restarted before the process ended comes back 
 
 import logging
 import queue
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
@@ -153,11 +153,14 @@ class SupervisionLoop(Supervision):
     def retry_prompts(self) -> None:
         self._events.put(self._retry_prompts_later)
 
-    def look_at_other_processes(self) -> None:
-        """Have the actors follow what other processes may have committed: changes, prompts, requests and mail."""
+    def look_at_other_processes(self, among: Collection[str] | None = None) -> None:
+        """Have the actors follow what other processes may have committed: changes, prompts, requests and mail.
+
+        Mail of these agents only, by uuid, when they are known; all else is found by what is new of it.
+        """
         self._events.put(self._follow_changes)
         self._events.put(self._hand_over_prompts)
-        self._events.put(self._processes.look_for_mail)
+        self._events.put(lambda: self._processes.look_for_mail(among))
 
     def on_lifecycle_change(self, change: LifecycleChange) -> None:
         """Watch the deadlines of agents that terminate since a commit."""

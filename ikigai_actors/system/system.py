@@ -69,11 +69,11 @@ from ikigai_actors.store.gate import Gate
 from ikigai_actors.store.host import LEASE, Host, take_database
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.migrations import ensure_schema
+from ikigai_actors.store.rounds import HEARTBEAT, Rounds
 from ikigai_actors.store.shards import shares
 from ikigai_actors.system.agents_tool import ListAgents
 from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.attached.client import turn_state
-from ikigai_actors.system.attached.follower import HEARTBEAT
 from ikigai_actors.system.attached.system import AttachedSystem
 from ikigai_actors.system.elsewhere import Elsewhere
 from ikigai_actors.system.lifecycle import Lifecycle, check_policy
@@ -362,13 +362,20 @@ class ActorSystem(OfOneProcess):
 
         Hosts that share agents ring for one another, and a ring may get lost: they look every few seconds, too.
         """
-        sweep = None if self._sharing is None else HEARTBEAT
-        while self._watch.wait(sweep) or not self._closed:
-            self._supervision.look_at_other_processes()
+        rounds = Rounds(self._watch, self.clock)
+        timeout = None if self._sharing is None else HEARTBEAT
+        while True:
+            among = rounds.wait(timeout)
+            if self._closed:
+                break
+            self._supervision.look_at_other_processes(among)
             self._runtime.journal.note_others()
             self.waits.look_again()
             if self._sharing is not None:
                 self._sharing.look_again()
+            rounds.done(among)
+        while self._watch.wait():  # until it is closed: then it gives its connection back
+            pass
 
     def _forward(self, uuid: str, message: Any) -> None:
         """Have another host do what an agent was told."""

@@ -2,7 +2,7 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable
@@ -47,9 +47,9 @@ class Wrapped:
         """See `Store.introduce`."""
         self._inner.introduce(host)
 
-    def ring(self, *, hosts: bool = False) -> None:
+    def ring(self, agents: Collection[str] | None = None, *, hosts: bool = False) -> None:
         """See `Store.ring`."""
-        self._inner.ring(hosts=hosts)
+        self._inner.ring(agents, hosts=hosts)
 
     def separate(self) -> Store:
         """See `Store.separate`."""

@@ -55,18 +55,18 @@ def test_many_rings_are_one_and_a_connection_that_breaks_is_made_again(
     with psycopg.connect(url, autocommit=True) as listener:
         listener.execute(f"LISTEN {HOSTS}".encode())
         for _ in range(1_000):
-            bell.ring((HOSTS,))
+            bell.ring((HOSTS,), None)
         assert [notice.channel for notice in listener.notifies(timeout=DEADLINE, stop_after=1)] == [HOSTS]
         assert connected.is_set()
         postgres_admin.execute("SELECT pg_terminate_backend(%s)", (made[0].info.backend_pid,))
         told: list[object] = []
         while not told:  # a ring on the broken connection is lost, as hints may be
-            bell.ring((HOSTS,))
+            bell.ring((HOSTS,), None)
             told = list(listener.notifies(timeout=0.1, stop_after=1))
         assert len(made) == 2
         bell.close()
     bell.close()
-    bell.ring((HOSTS,))
+    bell.ring((HOSTS,), None)
     assert len(made) == 2
 
 
@@ -75,6 +75,6 @@ def test_a_bell_that_is_closed_rings_what_was_asked_for(new_postgres: NewDatabas
     bell = Bell(lambda: psycopg.connect(url))
     with psycopg.connect(url, autocommit=True) as listener:
         listener.execute(f"LISTEN {HOSTS}".encode())
-        bell.ring((HOSTS,))
+        bell.ring((HOSTS,), None)
         bell.close()
         assert len(list(listener.notifies(timeout=DEADLINE, stop_after=1))) == 1

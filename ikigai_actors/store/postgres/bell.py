@@ -7,11 +7,12 @@ milliseconds. A ring is a hint. It is lost when the connection breaks, so those 
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import psycopg
 
 from ikigai_actors.errors import StoreError, SystemClosed
+from ikigai_actors.store.postgres.hints import NOTIFY, payload
 from ikigai_actors.store.postgres.transaction import Connection
 
 TOGETHER = 0.005
@@ -29,15 +30,17 @@ class Bell:
         """
         self._connect = connect
         self._changed = threading.Condition()
-        self._channels: set[str] = set()
+        self._rings: dict[str, set[str] | None] = {}  # by channel: the agents that it concerns, None for any
         self._closed = False
         self._thread: threading.Thread | None = None
         self._connection: Connection | None = None
 
-    def ring(self, channels: Iterable[str]) -> None:
-        """Ring on these channels soon. Never waits."""
+    def ring(self, channels: Iterable[str], agents: Collection[str] | None) -> None:
+        """Ring on these channels soon, and name the agents that it concerns, None for any. Never waits."""
         with self._changed:
-            self._channels.update(channels)
+            for channel in channels:
+                known = self._rings.setdefault(channel, set())
+                self._rings[channel] = None if agents is None or known is None else known | set(agents)
             if self._thread is None and not self._closed:
                 self._thread = threading.Thread(target=self._run, name="ikigai-bell", daemon=True)
                 self._thread.start()
@@ -52,28 +55,28 @@ class Bell:
             self._thread.join()
 
     def _run(self) -> None:
-        while channels := self._rung():
+        while rings := self._rung():
             with contextlib.suppress(StoreError, SystemClosed, psycopg.Error):  # the next ring tries again
-                self._notify(channels)
+                self._notify(rings)
         self._give_up()
 
-    def _rung(self) -> set[str]:
+    def _rung(self) -> Mapping[str, Collection[str] | None]:
         """Wait for a ring, and a moment more for others; none when the bell was closed and nothing is left to say."""
         with self._changed:
-            self._changed.wait_for(lambda: self._channels or self._closed)
+            self._changed.wait_for(lambda: self._rings or self._closed)
             self._changed.wait_for(lambda: self._closed, TOGETHER)
-            rung, self._channels = self._channels, set()
+            rung, self._rings = self._rings, {}
             return rung
 
-    def _notify(self, channels: set[str]) -> None:
+    def _notify(self, rings: Mapping[str, Collection[str] | None]) -> None:
         try:
             if self._connection is None:
                 self._connection = self._connect()
                 self._connection.autocommit = True
                 # Else the lock of all NOTIFYs is held until the server's disk has a commit that holds nothing.
                 self._connection.execute(b"SET synchronous_commit = off")
-            for channel in sorted(channels):
-                self._connection.execute(f"NOTIFY {channel}".encode())
+            for channel, agents in rings.items():
+                self._connection.execute(NOTIFY, (channel, payload(agents)))
         except BaseException:
             self._give_up()
             raise

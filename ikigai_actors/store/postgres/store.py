@@ -18,7 +18,7 @@ import logging
 import os
 import selectors
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from threading import Lock, RLock
 from typing import Any, TypeVar
 from weakref import WeakSet
@@ -239,7 +239,7 @@ class SeparateStore(Store):
     def introduce(self, host: str) -> None:
         self._server.introduce(host)
 
-    def ring(self, *, hosts: bool = False) -> None:
+    def ring(self, agents: Collection[str] | None = None, *, hosts: bool = False) -> None:
         """A host commits elsewhere, and rings there."""
 
     def separate(self) -> Store:
@@ -309,8 +309,8 @@ class PostgresStore(Store):
     def introduce(self, host: str) -> None:
         self._server.introduce(host)
 
-    def ring(self, *, hosts: bool = False) -> None:
-        self._bell.ring((HOSTS, CLIENTS) if hosts else (HOSTS,))
+    def ring(self, agents: Collection[str] | None = None, *, hosts: bool = False) -> None:
+        self._bell.ring((HOSTS, CLIENTS) if hosts else (HOSTS,), agents)
 
     def separate(self) -> Store:
         return SeparateStore(self._server)

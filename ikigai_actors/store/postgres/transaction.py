@@ -1,6 +1,6 @@
 """A transaction on PostgreSQL."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from hashlib import blake2b
 
 import psycopg
@@ -8,6 +8,7 @@ import psycopg
 from ikigai_actors.errors import StoreError
 from ikigai_actors.store.base import Row
 from ikigai_actors.store.postgres.errors import PostgresErrors
+from ikigai_actors.store.postgres.hints import NOTIFY, payload
 from ikigai_actors.store.postgres.watch import CLIENTS
 from ikigai_actors.store.queries import as_arrays, for_postgres
 from ikigai_actors.store.transaction import COLUMNS, BaseTransaction, Cursor, Parameters
@@ -99,8 +100,8 @@ class PostgresTransaction(BaseTransaction):
         cursor = self._guard(self._connection.execute, _HELD)
         return {locks[number] for (number,) in cursor.fetchall() if number in locks}
 
-    def _notify(self) -> None:
-        self._connection.execute(f"NOTIFY {CLIENTS}".encode())
+    def _notify(self, agents: Collection[str] | None) -> None:
+        self._connection.execute(NOTIFY, (CLIENTS, payload(agents)))
 
     def _append(self, table: str, rows: list[Row]) -> None:
         with self._connection.cursor() as cursor, cursor.copy(_COPY[table].encode()) as copy:

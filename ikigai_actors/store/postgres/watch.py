@@ -13,6 +13,7 @@ from typing import Any
 import psycopg
 
 from ikigai_actors.store.base import Watch
+from ikigai_actors.store.postgres.hints import named
 
 CLIENTS, HOSTS = "ikigai", "ikigai_hosts"
 """The channels: who commits."""
@@ -29,6 +30,7 @@ class ServerWatch(Watch):
         self._closed = threading.Event()
         self._waking, self._woken = socket.socketpair()  # `close` wakes who waits for the server
         self._connection: psycopg.Connection[Any] | None = None
+        self._payloads: list[str] = []
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for a NOTIFY. A new connection counts as a change, too: notifications before it are lost."""
@@ -40,6 +42,7 @@ class ServerWatch(Watch):
                     self._connection = psycopg.connect(self._url, autocommit=True, **self._settings)
                     for channel in self._channels:
                         self._connection.execute(f"LISTEN {channel}".encode())
+                    self._payloads.append("")
                     return True
                 if self._told(self._connection, left):
                     return True
@@ -53,6 +56,10 @@ class ServerWatch(Watch):
         self._woken.close()
         return False
 
+    def heard(self) -> frozenset[str] | None:
+        payloads, self._payloads = self._payloads, []
+        return named(payloads)
+
     def close(self) -> None:
         self._closed.set()
         with contextlib.suppress(OSError):  # who waited has seen it, and is gone
@@ -60,13 +67,18 @@ class ServerWatch(Watch):
 
     def _told(self, connection: psycopg.Connection[Any], timeout: float | None) -> bool:
         """Wait for the server, or for `close`; return whether a NOTIFY came."""
-        if any(True for _ in connection.notifies(timeout=0, stop_after=1)):
+        if self._take(connection):
             return True
         with selectors.DefaultSelector() as selector:
             selector.register(connection, selectors.EVENT_READ)
             selector.register(self._woken, selectors.EVENT_READ)
             selector.select(timeout)
-        return any(True for _ in connection.notifies(timeout=0, stop_after=1))
+        return self._take(connection)
+
+    def _take(self, connection: psycopg.Connection[Any]) -> bool:
+        found = [notify.payload for notify in connection.notifies(timeout=0, stop_after=1)]
+        self._payloads += found
+        return bool(found)
 
     def _give_up(self) -> None:
         connection, self._connection = self._connection, None

@@ -13,7 +13,7 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TypeVar
 
@@ -198,7 +198,7 @@ class SQLiteStore(Store):
     def introduce(self, host: str) -> None:
         """Do nothing: no process asks for the names of connections to a file."""
 
-    def ring(self, *, hosts: bool = False) -> None:
+    def ring(self, agents: Collection[str] | None = None, *, hosts: bool = False) -> None:
         """Do nothing: the file tells."""
 
     def separate(self) -> Store:
@@ -312,7 +312,7 @@ class BorrowedStore(Store):
     def introduce(self, host: str) -> None:
         """Do nothing: no process asks for the names of connections to a file."""
 
-    def ring(self, *, hosts: bool = False) -> None:
+    def ring(self, agents: Collection[str] | None = None, *, hosts: bool = False) -> None:
         """Do nothing: the file tells."""
 
     def separate(self) -> Store:

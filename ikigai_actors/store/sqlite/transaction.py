@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -93,7 +93,7 @@ class SQLiteTransaction(BaseTransaction):
         statement = for_sqlite(query)
         self._connection.executemany(statement.sql, [_lists_as_json(statement, one) for one in parameters])
 
-    def _notify(self) -> None:
+    def _notify(self, agents: Collection[str] | None) -> None:
         """Do nothing: every commit changes a number of the file, which other processes watch."""
 
     def _append(self, table: str, rows: list[Row]) -> None:

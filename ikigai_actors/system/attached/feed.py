@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from ikigai_actors.errors import TurnInterrupted
 from ikigai_actors.store.base import Watch
 from ikigai_actors.store.owner import HostRow
-from ikigai_actors.system.attached.follower import HEARTBEAT, Follower, News
+from ikigai_actors.store.rounds import HEARTBEAT
+from ikigai_actors.system.attached.follower import Follower, News
 
 if TYPE_CHECKING:
     from ikigai_actors.system.attached.turn import RemoteTurn, TurnEnd

@@ -27,9 +27,6 @@ from ikigai_actors.store.owner import HostRow, owner
 
 logger = logging.getLogger(__name__)
 
-HEARTBEAT = 2.0
-"""Seconds between two looks at whether the host still lives: a process that is killed commits nothing."""
-
 CLOCK_MARGIN = 60_000
 """Milliseconds by which clocks may differ, where a time of death is looked at."""
 
@@ -45,6 +42,12 @@ class News:
     host: HostRow | None
     """Who runs the agents now."""
     renamed: Sequence[Renamed] = ()
+    looked_at: frozenset[str] | None = None
+    """The agents that were looked at; None for all who are followed."""
+
+    def tells_of(self, agent: str) -> bool:
+        """Whether an agent that is followed was looked at."""
+        return self.looked_at is None or agent in self.looked_at
 
 
 class Follower:
@@ -90,14 +93,16 @@ class Follower:
         """The latest message of an agent that was told, or was there before."""
         return self._places.get(agent, 0)
 
-    def news(self) -> News:
-        """What is new since `begin`, or the last time."""
+    def news(self, among: frozenset[str] | None = None) -> News:
+        """What is new since `begin`, or the last time.
+
+        Args:
+            among: look at these agents only, by uuid, as far as they are followed; None for all. What is new of others
+                is told when they are looked at.
+        """
 
         def look(tx: Transaction) -> tuple[list[Head], list[list[Message]], HostRow | None]:
-            found = self._heads(tx)
-            gone = self._places.keys() - self._told - {head.uuid for head in found}
-            if gone:  # they died, and their clock is another one
-                found += heads_of(tx, sorted(gone))
+            found = self._heads(tx, among)
             return found, [self._section(tx, head) for head in found if self._is_new(head)], owner(tx)
 
         found, sections, host = self._store.read(look)
@@ -113,10 +118,17 @@ class Follower:
             {head.uuid: head.turn for head in found},
             host,
             renamed,
+            among,
         )
 
-    def _heads(self, tx: Transaction) -> list[Head]:
-        return heads(tx, self._since) if self._agents is None else heads_of(tx, self._agents)
+    def _heads(self, tx: Transaction, among: frozenset[str] | None = None) -> list[Head]:
+        if among is not None:
+            return heads_of(tx, [uuid for uuid in among if self._agents is None or uuid in self._agents])
+        if self._agents is not None:
+            return heads_of(tx, self._agents)
+        found = heads(tx, self._since)
+        gone = self._places.keys() - self._told - {head.uuid for head in found}
+        return found + heads_of(tx, sorted(gone)) if gone else found  # they died, and their clock is another one
 
     def _is_new(self, head: Head) -> bool:
         return head.uuid not in self._told and head.position > self._places.get(head.uuid, head.fork_message_id)

@@ -14,7 +14,7 @@ between two looks.
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from ikigai_actors.actors.clock import Clock
@@ -92,7 +92,7 @@ class RemoteAgents:
             self._settle(answers)
             awaited, self._awaited = self._awaited, []
             for turn, future in awaited:
-                if (end := turn.take(news)) is not None:
+                if news.tells_of(turn.agent) and (end := turn.take(news)) is not None:
                     future.settle(end)
                 else:
                     self._await(turn, future)
@@ -100,10 +100,11 @@ class RemoteAgents:
                 self._withdraw()
                 self._settle(self._answers())
 
-    @property
-    def waits(self) -> bool:
-        """Whether something is awaited."""
-        return bool(self._awaited or self._asked)
+    def waits_for(self, agents: Collection[str] | None) -> bool:
+        """Whether something of these agents is awaited, by uuid; of any agent for None."""
+        with self._looking:
+            awaited = {turn.agent for turn, _ in self._awaited} | {key.agent for key in self._asked}
+        return bool(awaited if agents is None else awaited.intersection(agents))
 
     def awaited(self) -> set[str]:
         """The agents of whom a turn is awaited."""

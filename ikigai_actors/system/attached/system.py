@@ -56,10 +56,11 @@ from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import open_existing
 from ikigai_actors.store.gate import Gate
 from ikigai_actors.store.owner import HostRow
+from ikigai_actors.store.rounds import Rounds
 from ikigai_actors.store.writer import DirectWriter
 from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.attached.client import Client, state_of, turn_state
-from ikigai_actors.system.attached.follower import HEARTBEAT, Follower, News
+from ikigai_actors.system.attached.follower import Follower, News
 from ikigai_actors.system.attached.remote_agents import RemoteActor, RemoteAgents, RemoteLifecycle
 from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Status
@@ -285,22 +286,27 @@ class AttachedSystem(OfOneProcess):
         self._thread.start()
 
     def _follow(self) -> None:
+        rounds = Rounds(self._watch, self.clock)
         while not self._closing.is_set():
-            self._watch.wait(HEARTBEAT)
+            among = rounds.wait()
             began = monotonic()
             try:
-                self._look()
+                self._look(among)
             except StoreError as error:
+                rounds.failed()
                 self._tell_trouble(str(error))
             except Exception:  # a defect of ours: the next look may do
                 logger.exception("The follower failed")
             else:
+                rounds.done(among)
                 self._tell_trouble(None)
-            self._closing.wait(3 * (monotonic() - began))  # looking at 100,000 agents takes a share of the time only
-        self._watch.wait(0)  # gives its connection back
+            if among is None:
+                self._closing.wait(3 * (monotonic() - began))  # looking at 100,000 agents takes a share of the time
+        while self._watch.wait():  # until it is closed: then it gives its connection back
+            pass
 
-    def _look(self) -> None:
-        self._remote.look(self._follower.news, self._tell)
+    def _look(self, among: frozenset[str] | None) -> None:
+        self._remote.look(lambda: self._follower.news(among), self._tell)
         self.waits.look_again()
 
     def _tell(self, news: News, before: HostRow | None) -> None:

@@ -4,7 +4,7 @@ A crash before COMMIT loses the transaction; one after it keeps writes that no c
 begins with an image of what was committed; or another host opens the same database beside the first.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -215,8 +215,8 @@ class Observed(Transaction):
     def is_hosted(self) -> bool:
         return self._inner.is_hosted()
 
-    def notify(self) -> None:
-        self._inner.notify()
+    def notify(self, agents: Collection[str] | None = None) -> None:
+        self._inner.notify(agents)
 
     def __getattr__(self, name: str) -> Any:
         """A method that only migrations call."""

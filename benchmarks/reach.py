@@ -1,0 +1,135 @@
+"""Reach: how long it takes until a prompt is answered by an agent that another process runs.
+
+Two hosts share a PostgreSQL database, each a process, and a model answers at once. An agent of the second host is
+prompted, again and again, by the first one (*elsewhere*) and by a process that runs no agents (*attached*); beside that
+an agent of the first host, by itself (*here*). Each is measured with few agents in the database and with many.
+
+The raw limit is what rows and hints allow: two plain connections, each in a process, take turns. One inserts a row and
+notifies; the other one inserts two, as the prompt and the reply are two commits, and notifies.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from multiprocessing import get_context
+from statistics import median, quantiles
+from typing import Any
+
+import psycopg
+
+from benchmarks import population
+from benchmarks.measure import each_time
+from benchmarks.places import Database, Place
+from benchmarks.results import Row
+from ikigai_actors import ActorSystem, FunctionProvider
+
+AGENTS = (100, 20_000)
+"""Agents of the database."""
+
+TIMEOUT = 60.0
+"""Seconds after which the benchmark has failed."""
+
+FAR = "far"
+"""The name of the agent that the second host runs."""
+
+
+def app() -> dict[str, Any]:
+    """The options of both hosts."""
+    return {"provider": FunctionProvider(lambda request: "yes", "yes"), "balance": None}
+
+
+def run(places: list[Place], quick: bool) -> Iterator[Row]:
+    """Prompts to an agent here, elsewhere and attached, by the number of agents."""
+    for place in places:
+        if place.name != "PostgreSQL":  # a file has one host
+            continue
+        times = 20 if quick else 200
+        for count in AGENTS[:1] if quick else AGENTS:
+            database = place.fresh()
+            try:
+                raw = _by_rows(database, times)
+                population.tree(database, count, 0)
+                for name, taken in _prompts(database, times).items():
+                    for part, figure, limit in zip(("p50", "p90"), _parts(taken), _parts(raw), strict=True):
+                        beside = ("rows and hints", limit)
+                        yield Row(
+                            f"prompt, {name}: {part}", "ikigai", place.name, count, "agents", figure, "s", *beside
+                        )
+            finally:
+                database.drop()
+
+
+def _parts(taken: list[float]) -> tuple[float, float]:
+    return median(taken), quantiles(taken, n=10)[-1]
+
+
+def _prompts(database: Database, times: int) -> dict[str, list[float]]:
+    """The seconds that each prompt took, by where the agent is."""
+    with ExitStack() as stack:
+        first = stack.enter_context(ActorSystem.open(database.url, join=True, name="first", **app()))
+        near, far = first.root.fork(), first.root.fork(name=FAR)
+        stack.enter_context(_second_host(database.url))
+        _until(lambda: any(one.name == "second" and one.shards for one in first.hosts()))
+        first.move(far, "second", timeout=TIMEOUT)
+        client = stack.enter_context(ActorSystem.attach(database.url))
+        asked = {"here": near, "elsewhere": far, "attached": client.agent(FAR)}
+        taken = {}
+        for name, agent in asked.items():
+            agent.prompt("warm").get(timeout=TIMEOUT)
+            taken[name] = each_time(lambda agent=agent: agent.prompt("go").get(timeout=TIMEOUT), times)
+            agent.clear(timeout=TIMEOUT)
+        return taken
+
+
+@contextmanager
+def _second_host(url: str) -> Iterator[None]:
+    command = ["-m", "ikigai_actors", "host", "--app", "benchmarks.reach:app", "--name", "second"]
+    environment = os.environ | {"IKIGAI_DATABASE_URL": url}
+    process = subprocess.Popen([sys.executable, *command], stdout=subprocess.DEVNULL, env=environment)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(TIMEOUT)
+
+
+def _until(done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + TIMEOUT
+    while not done():
+        if time.monotonic() > deadline:
+            raise AssertionError("The hosts did not share the agents in time.")
+        time.sleep(0.05)
+
+
+def _by_rows(database: Database, times: int) -> list[float]:
+    """The seconds of each exchange of two plain connections."""
+    with psycopg.connect(database.url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE said (id BIGSERIAL PRIMARY KEY, text TEXT)")
+        connection.execute("LISTEN answered")
+        other = get_context("spawn").Process(target=_answer, args=(database.url, times + 1))
+        other.start()
+        next(connection.notifies(timeout=TIMEOUT))
+
+        def ask() -> None:
+            connection.execute("INSERT INTO said (text) VALUES ('question')")
+            connection.execute("NOTIFY asked")
+            next(connection.notifies(timeout=TIMEOUT))
+
+        ask()
+        taken = each_time(ask, times)
+        other.join(TIMEOUT)
+        return taken
+
+
+def _answer(url: str, times: int) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("LISTEN asked")
+        connection.execute("NOTIFY answered")
+        for _ in range(times):
+            next(connection.notifies(timeout=TIMEOUT))
+            connection.execute("INSERT INTO said (text) VALUES ('taken up')")
+            connection.execute("INSERT INTO said (text) VALUES ('answer')")
+            connection.execute("NOTIFY answered")

@@ -1,0 +1,85 @@
+"""Hints: the agents that a commit concerns, as those are told who follow hosts."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from ikigai_actors.actors.clock import SystemClock
+from ikigai_actors.records.mail import Send
+from ikigai_actors.records.signals import SendSignal
+from ikigai_actors.store import Store, open_store
+from ikigai_actors.store.base import Watch
+from ikigai_actors.store.journal import Journal
+from ikigai_actors.store.migrations import ensure_schema
+from ikigai_actors.store.postgres.hints import MOST, named, payload
+from ikigai_actors.store.unit import Unit, write_alone
+from supervisors.signals import Signal
+from tests.conftest import NewDatabase
+from tests.kit.databases import DEADLINE
+from tests.kit.journals import Answers
+from tests.kit.trees import HOST, append, fork, plant
+
+
+@pytest.fixture
+def server_store(new_postgres: NewDatabase) -> Iterator[Store]:
+    """A store on PostgreSQL with agents "root", "a" and "b"."""
+    with closing(open_store(new_postgres())) as store:
+        ensure_schema(store)
+        plant(store, a="root", b="root")
+        yield store
+
+
+@pytest.fixture
+def watch(server_store: Store) -> Iterator[Watch]:
+    """A watch that listens."""
+    watch = server_store.watch(hosts=True)
+    assert watch.wait(DEADLINE)
+    assert watch.heard() is None  # what came before it listened, nobody told
+    yield watch
+    watch.close()
+    assert not watch.wait()
+
+
+def test_a_payload_names_agents_and_several_name_them_together() -> None:
+    assert named([payload({"a", "b"}), payload({"b", "c"})]) == frozenset({"a", "b", "c"})
+    assert named([]) == frozenset()
+
+
+@pytest.mark.parametrize("agents", [None, (), {f"{number:032x}" for number in range(MOST // 33 + 1)}])
+def test_any_agent_may_be_meant_where_a_payload_names_nobody(agents: set[str] | None) -> None:
+    assert payload(agents) == ""
+    assert named([payload({"a"}), payload(agents)]) is None
+
+
+def test_as_many_agents_as_fit_are_named() -> None:
+    agents = frozenset(f"{number:032x}" for number in range(MOST // 33))
+    assert named([payload(agents)]) == agents
+
+
+@pytest.mark.parametrize(
+    ("unit", "expected"),
+    [
+        (append("a", 1), frozenset({"a"})),
+        (fork("a", "child"), frozenset({"a", "child"})),
+        (Send("a", "b", "tea", 1), frozenset({"a", "b"})),
+        (SendSignal("a", Signal.KILL, 1), None),
+    ],
+    ids=["append", "fork", "mail", "kill"],
+)
+def test_what_a_journal_commits_names_the_agents_that_changed(
+    server_store: Store, watch: Watch, unit: Unit, expected: frozenset[str] | None
+) -> None:
+    journal = Journal(server_store, HOST, SystemClock())
+    journal.submit(unit, Answers().to("one"))
+    journal.commit_pending()
+    assert watch.wait(DEADLINE)
+    assert watch.heard() == expected
+    journal.close()
+
+
+def test_what_a_client_commits_names_the_agents_that_changed(server_store: Store, watch: Watch) -> None:
+    write_alone(server_store, Send("b", None, "tea", 1))
+    assert watch.wait(DEADLINE)
+    assert watch.heard() == frozenset({"b"})
+    assert watch.heard() == frozenset()

@@ -1,0 +1,68 @@
+"""Rounds: who is looked at when others may have committed."""
+
+from ikigai_actors.store.base import Watch
+from ikigai_actors.store.rounds import HEARTBEAT, NOBODY, REST, Rounds
+from ikigai_actors.testing.simulation.clock import ManualClock
+
+
+class Told(Watch):
+    """A watch that is told what to say; it waits for nothing."""
+
+    def __init__(self, *said: frozenset[str] | None) -> None:
+        self._said = [*said]
+        self._heard: frozenset[str] | None = NOBODY
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if not self._said:
+            return False
+        self._heard = self._said.pop(0)
+        return True
+
+    def heard(self) -> frozenset[str] | None:
+        return self._heard
+
+    def close(self) -> None:
+        """Nothing waits."""
+
+
+A, B = frozenset({"a"}), frozenset({"b"})
+
+
+def looks(rounds: Rounds, count: int) -> list[frozenset[str] | None]:
+    found = []
+    for _ in range(count):
+        found.append(rounds.wait())
+        rounds.done(found[-1])
+    return found
+
+
+def test_the_first_look_is_at_all_and_the_next_ones_at_those_that_are_named() -> None:
+    assert looks(Rounds(Told(A, B, None, A), ManualClock()), 5) == [None, B, None, A, NOBODY]
+
+
+def test_all_are_looked_at_every_few_seconds_however_often_hints_come() -> None:
+    clock = ManualClock()
+    rounds = Rounds(Told(A, A, A, A, A), clock)
+    assert looks(rounds, 2) == [None, A]
+    clock.advance(HEARTBEAT)
+    assert looks(rounds, 2) == [None, A]
+
+
+def test_a_look_at_all_that_takes_long_is_seldom() -> None:
+    clock = ManualClock()
+    rounds = Rounds(Told(A, A, A), clock)
+    assert rounds.wait() is None
+    clock.advance(1)
+    rounds.done(None)
+    clock.advance(REST - 1)
+    assert rounds.wait() == A
+    clock.advance(1)
+    assert rounds.wait() is None
+
+
+def test_all_are_looked_at_after_a_look_that_failed() -> None:
+    rounds = Rounds(Told(A, A, A), ManualClock())
+    assert looks(rounds, 1) == [None]
+    assert rounds.wait() == A
+    rounds.failed()
+    assert rounds.wait() is None
