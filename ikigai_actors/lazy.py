@@ -32,7 +32,7 @@ def handed_on(package: str) -> tuple[Callable[[str], Any], list[str]]:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(homes[name]), name)
-        setattr(module, name, value)  # a submodule of the same name must not hide it
+        setattr(module, name, value)
         return value
 
     return find, sorted(homes)

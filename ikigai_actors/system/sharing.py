@@ -60,7 +60,7 @@ class ActorElsewhere(CommandTarget):
         return True
 
 
-class Work(NamedTuple):
+class Task(NamedTuple):
     """What the thread is to do; it is either done or refused, once."""
 
     do: Callable[[], None]
@@ -107,7 +107,7 @@ class Sharing:
         self._rest: float | None = BALANCE
         self._given = float("-inf")  # when shards with agents were last given
         self._looked = self._clock.monotonic()
-        self._todo: Queue[Work | None] = threads.queue()
+        self._todo: Queue[Task | None] = threads.queue()
         self._closed = False
         self._thread = threads.thread(self._loop, "ikigai-sharing")
 
@@ -138,7 +138,7 @@ class Sharing:
 
     def look_again(self) -> None:
         """Look at the shards soon: another host may have given one. Never waits."""
-        self._add(Work(self._look))
+        self._add(Task(self._look))
 
     def forward(self, uuid: str, message: Any) -> None:
         """Have another host do what an agent was told. Never waits."""
@@ -149,7 +149,7 @@ class Sharing:
             except IkigaiError as error:
                 message.caller.settle(error)
 
-        self._add(Work(tell, message.caller.settle))
+        self._add(Task(tell, message.caller.settle))
 
     def drain(self) -> Future[None]:
         """Give all shards away, and take no more. The future is settled when none is left, or raises `NoHost`."""
@@ -164,7 +164,7 @@ class Sharing:
                 self._drained.append(drained)
                 self._look()
 
-        self._add(Work(begin, drained.settle))
+        self._add(Task(begin, drained.settle))
         return drained
 
     def move(self, agent: str, to: str) -> Future[None]:
@@ -184,33 +184,33 @@ class Sharing:
             else:
                 moved.settle(None)
 
-        self._add(Work(begin, moved.settle))
+        self._add(Task(begin, moved.settle))
         return moved
 
-    def _add(self, work: Work) -> None:
-        """Put work at the end. Whoever closes looks at all work that it finds; this looks again at what it missed."""
-        self._todo.put(work)
+    def _add(self, task: Task) -> None:
+        """Put a task at the end. Whoever closes refuses all that it finds; this refuses what it missed."""
+        self._todo.put(task)
         if self._closed:
             self._refuse_rest()
 
     def _refuse_rest(self) -> None:
         with contextlib.suppress(queue.Empty):
             while True:
-                if (work := self._todo.get(timeout=0)) is not None:
-                    work.refuse(SystemClosed("The system was closed before this was done."))
+                if (task := self._todo.get(timeout=0)) is not None:
+                    task.refuse(SystemClosed("The system was closed before this was done."))
 
     def _loop(self) -> None:
         while not self._closed:
             try:
-                work = self._todo.get(timeout=max(0.0, self._looked + LOOK - self._clock.monotonic()))
+                task = self._todo.get(timeout=max(0.0, self._looked + LOOK - self._clock.monotonic()))
             except queue.Empty:
-                work = Work(self._look)
-            if work is not None:
-                self._try(work)
+                task = Task(self._look)
+            if task is not None:
+                self._try(task)
 
-    def _try(self, work: Work) -> None:
+    def _try(self, task: Task) -> None:
         try:
-            work.do()
+            task.do()
         except Fenced as error:
             self._on_end(error)
         except (StoreError, SystemClosed) as error:  # it is looked at again soon

@@ -2,7 +2,7 @@
 
 from ikigai_actors.testing.machine.machine import AgentTreeMachine as AgentTreeMachine
 from ikigai_actors.testing.profiles import register_profiles as register_profiles
-from ikigai_actors.testing.simulate import simulate as simulate
+from ikigai_actors.testing.runner import simulate as simulate
 from ikigai_actors.testing.simulation.clock import ManualClock as ManualClock
 from ikigai_actors.testing.simulation.faults import CrashPoint as CrashPoint
 from ikigai_actors.testing.simulation.faults import Faults as Faults

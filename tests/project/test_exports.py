@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -110,6 +111,12 @@ def test_type_checkers_see_the_same_names(package: ModuleType) -> None:
     aliases = [alias for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names]
     assert sorted(alias.name for alias in aliases) == package.__all__
     assert all(alias.asname == alias.name for alias in aliases), "without it the name is private to the stub"
+
+
+@pytest.mark.parametrize("package", HANDING_ON, ids=lambda package: package.__name__)
+def test_no_module_has_the_name_of_an_export_which_it_would_hide_once_it_is_imported(package: ModuleType) -> None:
+    modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
+    assert modules.isdisjoint(package.__all__)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -12,7 +12,7 @@ from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.base import Watch
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.migrations import ensure_schema
-from ikigai_actors.store.postgres.hints import MOST, named, payload
+from ikigai_actors.store.postgres.hints import MOST, agents_named, payload
 from ikigai_actors.store.unit import Unit, write_alone
 from supervisors.signals import Signal
 from tests.conftest import NewDatabase
@@ -42,19 +42,19 @@ def watch(server_store: Store) -> Iterator[Watch]:
 
 
 def test_a_payload_names_agents_and_several_name_them_together() -> None:
-    assert named([payload({"a", "b"}), payload({"b", "c"})]) == frozenset({"a", "b", "c"})
-    assert named([]) == frozenset()
+    assert agents_named([payload({"a", "b"}), payload({"b", "c"})]) == frozenset({"a", "b", "c"})
+    assert agents_named([]) == frozenset()
 
 
 @pytest.mark.parametrize("agents", [None, (), {f"{number:032x}" for number in range(MOST // 33 + 1)}])
 def test_any_agent_may_be_meant_where_a_payload_names_nobody(agents: set[str] | None) -> None:
     assert payload(agents) == ""
-    assert named([payload({"a"}), payload(agents)]) is None
+    assert agents_named([payload({"a"}), payload(agents)]) is None
 
 
 def test_as_many_agents_as_fit_are_named() -> None:
     agents = frozenset(f"{number:032x}" for number in range(MOST // 33))
-    assert named([payload(agents)]) == agents
+    assert agents_named([payload(agents)]) == agents
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def payload(agents: Collection[str] | None) -> str:
     return text if len(text.encode()) <= MOST else ""
 
 
-def named(payloads: Iterable[str]) -> frozenset[str] | None:
+def agents_named(payloads: Iterable[str]) -> frozenset[str] | None:
     """The agents that several payloads name together; None for any agent."""
     found = [payload.split() for payload in payloads]
     return frozenset(uuid for uuids in found for uuid in uuids) if all(found) else None

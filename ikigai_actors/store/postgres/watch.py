@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 
 from ikigai_actors.store.base import Watch
-from ikigai_actors.store.postgres.hints import named
+from ikigai_actors.store.postgres.hints import agents_named
 
 CLIENTS, HOSTS = "ikigai", "ikigai_hosts"
 """The channels: who commits."""
@@ -58,7 +58,7 @@ class ServerWatch(Watch):
 
     def heard(self) -> frozenset[str] | None:
         payloads, self._payloads = self._payloads, []
-        return named(payloads)
+        return agents_named(payloads)
 
     def close(self) -> None:
         self._closed.set()
