@@ -22,7 +22,7 @@ ROOMS = (
 
 LIBRARIES = {
     "pykka": {"actors"},
-    "sqlite3 psycopg psycopg_pool filelock": {"store"},
+    "sqlite3 psycopg filelock": {"store"},
     "anthropic": {"providers", "tools"},
     "aiohttp httpx2": {"providers", "shell"},
     "mcp anyio": {"tools"},

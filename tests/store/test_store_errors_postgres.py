@@ -6,7 +6,6 @@ from pathlib import Path
 
 import psycopg
 import psycopg.errors
-import psycopg_pool
 import pytest
 
 from ikigai_actors.errors import CommitUnknown, StoreConflict, StoreError, StoreUnavailable, StoreUnusable
@@ -213,7 +212,7 @@ def test_an_old_server_is_refused() -> None:
 
 
 def test_every_error_of_psycopg_becomes_one_of_ours() -> None:
-    modules = (psycopg, psycopg.errors, psycopg_pool)
+    modules = (psycopg, psycopg.errors)
     every = {kind for module in modules for kind in vars(module).values() if isinstance(kind, type)}
     kinds: set[type[Exception]] = {kind for kind in every if issubclass(kind, Exception)}
     assert len(kinds) > 200
@@ -239,7 +238,6 @@ def test_every_error_of_psycopg_becomes_one_of_ours() -> None:
         (psycopg.OperationalError("FATAL:  the database system is starting up"), StoreUnavailable),
         (psycopg.OperationalError("FATAL:  sorry, too many clients already"), StoreUnavailable),
         (psycopg.OperationalError("the connection is closed"), StoreUnavailable),
-        (psycopg_pool.PoolTimeout("x"), StoreUnavailable),
         (psycopg.errors.UniqueViolation("x"), StoreConflict),
         (psycopg.errors.DuplicateTable("x"), StoreConflict),
         (psycopg.errors.InvalidPassword("x"), StoreUnusable),

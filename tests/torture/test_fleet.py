@@ -1,13 +1,12 @@
-"""Hosts that share agents and are killed, stopped and drained, while hands prompt and fork."""
+"""Hosts that share agents, under faults of every kind, while hands prompt and fork."""
 
-from tests.conftest import NewDatabase
-from tests.torture.fleet import FAULTS, torture
+from tests.torture.fleet.campaign import torture
+
+EVERY = {"kill": 2, "stop": 1, "drain": 1, "cut": 1}
 
 
-def test_hosts_that_are_killed_stopped_and_drained_lose_nothing_and_answer_everything_once(
-    new_postgres: NewDatabase,
-) -> None:
-    violations, counts, _ = torture(new_postgres(), faults=5, seed=1)
-    assert violations == []
-    assert sum(counts[kind] for kind in set(FAULTS)) == 5
-    assert counts["prompts"] > 0
+def test_hosts_under_faults_lose_nothing_and_answer_everything_once() -> None:
+    result = torture(faults=5, seed=1, weights=EVERY)
+    assert result.violations == []
+    assert sum(result.counts[kind] for kind in EVERY) == 5
+    assert result.counts["prompts"] > 0

@@ -14,9 +14,7 @@ What happens when something breaks:
 """
 
 import contextlib
-import logging
 import os
-import selectors
 import socket
 from collections.abc import Callable, Collection
 from threading import Lock, RLock
@@ -24,15 +22,20 @@ from typing import Any, TypeVar
 from weakref import WeakSet
 
 import psycopg
-import psycopg_pool
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.pq import TransactionStatus
 
 from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, StoreUnusable, SystemClosed
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.postgres.bell import Bell
 from ikigai_actors.store.postgres.errors import Again, PostgresErrors, refuse_old
-from ikigai_actors.store.postgres.transaction import HOST_NAME, IDLE_IN_TRANSACTION, Connection, PostgresTransaction
+from ikigai_actors.store.postgres.readers import Readers
+from ikigai_actors.store.postgres.transaction import (
+    HOST_NAME,
+    IDLE_IN_TRANSACTION,
+    Connection,
+    PostgresTransaction,
+    is_alive,
+)
 from ikigai_actors.store.postgres.watch import CLIENTS, HOSTS, ServerWatch
 
 T = TypeVar("T")
@@ -43,16 +46,12 @@ _ATTEMPTS = 5
 _PATIENCE = 5.0
 """Seconds that a read waits for a connection."""
 
-_POOL_SIZE = 4
-
 _SETTINGS: dict[str, Any] = {
     "fallback_application_name": "ikigai",
     "connect_timeout": 10,
     "tcp_user_timeout": 30_000,  # a network that swallows packets would hold a writer for a quarter of an hour
 }
 """Connection settings, unless the URL says otherwise."""
-
-logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())  # else each attempt is printed to stderr
 
 
 class _Server:
@@ -198,20 +197,11 @@ class _Session:
         if self._closed:
             raise StoreError(f"Database {self._errors.shown}: this store was closed.")
         self._server.check()
-        if self._called != self._server.called or not _alive(self._connection):
+        if self._called != self._server.called or not is_alive(self._connection):
             self._connection.close()
             self._called = self._server.called
             self._connection = self._server.connect()
         return self._connection
-
-
-def _alive(connection: Connection) -> bool:
-    """Whether a transaction can begin. Asks the operating system, not the server, whether the server has hung up."""
-    if connection.info.transaction_status is not TransactionStatus.IDLE:  # closed, or a COMMIT was interrupted
-        return False
-    with selectors.DefaultSelector() as selector:  # an idle server says nothing but its farewell
-        selector.register(connection.fileno(), selectors.EVENT_READ)
-        return not selector.select(0)
 
 
 class SeparateStore(Store):
@@ -272,11 +262,8 @@ class PostgresStore(Store):
         self._errors = self._server.errors
         self.location = self._errors.shown
         self._session = _Session(self._server)
-        self._patience = patience
-        self._lock = Lock()
-        self._pool: psycopg_pool.ConnectionPool[Connection] | None = None
+        self._readers = Readers(self._reader, patience, self.location)
         self._bell = Bell(self._server.connect)
-        self._closed = False
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         try:
@@ -288,11 +275,7 @@ class PostgresStore(Store):
         return self._session.transact(psycopg.IsolationLevel.READ_COMMITTED, None, work)
 
     def close(self) -> None:
-        with self._lock:
-            self._closed = True
-            pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.close()
+        self._readers.close()
         self._bell.close()
         self._session.close()
 
@@ -301,10 +284,6 @@ class PostgresStore(Store):
 
     def abandon(self, why: str) -> None:
         self._server.abandon(why)
-        with self._lock:
-            pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.close(timeout=0)  # whoever waits for a connection hears of it
 
     def introduce(self, host: str) -> None:
         self._server.introduce(host)
@@ -319,47 +298,22 @@ class PostgresStore(Store):
         return ServerWatch(self._server.url, self._server.settings, (CLIENTS, HOSTS) if hosts else (CLIENTS,))
 
     def _read_once(self, work: Callable[[Transaction], T]) -> T:
-        pool = self._readers()
-        try:
-            connection = pool.getconn()
-        except psycopg.Error as error:
-            self._server.check()
-            raise self._errors.ours(error) from self._errors.cause(error)
-        try:
-            result = _perform(connection, self._errors, work)
-            _rollback(connection)
-        except StoreUnavailable as error:
-            if connection.closed:
-                raise _Lost(str(error)) from error.__cause__
-            raise
-        finally:
-            pool.putconn(connection)
-        return result
+        with self._readers.lent() as connection:
+            try:
+                result = _perform(connection, self._errors, work)
+                _rollback(connection)
+            except StoreUnavailable as error:
+                if connection.closed:
+                    raise _Lost(str(error)) from error.__cause__
+                raise
+            return result
 
-    def _readers(self) -> "psycopg_pool.ConnectionPool[Connection]":
-        """The pool, made at the first read."""
-        with self._lock:
-            if self._closed:
-                raise StoreError(f"Database {self.location}: this store was closed.")
-            self._server.check()
-            if self._pool is None:
-                self._pool = psycopg_pool.ConnectionPool(
-                    self._server.url,
-                    kwargs=self._server.settings,
-                    min_size=0,
-                    max_size=_POOL_SIZE,
-                    timeout=self._patience,
-                    num_workers=1,
-                    configure=self._for_reading,
-                    check=psycopg_pool.ConnectionPool.check_connection,
-                    open=True,
-                )
-            return self._pool
-
-    def _for_reading(self, connection: Connection) -> None:
+    def _reader(self) -> Connection:
+        self._server.check()
+        connection = self._server.connect()
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.read_only = True
-        self._server.note(connection)
+        return connection
 
 
 class _Lost(StoreUnavailable): ...  # the connection of a read broke

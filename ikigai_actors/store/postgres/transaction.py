@@ -1,9 +1,11 @@
 """A transaction on PostgreSQL."""
 
+import selectors
 from collections.abc import Collection, Iterable, Sequence
 from hashlib import blake2b
 
 import psycopg
+from psycopg.pq import TransactionStatus
 
 from ikigai_actors.errors import StoreError
 from ikigai_actors.store.base import Row
@@ -14,6 +16,15 @@ from ikigai_actors.store.queries import as_arrays, for_postgres
 from ikigai_actors.store.transaction import COLUMNS, BaseTransaction, Cursor, Parameters
 
 Connection = psycopg.Connection[Row]
+
+
+def is_alive(connection: Connection) -> bool:
+    """Whether a transaction can begin. Asks the operating system, not the server, whether the server has hung up."""
+    if connection.info.transaction_status is not TransactionStatus.IDLE:  # closed, or a COMMIT was interrupted
+        return False
+    with selectors.DefaultSelector() as selector:  # an idle server says nothing but its farewell
+        selector.register(connection.fileno(), selectors.EVENT_READ)
+        return not selector.select(0)
 
 
 PSYCOPG_ERRORS = (psycopg.Error, psycopg.Warning, UnicodeEncodeError, OverflowError)

@@ -19,7 +19,7 @@ from tests.kit.program import PATIENCE, Program, environment, run, unmeasured
 
 HEAVY = {
     "aiohttp", "anthropic", "asyncio", "filelock", "httpx2", "hypothesis", "platformdirs", "prompt_toolkit", "psycopg",
-    "psycopg_pool", "pydantic", "pykka", "readline", "ssl",
+    "pydantic", "pykka", "readline", "ssl",
 }  # fmt: skip
 """Modules that take their time to load."""
 

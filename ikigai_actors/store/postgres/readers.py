@@ -1,0 +1,94 @@
+"""The connections for reads: a few, made when they are needed, and made again when they broke.
+
+A server that restarts is there again within a second. So who finds no connection tries to make one at once, and then
+again after short pauses, as long as its patience lasts. (The pool of psycopg_pool doubles its pauses from a second on,
+which nothing sets: reads hung for seven seconds after two restarts.)
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import BoundedSemaphore, Event, Lock
+
+from ikigai_actors.errors import StoreError, StoreUnavailable
+from ikigai_actors.store.postgres.transaction import Connection, is_alive
+
+MOST = 4
+"""Connections at once."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.5
+"""Seconds between two attempts to connect; each pause is twice as long as the one before."""
+
+
+class Readers:
+    """Connections that are lent, one to each caller. Safe to share between threads."""
+
+    def __init__(self, connect: Callable[[], Connection], patience: float, location: str) -> None:
+        """Make none yet.
+
+        Args:
+            connect: makes a connection for reads; raises `StoreError`.
+            patience: seconds that a caller waits for one.
+            location: how a person names the database.
+        """
+        self._connect, self._patience, self._location = connect, patience, location
+        self._places = BoundedSemaphore(MOST)
+        self._idle: list[Connection] = []
+        self._lock = Lock()
+        self._closed = Event()
+
+    @contextmanager
+    def lent(self) -> Iterator[Connection]:
+        """A connection for the length of a block, which ends its transaction.
+
+        Raises `StoreUnavailable` when none could be had in time, and `StoreError` when this was closed.
+        """
+        until = time.monotonic() + self._patience
+        if not self._places.acquire(timeout=self._patience):
+            raise StoreUnavailable(f"Database {self._location}: all {MOST} connections for reads are in use.")
+        try:
+            connection = self._from_idle() or self._made(until)
+            try:
+                yield connection
+            finally:
+                self._take_back(connection)
+        finally:
+            self._places.release()
+
+    def close(self) -> None:
+        """Close every connection, those that are lent when they come back; whoever waits for one hears of it."""
+        self._closed.set()
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def _from_idle(self) -> Connection | None:
+        while True:
+            with self._lock:
+                if not self._idle:
+                    return None
+                connection = self._idle.pop()
+            if is_alive(connection):
+                return connection
+            connection.close()
+
+    def _made(self, until: float) -> Connection:
+        pause = FIRST_PAUSE
+        while True:
+            if self._closed.is_set():
+                raise StoreError(f"Database {self._location}: this store was closed.")
+            try:
+                return self._connect()
+            except StoreUnavailable:
+                if time.monotonic() + pause > until:
+                    raise
+            self._closed.wait(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _take_back(self, connection: Connection) -> None:
+        with self._lock:
+            if not self._closed.is_set() and not connection.closed:
+                self._idle.append(connection)
+                return
+        connection.close()
