@@ -33,7 +33,7 @@ from ikigai_actors.errors import Fenced, IkigaiError, StoreConflict, StoreInUse,
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.database_clock import DatabaseClock, clock_of
 from ikigai_actors.store.migrations import is_newest, migrate_within
-from ikigai_actors.store.owner import HostRow
+from ikigai_actors.store.owner import HostRow, went_back
 from ikigai_actors.store.peers import LOOK, Peers
 from ikigai_actors.store.shards import claim
 from ikigai_actors.store.sqlite.file import ASKED, lock_path
@@ -92,6 +92,7 @@ class Host:
         self._store, self._lease = store, lease
         self._peers = Peers(store, host_id, clock)
         self._renewed = clock.monotonic()
+        self._beat = 0  # the number of the latest renewal
         self._postponed: list[Callable[[], None]] = []
         self._lock = threading.Lock()
         self._threads = threads
@@ -138,7 +139,8 @@ class Host:
     def renew(self) -> None:
         """Renew the lease now.
 
-        Raises `Fenced` when another host has taken over, `StoreError` when the database does not answer.
+        Raises `Fenced` when another host has taken over, or the database has become an older copy of itself, and
+        `StoreError` when it does not answer.
         """
         assert self._lease is not None  # only a host with a lease renews
         asked, lease = self.clock.monotonic(), int(self._lease * 1000)
@@ -152,8 +154,12 @@ class Host:
         renewed = self._store.write(beat)
         if not renewed:
             raise Fenced("Another host has taken this database over, since the lease was not renewed in time.")
+        [(now, number)] = renewed
+        if number <= self._beat:
+            raise went_back(self._store.location, f"it knows {number - 1} of {self._beat} renewals of its lease")
+        self._beat = number
         if isinstance(self.clock, DatabaseClock):
-            self.clock.hear(asked, renewed[0][0])
+            self.clock.hear(asked, now)
         with self._lock:
             self._renewed = asked
             postponed, self._postponed = self._postponed, []

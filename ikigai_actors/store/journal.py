@@ -54,6 +54,7 @@ from ikigai_actors.errors import (
     SystemClosed,
 )
 from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.owner import went_back
 from ikigai_actors.store.unit import Unit, concerned, lock
 from ikigai_actors.store.writer import Writer
 
@@ -378,11 +379,8 @@ class Journal(Writer):
         rows = tx.run("batch_of", host=self._host)
         if rows == [(last,)]:
             return Fenced("Another host has taken this database over; what this one still did is dropped.")
-        return Fenced(
-            f"Database {self._store.location} has lost what this host has written: "
-            + (f"it knows {rows[0][0]} of {last} transactions" if rows else "it does not know this host")
-            + ". An older copy was put in its place, or a standby without the latest commits took over. Start again."
-        )
+        known = f"it knows {rows[0][0]} of {last} transactions" if rows else "it does not know this host"
+        return went_back(self._store.location, known)
 
     def _note_trouble(self, trouble: str | None) -> None:
         changed = (trouble is None) != (self._trouble is None)

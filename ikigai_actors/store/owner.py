@@ -8,6 +8,7 @@ import socket
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from ikigai_actors.errors import Fenced
 from ikigai_actors.store.base import Transaction
 
 
@@ -49,3 +50,16 @@ def owner(tx: Transaction) -> HostRow | None:
     """The host that runs the agents, the latest of several; None when there is none, as far as rows tell."""
     hosts = [HostRow(*row) for row in tx.run("open_hosts")]
     return next((one for one in hosts if one.is_believed or (not one.lease_until and tx.is_hosted())), None)
+
+
+def went_back(location: str, known: str) -> Fenced:
+    """Why a host ends whose database does not know any more what the host has written.
+
+    Args:
+        location: the database, as a person names it.
+        known: what the database still knows.
+    """
+    return Fenced(
+        f"Database {location} has lost what this host has written: {known}. An older copy was put in its place, or a "
+        "standby without the latest commits took over. Start again."
+    )

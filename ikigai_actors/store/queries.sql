@@ -588,7 +588,7 @@ UPDATE hosts SET name = :name, lease = :lease WHERE id = :id
 -- name: renew_lease
 -- No row: somebody took over meanwhile. A lease that has run out may be renewed as long as nobody did.
 UPDATE hosts SET lease_until = now_ms() + CAST(:lease AS BIGINT), beat = beat + 1
- WHERE id = :id AND ended_at IS NULL RETURNING now_ms()
+ WHERE id = :id AND ended_at IS NULL RETURNING now_ms(), beat
 
 -- name: end_host
 UPDATE hosts SET ended_at = now_ms() WHERE id = :id AND ended_at IS NULL

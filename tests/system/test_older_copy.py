@@ -31,6 +31,13 @@ def written(store: Store) -> list[tuple[object, ...]]:
     return sorted(store.read(lambda tx: sql(tx, "SELECT agent_uuid, id, kind, content FROM messages")))
 
 
+def beats(store: Store) -> int:
+    """How often the latest host has renewed its lease."""
+    [(count,)] = store.read(lambda tx: sql(tx, "SELECT MAX(beat) FROM hosts"))
+    assert isinstance(count, int)
+    return count
+
+
 def test_a_host_whose_database_went_back_to_an_older_copy_ends_and_writes_nothing_there(
     new_postgres: NewDatabase, postgres_admin: Admin
 ) -> None:
@@ -55,3 +62,18 @@ def test_a_host_whose_database_went_back_to_an_older_copy_ends_and_writes_nothin
         with ActorSystem.open(url, OfflineProvider()) as again:
             assert again.agent("child").prompt("two, again").get(timeout=DEADLINE).text
         assert check(original) == []
+
+
+def test_an_idle_host_whose_database_went_back_to_an_older_copy_ends(
+    new_postgres: NewDatabase,
+) -> None:
+    url = new_postgres()
+    with closing(open_store(url)) as store:
+        system = ActorSystem.open(url, OfflineProvider(), lease=LEASE)
+        trouble: list[StoreTrouble] = []
+        system.subscribe(lambda event: trouble.append(event) if isinstance(event, StoreTrouble) else None)
+        eventually(lambda: beats(store) > 2, "renewals that the copy does not know")
+        store.write(lambda tx: sql(tx, "UPDATE hosts SET beat = 0"))
+        eventually(lambda: any(event.final for event in trouble), "the end")
+        assert "has lost what this host has written: it knows 0 of" in str(trouble[-1].reason)
+        system.close()
