@@ -25,12 +25,15 @@ class Proxy:
         user, name = quote(str(given["user"])), quote(str(given["dbname"]))
         self.url = f"postgresql://{user}@127.0.0.1:{self._listener.getsockname()[1]}/{name}"
         """How the server is reached through this network."""
-        threading.Thread(target=self._accept, name="proxy", daemon=True).start()
+        self._carrying: list[threading.Thread] = []
+        self._closed = False
+        self._accepting = threading.Thread(target=self._accept, name="proxy", daemon=True)
+        self._accepting.start()
 
     def cut(self) -> None:
         """End every line at once; new ones can be made."""
         with self._lock:
-            lines, self._lines = self._lines, set()
+            lines = list(self._lines)
         for line in lines:
             with contextlib.suppress(OSError):
                 line.shutdown(socket.SHUT_RDWR)
@@ -45,33 +48,48 @@ class Proxy:
 
     def close(self) -> None:
         """End the network."""
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._accepting.join()
         self._listener.close()
+        with self._lock:
+            self._closed = True
         self.release()
         self.cut()
+        for thread in self._carrying:
+            thread.join()
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):  # closed
             while True:
                 near, _ = self._listener.accept()
-                threading.Thread(target=self._connect, args=(near,), name="proxy", daemon=True).start()
+                self._carrying.append(threading.Thread(target=self._carry, args=(near,), name="proxy", daemon=True))
+                self._carrying[-1].start()
 
-    def _connect(self, near: socket.socket) -> None:
-        self._open.wait()
-        try:
-            far = self._server()
-        except OSError:  # the server is down
-            near.close()
-            return
-        with self._lock:
-            self._lines |= {near, far}
-        for one, other in ((near, far), (far, near)):
-            threading.Thread(target=self._hand_on, args=(one, other), name="proxy", daemon=True).start()
+    def _carry(self, near: socket.socket) -> None:
+        """Hand on what comes on a line, in both directions, until one end is closed."""
+        with near:
+            self._open.wait()
+            with contextlib.suppress(OSError), self._server() as far:  # else the server is down
+                back = threading.Thread(target=self._hand_on, args=(far, near), name="proxy", daemon=True)
+                with self._lock:
+                    if self._closed:
+                        return
+                    self._lines |= {near, far}
+                back.start()
+                self._hand_on(near, far)
+                back.join()
+                with self._lock:
+                    self._lines -= {near, far}
 
     def _server(self) -> socket.socket:
         if not self._host.startswith("/"):
             return socket.create_connection((self._host, self._port))
         far = socket.socket(socket.AF_UNIX)
-        far.connect(f"{self._host}/.s.PGSQL.{self._port}")
+        try:
+            far.connect(f"{self._host}/.s.PGSQL.{self._port}")
+        except OSError:
+            far.close()
+            raise
         return far
 
     def _hand_on(self, one: socket.socket, other: socket.socket) -> None:
@@ -79,8 +97,6 @@ class Proxy:
             while said := one.recv(_CHUNK):
                 self._open.wait()
                 other.sendall(said)
-        with self._lock:
-            self._lines -= {one, other}
         for line in (one, other):
             with contextlib.suppress(OSError):
                 line.shutdown(socket.SHUT_RDWR)
