@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput
+from ikigai_actors.errors import AgentDead, AgentError, AgentNotFound, BadInput
 from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.store.base import Row, Transaction
@@ -28,11 +28,24 @@ class Recorded(NamedTuple):
     """How often that turn has crashed the agent, this time included."""
 
 
+class KnownRestarts(NamedTuple):
+    """The restarts that a supervisor has counted, when it was decided that there may be one more."""
+
+    since: int
+    """From when on they count, in milliseconds since 1970."""
+    times: tuple[int, ...]
+    """As `restarts_of` gives them."""
+
+
+class RestartsChanged(AgentError):
+    """Another host has restarted a child of the supervisor since the decision. Nothing was written; decide again."""
+
+
 @dataclass(frozen=True, slots=True)
 class RecordRestart(Unit):
     """Record that an agent is restarted; answered with `Recorded`. A sibling that is taken along is not counted.
 
-    Raises `AgentDead`, `AgentNotFound`.
+    Raises `AgentDead`, `AgentNotFound`, `RestartsChanged`.
     """
 
     agent: str
@@ -43,13 +56,18 @@ class RecordRestart(Unit):
     """Whether it failed in its turn. False when it failed before it could go on with the turn."""
     reason: str
     now: int
+    known: KnownRestarts | None = None
+    """None restarts the agent in any case."""
 
     @property
     def touches(self) -> tuple[str, ...]:
-        return (self.agent,)
+        """The agent; and its supervisor if it must not count more: its children may fail on several hosts at once."""
+        return (self.agent,) if self.known is None else (self.agent, self.supervisor)
 
     def write(self, tx: Transaction, locked: LockedRows) -> Recorded:
         _living(locked, self.agent)
+        if self.known is not None and restarts_of(tx, self.supervisor, self.known.since) != self.known.times:
+            raise RestartsChanged(f"Supervisor {self.supervisor} has counted another restart.", self.supervisor)
         [(turn,)] = tx.run("turn_of", uuid=self.agent)
         if self.failed:
             tx.run(

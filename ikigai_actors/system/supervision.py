@@ -40,8 +40,10 @@ from ikigai_actors.records.requests import AddRequest
 from ikigai_actors.records.signals import SendSignal
 from ikigai_actors.records.supervision import (
     GAVE_UP,
+    KnownRestarts,
     Recorded,
     RecordRestart,
+    RestartsChanged,
     Revive,
     ReviveAll,
     StopChildren,
@@ -77,6 +79,8 @@ class AgentFailure(NamedTuple):
     """For people."""
     restarted: Restarted | None = None
     """The start that failed; None when the agent had started."""
+    known: KnownRestarts | None = None
+    """The restarts of its supervisor with which it was decided to restart the agent; None where they do not count."""
 
 
 class SupervisionLoop(Supervision):
@@ -203,8 +207,13 @@ class SupervisionLoop(Supervision):
             self._start(uuid, uuid, failure)
             return
         _, decisions = otp.exited(supervisor, uuid, failure.cause, now)
-        for decision in decisions:
-            self._carry_out(decision, record.supervisor_uuid, uuid, failure)
+        if supervisor.strategy is Strategy.ONE_FOR_ONE:  # else all its children live on one host, which is this one
+            failure = failure._replace(known=KnownRestarts(now - supervisor.period, supervisor.restarts))
+        try:
+            for decision in decisions:
+                self._carry_out(decision, record.supervisor_uuid, uuid, failure)
+        except RestartsChanged:
+            self._decide(uuid, failure)
 
     def _decide_on_failed_start(self, uuid: str, failure: AgentFailure) -> None:
         if self._failures.get(uuid) is not failure or failure.restarted is None:
@@ -244,7 +253,7 @@ class SupervisionLoop(Supervision):
                 with suppress(AgentDead, Fenced):
                     self._journal.perform(WriteDeath(agent, self._host, reason, self._clock.now_ms(), cause))
             case otp.GiveUp(children=children):
-                self._give_up(supervisor, children, failed, failure)
+                self._give_up(supervisor, children, failed, failure._replace(known=None))
 
     def _start(self, agent: str, supervisor: str, failure: AgentFailure | None) -> None:
         """Restart an agent; one that failed itself goes on with the children whom its giving up had stopped.
@@ -263,7 +272,8 @@ class SupervisionLoop(Supervision):
 
         A turn that keeps crashing it is closed.
         """
-        earlier = self._failures.pop(agent, failure)
+        known = None if failure is None else failure.known
+        earlier = self._failures.get(agent, failure)
         if failure is None and earlier is not None and earlier.restarted is None:
             failure = earlier  # taken along by a sibling, it had crashed itself meanwhile
         recorded: Recorded = self._journal.perform(
@@ -274,8 +284,11 @@ class SupervisionLoop(Supervision):
                 crashed=failure is not None and failure.restarted is None,
                 reason=failure.reason if failure is not None else "",
                 now=self._clock.now_ms(),
+                known=known,
             )
         )
+        if self._failures.get(agent) is earlier:  # else it has failed again
+            self._failures.pop(agent, None)
         poison = ""
         if earlier is not None and earlier.restarted is not None:
             poison = earlier.restarted.poison

@@ -1,7 +1,8 @@
 """Hosts that share the agents of a database: each runs a part, and nobody sees where an agent lives."""
 
+import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import pytest
 
@@ -292,3 +293,31 @@ def test_an_agent_that_cannot_be_moved_goes_on_where_it_is(fleet: Fleet, apart: 
     for agent in (near, below, far):
         assert agent.prompt("are you there?").get(timeout=DEADLINE).text == "a answers"
     assert check(fleet["a"].store) == []
+
+
+def test_children_that_fail_on_two_hosts_at_once_are_counted_together(fleet: Fleet) -> None:
+    together = threading.Barrier(2)
+    failing = threading.Event()
+
+    def fail_once(request: Request) -> str:
+        if failing.is_set():
+            with suppress(threading.BrokenBarrierError):
+                if together.wait(DEADLINE) == 0:
+                    failing.clear()
+                    together.abort()
+            raise LookupError("both at once")
+        return "fine by now"
+
+    provider = FunctionProvider(fail_once, "code")
+    a = fleet.start("a", provider)
+    above = a.root.fork(name="above")
+    above.supervise(intensity=1)
+    near, far = above.fork(name="near"), above.fork(name="far")
+    fleet.start("b", provider)
+    shared(fleet)
+    a.move(far, "b", timeout=DEADLINE)
+    fleet.wait_until("b", far)
+    failing.set()
+    answers = [child.prompt("work") for child in (near, far)]
+    assert [answer.get(timeout=DEADLINE).text for answer in answers] == ["fine by now"] * 2
+    assert above.statistics().restarts == 1

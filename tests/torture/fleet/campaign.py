@@ -27,8 +27,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 
-from ikigai_actors import Message
-from ikigai_actors.errors import StoreUnavailable
+from ikigai_actors import AgentRef, Message
+from ikigai_actors.errors import NoHost, StoreUnavailable
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.store import open_store
@@ -100,9 +100,7 @@ def _under_faults(
     """Let the hands work under these faults. Notes what they were promised, as far as the server knows of it later."""
     with ExitStack() as stack:
         system = stack.enter_context(attached(server.url))
-        children = [
-            system.root.fork(name=f"agent-{seed}-{n}".replace(".", "-"), timeout=PATIENCE) for n in range(AGENTS)
-        ]
+        children = [_forked(system, f"agent-{seed}-{n}".replace(".", "-")) for n in range(AGENTS)]
         work = Work(system, children, seed)
         with work.under_way(HANDS):
             for kind in kinds:
@@ -121,6 +119,17 @@ def _under_faults(
         result.counts["agents"] += len(work.agents)
         result.violations += work.complaints
         result.waits += work.waits
+
+
+def _forked(system: AttachedSystem, name: str) -> AgentRef:
+    """An agent. All hosts may end at once when they know more than the server: then this waits for the next."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return system.root.fork(name=name, timeout=PATIENCE)
+        except (NoHost, StoreUnavailable):
+            assert time.monotonic() < until, "no host runs"
+            time.sleep(0.1)
 
 
 def _wait_until_run(system: AttachedSystem, least: int) -> None:
