@@ -23,7 +23,7 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 
@@ -112,13 +112,31 @@ def _under_faults(
         if goes_back:
             server.keep()
             with work.under_way(HANDS):
-                time.sleep(chance.uniform(0.5, 2))
+                _wait_until_renewed(server)  # so that each host knows more than the copy
+                time.sleep(chance.uniform(0, 1))
+            processes, known = dict(hosts.processes), server.beats().keys()
             server.go_back()
+            _wait_until_replaced(hosts, processes, server, known)
             result.counts["older"] += 1
         result.counts["prompts"] += len(work.asked)
         result.counts["agents"] += len(work.agents)
         result.violations += work.complaints
         result.waits += work.waits
+
+
+def _wait_until_renewed(server: Server) -> None:
+    until, before = time.monotonic() + PATIENCE, server.beats()
+    while any(beat <= before.get(host, beat - 1) for host, beat in server.beats().items()):
+        assert time.monotonic() < until, "a host does not renew its lease"
+        time.sleep(0.05)
+
+
+def _wait_until_replaced(hosts: Hosts, before: Mapping[str, object], server: Server, known: Set[str]) -> None:
+    """Wait until those have ended who know more than the server, and others have joined in their place."""
+    until = time.monotonic() + PATIENCE
+    while any(hosts.processes[name] is process for name, process in before.items()) or server.beats().keys() & known:
+        assert time.monotonic() < until, "a host goes on that knows more than the server"
+        time.sleep(0.05)
 
 
 def _forked(system: AttachedSystem, name: str) -> AgentRef:

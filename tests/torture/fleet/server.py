@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import psycopg
+
 from tests.kit.databases import own_server
 
 if TYPE_CHECKING:
@@ -42,6 +44,11 @@ class Server:
         shutil.rmtree(self._server.pgdata)
         self._copy.rename(self._server.pgdata)
         self._server.ensure_postgres_running()
+
+    def beats(self) -> dict[str, int]:
+        """How often each host that has not ended has renewed its lease, by id."""
+        with psycopg.connect(self.url) as connection:
+            return dict(connection.execute("SELECT id, beat FROM hosts WHERE ended_at IS NULL").fetchall())
 
     def close(self) -> None:
         """Remove the copy."""
