@@ -57,6 +57,15 @@ class Fail:
     caller: on.Caller
 
 
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Live on another host. No command of the agent's actor either: the actor ends with it."""
+
+    host: str
+    """The name or id of the other host."""
+    caller: on.Caller
+
+
 Asked = (
     on.Fork
     | on.Clear
@@ -69,6 +78,7 @@ Asked = (
     | on.Decide
     | Adopt
     | Fail
+    | Move
 )
 """The commands that a request can carry."""
 
@@ -84,6 +94,7 @@ _KINDS: Mapping[str, tuple[type[Asked], tuple[str, ...]]] = {
     "decide": (on.Decide, ("reply", "call", "approved", "reason", "always")),
     "adopt": (Adopt, ("child",)),
     "fail": (Fail, ("reason",)),
+    "move": (Move, ("host",)),
 }
 """Each kind of request: its command, and the arguments that are stored."""
 

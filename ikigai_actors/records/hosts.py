@@ -50,6 +50,16 @@ def find_host(tx: Transaction, text: str) -> HostRecord:
     raise NoHost(f"No living host is called {text[:80]!r}; those that live: {names}.")
 
 
+def find_taker(tx: Transaction, text: str) -> HostRecord:
+    """The living host with this name, or this id, that takes agents. Raises `NoHost`."""
+    found = find_host(tx, text)
+    if found.draining:
+        raise NoHost(f"Host {text} gives its agents away, and takes none. Name another.")
+    if not found.shards:
+        raise NoHost(f"Host {text} has just started, and takes no agents yet. Try again in some seconds.")
+    return found
+
+
 def hosts_of_late(tx: Transaction) -> list[HostRecord]:
     """The hosts that live, and those that have ended within the last hour; in the order of their start."""
     rows = tx.run("hosts_of_late", within=RECENT)

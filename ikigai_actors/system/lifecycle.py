@@ -1,4 +1,4 @@
-"""The lifecycle of agents, as handles change it: signals, supervision settings, adoption."""
+"""The lifecycle of agents, as handles change it: signals, supervision settings, adoption, moves to other hosts."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -40,6 +40,7 @@ class Lifecycle:
         clock: Clock,
         host: str | None = None,
         here: Callable[[str], AgentActor | None] | None = None,
+        move: Callable[[str, str], Future[None]] | None = None,
     ) -> None:
         """Put the parts together.
 
@@ -50,9 +51,10 @@ class Lifecycle:
             host: the id of the host; None in a process that runs no agents.
             here: gives the actor of an agent, or None when another host runs it, and raises for a dead one; None in a
                 process that runs no agents: others carry out what is committed here.
+            move: has an agent, by its uuid, moved to a host, by its name; None in a process that runs no agents.
         """
         self._store, self._writer, self._clock = store, writer, clock
-        self._host, self._here = host, here
+        self._host, self._here, self._move = host, here, move
 
     def signal(
         self,
@@ -114,6 +116,20 @@ class Lifecycle:
         Raises what `AdoptChild` does.
         """
         self._writer.perform(AdoptChild(child, by), timeout)
+
+    def move(self, uuid: str, host: str) -> Future[None]:
+        """Have another host run an agent, and its descendants that live with it.
+
+        Args:
+            uuid: the agent.
+            host: the name of the other host.
+
+        Returns:
+            A future that is settled after the commit. It raises what `AgentRef.move` does; `SystemClosed` comes at
+            once.
+        """
+        assert self._move is not None  # the lifecycle of a process that runs no agents asks their host
+        return self._move(uuid, host)
 
 
 def supervision(

@@ -29,7 +29,7 @@ from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.agent.waits import Waiter, WaitResult, Waits
-from ikigai_actors.arguments import check_choice, check_count, check_flag, check_timeout
+from ikigai_actors.arguments import check_choice, check_count, check_flag, check_timeout, check_type
 from ikigai_actors.errors import AgentDead, BadInput
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records import registry
@@ -289,6 +289,13 @@ class AgentCommands:
         check_text(result, "result")
         tell(self._ref.system.target, self._ref.uuid, on.ExitNow(result, told))
         return told
+
+    def move(self, host: str) -> Future[None]:
+        """Have another host run the agent. The future is settled after the commit."""
+        check_type(host, str, "host", "the name of a host")
+        if self._waits:
+            self._future().check_wait()
+        return self._ref.system.lifecycle.move(self._ref.uuid, host)
 
     def send(self, recipient: Handle | str, body: str) -> Future[int]:
         """Send a mail. The future gives its number in the recipient's mailbox."""
@@ -618,6 +625,23 @@ class AgentRef:
         """
         self.system.check_open()
         self.system.lifecycle.adopt(uuid_of(self.system.store, child), self.uuid, timeout)
+
+    def move(self, host: str, timeout: float | None = None) -> None:
+        """Have another host run the agent, and those of its descendants that live on the same host. Its host does so.
+
+        What is in progress is cut off and goes on there, as after a crash. Callers still get their answers.
+
+        Args:
+            host: the name of the other host; see `ActorSystem.hosts`.
+            timeout: seconds to wait; None waits for ever.
+
+        Raises:
+            AgentNotFound, AgentDead: there is no such living agent.
+            BadInput: it is restarted together with its siblings, so only their supervisor can be moved.
+            RootProtected: agent 0 cannot be moved.
+            NoHost: no host of that name takes agents, or the hosts share none.
+        """
+        self._within(timeout).move(host).get(timeout=timeout)
 
     def send(self, recipient: Handle | str, body: str, timeout: float | None = None) -> int:
         """Send a mail as this agent; return, after the commit, its number in the recipient's mailbox.

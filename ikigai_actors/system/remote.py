@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ikigai_actors.actors.clock import Clock
-from ikigai_actors.agent.requests import Adopt, Fail, RequestCaller, RequestDesk, decode
+from ikigai_actors.agent.requests import Adopt, Fail, Move, RequestCaller, RequestDesk, decode
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.records.changes import changes_since
 from ikigai_actors.records.mail import new_prompts
@@ -37,6 +37,7 @@ class RemoteCommands(RequestDesk):
         clock: Clock,
         retry: Callable[[], object],
         fail: Callable[[str, str], object],
+        move: Callable[[str, RequestCaller], object],
     ) -> None:
         """Put the parts together.
 
@@ -47,9 +48,10 @@ class RemoteCommands(RequestDesk):
             clock: gives the time of an answer.
             retry: has `hand_over` called again, later; never waits.
             fail: decides about a supervisor that has given up, by its uuid and the reason.
+            move: moves the agent that a caller's request is about to a host, by the host's name or id; never waits.
         """
         self._reader, self._writer, self._processes = reader, writer, processes
-        self._clock, self._retry, self._fail = clock, retry, fail
+        self._clock, self._retry, self._fail, self._move = clock, retry, fail, move
         self._given: set[RequestKey] = set()  # workers take away, this thread alone adds
         self.version = 0
         """The version of the tree up to which the actors have followed."""
@@ -101,19 +103,17 @@ class RemoteCommands(RequestDesk):
             command = decode(request.kind, request.body, caller)
             if isinstance(command, Adopt):
                 self._adopt(command, caller)
+            elif isinstance(command, Fail | Move) and self._processes.get(request.agent) is None:
+                self._given.discard(request.key)
             elif isinstance(command, Fail):
-                self._decide_on(command, caller)
+                self._fail(request.agent, command.reason)
+                caller.settle(None)
+            elif isinstance(command, Move):
+                self._move(command.host, caller)
             elif not self._processes.command(request.agent, command):
                 self._given.discard(request.key)
         except IkigaiError as error:
             caller.settle(error)
-
-    def _decide_on(self, command: Fail, caller: RequestCaller) -> None:
-        if self._processes.get(caller.key.agent) is None:
-            self._given.discard(caller.key)
-            return
-        self._fail(caller.key.agent, command.reason)
-        caller.settle(None)
 
     def _adopt(self, command: Adopt, caller: RequestCaller) -> None:
         unit = AdoptChild(command.child, caller.key.agent)

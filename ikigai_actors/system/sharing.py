@@ -22,16 +22,20 @@ from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.actors.threads import Queue, Threads
 from ikigai_actors.agent.boot import Survey, survey
+from ikigai_actors.agent.requests import Move, RequestCaller
 from ikigai_actors.errors import Fenced, IkigaiError, StoreConflict, StoreError, SystemClosed
-from ikigai_actors.records.hosts import find_host
+from ikigai_actors.records import registry
+from ikigai_actors.records.hosts import find_taker
 from ikigai_actors.records.log import Archive
 from ikigai_actors.records.moves import MoveBranch, branch_here, check_movable
+from ikigai_actors.records.requests import CarryOut
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.host import Host
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.peers import LOOK
 from ikigai_actors.store.placement import Gift, gifts, gives
 from ikigai_actors.store.shards import Drain, GiveShard, Shares, agents_in, living_in, shares
+from ikigai_actors.store.unit import Unit
 from ikigai_actors.system.attached.remote_agents import RemoteAgents
 from ikigai_actors.system.lifecycle import CommandTarget
 from ikigai_actors.system.processes import Forward, ProcessTable
@@ -168,24 +172,34 @@ class Sharing:
         return drained
 
     def move(self, agent: str, to: str) -> Future[None]:
-        """Move a branch to another host. The future is settled after the commit, or raises what `MoveBranch` does.
+        """Have a branch moved to another host, by the host that runs it. Never waits.
 
         Args:
             agent: the uuid of its top.
             to: the name or id of the host.
+
+        Returns:
+            A future that is settled after the commit, or raises `NoHost` and what `MoveBranch` does.
         """
         moved: Future[None] = Future(agent)
 
         def begin() -> None:
             try:
-                self._move(agent, self._store.read(lambda tx: find_host(tx, to)).id)
+                elsewhere = self._store.read(lambda tx: registry.get(tx, agent)).owner != self._host.id
             except IkigaiError as error:
                 moved.settle(error)
+                return
+            if elsewhere:
+                self.forward(agent, Move(to, moved))
             else:
-                moved.settle(None)
+                self._carry_out(agent, to, moved)
 
         self._add(Task(begin, moved.settle))
         return moved
+
+    def move_as_asked(self, to: str, caller: RequestCaller) -> None:
+        """Move a branch of this host, as another process asks by a row. Never waits."""
+        self._add(Task(lambda: self._carry_out(caller.key.agent, to, caller), caller.settle))
 
     def _add(self, task: Task) -> None:
         """Put a task at the end. Whoever closes refuses all that it finds; this refuses what it missed."""
@@ -278,13 +292,28 @@ class Sharing:
             else:
                 self._leave(born)
 
-    def _move(self, agent: str, to: str) -> None:
-        if to == self._host.id:
+    def _carry_out(self, agent: str, to: str, caller: Future[None]) -> None:
+        """Move a branch of this host, and tell the caller; a request is answered by the transaction that moves it."""
+        try:
+            taker = self._store.read(lambda tx: find_taker(tx, to)).id
+            unit: Unit = MoveBranch(agent, self._host.id, taker)
+            if isinstance(caller, RequestCaller):
+                unit = CarryOut(caller.key, unit, None, self._clock.now_ms())
+            if taker != self._host.id:
+                self._move(agent, taker, unit)
+        except IkigaiError as error:
+            caller.settle(error)
             return
+        if isinstance(caller, RequestCaller) and taker != self._host.id:
+            caller.committed(None)
+        else:
+            caller.settle(None)
+
+    def _move(self, agent: str, to: str, unit: Unit) -> None:
         self._store.read(lambda tx: check_movable(tx, agent, self._host.id))
         self._leave(self._store.read(lambda tx: branch_here(tx, agent, self._host.id)))
         try:
-            born = self._journal.perform(MoveBranch(agent, self._host.id, to))
+            born = self._journal.perform(unit)
         except IkigaiError:  # they go on here: the next look finds agents without actors
             self._run.clear()
             self.look_again()

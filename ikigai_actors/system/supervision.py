@@ -31,7 +31,7 @@ from ikigai_actors.actors.threads import Queue, Threads
 from ikigai_actors.actors.timers import Timers
 from ikigai_actors.agent.boot import Survey
 from ikigai_actors.agent.messages import Restarted
-from ikigai_actors.agent.requests import Fail, encode
+from ikigai_actors.agent.requests import Fail, RequestCaller, encode
 from ikigai_actors.errors import AgentDead, Fenced, IkigaiError, StoreUnavailable, StoreUnusable
 from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import LifecycleChange, WriteDeath, deadlines
@@ -87,7 +87,14 @@ class SupervisionLoop(Supervision):
     """Supervises the agents of one host, on a thread of its own."""
 
     def __init__(
-        self, store: Store, journal: Journal, processes: ProcessTable, host: str, clock: Clock, threads: Threads
+        self,
+        store: Store,
+        journal: Journal,
+        processes: ProcessTable,
+        host: str,
+        clock: Clock,
+        threads: Threads,
+        move: Callable[[str, RequestCaller], object],
     ) -> None:
         """Make the loop of a host; `start` starts its thread.
 
@@ -98,10 +105,13 @@ class SupervisionLoop(Supervision):
             host: its id.
             clock: for deadlines, and for the times of restarts.
             threads: makes the thread.
+            move: see `RemoteCommands`.
         """
         self._reader, self._journal, self._processes = RetryingReader(store, threads), journal, processes
         self._host, self._clock = host, clock
-        self._remote = RemoteCommands(self._reader, journal, processes, clock, self.retry_prompts, self._has_given_up)
+        self._remote = RemoteCommands(
+            self._reader, journal, processes, clock, self.retry_prompts, self._has_given_up, move
+        )
         self._events: Queue[Callable[[], None] | None] = threads.queue()
         self._timers = Timers[Callable[[], None]]()
         self._failures: dict[str, AgentFailure] = {}  # by uuid: the supervisor has not decided yet

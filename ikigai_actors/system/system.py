@@ -22,11 +22,12 @@ from typing import Any, Self
 
 from ikigai_actors.actors.closing import Closing, ClosingStep, note_failure
 from ikigai_actors.actors.forked import OfOneProcess
-from ikigai_actors.actors.futures import refuse_to_block
+from ikigai_actors.actors.futures import Future, refuse_to_block
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.boot import Survey, everything_stays, survey
 from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.log_loader import LogLoader
+from ikigai_actors.agent.requests import RequestCaller
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.statistics import NO_TOKENS, AgentStatistics, SystemStatistics
 from ikigai_actors.agent.subscriptions import (
@@ -91,6 +92,12 @@ logger = logging.getLogger(__name__)
 
 MOST_WORKERS = 1_000
 """The most threads that run agents: they never block, so more than a machine's cores are of no use."""
+
+UNSHARED = (
+    "The process that runs these agents shares them with nobody. Hosts share agents on PostgreSQL: start them by "
+    "ikigai host --name NAME, or by ActorSystem.open(join=True)."
+)
+"""Why agents cannot leave their host."""
 
 _OF_A_TOOL = ("name", "timeout", "traits", "is_async", "describe", "call", "call_async")
 
@@ -162,13 +169,13 @@ class ActorSystem(OfOneProcess):
         self.random_bytes = parts.random_bytes
         self.toolbox = toolbox
         self.clock, self.writer = clock, journal  # with which handles write
-        self.lifecycle = Lifecycle(gate, journal, clock, host.id, self._here)  # what handles do to lives
+        self.lifecycle = Lifecycle(gate, journal, clock, host.id, self._here, self._move)  # what handles do to lives
         self.documents = Documents(gate, journal.perform, clock.now_ms)
         """The documents that all agents share."""
         processes = self._processes = ProcessTable(self.handle)
         self._archive = Archive(store, lambda uuid: host.name is None or processes.get(uuid) is not None)
         waits = self.waits = Waits(store, clock, processes.is_idle, threads)
-        self._supervision = SupervisionLoop(store, journal, processes, host.id, clock, threads)
+        self._supervision = SupervisionLoop(store, journal, processes, host.id, clock, threads, self._move_as_asked)
         with ExitStack() as undone:
             executor = Executor(threads=threads)
             undone.callback(executor.close, ())
@@ -509,11 +516,11 @@ class ActorSystem(OfOneProcess):
         self.check_open()
         check_timeout(timeout)
         if self._sharing is None:
-            raise NoHost("This host shares its agents with nobody: open it with join=True.")
+            raise NoHost(UNSHARED)
         self._sharing.drain().get(timeout=timeout)
 
     def move(self, agent: AgentRef | str, host: str, timeout: float | None = None) -> None:
-        """Have another host run an agent of this host, and its descendants here; return when it may.
+        """Have another host run an agent; see `AgentRef.move`.
 
         Args:
             agent: a handle, or a uuid, name, or unique prefix of a uuid.
@@ -521,20 +528,23 @@ class ActorSystem(OfOneProcess):
             timeout: seconds to wait; None waits for ever.
 
         Raises:
-            AgentNotFound, AmbiguousAgent, AgentDead: there is no such living agent, or there are several.
-            BadInput: it is restarted together with its siblings, so only their supervisor can be moved.
-            RootProtected: agent 0 cannot be moved.
-            NoHost: no host of that name lives.
-            HostElsewhere: another host runs the agent.
+            AgentNotFound, AmbiguousAgent: there is no such agent, or there are several.
+            IkigaiError: what `AgentRef.move` raises.
         """
+        self.handle(uuid_of(self.store, agent)).move(host, timeout)
+
+    def _move(self, uuid: str, host: str) -> Future[None]:
         self.check_open()
-        check_timeout(timeout)
-        check_type(host, str, "host", "the name of a host")
-        uuid = uuid_of(self.store, agent)
         if self._sharing is None:
-            raise NoHost("This host shares its agents with nobody: open it with join=True.")
-        self.actor(uuid)
-        self._sharing.move(uuid, host).get(timeout=timeout)
+            raise NoHost(UNSHARED)
+        return self._sharing.move(uuid, host)
+
+    def _move_as_asked(self, host: str, caller: RequestCaller) -> None:
+        """Carry out the request of another process to move an agent. Never waits."""
+        if self._sharing is None:
+            caller.settle(NoHost(UNSHARED))
+        else:
+            self._sharing.move_as_asked(host, caller)
 
     def close(self) -> None:
         """Close every part in order, even if one of them fails. At the end the database is free.

@@ -174,6 +174,7 @@ class Subject:
             "rewind": {"label": None},
             "configure": {"model": "offline", "max_tokens": 5, "tools": []},
             "resume": {},
+            "move": {"host": "b"},
             "rename": {"name": "kid"},
             "undo": {},
             "send": {"recipient": system.root, "body": "text"},

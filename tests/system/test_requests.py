@@ -112,6 +112,7 @@ def test_a_refusal_is_the_error_that_a_local_handle_raises(durable: str) -> None
             (lambda: kid.adopt(dead, timeout=DEADLINE), AgentDead),
             (lambda: dead.mark(timeout=DEADLINE), AgentDead),
             (lambda: system.handle("A" * 22).mark(timeout=DEADLINE), AgentNotFound),
+            (lambda: kid.move("b", timeout=DEADLINE), NoHost),
             (lambda: root.tools(), HostElsewhere),
         ):
             with pytest.raises(error) as raised:

@@ -13,7 +13,7 @@ from ikigai_actors.errors import BadInput, HostElsewhere, NoHost, RootProtected,
 from ikigai_actors.records.fsck.check import check
 from tests.conftest import NewDatabase
 from tests.kit.blocking_provider import Gate
-from tests.kit.databases import DEADLINE, eventually
+from tests.kit.databases import DEADLINE, eventually, sql
 
 
 class Fleet:
@@ -205,9 +205,55 @@ def test_agent_0_and_hosts_that_are_not_there_are_refused(fleet: Fleet, apart: t
         fleet["a"].move(fleet["a"].root, "b", timeout=DEADLINE)
     with pytest.raises(NoHost, match="those that live: a, b"):
         fleet["a"].move(near, "c", timeout=DEADLINE)
-    with pytest.raises(HostElsewhere):
-        fleet["a"].move(far, "a", timeout=DEADLINE)
-    assert fleet["a"].root.prompt("hello").get(timeout=DEADLINE).text == "a answers"
+    fleet["a"].drain(timeout=DEADLINE)
+    with pytest.raises(NoHost, match="Host a gives its agents away"):
+        far.move("a", timeout=DEADLINE)
+    assert fleet["a"].root.prompt("hello").get(timeout=DEADLINE).text == "b answers"
+
+
+def test_an_agent_is_moved_by_its_own_host_whoever_asks(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
+    near, far = apart
+    below = far.fork(name="below", timeout=DEADLINE)
+    with ActorSystem.attach(fleet.url) as attached:
+        far.move("a", timeout=DEADLINE)  # from a host that does not run it
+        fleet.wait_until("a", far, below)
+        attached.agent("near").move("b", timeout=DEADLINE)
+        fleet.wait_until("b", near)
+        near.move("b", timeout=DEADLINE)  # it is there
+        for agent, text in ((far, "a answers"), (near, "b answers")):
+            assert attached.handle(agent.uuid).prompt("hello").get(timeout=DEADLINE).text == text
+        for agent, host, error in (
+            (attached.root, "b", RootProtected),
+            (attached.agent("far"), "c", NoHost),
+            (near, "c", NoHost),
+        ):
+            with pytest.raises(error):
+                agent.move(host, timeout=DEADLINE)
+    assert {answer for (answer,) in answers(fleet["a"])} == {True}
+    assert check(fleet["a"].store) == []
+
+
+def answers(system: ActorSystem) -> list[tuple[bool]]:
+    """Of each request whether it has an answer."""
+    found = system.store.read(lambda tx: sql(tx, "SELECT answer IS NOT NULL FROM requests WHERE kind = 'move'"))
+    return [(bool(answered),) for (answered,) in found]
+
+
+def test_an_agent_that_is_moved_in_its_turn_goes_on_and_who_waits_gets_the_answer(fleet: Fleet) -> None:
+    gate = Gate()
+    a = fleet.start("a", gate.provider)
+    kid = a.root.fork(name="kid")
+    b = fleet.start("b")
+    shared(fleet)
+    there = b.agent("kid")
+    answer = kid.prompt("hello")
+    gate.wait_until_asked()
+    waiting, mark = there.ask.reply(), there.ask.mark("later")
+    there.move("b", timeout=DEADLINE)
+    assert (answer.get(timeout=DEADLINE).text, waiting.get(timeout=DEADLINE).text) == ("b answers", "b answers")
+    assert mark.get(timeout=DEADLINE)
+    assert [message.kind for message in kid.history(all=True)].count("mark") == 1
+    gate.open()
 
 
 def test_who_does_not_join_is_refused_while_hosts_share(fleet: Fleet) -> None:
@@ -286,12 +332,15 @@ def test_what_is_told_to_an_agent_elsewhere_while_its_host_closes_is_answered(
 
 def test_an_agent_that_cannot_be_moved_goes_on_where_it_is(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
     near, far = apart
-    fleet["b"].drain(timeout=DEADLINE)
-    below = near.fork()
-    with pytest.raises(StoreConflict, match="has no shard"):
-        fleet["a"].move(near, "b", timeout=DEADLINE)
-    for agent in (near, below, far):
-        assert agent.prompt("are you there?").get(timeout=DEADLINE).text == "a answers"
+    below, store = near.fork(), fleet["a"].store
+    stays = f"CHECK (uuid <> '{near.uuid}' OR shard = {near.record.shard})"
+    store.write(lambda tx: sql(tx, f"ALTER TABLE agents ADD CONSTRAINT stays {stays}"))
+    for handle in (near, fleet["b"].handle(near.uuid)):
+        with pytest.raises(StoreConflict, match="stays"):
+            handle.move("b", timeout=DEADLINE)
+    store.write(lambda tx: sql(tx, "ALTER TABLE agents DROP CONSTRAINT stays"))
+    for agent, text in ((near, "a answers"), (below, "a answers"), (far, "b answers")):
+        assert agent.prompt("are you there?").get(timeout=DEADLINE).text == text
     assert check(fleet["a"].store) == []
 
 

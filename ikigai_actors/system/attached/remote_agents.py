@@ -19,7 +19,7 @@ from typing import Any
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, refuse_to_block
-from ikigai_actors.agent.requests import Adopt, Asked, encode
+from ikigai_actors.agent.requests import Adopt, Asked, Move, encode
 from ikigai_actors.agent.subscriptions import Event, PromptKept
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.arguments import check_timeout
@@ -247,6 +247,11 @@ class RemoteLifecycle(Lifecycle):
         adopted: Future[None] = Future()
         self._remote.request(by, Adopt(child, adopted))
         adopted.get(timeout=timeout)
+
+    def move(self, uuid: str, host: str) -> Future[None]:
+        moved: Future[None] = Future(uuid)
+        self._remote.request(uuid, Move(host, moved))
+        return moved
 
 
 def no_host() -> NoHost:
