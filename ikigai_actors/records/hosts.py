@@ -1,6 +1,7 @@
 """The hosts of a database: the processes that run its agents."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ikigai_actors.errors import NoHost
 from ikigai_actors.store.base import Transaction
@@ -25,6 +26,10 @@ class HostRecord:
     """Sets of agents that it has, or had at its end and nobody has taken since."""
     agents: int
     """Living agents in these."""
+    working: int
+    """Those of them that are in a turn."""
+    age: int | None
+    """Milliseconds since it has renewed its lease, by the clock of the database; None where hosts have no leases."""
     draining: bool
     """Whether it gives its agents away, and gets no others."""
     silent: bool
@@ -38,6 +43,19 @@ class HostRecord:
         if self.silent:
             return "silent"
         return "drains" if self.draining else "runs"
+
+
+class Vacant(NamedTuple):
+    """What no host runs."""
+
+    shards: int
+    agents: int
+
+
+def vacant(tx: Transaction) -> Vacant:
+    """The shards that nobody has, and the living agents in them."""
+    [row] = tx.run("without_host")
+    return Vacant(*row)
 
 
 def find_host(tx: Transaction, text: str) -> HostRecord:
@@ -74,8 +92,10 @@ def hosts_of_late(tx: Transaction) -> list[HostRecord]:
             ended_at=ended,
             shards=shards,
             agents=agents,
+            working=working,
+            age=max(0, now - until + lease) if until else None,
             draining=bool(draining),
             silent=uuid not in held or (bool(lease) and until <= now),
         )
-        for uuid, name, hostname, pid, started, ended, lease, until, draining, shards, agents, now in rows
+        for uuid, name, hostname, pid, started, ended, lease, until, draining, shards, agents, working, now in rows
     ]

@@ -558,8 +558,15 @@ SELECT id, beat, lease FROM hosts WHERE ended_at IS NULL AND id <> :host
 -- Those that live, and those that have ended lately; with their shards, and the living agents of these.
 SELECT h.id, h.name, h.hostname, h.pid, h.started_at, h.ended_at, h.lease, h.lease_until, h.draining,
        (SELECT COUNT(*) FROM shards s WHERE s.host = h.id),
-       (SELECT COUNT(*) FROM agents a JOIN shards s ON s.id = a.shard WHERE s.host = h.id AND a.status <> 'dead'), now_ms()
+       (SELECT COUNT(*) FROM agents a JOIN shards s ON s.id = a.shard WHERE s.host = h.id AND a.status <> 'dead'),
+       (SELECT COUNT(*) FROM agents a JOIN shards s ON s.id = a.shard WHERE s.host = h.id AND a.status <> 'dead' AND a.turn > 0),
+       now_ms()
   FROM hosts h WHERE h.ended_at IS NULL OR h.ended_at > now_ms() - CAST(:within AS BIGINT) ORDER BY h.epoch
+
+-- name: without_host
+-- How many shards nobody has, and how many agents live in them.
+SELECT COUNT(*), CAST(COALESCE(SUM((SELECT COUNT(*) FROM agents a WHERE a.shard = s.id AND a.status <> 'dead')), 0) AS BIGINT)
+  FROM shards s LEFT JOIN hosts h ON h.id = s.host WHERE s.host IS NULL OR h.ended_at IS NOT NULL
 
 -- name: time
 SELECT now_ms()

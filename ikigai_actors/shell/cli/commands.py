@@ -191,10 +191,11 @@ def hosts(options: Options, json: bool) -> None:
 
     Reads the database, beside a running shell or without one. See also: ikigai host.
     """
-    from ikigai_actors.shell.cli.hosts import as_lines, as_objects, look
+    from ikigai_actors.shell.cli.hosts import as_objects, look
+    from ikigai_actors.shell.text.hosts import host_lines
 
-    found = look(options.database)
-    click.echo(as_objects(found) if json else "\n".join(as_lines(found)))
+    found, vacant = look(options.database)
+    click.echo(as_objects(found) if json else harmless("\n".join(host_lines(found, vacant))))
 
 
 @click.command()
@@ -212,6 +213,23 @@ def drain(context: click.Context, host: str, timeout: float) -> None:
         left = drain(context.obj.database, host, timeout)
     click.echo(harmless(f"{host} has no agents left" if not left else f"{host} still has {left} agents"))
     context.exit(1 if left else 0)
+
+
+@click.command()
+@click.argument("agent", metavar="AGENT")
+@click.argument("host", metavar="HOST")
+@click.option("--timeout", type=click.FloatRange(0), default=60.0, show_default=True, help="Seconds to wait.")
+@click.pass_context
+def move(context: click.Context, agent: str, host: str, timeout: float) -> None:
+    """Have a HOST, by its name, run an AGENT, and those below it that live with it.
+
+    The host that runs them now does so, and this waits for it. What they are doing is cut off, and goes on there.
+    """
+    from ikigai_actors.shell.cli.hosts import move
+
+    with _ended_by_ctrl_c(context):
+        moved = move(context.obj.database, agent, host, timeout)
+    click.echo(harmless(f"{moved} is run by {host} from now on"))
 
 
 @click.command()
@@ -263,7 +281,7 @@ def backup(context: click.Context, file: str) -> None:
     context.exit(0 if done.sound else 1)
 
 
-COMMANDS = (agents, backup, copy, drain, fsck, hosts, kill, log, prompt, rename, send, send_signal, stats, tail)
+COMMANDS = (agents, backup, copy, drain, fsck, hosts, kill, log, move, prompt, rename, send, send_signal, stats, tail)
 
 
 def _send_signal(options: Options, name: str, agent: str, *, cascade: bool, reason: str, grace: float = 30.0) -> None:

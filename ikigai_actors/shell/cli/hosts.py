@@ -1,24 +1,22 @@
-"""The hosts of a database, as lines and as JSON."""
+"""The hosts of a database, as JSON; and what is asked of them: to give their agents away, all or one."""
 
-from collections.abc import Iterator
-from datetime import datetime
 from time import monotonic
 
+from ikigai_actors.errors import IkigaiError
 from ikigai_actors.frozen import as_dict
-from ikigai_actors.records.hosts import HostRecord
-from ikigai_actors.shell.line.output import as_json, harmless
+from ikigai_actors.records.hosts import HostRecord, Vacant
+from ikigai_actors.shell.line.output import as_json
 from ikigai_actors.system.attached.client import Client
-
-_STATES = {
-    "silent": "gives no sign of life",
-    "ended": "ended",
-}
+from ikigai_actors.system.attached.remote_agents import nobody_asked
 
 
-def look(database: str | None) -> list[HostRecord]:
-    """Read the hosts that live, or have ended within the last hour. Raises what `Client.open` does."""
+def look(database: str | None) -> tuple[list[HostRecord], Vacant]:
+    """Read the hosts that live, or have ended within the last hour, and what no host runs.
+
+    Raises what `Client.open` does.
+    """
     with Client.open(database) as client:
-        return client.hosts()
+        return client.shares()
 
 
 def drain(database: str | None, host: str, timeout: float) -> int:
@@ -39,37 +37,32 @@ def drain(database: str | None, host: str, timeout: float) -> int:
                 feed.wait(min(1.0, seconds))
 
 
-def as_lines(hosts: list[HostRecord]) -> Iterator[str]:
-    """A line for each host, and one that says so when nobody runs the agents."""
-    rows = [
-        (
-            host.name or "-",
-            f"{host.hostname}, pid {host.pid}",
-            f"since {_time(host.started_at)}",
-            _state(host) + (f" {_time(host.ended_at)}" if host.ended_at is not None else ""),
-        )
-        for host in hosts
-    ]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)] if rows else []
-    for row in rows:
-        yield harmless("  ".join([*(text.ljust(width) for text, width in zip(row, widths, strict=False)), row[3]]))
-    if not any(host.state in ("runs", "drains") for host in hosts):
-        yield "no process runs these agents"
+def move(database: str | None, agent: str, host: str, timeout: float) -> str:
+    """Have an agent moved to a host by the one that runs it; return what a person calls the agent.
+
+    When that has not happened after so many seconds, or nobody runs the agent, it does not happen later either.
+
+    Raises what `AgentRef.move` and `Client.open` do.
+    """
+    with Client.open(database) as client:
+        record = client.find(agent)
+        until = monotonic() + timeout
+        with client.feed([]) as feed:
+            asked = client.move(record.uuid, host)
+            while (answer := client.answer(asked)) is None:
+                if feed.host is None:
+                    client.withdraw(asked, nobody_asked())
+                elif (left := until - monotonic()) <= 0:
+                    late = f"{record.short} was not moved within {timeout:g} s, and is not moved later either."
+                    client.withdraw(asked, IkigaiError(f"{late} See: ikigai hosts"))
+                else:
+                    feed.wait(min(1.0, left))
+                    feed.news()
+    if isinstance(answer.value, IkigaiError):
+        raise answer.value
+    return record.short
 
 
 def as_objects(hosts: list[HostRecord]) -> str:
     """The same as a JSON list."""
     return as_json([{**as_dict(host), "state": host.state} for host in hosts], indent=2)
-
-
-def _state(host: HostRecord) -> str:
-    agents = f"{host.agents} agent" + ("s" if host.agents != 1 else "")
-    if host.state == "runs":
-        return f"runs {agents}"
-    if host.state == "drains":
-        return f"gives its agents away: {agents} left"
-    return _STATES[host.state]
-
-
-def _time(moment: int) -> str:
-    return datetime.fromtimestamp(moment / 1000).strftime("%Y-%m-%d %H:%M:%S")

@@ -22,6 +22,7 @@ Beside a running shell, or without one (commands.py, documents.py):
     ikigai stats                    what the database holds, in figures
     ikigai hosts                    which processes run the agents
     ikigai drain HOST               has a host give its agents to the others
+    ikigai move AGENT HOST          has another host run an agent, and those below it
     ikigai backup FILE              a consistent copy of the database in one new file, beside a running shell too
     ikigai copy FROM TO             a whole database to an empty one, of either kind
     ikigai fsck [--json]            whether the database holds together; exit status 1 if it does not

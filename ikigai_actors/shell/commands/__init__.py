@@ -17,7 +17,7 @@ from ikigai_actors.records import registry
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.records.settings import SETTINGS, parse_setting
-from ikigai_actors.shell.commands import approvals, lifecycle, mail
+from ikigai_actors.shell.commands import approvals, hosts, lifecycle, mail
 from ikigai_actors.shell.commands.arguments import AGENT, COMMAND, MARK_LABEL, SETTING, TEXT, TOOL
 from ikigai_actors.shell.commands.context import CommandContext, named
 from ikigai_actors.shell.commands.documents import doc
@@ -349,7 +349,7 @@ def leave_as_others_do(shell: CommandContext) -> None:
     shell.leave()
 
 
-for command in (*approvals.COMMANDS, *lifecycle.COMMANDS):
+for command in (*approvals.COMMANDS, *hosts.COMMANDS, *lifecycle.COMMANDS):
     commands.add_command(command)
 
 

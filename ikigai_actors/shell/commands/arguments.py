@@ -11,6 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 from click.types import StringParamType
 
+from ikigai_actors.records.hosts import hosts_of_late
 from ikigai_actors.records.registry import short_uuids
 from ikigai_actors.records.settings import SETTINGS
 from ikigai_actors.system.ref import AgentRef
@@ -68,6 +69,11 @@ def _agents(current: AgentRef) -> list[str]:
     return [*sorted(record.name for record in living if record.name), *sorted(short.values())]
 
 
+def _hosts(current: AgentRef) -> list[str]:
+    found = current.system.store.read(hosts_of_late)
+    return sorted(host.name for host in found if host.name and host.ended_at is None)
+
+
 def _marks(current: AgentRef) -> list[str]:
     return sorted({label for label, _ in current.context().marks if label})
 
@@ -86,6 +92,8 @@ AGENT = Offering(_agents)
 """An agent: the names of the living, and the beginnings of their uuids."""
 SENDER = Offering(lambda current: [*_agents(current), "person"])
 """Who sends mail: an agent, or a person."""
+HOST = Offering(_hosts)
+"""A host that shares the agents: the names of those that live."""
 MARK_LABEL = OfferingWords(_marks)
 """A mark of the current agent."""
 TOOL = Offering(_tools)

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from ikigai_actors.records.deaths import LifecycleChange
     from ikigai_actors.records.documents import Documents
     from ikigai_actors.records.figures import Counts
-    from ikigai_actors.records.hosts import HostRecord
+    from ikigai_actors.records.hosts import HostRecord, Vacant
     from ikigai_actors.records.mail import Mail
     from ikigai_actors.records.messages import Message
-    from ikigai_actors.records.requests import RequestKey
+    from ikigai_actors.records.requests import Answered, RequestKey
     from ikigai_actors.records.scrollback import Scrollback
     from ikigai_actors.system.attached.feed import Feed
     from supervisors.signals import Signal
@@ -155,6 +155,12 @@ class Client:
 
         return self._store.read(hosts_of_late)
 
+    def shares(self) -> "tuple[list[HostRecord], Vacant]":
+        """The hosts as `hosts` gives them, and what no host runs, at one moment."""
+        from ikigai_actors.records.hosts import hosts_of_late, vacant
+
+        return self._store.read(lambda tx: (hosts_of_late(tx), vacant(tx)))
+
     def overview(self) -> Overview:
         """Everybody at one moment. Raises `StoreUnusable` when a value of the database is of a wrong type."""
         from ikigai_actors.store.migrations import check_types
@@ -228,6 +234,19 @@ class Client:
         from ikigai_actors.records.requests import AddRequest, RequestKey
 
         return RequestKey(uuid, self.write(AddRequest(uuid, kind, body, self._clock.now_ms())))
+
+    def move(self, uuid: str, host: str) -> "RequestKey":
+        """Ask for an agent to be moved to a host, given by its name or id. Raises what `AddRequest` does."""
+        from ikigai_actors.actors.futures import Future
+        from ikigai_actors.agent.requests import Move, encode
+
+        return self.request(uuid, *encode(Move(host, Future())))
+
+    def answer(self, key: "RequestKey") -> "Answered | None":
+        """The answer of a request; None while there is none."""
+        from ikigai_actors.records.requests import answer_of
+
+        return self._store.read(lambda tx: answer_of(tx, key))
 
     def withdraw(self, key: "RequestKey", why: "IkigaiError") -> None:
         """Answer a request with an error, unless it has an answer: it is not carried out any more."""

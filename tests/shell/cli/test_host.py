@@ -1,6 +1,7 @@
 """Hosts without a shell, as processes: they run the agents, share them on a server, and end as they are told to."""
 
 import json
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,15 +16,16 @@ from tests.kit.databases import eventually
 from tests.kit.program import Program, run
 
 
-def host(url: str, *arguments: str, model: str = "offline") -> Program:
+def host(url: str, *arguments: str, model: str | None = "offline") -> Program:
     """Start a host."""
-    return Program.by_pipe("--database", url, "--model", model, "host", *arguments, notices=True)
+    chosen = [] if model is None else ["--model", model]
+    return Program.by_pipe("--database", url, *chosen, "host", *arguments, notices=True)
 
 
 @contextmanager
-def running(url: str, name: str, model: str = "offline") -> Iterator[Program]:
+def running(url: str, name: str, *arguments: str, model: str | None = "offline") -> Iterator[Program]:
     """Start a host, and wait until it runs the agents."""
-    with host(url, "--name", name, model=model) as program:
+    with host(url, "--name", name, *arguments, model=model) as program:
         program.expect("runs postgresql")
         yield program
 
@@ -38,8 +40,8 @@ def listed(url: str) -> list[dict[str, Any]]:
 
 def root(url: str) -> str:
     """The uuid of agent 0."""
-    [agent] = json.loads(run("--database", url, "agents", "--json").stdout)
-    return str(agent["uuid"])
+    agents = json.loads(run("--database", url, "agents", "--json").stdout)
+    return str(agents[0]["uuid"])
 
 
 def turn(url: str, uuid: str) -> int:
@@ -69,7 +71,7 @@ def test_when_a_host_is_killed_another_one_goes_on_and_who_waits_gets_the_answer
         assert (ended["name"], ended["state"], goes_on["name"], goes_on["shards"]) == ("a", "ended", "b", 64)
         lines = run("--database", url, "hosts").stdout.splitlines()
         assert [line.split()[0] for line in lines] == ["a", "b"]
-        assert lines[1].endswith("runs 1 agent")
+        assert re.search(r"runs 1 agent, 64 shards, seen \d s ago$", lines[1])
 
 
 def test_a_host_that_is_told_to_end_gives_its_agents_away_first(new_postgres: NewDatabase) -> None:
@@ -93,11 +95,68 @@ def test_a_host_is_drained_from_any_terminal(new_postgres: NewDatabase) -> None:
             done = run("--database", url, "drain", "a")
             assert (done.returncode, done.stdout) == (0, "a has no agents left\n")
             assert shares(url) == {"a": 0, "b": 64}
-            assert (
-                run("--database", url, "hosts").stdout.splitlines()[0].endswith("gives its agents away: 0 agents left")
-            )
+            [drained, _] = run("--database", url, "hosts").stdout.splitlines()
+            assert "gives its agents away: 0 agents, 0 shards left" in drained
             unknown = run("--database", url, "drain", "c")
             assert (unknown.returncode, "those that live: a, b" in unknown.stderr) == (1, True)
+
+
+STILL = """
+def app():
+    return {"provider": "offline", "balance": None}
+"""
+
+
+@contextmanager
+def two_that_keep_their_agents(url: str, directory: Path) -> Iterator[tuple[Program, Program]]:
+    """Two hosts. The first, a, runs the agents; none moves by itself."""
+    (directory / "still.py").write_text(STILL, encoding="utf-8")
+    with (
+        running(url, "a", "--app", "still:app", model=None) as first,
+        running(url, "b", "--app", "still:app", model=None) as second,
+    ):
+        eventually(lambda: all(shares(url).values()), "shards for both")
+        yield first, second
+
+
+def placed(url: str) -> dict[str, int]:
+    """How many agents each living host has, by its name."""
+    return {one["name"]: one["agents"] for one in listed(url) if one["ended_at"] is None}
+
+
+def test_an_agent_is_moved_from_any_terminal(
+    new_postgres: NewDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = new_postgres()
+    monkeypatch.chdir(tmp_path)
+    with two_that_keep_their_agents(url, tmp_path), Program.at_terminal("--database", url, "--plain") as shell:
+        shell.say("/fork --name kid")
+        shell.expect("inherits")
+        assert placed(url) == {"a": 2, "b": 0}
+        done = run("--database", url, "move", "kid", "b")
+        assert (done.stdout, done.stderr) == ("kid is run by b from now on\n", "")
+        assert placed(url) == {"a": 1, "b": 1}
+        shell.say("hello")
+        shell.expect("You said")
+        shell.say("/hosts")
+        shell.expect(r"a  .*runs 1 agent, 32 shards, seen \d s ago\s+b  .*runs 1 agent, 32 shards")
+        shell.say("/move kid a")
+        shell.expect("kid .* is run by a from now on")
+        assert placed(url) == {"a": 2, "b": 0}
+        shell.say("/move kid nowhere")
+        shell.expect("No living host is called 'nowhere'; those that live: a, b.")
+        for told, agent in (("Agent 0 cannot be moved", root(url)), ("is named 'nobody'", "nobody")):
+            refused = run("--database", url, "move", agent, "b")
+            assert (refused.returncode, refused.stdout, told in refused.stderr) == (1, "", True)
+
+
+def test_an_agent_that_nobody_runs_is_not_moved_later_either(new_postgres: NewDatabase) -> None:
+    url = new_postgres()
+    with running(url, "a"):
+        assert run("--database", url, "--plain", lines="/fork --name kid\n").returncode == 0
+    refused = run("--database", url, "move", "kid", "a")
+    assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+    assert "not done later either" in refused.stderr
 
 
 def test_a_host_whose_name_another_one_has_taken_says_start_me_again(new_postgres: NewDatabase) -> None:

@@ -1,0 +1,61 @@
+"""The hosts of a database as lines: of ``ikigai hosts``, and of ``/hosts``. Pure."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from ikigai_actors.records.hosts import HostRecord, Vacant
+
+
+def host_lines(hosts: Sequence[HostRecord], vacant: Vacant) -> Iterator[str]:
+    """A line for each host; and one about agents that nobody runs, if there are any.
+
+    Args:
+        hosts: those that live, and those that have ended lately.
+        vacant: what no host has.
+    """
+    rows = [
+        (
+            host.name or "-",
+            f"{host.hostname}, pid {host.pid}",
+            f"since {_time(host.started_at)}",
+            _state(host),
+        )
+        for host in hosts
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)] if rows else []
+    for row in rows:
+        yield "  ".join([*(text.ljust(width) for text, width in zip(row, widths, strict=False)), row[3]])
+    if not any(host.state in ("runs", "drains") for host in hosts):
+        yield "no process runs these agents"
+    elif vacant.shards:
+        yield f"nobody yet runs {_count(vacant.agents, 'agent')}, in {_count(vacant.shards, 'vacant shard')}"
+
+
+def _state(host: HostRecord) -> str:
+    if host.ended_at is not None:
+        return f"ended {_time(host.ended_at)}"
+    agents = [_count(host.agents, "agent")]
+    if host.working:
+        agents.append(f"{host.working} working")
+    if host.name is not None:  # one without a name has all shards
+        agents.append(_count(host.shards, "shard"))
+    share = ", ".join(agents)
+    seen = "" if host.age is None else f", seen {_seconds(host.age)} ago"
+    if host.silent:
+        return f"gives no sign of life: {share}{seen}"
+    if host.draining:
+        return f"gives its agents away: {share} left{seen}"
+    return f"runs {share}{seen}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")
+
+
+def _seconds(milliseconds: int) -> str:
+    seconds = milliseconds // 1000
+    return f"{seconds} s" if seconds < 120 else f"{seconds // 60} min"
+
+
+def _time(moment: int) -> str:
+    return datetime.fromtimestamp(moment / 1000).strftime("%Y-%m-%d %H:%M:%S")
