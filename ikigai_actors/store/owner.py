@@ -1,10 +1,11 @@
-"""The owner of a database: the host that runs its agents, as its row tells.
+"""The owners of a database: the hosts that run its agents, as their rows tell.
 
 Not in `ikigai_actors.store.host`: a process that only asks for the owner needs no threads.
 """
 
 import os
 import socket
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -22,6 +23,10 @@ class HostRow(NamedTuple):
     lease_until: int
     epoch: int
     now: int
+    name: str | None = None
+    """By which it is known to those with which it shares the agents; None for one that shares them with nobody."""
+    agents: int = 0
+    """How many it ran when it last told, if it shares them."""
 
     @property
     def is_believed(self) -> bool:
@@ -43,13 +48,25 @@ class HostRow(NamedTuple):
 
     def __str__(self) -> str:
         since = datetime.fromtimestamp(self.started_at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        if self.name is not None:
+            return f"host {self.name} on {self.hostname}, pid {self.pid}, since {since}"
         return f"host {self.hostname}, pid {self.pid}, since {since}"
+
+
+def owners(tx: Transaction) -> tuple[HostRow, ...]:
+    """The hosts that run the agents, as far as rows tell; the latest first."""
+    hosts = [HostRow(*row) for row in tx.run("running_hosts")]
+    return tuple(one for one in hosts if one.is_believed or (not one.lease_until and tx.is_hosted()))
 
 
 def owner(tx: Transaction) -> HostRow | None:
     """The host that runs the agents, the latest of several; None when there is none, as far as rows tell."""
-    hosts = [HostRow(*row) for row in tx.run("open_hosts")]
-    return next((one for one in hosts if one.is_believed or (not one.lease_until and tx.is_hosted())), None)
+    return next(iter(owners(tx)), None)
+
+
+def host_names(hosts: Sequence[HostRow]) -> Mapping[str, str]:
+    """The names of hosts by id, where agents may live on one or another: empty for less than two hosts."""
+    return {one.id: one.name or one.id[:6] for one in hosts} if len(hosts) > 1 else {}
 
 
 def went_back(location: str, known: str) -> Fenced:

@@ -496,6 +496,10 @@ SELECT d.path, d.version, d.author, d.created_at, 0 FROM documents d
 -- Hosts that have neither closed nor been ended by another, the latest first. Knows the first version of the schema only.
 SELECT id, hostname, pid, started_at, lease_until, epoch, now_ms() FROM hosts WHERE ended_at IS NULL ORDER BY epoch DESC
 
+-- name: running_hosts
+-- The same with what newer versions know.
+SELECT id, hostname, pid, started_at, lease_until, epoch, now_ms(), name, agents FROM hosts WHERE ended_at IS NULL ORDER BY epoch DESC
+
 -- name: unshared_hosts
 -- Those of them that share the agents with nobody.
 SELECT id, hostname, pid, started_at, lease_until, epoch, now_ms() FROM hosts WHERE ended_at IS NULL AND name IS NULL

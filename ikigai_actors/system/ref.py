@@ -175,8 +175,8 @@ class System(Protocol):
     def statistics(self) -> TurnStatistics:
         """What the agents are doing, and have done."""
 
-    def statistics_of(self, uuid: str) -> AgentStatistics:
-        """What an agent is doing, and has done, without its restarts. Reads nothing."""
+    def statistics_of(self, uuid: str, record: AgentRecord | None = None) -> AgentStatistics:
+        """What an agent is doing, and has done, without its restarts. Reads nothing when it is given the record."""
 
 
 class AgentCommands:

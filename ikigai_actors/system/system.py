@@ -485,15 +485,20 @@ class ActorSystem(OfOneProcess):
         """What the system is doing now."""
         return self._processes.statistics(self._archive.read_logs)
 
-    def statistics_of(self, uuid: str) -> AgentStatistics:
+    def statistics_of(self, uuid: str, record: AgentRecord | None = None) -> AgentStatistics:
         """What an agent is doing, and has done since its actor was started; without its restarts.
 
-        Reads nothing of an agent that this host runs. Of others it tells what they are doing only.
+        Reads nothing of an agent that this host runs, or whose row is given: of agents of other hosts it tells what
+        they are doing only, and 0 for the rest.
         """
-        actor = self.target(uuid)
-        if isinstance(actor, AgentActor):
+        self.check_open()
+        actor = self._processes.get(check_type(uuid, str, "uuid", "text"))
+        if actor is not None:
             return actor.statistics()
-        record = self.store.read(lambda tx: registry.get(tx, uuid))
+        if record is None:
+            record = self.store.read(lambda tx: registry.get(tx, uuid))
+        if self._sharing is None or not check_type(record, AgentRecord, "record", "a row of the registry").living:
+            raise self._not_here(record)
         return AgentStatistics(self.state_of(record), 0, 0, 0, 0, NO_TOKENS, 0, 0, 0)
 
     def resume(self) -> list[AgentRef]:
@@ -613,10 +618,13 @@ class ActorSystem(OfOneProcess):
             record = self.store.read(lambda tx: registry.get(tx, uuid))
             if self._sharing is not None and record.living:
                 return ActorElsewhere(uuid, self._sharing.forward)
-            raise AgentDead(
-                f"Agent {record.short} is {record.status}: {record.exit_reason or 'not run by this host'}.", uuid
-            )
+            raise self._not_here(record)
         return actor
+
+    def _not_here(self, record: AgentRecord) -> AgentDead:
+        """Why an agent has no actor."""
+        reason = record.exit_reason or "not run by this host"
+        return AgentDead(f"Agent {record.short} is {record.status}: {reason}.", record.uuid)
 
     def state_of(self, record: AgentRecord) -> str:
         """What an agent is doing, in a word or two."""

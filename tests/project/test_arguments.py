@@ -158,7 +158,7 @@ class Subject:
             "target": {"uuid": self.kid.uuid},
             "move": {"agent": self.kid, "host": "b", "timeout": None},
             "drain": {"timeout": None},
-            "statistics_of": {"uuid": self.kid.uuid},
+            "statistics_of": {"uuid": self.kid.uuid, "record": None},
             "state_of": {"record": self.kid.record},
             "touch": {"agent": self.kid},
         }

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
+from typing import NamedTuple
 
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.statistics import AgentStatistics
@@ -23,6 +24,7 @@ from ikigai_actors.shell.app.expenses import Expenses, in_all
 from ikigai_actors.shell.commands.approval_queue import ApprovalQueue
 from ikigai_actors.shell.text.prices import Prices
 from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.owner import host_names, owners
 from ikigai_actors.system.ref import System
 
 _PERIOD = 0.5
@@ -72,6 +74,8 @@ class Snapshot:
     """By uuid, for agents whose tokens have a price; when asked for."""
     restarts: Mapping[str, int] = field(default_factory=dict)
     """How often each agent was restarted, by uuid; when asked for."""
+    hosts: Mapping[str, str] = field(default_factory=dict)
+    """The names of the hosts, by id, where there are several; when asked for."""
 
 
 class Snapshots:
@@ -144,7 +148,8 @@ class Snapshots:
 
     def _take(self, uuid: str, everybody: bool) -> Snapshot:
         system = self._system
-        record, above, family, below, all_of_them, restarts = system.store.read(lambda tx: _read(tx, uuid, everybody))
+        found = system.store.read(lambda tx: _read(tx, uuid, everybody))
+        record, above, family, all_of_them = found.record, found.above, found.family, found.everybody
         row = [each for each in family if each.living or each.uuid == uuid]
         place = next((index for index, each in enumerate(row) if each.uuid == uuid), 0)
         alone = len(row) < 2
@@ -160,7 +165,7 @@ class Snapshots:
             parent=above[0] if above else None,
             previous=None if alone else row[place - 1],
             following=None if alone else row[(place + 1) % len(row)],
-            children=sum(each.living for each in below),
+            children=sum(each.living for each in found.below),
             model=self._model(record),
             tokens=in_all(sums.own) if sums is not None else None,
             all_tokens=in_all(sums.everybody) if sums is not None else None,
@@ -173,7 +178,8 @@ class Snapshots:
             everybody=tuple(all_of_them),
             statistics=statistics,
             costs={each: cost for each, cost in costs.items() if cost is not None},
-            restarts=restarts,
+            restarts=found.restarts,
+            hosts=found.hosts,
         )
 
     def _state(self, record: AgentRecord) -> str:
@@ -207,22 +213,33 @@ class Snapshots:
         for record in records:
             if record.living:
                 try:
-                    found[record.uuid] = self._system.statistics_of(record.uuid)
+                    found[record.uuid] = self._system.statistics_of(record.uuid, record)
                 except AgentDead:
                     continue
         return found
 
 
-def _read(
-    tx: Transaction, uuid: str, everybody: bool
-) -> tuple[
-    AgentRecord, list[AgentRecord], list[AgentRecord], list[AgentRecord], list[AgentRecord], Mapping[str, int]
-]:  # fmt: skip
-    """Read the agent, its supervisors, its siblings with itself, and its children.
+class _Rows(NamedTuple):
+    """What the registry has at one moment."""
 
-    On request also all agents, with their restarts.
-    """
+    record: AgentRecord
+    above: list[AgentRecord]
+    """Its supervisors, the nearest first."""
+    family: list[AgentRecord]
+    """Its siblings, with itself."""
+    below: list[AgentRecord]
+    """Its children."""
+    everybody: list[AgentRecord]
+    """All agents; empty when they were not asked for, as the next two."""
+    restarts: Mapping[str, int]
+    hosts: Mapping[str, str]
+
+
+def _read(tx: Transaction, uuid: str, everybody: bool) -> _Rows:
+    """Read an agent and those around it; on request also all agents, with their restarts and hosts."""
     record, above = registry.get(tx, uuid), registry.ancestors(tx, uuid)
     family = registry.children(tx, record.supervisor_uuid) if record.supervisor_uuid is not None else [record]
-    all_of_them, restarts = (registry.every(tx), restart_counts(tx)) if everybody else ([], {})
-    return record, above, family, registry.children(tx, uuid), all_of_them, restarts
+    rows = _Rows(record, above, family, registry.children(tx, uuid), [], {}, {})
+    if not everybody:
+        return rows
+    return rows._replace(everybody=registry.every(tx), restarts=restart_counts(tx), hosts=host_names(owners(tx)))

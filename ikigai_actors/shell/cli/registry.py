@@ -6,6 +6,7 @@ from ikigai_actors.frozen import as_dict
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.shell.line import output
 from ikigai_actors.shell.text.tree import Line, drawn, tree_lines
+from ikigai_actors.store.owner import host_names
 from ikigai_actors.system.attached.client import Client, Overview
 
 
@@ -17,13 +18,14 @@ def read(database: str | None) -> Overview:
 
 def as_tree(found: Overview, dead_too: bool) -> list[Line]:
     """The tree; nobody is the current one."""
-    return tree_lines(found.records, found.own, found.state, dead_too=dead_too)
+    return tree_lines(found.records, found.own, found.state, dead_too=dead_too, hosts=host_names(found.hosts))
 
 
 def registry_as_json(found: Overview, tree: bool = False) -> str:
-    """All agents, the dead too: the columns of the registry, and ``messages`` and ``state``; oldest first.
+    """All agents, the dead too: the columns of the registry, ``messages``, ``state`` and ``host``; oldest first.
 
-    With ``tree`` in the order of the tree, each under its supervisor, and with its ``depth``.
+    The host is the name of the one that runs the agent, or null: of a host without a name, and where nobody does. With
+    ``tree`` in the order of the tree, each under its supervisor, and with its ``depth``.
     """
     if not tree:
         return output.as_json([_row(found, record) for record in found.records], indent=2)
@@ -36,4 +38,6 @@ def registry_as_json(found: Overview, tree: bool = False) -> str:
 
 
 def _row(found: Overview, record: AgentRecord) -> dict[str, Any]:
-    return {**as_dict(record), "messages": found.own.get(record.uuid, 0), "state": found.state(record)}
+    host = next((one.name for one in found.hosts if one.id == record.owner and record.living), None)
+    messages = found.own.get(record.uuid, 0)
+    return {**as_dict(record), "messages": messages, "state": found.state(record), "host": host}

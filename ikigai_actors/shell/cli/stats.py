@@ -45,12 +45,12 @@ def look(database: str | None, tokens: bool) -> Figures:
     Raises what `Client.open` and `Client.spending` do.
     """
     with Client.open(database) as client:
-        (records, own, host), counted = client.figures()
+        (records, own, hosts), counted = client.figures()
         statuses = Counter(record.status for record in records)
         used = _tokens(client) if tokens else None
     return Figures(
         database=client.location,
-        host=None if host is None else str(host),
+        host="; ".join(map(str, hosts)) or None,
         agents={status: statuses[status] for status in ("running", "stopped", "terminating", "dead")},
         turns=sum(record.turn > 0 for record in records),
         messages=sum(own.values()),

@@ -23,6 +23,7 @@ from ikigai_actors.shell.commands.context import CommandContext, named
 from ikigai_actors.shell.commands.documents import doc
 from ikigai_actors.shell.text.pages import context_page, history_page, written
 from ikigai_actors.shell.text.tree import tree_lines
+from ikigai_actors.store.owner import host_names, owners
 
 
 class SlashCommands(click.Group):
@@ -107,10 +108,13 @@ def agents(shell: CommandContext, dead_too: bool) -> None:
 
     * stands at the current one. Each line has the beginning of the uuid, the name, the state, and two counts of
     messages of any kind: those before the fork, and its own since then. What a /clear or /rewind hides is counted too;
-    /context does not count it. Unread mail is counted where there is any.
+    /context does not count it. Unread mail is counted where there is any. Where several hosts run the agents, a column
+    names the host of each.
     """
-    records, own = shell.system.store.read(lambda tx: (registry.every(tx), registry.own_counts(tx)))
-    for line in tree_lines(records, own, shell.system.state_of, shell.current.uuid, dead_too):
+    records, own, hosts = shell.system.store.read(
+        lambda tx: (registry.every(tx), registry.own_counts(tx), host_names(owners(tx)))
+    )
+    for line in tree_lines(records, own, shell.system.state_of, shell.current.uuid, dead_too, hosts):
         shell.screen.line(line.text, bold=line.current, dim=line.dead)
 
 

@@ -50,6 +50,7 @@ def tree_lines(
     state: Callable[[AgentRecord], str],
     current: str | None = None,
     dead_too: bool = False,
+    hosts: Mapping[str, str] | None = None,
 ) -> list[Line]:
     """The tree, and the line that counts.
 
@@ -59,12 +60,17 @@ def tree_lines(
         state: what an agent is doing, in a word or two.
         current: uuid of the agent that gets the ``*``.
         dead_too: show all the dead.
+        hosts: the names of the hosts, by id; with some there is a column that tells which one runs an agent.
     """
     short = short_uuids(list(records))
     nodes = drawn(records, dead_too)
     dead = {record.uuid for record in records if not record.living}
     labels = [node.branch + short[node.record.uuid] + _name(node.record) for node in nodes]
     states = [state(node.record) for node in nodes]
+    if hosts:
+        places = [hosts.get(node.record.owner or "", "-") if node.record.living else "" for node in nodes]
+        first, second = max(map(width, states), default=0), max(map(width, places), default=0)
+        states = [f"{pad(word, first)}  {pad(place, second)}" for word, place in zip(states, places, strict=True)]
     label_width = min(max(map(width, labels), default=0), WIDEST)
     state_width = max(map(width, states), default=0)
     before_width = max((len(str(node.record.fork_message_id)) for node in nodes), default=0)

@@ -24,7 +24,7 @@ from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import open_existing
-from ikigai_actors.store.owner import HostRow, owner
+from ikigai_actors.store.owner import HostRow, owner, owners
 from ikigai_actors.store.unit import Unit, write_alone
 
 if TYPE_CHECKING:
@@ -51,8 +51,13 @@ class Overview(NamedTuple):
     """Oldest first; the dead too."""
     own: dict[str, int]
     """Messages that each agent wrote itself, by uuid."""
-    host: HostRow | None
-    """Who runs the agents; None when nobody does."""
+    hosts: tuple[HostRow, ...]
+    """Who runs the agents, the latest first."""
+
+    @property
+    def host(self) -> HostRow | None:
+        """The latest host; None when nobody runs the agents."""
+        return next(iter(self.hosts), None)
 
     def state(self, record: AgentRecord) -> str:
         """What an agent is doing, as far as a reader can tell."""
@@ -166,14 +171,14 @@ class Client:
         from ikigai_actors.store.migrations import check_types
 
         check_types(self._store)
-        return self._store.read(lambda tx: Overview(registry.every(tx), registry.own_counts(tx), owner(tx)))
+        return self._store.read(lambda tx: Overview(registry.every(tx), registry.own_counts(tx), owners(tx)))
 
     def figures(self) -> "tuple[Overview, Counts]":
         """Everybody, and how much there is of everything else, at one moment."""
         from ikigai_actors.records.figures import count
 
         return self._store.read(
-            lambda tx: (Overview(registry.every(tx), registry.own_counts(tx), owner(tx)), count(tx))
+            lambda tx: (Overview(registry.every(tx), registry.own_counts(tx), owners(tx)), count(tx))
         )
 
     def spending(self) -> "Iterator[Message]":

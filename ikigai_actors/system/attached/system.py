@@ -251,7 +251,7 @@ class AttachedSystem(OfOneProcess):
             waits=len(self.waits),
         )
 
-    def statistics_of(self, uuid: str) -> AgentStatistics:
+    def statistics_of(self, uuid: str, record: AgentRecord | None = None) -> AgentStatistics:
         """What an agent is doing, and has done since this process was attached, as far as rows tell. Reads nothing.
 
         0 stands for what no row tells: the inbox and the times it waited, which only its host knows, and its restarts.

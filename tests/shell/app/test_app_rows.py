@@ -10,7 +10,7 @@ import pytest
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
-from textual.widgets import TextArea
+from textual.widgets import Static, TextArea
 
 from ikigai_actors import ActorSystem, Message, OfflineProvider, Signal
 from ikigai_actors.agent.statistics import AgentStatistics
@@ -167,6 +167,33 @@ def test_the_processes_show_for_how_long_each_has_done_what_it_does(milliseconds
     with open_memory() as system:
         moment = watching(system)._take(system.root.uuid, everybody=True)
         asyncio.run(run(moment, moment.statistics[system.root.uuid]))
+
+
+def test_the_processes_have_a_column_of_hosts_where_there_are_several() -> None:
+    class Processes(App[None]):
+        def on_mount(self) -> None:
+            self.push_screen(ProcessScreen())
+
+    async def run(moment: Snapshot, here: str) -> None:
+        app = Processes()
+        async with app.run_test(size=(80, 10)) as pilot:
+            await pilot.pause()
+            screen = app.screen
+            assert isinstance(screen, ProcessScreen)
+            screen.update_from(moment)
+            assert "HOST" not in str(screen.query_one("#head", Static).content)
+            await pilot.press("h")  # no column to sort by
+            screen.update_from(replace(moment, hosts={here: "team-host-12", "other": "team-host-3"}))
+            assert "HOST" in str(screen.query_one("#head", Static).content)
+            assert " …ost-12 idle " in screen.query_one(Rows).render_line(0).text
+            assert screen.query_one(Rows).render_line(0).text.rstrip().endswith(" s")
+            screen.update_from(replace(moment, hosts={"other": "team-host-3"}, costs={moment.current.uuid: 0.5}))
+            assert " -       idle " in screen.query_one(Rows).render_line(0).text
+
+    with open_memory() as system:
+        moment = watching(system)._take(system.root.uuid, everybody=True)
+        assert moment.current.owner is not None
+        asyncio.run(run(moment, moment.current.owner))
 
 
 def test_snapshots_go_on_when_the_store_is_back() -> None:

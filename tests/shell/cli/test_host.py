@@ -136,6 +136,11 @@ def test_an_agent_is_moved_from_any_terminal(
         done = run("--database", url, "move", "kid", "b")
         assert (done.stdout, done.stderr) == ("kid is run by b from now on\n", "")
         assert placed(url) == {"a": 1, "b": 1}
+        found = {one["name"]: one["host"] for one in json.loads(run("--database", url, "agents", "--json").stdout)}
+        assert found == {None: "a", "kid": "b"}
+        assert re.search(r"kid +idle  b  +\d inherited", run("--database", url, "agents").stdout)
+        shell.say("/agents")
+        shell.expect(r"kid +idle  b  +\d inherited")
         shell.say("hello")
         shell.expect("You said")
         shell.say("/hosts")

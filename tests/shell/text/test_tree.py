@@ -67,6 +67,17 @@ def test_a_tree_is_drawn_depth_first_whatever_the_order_of_its_records() -> None
         assert [each[0] for each in names[1:]] == ["left", "below", "right"]
 
 
+def test_a_column_names_the_hosts_where_there_are_several() -> None:
+    root = agent(0)
+    kid, lost = agent(1, root, name="kid", fork=1), agent(2, root, name="lost", fork=2)
+    records = [replace(root, owner="1"), replace(kid, owner="2"), replace(lost, owner=None)]
+    lines = [line.text for line in tree_lines(records, {}, state, None, hosts={"1": "blue", "2": "b"})]
+    assert [line.split("inherited")[0].split()[-3:-1] for line in lines[:-1]] == [
+        ["idle", "blue"], ["idle", "b"], ["idle", "-"]
+    ]  # fmt: skip
+    assert len({line.index("inherited") for line in lines[:-1]}) == 1
+
+
 def test_lines_align_and_show_ids_names_states_and_counts() -> None:
     root = agent(0)
     child = agent(1, root, name="dba", fork=4)

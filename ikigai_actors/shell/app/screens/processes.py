@@ -4,6 +4,7 @@ from collections.abc import Callable
 from time import time
 from typing import Any, ClassVar, NamedTuple
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -18,16 +19,22 @@ from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.app.widgets.status_bars import dollars, tokens
 from ikigai_actors.shell.line.output import one_line
 
+_HOST = 8
+"""Columns of the name of a host, with the blank behind it."""
+
 
 class _Process(NamedTuple):
     record: AgentRecord
     statistics: AgentStatistics
     restarts: int
     cost: float | None
+    host: str
+    """The name of its host, where there are several."""
 
 
 _COLUMNS: dict[str, tuple[str, Callable[[_Process], Any]]] = {
     "name": ("n", lambda one: one.record.short.casefold()),
+    "host": ("h", lambda one: one.host.casefold()),
     "state": ("s", lambda one: one.statistics.state),
     "inbox": ("i", lambda one: -one.statistics.inbox),
     "mail": ("m", lambda one: -one.record.unread),
@@ -54,25 +61,32 @@ class ProcessScreen(Screen[str | None]):
     def __init__(self) -> None:
         super().__init__()
         self._head, self._rows = Static(id="head"), Rows(lambda one: one.record.uuid, self._row)
+        self._keys = Static(id="keys")
         self._by = "since"
         self._processes: list[_Process] = []
         self._now = 0
+        self._hidden = {"host"}
+        """The columns that would tell nothing."""
 
     def compose(self) -> ComposeResult:
         """Lay out the head, the rows and the keys."""
         yield self._head
         yield self._rows
-        yield Static(" ".join(f"{key} {name}" for name, (key, _) in _COLUMNS.items()) + " · Esc")
+        yield self._keys
 
     def update_from(self, snapshot: Snapshot) -> None:
         """Show the agents of a snapshot."""
         self._now = int(time() * 1_000)
+        self._hidden = set() if snapshot.hosts else {"host"}
+        if snapshot.hosts and not snapshot.costs:  # a line of 80 columns has room for one of the two
+            self._hidden = {"cost"}
         self._processes = [
             _Process(
                 record,
                 snapshot.statistics[record.uuid],
                 snapshot.restarts.get(record.uuid, 0),
                 snapshot.costs.get(record.uuid),
+                snapshot.hosts.get(record.owner or "", "-"),
             )
             for record in snapshot.everybody
             if record.uuid in snapshot.statistics
@@ -81,7 +95,7 @@ class ProcessScreen(Screen[str | None]):
 
     def action_sort(self, name: str) -> None:
         """Sort the rows by a column, given by name."""
-        self._by = name
+        self._by = name if name not in self._hidden else self._by
         self._show()
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
@@ -91,9 +105,12 @@ class ProcessScreen(Screen[str | None]):
     def _show(self) -> None:
         told = {name: f"{name.upper()}{'▾' * (name == self._by)}" for name in _COLUMNS}
         told["restarts"] = told["restarts"].replace("RESTARTS", "REST")
-        head = f"{told['name']:<13} {told['state']:<17}{told['inbox']:>7}{told['mail']:>6}{told['tokens']:>10}"
-        head += f"{told['cost']:>8}{told['turns']:>6}{told['restarts']:>5}{told['since']:>7}"
-        self._head.update(Text(head, "bold"))
+        host = "" if "host" in self._hidden else f"{told['host']:<{_HOST}}"
+        cost = "" if "cost" in self._hidden else f"{told['cost']:>8}"
+        head = f"{told['name']:<13} {host}{told['state']:<17}{told['inbox']:>7}{told['mail']:>6}{told['tokens']:>10}"
+        self._head.update(Text(f"{head}{cost}{told['turns']:>6}{told['restarts']:>5}{told['since']:>7}", "bold"))
+        shown = [f"{key} {name}" for name, (key, _) in _COLUMNS.items() if name not in self._hidden]
+        self._keys.update(" ".join(shown) + " · Esc")
         self._rows.show(sorted(self._processes, key=_COLUMNS[self._by][1]))
 
     def _row(self, one: _Process) -> Text:
@@ -101,10 +118,18 @@ class ProcessScreen(Screen[str | None]):
         name = Text(one_line(record.short))
         name.truncate(13, pad=True, overflow="ellipsis")
         state = _SHORT.get(told.state, told.state) if record.status == "running" else record.status
-        figures = f"{told.inbox:>7}{record.unread:>6}{tokens(told.tokens):>10}{dollars(one.cost):>8}"
-        return name.append(
-            f" {state:<17}{figures}{told.turns:>6}{one.restarts:>5}{_ago(self._now - told.since):>7}"
-        )  # fmt: skip
+        host = "" if "host" in self._hidden else f"{_end(one_line(one.host), _HOST - 1):<{_HOST}}"
+        cost = "" if "cost" in self._hidden else f"{dollars(one.cost):>8}"
+        since = _ago(self._now - told.since) if told.since else ""
+        figures = f"{told.inbox:>7}{record.unread:>6}{tokens(told.tokens):>10}{cost}{told.turns:>6}{one.restarts:>5}"
+        return name.append(f" {host}{state:<17}{figures}{since:>7}")
+
+
+def _end(text: str, columns: int) -> str:
+    """A text, cut at its beginning to so many columns: the ends of the names of hosts tell them apart."""
+    while cell_len(text) > columns:
+        text = f"…{text.lstrip('…')[1:]}"
+    return text
 
 
 def _ago(ms: int) -> str:
