@@ -7,7 +7,7 @@ order in which they happened. When it falls too far behind, deltas are dropped a
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ikigai_actors.actors.closing import ClosingStep, carry_out, declare_waited_for, is_waited_for, raise_first
@@ -76,9 +76,23 @@ class HostChanged:
 
     host: str | None
     """The host as a person knows it; None for none."""
+    former: str = field(default="", compare=False)
+    """The one before, as a person knows it; empty when there was none."""
 
 
-Event = Message | Streamed | Mailed | PromptKept | Died | Renamed | StoreTrouble | ToolTrouble | HostChanged
+@dataclass(frozen=True, slots=True)
+class HostEnded:
+    """One of several hosts has ended, was ended, or has died: the others go on with its agents."""
+
+    host: str
+    """Its name."""
+    agents: int
+    """How many agents it ran, as it last told."""
+    heirs: tuple[str, ...]
+    """The names of the hosts that live."""
+
+
+Event = Message | Streamed | Mailed | PromptKept | Died | Renamed | StoreTrouble | ToolTrouble | HostChanged | HostEnded
 Callback = Callable[[Event], None]
 CALLBACK = "a function that takes an event"
 

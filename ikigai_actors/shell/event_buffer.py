@@ -12,6 +12,7 @@ from collections.abc import Callable
 from ikigai_actors.agent.subscriptions import (
     Event,
     HostChanged,
+    HostEnded,
     PromptKept,
     StoreTrouble,
     Streamed,
@@ -23,7 +24,7 @@ from ikigai_actors.system.ref import System
 ENDS = frozenset({Kind.USER, Kind.ASSISTANT, Kind.RETRY, Kind.ERROR, Kind.INTERRUPTED})
 """The kinds of messages that end an answer, or come before it."""
 
-SystemTrouble = StoreTrouble | ToolTrouble | HostChanged
+SystemTrouble = StoreTrouble | ToolTrouble | HostChanged | HostEnded
 """Events that a person should know of, beside those of agents."""
 
 AnswerPiece = tuple[str, list[str]]
@@ -64,7 +65,7 @@ class EventBuffer(ABC):
                     self._add(event)
             case StoreTrouble(final=True):
                 pass  # the shell ends, with its own words
-            case StoreTrouble() | ToolTrouble() | HostChanged() | PromptKept():
+            case StoreTrouble() | ToolTrouble() | HostChanged() | HostEnded() | PromptKept():
                 self._tell(event)
         self._changed()
 

@@ -27,6 +27,8 @@ class HostRow(NamedTuple):
     """By which it is known to those with which it shares the agents; None for one that shares them with nobody."""
     agents: int = 0
     """How many it ran when it last told, if it shares them."""
+    draining: int = 0
+    """1 while it gives its agents away."""
 
     @property
     def is_believed(self) -> bool:
@@ -48,15 +50,23 @@ class HostRow(NamedTuple):
 
     def __str__(self) -> str:
         since = datetime.fromtimestamp(self.started_at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-        if self.name is not None:
-            return f"host {self.name} on {self.hostname}, pid {self.pid}, since {since}"
-        return f"host {self.hostname}, pid {self.pid}, since {since}"
+        return f"{self.called}, since {since}"
+
+    @property
+    def called(self) -> str:
+        """How a person knows it."""
+        name = "" if self.name is None else f"{self.name} on "
+        return f"host {name}{self.hostname}, pid {self.pid}"
 
 
 def owners(tx: Transaction) -> tuple[HostRow, ...]:
     """The hosts that run the agents, as far as rows tell; the latest first."""
-    hosts = [HostRow(*row) for row in tx.run("running_hosts")]
-    return tuple(one for one in hosts if one.is_believed or (not one.lease_until and tx.is_hosted()))
+    return tuple(one for one in unended(tx) if one.is_believed or (not one.lease_until and tx.is_hosted()))
+
+
+def unended(tx: Transaction) -> tuple[HostRow, ...]:
+    """The hosts that have neither closed nor been ended by another one; the latest first."""
+    return tuple(HostRow(*row) for row in tx.run("running_hosts"))
 
 
 def owner(tx: Transaction) -> HostRow | None:

@@ -25,6 +25,7 @@ class Peers:
         """
         self._store, self._host, self._clock = store, host, clock
         self._membership = Membership()
+        self._names: dict[str, str] = {}
 
     def look(self) -> None:
         """Look at the others once, and end the dead. Raises `StoreError`; then all that was seen is forgotten."""
@@ -37,12 +38,13 @@ class Peers:
 
     def _sightings(self, tx: Transaction) -> list[Sighting]:
         rows = tx.run("other_hosts", host=self._host)
-        held = tx.held([host for host, _, _ in rows])
-        return [Sighting(host, beat, lease / 1000, host in held) for host, beat, lease in rows]
+        held = tx.held([row[0] for row in rows])
+        self._names = {host: name for host, _, _, name in rows}
+        return [Sighting(host, beat, lease / 1000, host in held) for host, beat, lease, _ in rows]
 
     def _end(self, suspect: Suspect) -> None:
         now = self._clock.now_ms()
         # In a transaction of its own: what stands still may hold the row that the next one needs.
         self._store.write(lambda tx: tx.end_stalled(suspect.host, now))
         self._store.write(lambda tx: tx.run("end_suspect", host=suspect.host, beat=suspect.beat))
-        logger.warning("Host %s gives no sign of life, so its agents go on elsewhere.", suspect.host)
+        logger.info("Host %s gives no sign of life, so its agents go on elsewhere.", self._names[suspect.host])

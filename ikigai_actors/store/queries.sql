@@ -498,7 +498,7 @@ SELECT id, hostname, pid, started_at, lease_until, epoch, now_ms() FROM hosts WH
 
 -- name: running_hosts
 -- The same with what newer versions know.
-SELECT id, hostname, pid, started_at, lease_until, epoch, now_ms(), name, agents FROM hosts WHERE ended_at IS NULL ORDER BY epoch DESC
+SELECT id, hostname, pid, started_at, lease_until, epoch, now_ms(), name, agents, draining FROM hosts WHERE ended_at IS NULL ORDER BY epoch DESC
 
 -- name: unshared_hosts
 -- Those of them that share the agents with nobody.
@@ -556,7 +556,7 @@ UPDATE shards SET host = :host, epoch = epoch + 1
 
 -- name: other_hosts
 -- What a host sees of the others.
-SELECT id, beat, lease FROM hosts WHERE ended_at IS NULL AND id <> :host
+SELECT id, beat, lease, COALESCE(name, id) FROM hosts WHERE ended_at IS NULL AND id <> :host
 
 -- name: hosts_of_late
 -- Those that live, and those that have ended lately; with their shards, and the living agents of these.

@@ -59,7 +59,7 @@ class Elsewhere:
 
     def start(self) -> None:
         """Start the thread."""
-        self.agents.host = self._follower.begin(self._clock.now_ms()).host
+        self.agents.hosts = self._follower.begin(self._clock.now_ms()).hosts
         self._thread.start()
 
     def close(self) -> None:
@@ -100,4 +100,4 @@ class Elsewhere:
     def _news(self, among: frozenset[str] | None) -> News:
         """What is new. This host lives, so there is one, whatever a look finds while leases are late."""
         news = self._follower.news(among)
-        return replace(news, host=news.host or self.agents.host)
+        return replace(news, hosts=news.hosts or self.agents.hosts)

@@ -23,6 +23,7 @@ from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.actors.threads import Queue, Threads
 from ikigai_actors.agent.boot import Survey, survey
 from ikigai_actors.agent.requests import Move, RequestCaller
+from ikigai_actors.agent.subscriptions import Event, HostEnded
 from ikigai_actors.errors import Fenced, IkigaiError, StoreConflict, StoreError, SystemClosed
 from ikigai_actors.records import registry
 from ikigai_actors.records.hosts import find_taker
@@ -32,11 +33,13 @@ from ikigai_actors.records.requests import CarryOut
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.host import Host
 from ikigai_actors.store.journal import Journal
+from ikigai_actors.store.owner import HostRow, unended
 from ikigai_actors.store.peers import LOOK
 from ikigai_actors.store.placement import Gift, gifts, gives
 from ikigai_actors.store.shards import Drain, GiveShard, Shares, agents_in, living_in, shares
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.system.attached.remote_agents import RemoteAgents
+from ikigai_actors.system.host_events import host_events
 from ikigai_actors.system.lifecycle import CommandTarget
 from ikigai_actors.system.processes import Forward, ProcessTable
 from ikigai_actors.system.supervision import SupervisionLoop
@@ -85,6 +88,7 @@ class Sharing:
         elsewhere: RemoteAgents,
         threads: Threads,
         on_end: Callable[[IkigaiError], object],
+        publish: Callable[[Event], object],
     ) -> None:
         """Put the parts together; `start` starts the thread.
 
@@ -98,6 +102,7 @@ class Sharing:
             elsewhere: answers for agents that other hosts run.
             threads: makes the thread.
             on_end: gets `Fenced` when another host has ended this one.
+            publish: takes a `HostEnded`.
         """
         self._store, self._host, self._journal = store, host, journal
         self._processes, self._archive = processes, archive
@@ -105,7 +110,8 @@ class Sharing:
         self._drained: list[Future[None]] = []
         self._living: frozenset[str] = frozenset()
         self._clock: Clock = host.clock
-        self._on_end = on_end
+        self._on_end, self._publish = on_end, publish
+        self._hosts: Sequence[HostRow] = ()  # at the latest look
         self._resume = False
         self._run: dict[int, int] = {}  # the shards whose agents have actors here, each with its epoch
         self._rest: float | None = BALANCE
@@ -248,8 +254,13 @@ class Sharing:
                 self._drained.pop().settle(None)
 
     def _shares(self) -> Shares:
-        found = self._store.read(lambda tx: shares(tx, self._host.id))
+        found, hosts = self._store.read(lambda tx: (shares(tx, self._host.id), unended(tx)))
         self._living = frozenset(one.host for one in found.members)
+        if self._host.id in self._living:  # else this one has ended
+            for event in host_events(self._hosts, hosts):
+                if isinstance(event, HostEnded):
+                    self._publish(event)
+        self._hosts = hosts
         return found
 
     def _take(self, shards: Sequence[int], epochs: dict[int, int]) -> None:

@@ -70,6 +70,7 @@ from ikigai_actors.store.gate import Gate
 from ikigai_actors.store.host import LEASE, Host, take_database
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.migrations import ensure_schema
+from ikigai_actors.store.owner import HostRow, unended
 from ikigai_actors.store.rounds import HEARTBEAT, Rounds
 from ikigai_actors.store.shards import shares
 from ikigai_actors.system.agents_tool import ListAgents
@@ -133,6 +134,15 @@ def check_host_name(name: str | None, join: bool) -> str | None:
     if not join:
         return None
     return f"{socket.gethostname()}-{os.getpid()}" if name is None else check_name(name)
+
+
+def _elsewhere(record: AgentRecord, hosts: Iterable[HostRow]) -> HostElsewhere:
+    """Why this host has no actor of an agent."""
+    name = next((one.name for one in hosts if one.id == record.owner), None)
+    where = "another host will run soon" if name is None else f"host {name} runs"
+    return HostElsewhere(
+        f"Agent {record.short} is one that {where}: its actor is not here. Use its handle, or move it."
+    )
 
 
 class ActorSystem(OfOneProcess):
@@ -215,7 +225,16 @@ class ActorSystem(OfOneProcess):
             None
             if elsewhere is None
             else Sharing(
-                store, host, journal, processes, self._archive, self._supervision, elsewhere.agents, threads, self._fail
+                store,
+                host,
+                journal,
+                processes,
+                self._archive,
+                self._supervision,
+                elsewhere.agents,
+                threads,
+                self._fail,
+                publisher.publish,
             )
         )
         self._threads = threads
@@ -475,8 +494,8 @@ class ActorSystem(OfOneProcess):
         """Call back for each event, in order, on a thread of its own. Close the subscription to hear no more.
 
         The events are: a committed message (`Message`), a piece of a reply on its way (`Streamed`), mail (`Mailed`), a
-        prompt that waits for CONT (`PromptKept`), and trouble with the store and with tools (`StoreTrouble`,
-        `ToolTrouble`).
+        prompt that waits for CONT (`PromptKept`), the end of another host (`HostEnded`), and trouble with the store and
+        with tools (`StoreTrouble`, `ToolTrouble`).
         """
         self.check_open()
         return self._runtime.publisher.subscribe(check_callable(callback, "callback", CALLBACK))
@@ -599,7 +618,7 @@ class ActorSystem(OfOneProcess):
         """The actor of an agent that this host runs. Raises `SystemClosed`, `AgentNotFound` and `AgentDead`."""
         actor = self.target(uuid)
         if not isinstance(actor, AgentActor):
-            raise HostElsewhere(f"Another host runs agent {uuid}.")
+            raise self.store.read(lambda tx: _elsewhere(registry.get(tx, uuid), unended(tx)))
         return actor
 
     def _here(self, uuid: str) -> AgentActor | None:

@@ -34,7 +34,7 @@ def message(number: int, kind: str, content: str = "", **data: object) -> Messag
 
 
 def news(*messages: Message, turn: int = 0, died: str | None = None) -> News:
-    return News(messages, [Died("kid", "killed", died)] if died is not None else [], {"kid": turn}, None)
+    return News(messages, [Died("kid", "killed", died)] if died is not None else [], {"kid": turn}, ())
 
 
 def test_what_is_committed_is_told_once_and_what_was_there_before_is_not(durable: str) -> None:
@@ -100,10 +100,9 @@ def test_the_host_is_told_while_there_is_one(durable: str) -> None:
     with closing(open_store(durable)) as store:
         with ActorSystem.open(durable, ScriptedProvider(echo)):
             follower = Follower(store)
-            host = follower.begin(NOW).host
-            assert host is not None
-            assert follower.news().host is not None
-        assert follower.news().host is None
+            [host] = follower.begin(NOW).hosts
+            assert [one.id for one in follower.news().hosts] == [host.id]
+        assert not follower.news().hosts
 
 
 def test_a_watch_on_hosts_wakes_for_what_a_host_commits(durable: str) -> None:

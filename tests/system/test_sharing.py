@@ -8,6 +8,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Provider, Reply, Request, Signal
 from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.subscriptions import Event, HostChanged, HostEnded
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.errors import BadInput, HostElsewhere, NoHost, RootProtected, StoreConflict, StoreInUse, SystemClosed
 from ikigai_actors.records.fsck.check import check
@@ -181,6 +182,23 @@ def test_the_agents_of_a_host_that_is_killed_go_on_at_another(fleet: Fleet) -> N
     gate.open()
 
 
+def test_the_end_of_a_host_is_told_once_to_the_others_and_to_who_is_attached(
+    fleet: Fleet, apart: tuple[AgentRef, AgentRef]
+) -> None:
+    heard: dict[str, list[Event]] = {"a": [], "c": [], "attached": []}
+    fleet.start("c")
+    with ActorSystem.attach(fleet.url) as attached:
+        for name, system in (("a", fleet["a"]), ("c", fleet["c"]), ("attached", attached)):
+            system.subscribe(heard[name].append)
+        eventually(lambda: sorted(host.agents for host in attached.owners) == [0, 1, 2], "the counts")
+        fleet.kill("b")
+        gone = HostEnded("b", 1, ("a", "c"))
+        eventually(lambda: all(gone in events for events in heard.values()), "the news")
+        assert attached.agent("far").prompt("hello").get(timeout=DEADLINE).text in ("a answers", "c answers")
+    for events in heard.values():
+        assert [event for event in events if isinstance(event, HostEnded | HostChanged)] == [gone]
+
+
 def test_the_last_host_does_not_drain_and_goes_on(fleet: Fleet) -> None:
     a = fleet.start("a")
     with pytest.raises(NoHost, match="No other host"):
@@ -215,6 +233,8 @@ def test_an_agent_is_moved_by_its_own_host_whoever_asks(fleet: Fleet, apart: tup
     near, far = apart
     below = far.fork(name="below", timeout=DEADLINE)
     with ActorSystem.attach(fleet.url) as attached:
+        with pytest.raises(HostElsewhere, match="far is one that host b runs"):
+            fleet["a"].actor(far.uuid)
         far.move("a", timeout=DEADLINE)  # from a host that does not run it
         fleet.wait_until("a", far, below)
         attached.agent("near").move("b", timeout=DEADLINE)

@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from ikigai_actors.actors.futures import TimedOut
+from ikigai_actors.agent.subscriptions import Event, HostEnded
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput, Fenced, NoHost, SystemClosed
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import harmless, one_line
+from ikigai_actors.shell.text.hosts import host_ended
 from ikigai_actors.shell.text.tree import summary
 from ikigai_actors.store.location import locate
 from ikigai_actors.system.system import ActorSystem
@@ -71,6 +73,7 @@ def run_host(
             system = ActorSystem.open(options.database, **arguments)
         with system:
             tell(f"runs {system.store.location}: {summary(system.agents())}")
+            system.subscribe(lambda event: _tell_of_hosts(event, tell))
             status = until(system, lambda: _wait(interrupts))
             if shares:
                 _drain(system, tell)
@@ -87,6 +90,11 @@ def _wait(interrupts: Interrupts) -> int:
     with contextlib.suppress(SystemExit, KeyboardInterrupt), interrupts.heard():
         threading.Event().wait()
     return 0
+
+
+def _tell_of_hosts(event: Event, tell: Callable[[str], object]) -> None:
+    if isinstance(event, HostEnded):
+        tell(host_ended(event))
 
 
 def _drain(system: ActorSystem, tell: Callable[[str], object]) -> None:

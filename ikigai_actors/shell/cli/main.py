@@ -185,7 +185,7 @@ def page(context: click.Context) -> None:
 
     end_with_parent()
     with AttachedSystem.open(context.obj.database) as system:
-        context.exit(_application(system, context.obj, attached_notices(system.host, context.obj)))
+        context.exit(_application(system, context.obj, attached_notices(system.owners, context.obj)))
 
 
 for _command in (*commands.COMMANDS, doc):
@@ -243,7 +243,7 @@ def _shell(options: Options) -> int:
     with opened as system:
         notices = []
         if not isinstance(system, ActorSystem):
-            notices = attached_notices(system.host, options)
+            notices = attached_notices(system.owners, options)
         elif default is None and usual_provider() == OfflineProvider.name:
             notices = [NO_KEY]
         if full_screen:
@@ -284,7 +284,7 @@ def _opened(options: Options, default: str | None, interactive: bool) -> "ActorS
         from ikigai_actors.system.attached.system import AttachedSystem
 
         attached = AttachedSystem.open(options.database)
-        if attached.host is None or attached.host.is_gone:  # the host is ending, or its lease has not run out
+        if all(host.is_gone for host in attached.owners):  # the host is ending, or its lease has not run out
             attached.close()
             raise
         return attached

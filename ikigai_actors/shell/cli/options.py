@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 from ikigai_actors.errors import BadInput
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ikigai_actors.store.owner import HostRow
     from ikigai_actors.tools.base import Toolset
 
@@ -64,8 +66,8 @@ class Options:
         return f"{self.provider}:{model if colon else self.model}"
 
 
-def attached_notices(host: "HostRow | None", options: Options) -> list[str]:
-    """What a person is told whose shell is attached."""
+def attached_notices(hosts: "Sequence[HostRow]", options: Options) -> list[str]:
+    """What a person is told whose shell is attached to these hosts."""
     given = {
         "--model": options.model,
         "--provider": options.provider,
@@ -75,7 +77,8 @@ def attached_notices(host: "HostRow | None", options: Options) -> list[str]:
         "--yes": options.yes,
     }
     useless = [name for name, value in given.items() if value]
-    notices = [f"Attached: these agents are run by {host}. {ATTACHED}"]
+    who = " and ".join(str(host) for host in reversed(hosts)) if hosts else "no process now"
+    notices = [f"Attached: these agents are run by {who}. {ATTACHED}"]
     if useless:
         notices.append(f"Without effect here, since that process decides: {', '.join(useless)}.")
     return notices

@@ -4,15 +4,18 @@ from collections.abc import Callable, Iterator, Sequence
 from time import localtime, strftime
 from typing import Any
 
+from ikigai_actors.agent.subscriptions import HostEnded
 from ikigai_actors.frozen import as_dict
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import AgentRecord, Died
 from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.shell.line.output import as_json, harmless
+from ikigai_actors.shell.text.hosts import enumerated, host_ended
 from ikigai_actors.shell.text.pages import text_of
 from ikigai_actors.store.owner import HostRow
 from ikigai_actors.system.attached.client import Client
 from ikigai_actors.system.attached.feed import Feed
+from ikigai_actors.system.host_events import host_events
 
 _Tell = Callable[[str], object]
 
@@ -97,14 +100,14 @@ def tail(database: str | None, agents: Sequence[str], *, json: bool, echo: _Tell
 
 def _follow(feed: Feed, printer: LogPrinter, only: Sequence[AgentRecord], notice: _Tell) -> None:
     """Tell what comes; with ``only`` some agents, until they are all dead."""
-    living, host = {record.uuid for record in only if record.living}, feed.host
-    notice(_hosted(host))
+    living, hosts = {record.uuid for record in only if record.living}, feed.hosts
+    notice(_hosted(hosts))
     while living or not only:
         feed.wait()
         news = feed.news()
-        if (news.host and news.host.id) != (host and host.id):
-            notice(_hosted(news.host))
-        host = news.host
+        for event in host_events(hosts, news.hosts):
+            notice(host_ended(event) if isinstance(event, HostEnded) else _hosted(news.hosts))
+        hosts = news.hosts
         for message in news.messages:
             printer.print(message)
         for death in news.died:
@@ -113,10 +116,10 @@ def _follow(feed: Feed, printer: LogPrinter, only: Sequence[AgentRecord], notice
     notice("Nothing more comes: dead agents write no logs.")
 
 
-def _hosted(host: HostRow | None) -> str:
-    if host is None:
+def _hosted(hosts: Sequence[HostRow]) -> str:
+    if not hosts:
         return "No process runs these agents: nothing comes until one does, as ikigai does. Ctrl-C ends this."
-    return f"These agents are run by {host}. Ctrl-C ends this."
+    return f"These agents are run by {enumerated([str(host) for host in reversed(hosts)])}. Ctrl-C ends this."
 
 
 def _parts(scrollback: Scrollback, start: int, end: int) -> Iterator[Message]:

@@ -1,9 +1,14 @@
-"""The hosts of a database as lines: of ``ikigai hosts``, and of ``/hosts``. Pure."""
+"""The hosts of a database as lines: a list of them, and what is told when they come and go. Pure."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from ikigai_actors.agent.subscriptions import HostChanged, HostEnded
 from ikigai_actors.records.hosts import HostRecord, Vacant
+from ikigai_actors.shell.line.output import one_line
+
+MOST_HEIRS = 5
+"""The most hosts that are named when one of them is gone."""
 
 
 def host_lines(hosts: Sequence[HostRecord], vacant: Vacant) -> Iterator[str]:
@@ -29,6 +34,33 @@ def host_lines(hosts: Sequence[HostRecord], vacant: Vacant) -> Iterator[str]:
         yield "no process runs these agents"
     elif vacant.shards:
         yield f"nobody yet runs {_count(vacant.agents, 'agent')}, in {_count(vacant.shards, 'vacant shard')}"
+
+
+def host_changed(event: HostChanged) -> str:
+    """The line about who runs the agents from now on."""
+    if event.host is not None:
+        return f"These agents are run by {one_line(event.host)} now."
+    former = f" ({one_line(event.former)})" if event.former else ""
+    return (
+        f"The process that ran these agents is gone{former}: nothing goes on. Leave, and start ikigai: it runs them "
+        "then. What you send meanwhile waits in the database."
+    )
+
+
+def host_ended(event: HostEnded) -> str:
+    """The line about a host that is gone while others go on with its agents."""
+    name, heirs = one_line(event.host), [one_line(heir) for heir in event.heirs]
+    gone = f"Host {name} is gone" if event.host not in event.heirs else f"Host {name} was started anew"
+    if not event.agents:
+        return f"{gone}: it ran no agents."
+    where = f"{len(heirs)} hosts" if len(heirs) > MOST_HEIRS else enumerated(heirs)
+    who = "its agent goes" if event.agents == 1 else f"its {event.agents} agents go"
+    return f"{gone}: {who} on at {where}."
+
+
+def enumerated(names: Sequence[str]) -> str:
+    """Names as a person lists them: ``a, b and c``."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 
 
 def _state(host: HostRecord) -> str:

@@ -1,6 +1,6 @@
 """Words of the shell for agents and for trouble."""
 
-from ikigai_actors.agent.subscriptions import HostChanged, ToolTrouble
+from ikigai_actors.agent.subscriptions import HostChanged, HostEnded, ToolTrouble
 from ikigai_actors.agent.turn.machine import failed_turn
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
@@ -8,13 +8,9 @@ from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.shell.commands.context import named
 from ikigai_actors.shell.event_buffer import SystemTrouble
 from ikigai_actors.shell.line.output import one_line
+from ikigai_actors.shell.text.hosts import host_changed, host_ended
 from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Status
-
-HOST_GONE = (
-    "The process that ran these agents is gone: nothing goes on. Leave, and start ikigai: it runs them then. What you "
-    "send meanwhile waits in the database."
-)
 
 
 def inherited(agent: AgentRef) -> str:
@@ -55,7 +51,9 @@ def explained(trouble: SystemTrouble) -> str:
     if isinstance(trouble, ToolTrouble):
         return f"{trouble.toolset}: {one_line(trouble.text)}"
     if isinstance(trouble, HostChanged):
-        return HOST_GONE if trouble.host is None else f"These agents are run by {one_line(trouble.host)} now."
+        return host_changed(trouble)
+    if isinstance(trouble, HostEnded):
+        return host_ended(trouble)
     if trouble.reason is None:
         return "The database answers again."
     return f"Trouble with the database; nothing is lost, agents wait. {one_line(trouble.reason)}"

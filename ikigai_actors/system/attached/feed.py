@@ -1,6 +1,6 @@
 """A feed: what a host commits, waited for on the thread of the caller. See `Client.feed`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -22,8 +22,13 @@ class Feed:
     def __init__(self, follower: Follower, watch: Watch, now: int) -> None:
         """Begin; ``now`` in milliseconds since 1970. What is there by now is not told as news."""
         self._follower, self._watch = follower, watch
-        self.host: HostRow | None = follower.begin(now).host
-        """Who ran the agents at the latest look; None for nobody."""
+        self.hosts: Sequence[HostRow] = follower.begin(now).hosts
+        """Who ran the agents at the latest look, the latest first."""
+
+    @property
+    def host(self) -> HostRow | None:
+        """The latest of those who ran the agents at the latest look; None for nobody."""
+        return next(iter(self.hosts), None)
 
     def place(self, agent: str) -> int:
         """The latest message of an agent that was told, or was there before."""
@@ -32,7 +37,7 @@ class Feed:
     def news(self) -> News:
         """What is new since the latest look."""
         news = self._follower.news()
-        self.host = news.host
+        self.hosts = news.hosts
         return news
 
     def wait(self, timeout: float = HEARTBEAT) -> None:

@@ -4,7 +4,7 @@
     follower = Follower(store)                  # everybody; Follower(store, [uuid]) only these
     follower.begin()
     while True:
-        news = follower.news()                  # what was committed since: messages, deaths, the host
+        news = follower.news()                  # what was committed since: messages, deaths, the hosts
         watch.wait()
 
 Rows alone are looked at, each time at one moment: how far each log has come, and what it has more than before. So no
@@ -23,7 +23,7 @@ from ikigai_actors.records.heads import Head, heads, heads_of, readable_section
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import Died, Renamed
 from ikigai_actors.store.base import Store, Transaction, Watch
-from ikigai_actors.store.owner import HostRow, owner
+from ikigai_actors.store.owner import HostRow, owners
 
 logger = logging.getLogger(__name__)
 
@@ -39,8 +39,8 @@ class News:
     died: Sequence[Died]
     turns: Mapping[str, int]
     """The turn in progress of everybody who is followed, 0 for none; the dead have none."""
-    host: HostRow | None
-    """Who runs the agents now."""
+    hosts: Sequence[HostRow]
+    """Who runs the agents now, the latest first."""
     renamed: Sequence[Renamed] = ()
     looked_at: frozenset[str] | None = None
     """The agents that were looked at; None for all who are followed."""
@@ -65,14 +65,14 @@ class Follower:
         """Everything that is there was told before; ``now`` in milliseconds since 1970. Gives no messages."""
         self._since = now - CLOCK_MARGIN
 
-        def look(tx: Transaction) -> tuple[list[Head], HostRow | None]:
-            return self._heads(tx), owner(tx)
+        def look(tx: Transaction) -> tuple[list[Head], Sequence[HostRow]]:
+            return self._heads(tx), owners(tx)
 
-        found, host = self._store.read(look)
+        found, hosts = self._store.read(look)
         self._places = {head.uuid: head.position for head in found}
         self._told = {head.uuid for head in found if head.status == "dead"}
         self._names = {head.uuid: head.name for head in found}
-        return News((), (), {head.uuid: head.turn for head in found}, host)
+        return News((), (), {head.uuid: head.turn for head in found}, hosts)
 
     def follow(self, agent: str) -> None:
         """Follow one more agent from now on. For a follower of some agents; of the thread that calls `news`."""
@@ -101,11 +101,11 @@ class Follower:
                 is told when they are looked at.
         """
 
-        def look(tx: Transaction) -> tuple[list[Head], list[list[Message]], HostRow | None]:
+        def look(tx: Transaction) -> tuple[list[Head], list[list[Message]], Sequence[HostRow]]:
             found = self._heads(tx, among)
-            return found, [self._section(tx, head) for head in found if self._is_new(head)], owner(tx)
+            return found, [self._section(tx, head) for head in found if self._is_new(head)], owners(tx)
 
-        found, sections, host = self._store.read(look)
+        found, sections, hosts = self._store.read(look)
         died = [head for head in found if head.status == "dead" and head.uuid not in self._told]
         self._places.update((head.uuid, head.position) for head in found)
         self._told.update(head.uuid for head in died)
@@ -116,7 +116,7 @@ class Follower:
             list(merge(*sections, key=lambda message: message.created_at)),
             [Died(head.uuid, head.exit_cause or "", head.exit_reason or "") for head in died],
             {head.uuid: head.turn for head in found},
-            host,
+            hosts,
             renamed,
             among,
         )

@@ -14,7 +14,7 @@ between two looks.
 """
 
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from ikigai_actors.actors.clock import Clock
@@ -67,8 +67,14 @@ class RemoteAgents:
         self._awaited: list[tuple[RemoteTurn, Future[Reply]]] = []
         self._asked: dict[RequestKey, Future[Any]] = {}
         self._ended: IkigaiError | None = None
-        self.host: HostRow | None = None
-        """Who ran the agents at the latest look; None for nobody."""
+        self.hosts: Sequence[HostRow] = ()
+        """Who ran the agents at the latest look, the latest first."""
+        self._former: HostRow | None = None  # who ran them last, when nobody does
+
+    @property
+    def host(self) -> HostRow | None:
+        """The latest of those who ran the agents at the latest look; None for nobody."""
+        return next(iter(self.hosts), None)
 
     def actor(self, uuid: str) -> "RemoteActor":
         """What stands for the actor of an agent. Raises `SystemClosed`."""
@@ -76,7 +82,7 @@ class RemoteAgents:
         return RemoteActor(self, uuid)
 
     def look(
-        self, read: Callable[[], News], tell: Callable[[News, HostRow | None], object] = lambda news, before: None
+        self, read: Callable[[], News], tell: Callable[[News, Sequence[HostRow]], object] = lambda news, before: None
     ) -> None:
         """Settle what has ended. Raises `StoreError`.
 
@@ -87,7 +93,8 @@ class RemoteAgents:
         with self._looking:
             answers = self._answers()  # read before the news, so that what they tell of is told before
             news = read()
-            before, self.host = self.host, news.host
+            before, self.hosts = self.hosts, news.hosts
+            self._former = self.host or self._former
             tell(news, before)
             self._settle(answers)
             awaited, self._awaited = self._awaited, []
@@ -96,7 +103,7 @@ class RemoteAgents:
                     future.settle(end)
                 else:
                     self._await(turn, future)
-            if self.host is None and self._asked:
+            if not self.hosts and self._asked:
                 self._withdraw()
                 self._settle(self._answers())
 
@@ -158,8 +165,8 @@ class RemoteAgents:
         refuse_to_block()
         kind, body = encode(command)
         with self._looking:
-            if self._ended is not None or self.host is None:
-                command.caller.settle(self._ended or nobody_asked())
+            if self._ended is not None or not self.hosts:
+                command.caller.settle(self._ended or nobody_asked(self._former))
             else:
                 self._asked[self._client.request(uuid, kind, body)] = command.caller
 
@@ -175,13 +182,14 @@ class RemoteAgents:
     def elsewhere(self) -> IkigaiError:
         """Why this process does not do what only the one can that runs the agents. Raises `SystemClosed`."""
         self._check_open()
-        if self.host is None:
-            return no_host()
-        return HostElsewhere(f"Only the process that runs the agents knows its tools: {self.host}.")
+        if not self.hosts:
+            return no_host(self._former)
+        where = " or ".join(map(str, self.hosts))
+        return HostElsewhere(f"Only the process that runs the agents knows its tools: {where}.")
 
     def _await(self, turn: RemoteTurn, future: Future[Reply]) -> None:
-        if self._ended is not None or self.host is None:
-            future.settle(self._ended or no_host())
+        if self._ended is not None or not self.hosts:
+            future.settle(self._ended or no_host(self._former))
         else:
             self._awaited.append((turn, future))
 
@@ -199,7 +207,7 @@ class RemoteAgents:
     def _withdraw(self) -> None:
         """Take back the requests that nobody has answered: the answer is `NoHost` then."""
         for key in self._asked:
-            self._client.withdraw(key, nobody_asked())
+            self._client.withdraw(key, nobody_asked(self._former))
 
 
 class RemoteActor(CommandTarget):
@@ -254,17 +262,25 @@ class RemoteLifecycle(Lifecycle):
         return moved
 
 
-def no_host() -> NoHost:
-    """Why a prompt has no answer."""
+def no_host(former: HostRow | None = None) -> NoHost:
+    """Why a prompt has no answer; ``former`` ran the agents last, if that is known."""
     return NoHost(
-        "No process runs the agents now. What was not answered waits in the database: leave, and start ikigai, "
-        "which then runs them."
+        f"No process runs the agents now{_gone(former)}. What was not answered waits in the database: leave, and start "
+        f"{_starter(former)}, which then runs them."
     )
 
 
-def nobody_asked() -> NoHost:
-    """Why a request has no answer."""
+def nobody_asked(former: HostRow | None = None) -> NoHost:
+    """Why a request has no answer; ``former`` ran the agents last, if that is known."""
     return NoHost(
-        "No process runs the agents now, so this was not done, and is not done later either. Start ikigai, which then "
-        "runs them, and try again."
+        f"No process runs the agents now{_gone(former)}, so this was not done, and is not done later either. Start "
+        f"{_starter(former)}, which then runs them, and try again."
     )
+
+
+def _gone(former: HostRow | None) -> str:
+    return "" if former is None else f": {former.called} is gone"
+
+
+def _starter(former: HostRow | None) -> str:
+    return "ikigai" if former is None or former.name is None else f"ikigai host --name {former.name}"

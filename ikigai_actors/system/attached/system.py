@@ -18,7 +18,7 @@ the next host answers it; a request is withdrawn. Nothing here takes over; a sys
 import logging
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from time import monotonic
@@ -34,7 +34,6 @@ from ikigai_actors.agent.statistics import NO_TOKENS, AgentStatistics, TurnStati
 from ikigai_actors.agent.subscriptions import (
     CALLBACK,
     Callback,
-    HostChanged,
     Publisher,
     StoreTrouble,
     Subscription,
@@ -62,6 +61,7 @@ from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.attached.client import Client, state_of, turn_state
 from ikigai_actors.system.attached.follower import Follower, News
 from ikigai_actors.system.attached.remote_agents import RemoteActor, RemoteAgents, RemoteLifecycle
+from ikigai_actors.system.host_events import host_events
 from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Status
 
@@ -148,14 +148,24 @@ class AttachedSystem(OfOneProcess):
 
     @property
     def host(self) -> HostRow | None:
-        """Who runs the agents, as seen at the last look; None when nobody does."""
+        """Who runs the agents, as seen at the last look: the latest of several; None when nobody does."""
         return self._remote.host
+
+    @property
+    def owners(self) -> Sequence[HostRow]:
+        """Who runs the agents, as seen at the last look, the latest first."""
+        return self._remote.hosts
 
     @property
     def attached(self) -> str:
         """How a person knows who runs the agents."""
-        host = self.host
-        return f"attached to pid {host.pid}" if host is not None else "attached, no host"
+        match self._remote.hosts:
+            case []:
+                return "attached, no host"
+            case [host]:
+                return f"attached to pid {host.pid}"
+            case hosts:
+                return f"attached to {len(hosts)} hosts"
 
     @property
     def toolbox(self) -> Toolbox:
@@ -232,8 +242,8 @@ class AttachedSystem(OfOneProcess):
     def subscribe(self, callback: Callback) -> Subscription:
         """Call back for each event of the host.
 
-        These are the messages (`Message`) and deaths (`Died`) that it commits, a change of the host (`HostChanged`) and
-        trouble with the store (`StoreTrouble`).
+        These are the messages (`Message`) and deaths (`Died`) that it commits, a change of the host (`HostChanged`),
+        the end of one of several (`HostEnded`), and trouble with the store (`StoreTrouble`).
         """
         self.check_open()
         return self._publisher.subscribe(check_callable(callback, "callback", CALLBACK))
@@ -309,7 +319,7 @@ class AttachedSystem(OfOneProcess):
         self._remote.look(lambda: self._follower.news(among), self._tell)
         self.waits.look_again()
 
-    def _tell(self, news: News, before: HostRow | None) -> None:
+    def _tell(self, news: News, before: Sequence[HostRow]) -> None:
         """Tell the subscribers what was committed since the latest look, when ``before`` ran the agents."""
         self._note(news)
         publish = self._publisher.publish
@@ -319,8 +329,8 @@ class AttachedSystem(OfOneProcess):
             publish(death)
         for renamed in news.renamed:
             publish(renamed)
-        if (news.host and news.host.id) != (before and before.id):
-            publish(HostChanged(None if news.host is None else str(news.host)))
+        for event in host_events(before, news.hosts):
+            publish(event)
 
     def _note(self, news: News) -> None:
         """Count what was seen."""

@@ -13,6 +13,7 @@ import pytest
 from ikigai_actors.system.attached.client import Client
 from tests.conftest import NewDatabase
 from tests.kit.databases import eventually
+from tests.kit.fullscreen import FullScreen
 from tests.kit.program import Program, run
 
 
@@ -101,10 +102,17 @@ def test_a_host_is_drained_from_any_terminal(new_postgres: NewDatabase) -> None:
             assert (unknown.returncode, "those that live: a, b" in unknown.stderr) == (1, True)
 
 
-STILL = """
+STILL = '''
+from ikigai_actors import tool
+
+@tool(policy="ask")
+def launch() -> str:
+    """Launch."""
+    return "launched"
+
 def app():
-    return {"provider": "offline", "balance": None}
-"""
+    return {"provider": "offline", "balance": None, "tools": [launch], "approvals": "ask"}
+'''
 
 
 @contextmanager
@@ -153,6 +161,110 @@ def test_an_agent_is_moved_from_any_terminal(
         for told, agent in (("Agent 0 cannot be moved", root(url)), ("is named 'nobody'", "nobody")):
             refused = run("--database", url, "move", agent, "b")
             assert (refused.returncode, refused.stdout, told in refused.stderr) == (1, "", True)
+
+
+def test_calls_of_agents_of_any_host_are_decided_on_from_every_shell(
+    new_postgres: NewDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = new_postgres()
+    monkeypatch.chdir(tmp_path)
+    with (
+        two_that_keep_their_agents(url, tmp_path),
+        Program.at_terminal("--database", url, "--plain") as lines,
+        FullScreen("--database", url, size=(100, 30)) as screen,
+    ):
+        lines.say("/fork --name kid")
+        lines.expect("inherits")
+        lines.say("/move kid b")
+        lines.expect("is run by b")
+        lines.say("@launch")
+        lines.expect(r"\[1\] .*kid.* asks to run launch")
+        lines.say("/approve 1")
+        lines.expect("launched")
+        screen.say("/switch kid")
+        screen.expect(r"\[kid\]")
+        screen.say("@launch")
+        screen.expect(r"launch \{\}\s+y run  n deny")
+        lines.say("/deny 2 not today")  # by another than who has asked for it
+        screen.expect("not today")
+        screen.say("/switch " + root(url))
+        screen.expect(r"↑ ← \[")
+        screen.say("@launch")
+        screen.expect(r"launch \{\}\s+y run  n deny")
+        screen.type("\x1bOQ")  # F2
+        screen.type("y")
+        screen.expect("launched")
+
+
+def test_an_attached_shell_has_its_agents_do_everything(
+    new_postgres: NewDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = new_postgres()
+    monkeypatch.chdir(tmp_path)
+    with two_that_keep_their_agents(url, tmp_path):
+        done = run("--database", url, "--plain", lines=EVERYTHING)
+        assert (done.returncode, [line for line in done.stdout.splitlines() if line.startswith("error")]) == (0, [])
+        said = done.stdout
+        for words in TOLD:
+            assert re.search(words, said), words
+
+
+EVERYTHING = """tea
+/fork --name kid
+/move kid b
+/mark here
+milk
+/rewind here
+sugar
+/undo
+/set temperature 0.5
+/resume
+/clear
+/fork --name young
+/switch kid
+/adopt young
+/rename elder
+/switch young
+/finish done
+"""
+"""Lines that have agents of two hosts do all that they do themselves."""
+
+TOLD = (
+    "forked from", "kid .* is run by b", "marked 'here'", "back at mark 'here'", "took back the latest",
+    "temperature set to 0.5", "Nothing to resume", "cleared", "looks after", "has ended",
+)  # fmt: skip
+"""What these lines are answered, in patterns."""
+
+
+def test_shells_hosts_and_who_follows_are_told_when_a_host_is_gone(
+    new_postgres: NewDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = new_postgres()
+    monkeypatch.chdir(tmp_path)
+    with (
+        two_that_keep_their_agents(url, tmp_path) as (first, second),
+        FullScreen("--database", url, size=(100, 30)) as screen,
+        Program.by_pipe("--database", url, "tail", notices=True) as tail,
+    ):
+        screen.expect("attached to 2 hosts")
+        tail.expect("These agents are run by host a on .* and host b on .*")
+        assert run("--database", url, "--plain", lines="/fork --name kid\n/move kid b\n").returncode == 0
+        eventually(lambda: counted(url) == {"a": 1, "b": 1}, "the counts")
+        second.kill()
+        told = "Host b is gone: its agent goes on at a"
+        screen.expect(told)
+        tail.expect(told)
+        first.expect(told)
+        first.kill()
+        screen.expect(r"The process that ran these agents is gone \(host a on")
+        screen.say("/mark here")
+        screen.expect(r"Start\s+ikigai\s+host\s+--name\s+a,\s+which\s+then\s+runs")
+
+
+def counted(url: str) -> dict[str, int]:
+    """How many agents each living host tells that it runs, by its name."""
+    with Client.open(url) as client:
+        return {host.name or "": host.agents for host in client.overview().hosts}
 
 
 def test_an_agent_that_nobody_runs_is_not_moved_later_either(new_postgres: NewDatabase) -> None:
