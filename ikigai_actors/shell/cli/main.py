@@ -148,8 +148,8 @@ def demo(context: click.Context) -> None:
 def serve(context: click.Context, port: int) -> None:
     """Run the agents, and show the shell in a browser on this machine.
 
-    Prints the link to open; the pages are attached to this process, or to the one that runs the agents already. Nobody
-    can be asked for approval, as by a pipe. Needs: pip install 'ikigai-actors[serve]'. Ends by Ctrl-C.
+    Prints the link to open; the pages are attached to this process, or to the one that runs the agents already, and ask
+    for approval as a shell does. Needs: pip install 'ikigai-actors[serve]'. Ends by Ctrl-C.
     """
     context.exit(_serve(context.obj, port))
 
@@ -261,7 +261,7 @@ def _serve(options: Options, port: int) -> int:
 
     if options.database is not None:
         os.environ["IKIGAI_DATABASE_URL"] = options.database  # the pages inherit it; a command line is public
-    with _opened(options, options.default_provider(), interactive=False) as system:
+    with _opened(options, options.default_provider(), interactive=True) as system:  # pages ask the person
         click.echo(_greeting(system), err=True)
         return _while_it_lasts(system, lambda: serve_pages(port, lambda link: click.echo(link)))
 
