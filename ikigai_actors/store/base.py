@@ -113,7 +113,10 @@ class Store(Protocol):
         """
 
     def introduce(self, host: str) -> None:
-        """Let every connection say from now on which host uses it: see `Transaction.end_stalled`."""
+        """Let every connection say from now on which host uses it: see `Transaction.end_stalled`.
+
+        Raises `StoreUnusable` or `StoreUnavailable` when a server does not give the connections that a host needs.
+        """
 
     def ring(self, agents: Collection[str] | None = None, *, hosts: bool = False) -> None:
         """Wake the processes that follow hosts (`watch`): this host has committed.
@@ -126,7 +129,10 @@ class Store(Protocol):
         """
 
     def separate(self) -> "Store":
-        """The same database through a connection of its own, which other work does not delay. The caller closes it."""
+        """The same database through a connection of its own, which other work does not delay. The caller closes it.
+
+        Raises `StoreUnusable` when there is no such connection, since a pooler stands before the server.
+        """
 
     def watch(self, *, hosts: bool = False) -> Watch:
         """Watch what other processes do. The caller closes the watch.

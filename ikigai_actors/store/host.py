@@ -188,15 +188,9 @@ class Host:
         Raises:
             Fenced: another host of the same name has taken this one's place, or this one was taken for dead.
             StoreInUse: a host of an older version of the program lives.
-            StoreUnusable: a pooler stands before the server.
             StoreError: the server does not answer at the first try. Later tries go on.
         """
         self._store.write(self._enter)
-        if not self._store.read(lambda tx: tx.held([self.id])):
-            raise StoreUnusable(
-                f"Database {self._store.location} is reached through a pooler that gives each transaction another "
-                "connection. Hosts with names need connections of their own: connect to the server itself."
-            )
         told = ""
         while True:
             try:
@@ -353,7 +347,8 @@ def take_database(
 
     Raises:
         StoreInUse: another host owns it, or has a share, and this one does not join; the message names it.
-        StoreUnusable: hosts cannot share the agents of this database.
+        StoreUnusable: hosts cannot share the agents of this database; or its server, or a pooler before it, does not
+            give the connections that a host needs.
     """
     from ikigai_actors.store.sqlite.store import SQLiteStore
 

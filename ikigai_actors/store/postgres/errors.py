@@ -22,7 +22,7 @@ _RIGHTS = (
     "SCHEMA public TO name), or name another user"
 )
 _ENTRY = "this user may not enter it. GRANT CONNECT ON DATABASE, or name another user"
-_FULL = "it has too many connections. Close some, or raise max_connections"
+_FULL = "it gives no more connections. Close some, or raise max_connections, or the limit of the role or database"
 _URL = "the URL cannot be understood. Write postgresql://user:password@host:5432/name, odd characters as %40"
 
 _STATES: tuple[tuple[str, type[StoreError], str], ...] = (

@@ -29,6 +29,7 @@ from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.postgres.bell import Bell
 from ikigai_actors.store.postgres.errors import Again, PostgresErrors, refuse_old
 from ikigai_actors.store.postgres.readers import Readers
+from ikigai_actors.store.postgres.room import check_own, check_room
 from ikigai_actors.store.postgres.transaction import (
     HOST_NAME,
     IDLE_IN_TRANSACTION,
@@ -75,6 +76,12 @@ class _Server:
     def introduce(self, host: str) -> None:
         """Call connections from now on after a host."""
         self.called = self.settings["application_name"] = HOST_NAME.format(host)
+
+    @property
+    def held(self) -> int:
+        """How many connections are open."""
+        with self._lock:
+            return sum(not connection.closed for connection in self._open)
 
     def check(self) -> None:
         """Raise `SystemClosed` when the server was abandoned."""
@@ -286,13 +293,20 @@ class PostgresStore(Store):
         self._server.abandon(why)
 
     def introduce(self, host: str) -> None:
+        check_room(self, self._server.held)
         self._server.introduce(host)
 
     def ring(self, agents: Collection[str] | None = None, *, hosts: bool = False) -> None:
         self._bell.ring((HOSTS, CLIENTS) if hosts else (HOSTS,), agents)
 
     def separate(self) -> Store:
-        return SeparateStore(self._server)
+        made = SeparateStore(self._server)
+        try:
+            check_own(self, made)
+        except BaseException:
+            made.close()
+            raise
+        return made
 
     def watch(self, *, hosts: bool = False) -> ServerWatch:
         return ServerWatch(self._server.url, self._server.settings, (CLIENTS, HOSTS) if hosts else (CLIENTS,))

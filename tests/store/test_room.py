@@ -1,0 +1,107 @@
+"""What a host needs of a server: a pooler in transaction mode and too few connections are refused when it is opened."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors.errors import StoreError, StoreUnavailable, StoreUnusable
+from ikigai_actors.store import open_store
+from ikigai_actors.store.postgres.room import HOST_CONNECTIONS
+from tests.conftest import NewDatabase
+from tests.kit.databases import DEADLINE, Admin, backend, eventually
+from tests.kit.pooler import Pooler
+from tests.kit.wire import with_settings
+
+
+@pytest.fixture
+def role(postgres_admin: Admin) -> Iterator[str]:
+    """A user who may log in, and is no superuser."""
+    name = f"role_{uuid4().hex}"
+    postgres_admin.execute(f"CREATE ROLE {name} LOGIN".encode())
+    yield name
+    eventually(lambda: not connections(postgres_admin, name), "the end of the connections")
+    postgres_admin.execute(f"DROP OWNED BY {name}".encode())
+    postgres_admin.execute(f"DROP ROLE {name}".encode())
+
+
+def connections(admin: Admin, role: str) -> int:
+    """How many connections a user has."""
+    [(count,)] = admin.execute("SELECT COUNT(*) FROM pg_stat_activity WHERE usename = %s", (role,)).fetchall()
+    return int(count)
+
+
+def limited(admin: Admin, url: str, role: str, limit: int) -> str:
+    """The URL of an empty database for this user, who may have so many connections."""
+    admin.execute(f"ALTER ROLE {role} CONNECTION LIMIT {limit}".encode())
+    with psycopg.connect(url, autocommit=True) as connection:
+        schema = connection.execute("SHOW search_path").fetchall()[0][0]
+        connection.execute(f"GRANT ALL ON SCHEMA {schema} TO {role}".encode())
+    return with_settings(url, user=role)
+
+
+@pytest.mark.parametrize("join", [False, True])
+@pytest.mark.parametrize("limit", [1, 3, HOST_CONNECTIONS - 1])
+def test_too_few_connections_are_told_of_with_how_many_are_needed_and_none_is_kept(
+    new_postgres: NewDatabase, postgres_admin: Admin, role: str, limit: int, join: bool
+) -> None:
+    url = new_postgres()
+    with pytest.raises(StoreError) as refused:
+        ActorSystem.open(limited(postgres_admin, url, role, limit), OfflineProvider(), join=join)
+    if limit == 1:
+        assert "it gives no more connections. Close some" in str(refused.value)
+    else:
+        assert type(refused.value) is StoreUnusable
+        told = f"a host needs {HOST_CONNECTIONS} connections, and role {role} has {limit}, of which 0 are in use by"
+        assert told in str(refused.value)
+        assert f"ALTER ROLE {role} CONNECTION LIMIT" in str(refused.value)
+    eventually(lambda: not connections(postgres_admin, role), "the end of the connections")
+
+
+def test_connections_that_others_hold_are_told_of_and_as_many_as_needed_do(
+    new_postgres: NewDatabase, postgres_admin: Admin, role: str
+) -> None:
+    url = limited(postgres_admin, new_postgres(), role, HOST_CONNECTIONS)
+    with psycopg.connect(url), pytest.raises(StoreUnavailable, match=r"of which 1 are in use by others\. Close some"):
+        ActorSystem.open(url, OfflineProvider())
+    eventually(lambda: not connections(postgres_admin, role), "the end of the connections")
+    with ActorSystem.open(url, OfflineProvider(), join=True) as system:
+        assert system.root.prompt("tea").get(timeout=DEADLINE)
+
+
+@pytest.fixture
+def pooler(new_postgres: NewDatabase) -> Iterator[Pooler]:
+    pooler = Pooler(new_postgres())
+    yield pooler
+    pooler.close()
+
+
+def process(connection: psycopg.Connection[tuple[object, ...]]) -> object:
+    """The server process of a transaction in progress."""
+    [(pid,)] = connection.execute("SELECT pg_backend_pid()").fetchall()
+    return pid
+
+
+def test_the_pooler_of_these_tests_gives_a_process_for_a_transaction_only(pooler: Pooler) -> None:
+    with psycopg.connect(pooler.url) as first, psycopg.connect(pooler.url) as second:
+        before = process(first)
+        first.commit()
+        assert process(second) == before
+        assert process(first) != before
+        assert process(first) != before  # the transaction goes on
+
+
+@pytest.mark.parametrize("join", [False, True])
+def test_a_pooler_in_transaction_mode_is_refused_and_left_without_a_host(pooler: Pooler, join: bool) -> None:
+    with pytest.raises(StoreUnusable, match="PgBouncer: pool_mode = transaction"):
+        ActorSystem.open(pooler.url, OfflineProvider(), join=join)
+    with closing(open_store(pooler.url)) as store:
+        assert store.read(lambda tx: tx.run("open_hosts")) == []
+
+
+def test_a_separate_store_has_a_process_of_its_own(new_postgres: NewDatabase) -> None:
+    with closing(open_store(new_postgres())) as store, closing(store.separate()) as separate:
+        assert store.write(backend) != separate.write(backend)
