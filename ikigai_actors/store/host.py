@@ -33,7 +33,7 @@ from ikigai_actors.errors import Fenced, IkigaiError, StoreConflict, StoreInUse,
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.database_clock import DatabaseClock, clock_of
 from ikigai_actors.store.migrations import is_newest, migrate_within
-from ikigai_actors.store.owner import HostRow, went_back
+from ikigai_actors.store.owner import HostRow, went_back, why_ended
 from ikigai_actors.store.peers import LOOK, Peers
 from ikigai_actors.store.shards import claim
 from ikigai_actors.store.sqlite.file import ASKED, lock_path
@@ -153,7 +153,7 @@ class Host:
 
         renewed = self._store.write(beat)
         if not renewed:
-            raise Fenced("Another host has taken this database over, since the lease was not renewed in time.")
+            raise Fenced(self._store.read(lambda tx: why_ended(tx, self.id)))
         [(now, number)] = renewed
         if number <= self._beat:
             raise went_back(self._store.location, f"it knows {number - 1} of {self._beat} renewals of its lease")
@@ -214,7 +214,9 @@ class Host:
     def _is_owned(self, tx: Transaction) -> bool:
         """Whether a host is believed whose process seems to have ended. Raises `StoreInUse` for one that lives."""
         believed = [row for row in _open_hosts(tx) if row.is_believed]
-        if believed and (not is_newest(tx) or tx.held([row.id for row in believed])):
+        if believed and not is_newest(tx):
+            raise _older_host(self._store.location, believed)
+        if believed and tx.held([row.id for row in believed]):
             raise _in_use(self._store.location, believed)
         return bool(believed)
 
@@ -222,7 +224,8 @@ class Host:
         """Register this host, in the place of one of the same name."""
         tx.run("tree_change")
         if not is_newest(tx):
-            _refuse_believed(tx, self._store.location)
+            if believed := [row for row in _open_hosts(tx) if row.is_believed]:
+                raise _older_host(self._store.location, believed)
             tx.run("end_hosts")
             migrate_within(tx)
         tx.run("end_namesake", name=self.name)
@@ -235,7 +238,7 @@ class Host:
     def _claim(self, tx: Transaction) -> None:
         tx.run("tree_change")  # of two hosts that claim at once the second one sees what the first has taken
         if not tx.run("renew_lease", id=self.id, lease=self._milliseconds):
-            raise Fenced("Another host has taken this one's place, or took it for dead.")
+            raise Fenced(why_ended(tx, self.id))
         claim(tx, self.id)
 
     def release(self) -> None:
@@ -354,10 +357,7 @@ def take_database(
 
     if isinstance(store, SQLiteStore):
         if name is not None:
-            raise StoreUnusable(
-                f"Database {store.location} is a file, which has one host. Hosts share agents on PostgreSQL: ikigai "
-                "copy moves a team there."
-            )
+            raise unshareable(store.location)
         return _take_file(store, host_id, clock, threads)
     store.introduce(host_id)
     own = store.separate()
@@ -376,6 +376,14 @@ def take_database(
         host.release()
         raise
     return host
+
+
+def unshareable(location: str) -> StoreUnusable:
+    """Why hosts cannot share the agents of a file."""
+    return StoreUnusable(
+        f"Database {location} is a file, which has one host. Hosts share agents on PostgreSQL: ikigai copy moves a "
+        "team there. Open it without join, or name that database."
+    )
 
 
 def _take_file(store: "SQLiteStore", host_id: str, clock: Clock, threads: Threads) -> Host:
@@ -462,6 +470,14 @@ def _register(tx: Transaction, host_id: str, lease: int, name: str | None) -> No
     tx.run("register_host", id=host_id, hostname=socket.gethostname(), pid=os.getpid(), lease=lease)
     tx.run("describe_host", id=host_id, name=name, lease=lease)
     tx.hold(host_id)
+
+
+def _older_host(location: str, hosts: list[HostRow]) -> StoreInUse:
+    who = " and ".join(str(host) for host in hosts)
+    return StoreInUse(
+        f"Database {location} has an older version, and {who} runs it with an older ikigai. End that one, and start "
+        "this one again: it brings the database to the new version."
+    )
 
 
 def _in_use(location: str, owners: list[HostRow]) -> StoreInUse:

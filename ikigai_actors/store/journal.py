@@ -54,7 +54,7 @@ from ikigai_actors.errors import (
     SystemClosed,
 )
 from ikigai_actors.store.base import Store, Transaction
-from ikigai_actors.store.owner import went_back
+from ikigai_actors.store.owner import went_back, why_ended
 from ikigai_actors.store.unit import Unit, concerned, lock
 from ikigai_actors.store.writer import Writer
 
@@ -378,7 +378,7 @@ class Journal(Writer):
         """Why the fence let nothing through."""
         rows = tx.run("batch_of", host=self._host)
         if rows == [(last,)]:
-            return Fenced("Another host has taken this database over; what this one still did is dropped.")
+            return Fenced(f"{why_ended(tx, self._host)} What this one still did is dropped.")
         known = f"it knows {rows[0][0]} of {last} transactions" if rows else "it does not know this host"
         return went_back(self._store.location, known)
 

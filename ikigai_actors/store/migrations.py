@@ -275,7 +275,8 @@ def require_schema(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -
     needed = newest(migrations)
     if _known(version, needed, store.location) < needed:
         raise StoreUnusable(
-            f"Database {store.location} has version {version}, this ikigai needs {needed}: start it first."
+            f"Database {store.location} has version {version}, this ikigai needs {needed}. End what runs it with an "
+            "older ikigai, and start this one: it brings the database to that version."
         )
 
 

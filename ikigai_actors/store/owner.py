@@ -74,6 +74,17 @@ def owner(tx: Transaction) -> HostRow | None:
     return next(iter(owners(tx)), None)
 
 
+def why_ended(tx: Transaction, host: str) -> str:
+    """Why a host does not own what it had: another one has ended its row."""
+    name = next((row[3] for row in tx.run("hosts") if row[0] == host), None)
+    if name is None:
+        return "Another host has taken this database over, since the lease was not renewed in time."
+    other = next((one for one in unended(tx) if one.name == name and one.id != host), None)
+    if other is not None:
+        return f"Another host named {name} was started, and has taken the place of this one: {other}."
+    return f"Host {name} gave no sign of life in time, so other hosts have taken its agents. Start it again."
+
+
 def host_names(hosts: Sequence[HostRow]) -> Mapping[str, str]:
     """The names of hosts by id, where agents may live on one or another: empty for less than two hosts."""
     return {one.id: one.name or one.id[:6] for one in hosts} if len(hosts) > 1 else {}

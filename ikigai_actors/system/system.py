@@ -67,8 +67,9 @@ from ikigai_actors.records.registry import AgentRecord, Renamed, Touch, ensure_r
 from ikigai_actors.records.settings import check_defaults
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.gate import Gate
-from ikigai_actors.store.host import LEASE, Host, take_database
+from ikigai_actors.store.host import LEASE, Host, take_database, unshareable
 from ikigai_actors.store.journal import Journal
+from ikigai_actors.store.location import locate
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.owner import HostRow, unended
 from ikigai_actors.store.rounds import HEARTBEAT, Rounds
@@ -315,6 +316,8 @@ class ActorSystem(OfOneProcess):
         if balance is not None:
             check_seconds(balance, "balance", zero=False)
         called = check_host_name(name, join)
+        if called is not None and parts is SYSTEM_PLATFORM and (place := locate(database)).url is None:
+            raise unshareable(place.shown)  # before there is an empty file
         if on_wait is not None:
             check_callable(on_wait, "on_wait", "a function of a text")
         check_policy(on_orphan)

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,16 @@ from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Provider, Rep
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.subscriptions import Event, HostChanged, HostEnded
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.errors import BadInput, HostElsewhere, NoHost, RootProtected, StoreConflict, StoreInUse, SystemClosed
+from ikigai_actors.errors import (
+    BadInput,
+    HostElsewhere,
+    NoHost,
+    RootProtected,
+    StoreConflict,
+    StoreInUse,
+    StoreUnusable,
+    SystemClosed,
+)
 from ikigai_actors.records.fsck.check import check
 from tests.conftest import NewDatabase
 from tests.kit.blocking_provider import Gate
@@ -274,6 +284,13 @@ def test_an_agent_that_is_moved_in_its_turn_goes_on_and_who_waits_gets_the_answe
     assert mark.get(timeout=DEADLINE)
     assert [message.kind for message in kid.history(all=True)].count("mark") == 1
     gate.open()
+
+
+@pytest.mark.parametrize("place", ["{}/team.db", "sqlite:///{}/team.db", ":memory:"])
+def test_a_file_is_shared_with_nobody_and_none_is_made(tmp_path: Path, place: str) -> None:
+    with pytest.raises(StoreUnusable, match=r"which has one host\. Hosts share agents on PostgreSQL"):
+        ActorSystem.open(place.format(tmp_path), join=True)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_who_does_not_join_is_refused_while_hosts_share(fleet: Fleet) -> None:

@@ -126,11 +126,17 @@ def _of_app(app: str, options: Options) -> dict[str, Any]:
         raise BadInput(f"Expected --app MODULE:FUNCTION, got {harmless(app)!r}. For one: --app shop.agents:app")
     sys.path.insert(0, str(Path.cwd()))
     try:
-        made = getattr(importlib.import_module(module), function)()
-    except Exception as error:
+        named = getattr(importlib.import_module(module), function)
+        if not callable(named) or inspect.iscoroutinefunction(named):
+            what = "an async function" if callable(named) else f"a {type(named).__name__} and no function"
+            raise BadInput(f"--app {harmless(app)} is {what}. It names a function that returns a dict of arguments.")
+        made = named()
+    except BadInput:
+        raise
+    except (Exception, SystemExit) as error:  # whatever the user's module does
         raise BadInput(
-            f"--app {harmless(app)} could not be called: {type(error).__name__}: {error}. It names a function without "
-            "arguments in a module that can be imported from here."
+            f"--app {harmless(app)} could not be called: {type(error).__name__}: {one_line(str(error))}. It names a "
+            "function without arguments in a module that can be imported from here."
         ) from error
     if not isinstance(made, Mapping):
         raise BadInput(f"Expected --app {harmless(app)} to return a dict of arguments; got {shown(made)}.")

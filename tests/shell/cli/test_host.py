@@ -280,7 +280,7 @@ def test_a_host_whose_name_another_one_has_taken_says_start_me_again(new_postgre
     url = new_postgres()
     with running(url, "a") as first, host(url, "--name", "a") as second:
         second.expect("runs postgresql")
-        first.expect("has taken")
+        first.expect(f"Another host named a was started, and has taken .* pid {second.process.pid}")
         assert first.ends() == 75
 
 
@@ -318,6 +318,26 @@ def nothing():
 def unknown():
     return {"database": "elsewhere.db"}
 
+def misspelt():
+    return {"tool": [stock]}
+
+def numbered():
+    return {1: 2}
+
+def wrong():
+    return {"workers": "many"}
+
+def leaves():
+    raise SystemExit("not here")
+
+def greets(name):
+    return {}
+
+async def later():
+    return {}
+
+settings = {"provider": "offline"}
+
 def broken():
     raise LookupError("no such shop")
 '''
@@ -341,12 +361,22 @@ def test_an_app_says_which_provider_and_tools_there_are(tmp_path: Path, monkeypa
         (["--app", "shop:broken"], "LookupError: no such shop"),
         (["--app", "shop:nothing"], "to return a dict of arguments; got None"),
         (["--app", "shop:unknown"], "returns an argument 'database' that it cannot set"),
+        (["--app", "shop:misspelt"], "returns an argument 'tool' that it cannot set. Those of ActorSystem.open: app"),
+        (["--app", "shop:numbered"], "returns an argument '1' that it cannot set"),
+        (["--app", "shop:wrong"], "Expected workers to be a whole number"),
+        (["--app", "shop:leaves"], "SystemExit: not here"),
+        (["--app", "shop:greets"], "missing 1 required positional argument: 'name'"),
+        (["--app", "shop:later"], "is an async function"),
+        (["--app", "shop:settings"], "is a dict and no function"),
+        (["--app", "torn:app"], "SyntaxError"),
+        (["--app", "leaving:app"], "SystemExit: 3"),
     ],
 )
 def test_an_app_that_cannot_be_used_is_named_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: list[str], told: str
 ) -> None:
-    (tmp_path / "shop.py").write_text(APP, encoding="utf-8")
+    for module, text in (("shop", APP), ("torn", "def app(:\n"), ("leaving", "import sys; sys.exit(3)")):
+        (tmp_path / f"{module}.py").write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     done = run("--database", "team.db", "host", *given)
     assert done.returncode == 1
