@@ -12,7 +12,7 @@ from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.base import Watch
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.migrations import ensure_schema
-from ikigai_actors.store.postgres.hints import MOST, agents_named, payload
+from ikigai_actors.store.postgres.hints import MOST_BYTES, agents_named, payload
 from ikigai_actors.store.unit import Unit, write_alone
 from supervisors.signals import Signal
 from tests.conftest import NewDatabase
@@ -46,14 +46,14 @@ def test_a_payload_names_agents_and_several_name_them_together() -> None:
     assert agents_named([]) == frozenset()
 
 
-@pytest.mark.parametrize("agents", [None, (), {f"{number:032x}" for number in range(MOST // 33 + 1)}])
+@pytest.mark.parametrize("agents", [None, (), {f"{number:032x}" for number in range(MOST_BYTES // 33 + 1)}])
 def test_any_agent_may_be_meant_where_a_payload_names_nobody(agents: set[str] | None) -> None:
     assert payload(agents) == ""
     assert agents_named([payload({"a"}), payload(agents)]) is None
 
 
 def test_as_many_agents_as_fit_are_named() -> None:
-    agents = frozenset(f"{number:032x}" for number in range(MOST // 33))
+    agents = frozenset(f"{number:032x}" for number in range(MOST_BYTES // 33))
     assert agents_named([payload(agents)]) == agents
 
 

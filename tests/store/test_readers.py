@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from ikigai_actors.errors import StoreError, StoreUnavailable
-from ikigai_actors.store.postgres.readers import MOST, Readers
+from ikigai_actors.store.postgres.readers import MOST_READERS, Readers
 from ikigai_actors.store.postgres.transaction import Connection
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, Admin
@@ -71,13 +71,13 @@ def test_when_patience_is_over_the_server_does_not_answer(server: Server) -> Non
 def test_no_more_than_a_few_are_lent_at_once(server: Server) -> None:
     readers = Readers(server.connect, 0.01, "here")
     with ExitStack() as stack:
-        for _ in range(MOST):
+        for _ in range(MOST_READERS):
             stack.enter_context(readers.lent())
         with pytest.raises(StoreUnavailable, match="are in use"):
             stack.enter_context(readers.lent())
     with readers.lent():
         pass
-    assert server.asked == MOST
+    assert server.asked == MOST_READERS
     readers.close()
 
 

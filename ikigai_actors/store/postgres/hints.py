@@ -8,14 +8,14 @@ from collections.abc import Collection, Iterable
 NOTIFY = b"SELECT pg_notify(%s, %s)"
 """Takes a channel, and a `payload`."""
 
-MOST = 7_900
+MOST_BYTES = 7_900
 """Bytes of a payload; the server takes less than 8,000."""
 
 
 def payload(agents: Collection[str] | None) -> str:
     """The text that names agents; empty for any agent, and when they are too many to be named."""
     text = " ".join(sorted(agents or ()))
-    return text if len(text.encode()) <= MOST else ""
+    return text if len(text.encode()) <= MOST_BYTES else ""
 
 
 def agents_named(payloads: Iterable[str]) -> frozenset[str] | None:

@@ -13,7 +13,7 @@ from threading import BoundedSemaphore, Event, Lock
 from ikigai_actors.errors import StoreError, StoreUnavailable
 from ikigai_actors.store.postgres.transaction import Connection, is_alive
 
-MOST = 4
+MOST_READERS = 4
 """Connections at once."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.5
@@ -32,7 +32,7 @@ class Readers:
             location: how a person names the database.
         """
         self._connect, self._patience, self._location = connect, patience, location
-        self._places = BoundedSemaphore(MOST)
+        self._places = BoundedSemaphore(MOST_READERS)
         self._idle: list[Connection] = []
         self._lock = Lock()
         self._closed = Event()
@@ -45,7 +45,7 @@ class Readers:
         """
         until = time.monotonic() + self._patience
         if not self._places.acquire(timeout=self._patience):
-            raise StoreUnavailable(f"Database {self._location}: all {MOST} connections for reads are in use.")
+            raise StoreUnavailable(f"Database {self._location}: all {MOST_READERS} connections for reads are in use.")
         try:
             connection = self._from_idle() or self._made(until)
             try:
