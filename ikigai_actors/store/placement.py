@@ -57,6 +57,12 @@ def gives(me: str, members: Sequence[Member]) -> bool:
     return own.draining or own.shards - min(one.shards for one in others) >= 2 or own.agents - least.agents >= 2
 
 
+def is_stuck(me: str, members: Sequence[Member]) -> bool:
+    """Whether a host drains, and nobody is left who could take what it still has."""
+    own, others = _divide(me, members)
+    return own is not None and own.draining and own.shards > 0 and not others
+
+
 def gifts(me: str, members: Sequence[Member], agents: Mapping[int, int], move: bool) -> list[Gift]:
     """The shards that a host should give away now.
 

@@ -24,7 +24,7 @@ from ikigai_actors.actors.threads import Queue, Threads
 from ikigai_actors.agent.boot import Survey, survey
 from ikigai_actors.agent.requests import Move, RequestCaller
 from ikigai_actors.agent.subscriptions import Event, HostEnded
-from ikigai_actors.errors import Fenced, IkigaiError, StoreConflict, StoreError, SystemClosed
+from ikigai_actors.errors import Fenced, IkigaiError, NoHost, StoreConflict, StoreError, SystemClosed
 from ikigai_actors.records import registry
 from ikigai_actors.records.hosts import find_taker
 from ikigai_actors.records.log import Archive
@@ -35,7 +35,7 @@ from ikigai_actors.store.host import Host
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.owner import HostRow, unended
 from ikigai_actors.store.peers import LOOK
-from ikigai_actors.store.placement import Gift, gifts, gives
+from ikigai_actors.store.placement import Gift, gifts, gives, is_stuck
 from ikigai_actors.store.shards import Drain, GiveShard, Shares, agents_in, living_in, shares
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.system.attached.remote_agents import RemoteAgents
@@ -162,7 +162,11 @@ class Sharing:
         self._add(Task(tell, message.caller.settle))
 
     def drain(self) -> Future[None]:
-        """Give all shards away, and take no more. The future is settled when none is left, or raises `NoHost`."""
+        """Give all shards away, and take no more.
+
+        The future is settled when none is left. It raises `NoHost` when no other host takes any, or none is left that
+        would: several may drain at once.
+        """
         drained: Future[None] = Future()
 
         def begin() -> None:
@@ -249,9 +253,17 @@ class Sharing:
         if taken := [shard for shard, epoch in found.own.items() if self._run.get(shard) != epoch]:
             self._take(taken, found.own)
         self._balance(found)
-        if not self._run:
-            while self._drained:
-                self._drained.pop().settle(None)
+        if self._drained:
+            self._settle_drained(self._shares())
+
+    def _settle_drained(self, found: Shares) -> None:
+        """Answer those who wait for the end of a drain, when it has come. A gift may have failed: then it has not."""
+        stuck = is_stuck(self._host.id, found.members)
+        if found.own and not stuck:
+            return
+        end = NoHost("No other host is left that could take the agents. Start one, or end this one.") if stuck else None
+        while self._drained:
+            self._drained.pop().settle(end)
 
     def _shares(self) -> Shares:
         found, hosts = self._store.read(lambda tx: (shares(tx, self._host.id), unended(tx)))

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ikigai_actors.store.placement import Gift, Member, gifts, gives, room
+from ikigai_actors.store.placement import Gift, Member, gifts, gives, is_stuck, room
 
 SHARDS = 64
 
@@ -30,6 +30,15 @@ def test_agents_move_a_part_of_the_difference_at_a_time() -> None:
     members = [Member("a", 3, 24), Member("b", 3, 0)]
     assert gifts("a", members, {0: 12, 1: 6, 2: 6}, move=True) == [Gift(1, "b")]
     assert gifts("a", members, {0: 12, 1: 6, 2: 6}, move=False) == []
+
+
+def test_who_drains_is_stuck_when_nobody_is_left_who_takes_what_it_has() -> None:
+    drains, other = Member("a", 3, draining=True), Member("b", 3)
+    assert is_stuck("a", [drains])
+    assert is_stuck("a", [drains, other._replace(draining=True)])
+    assert not is_stuck("a", [drains, other])
+    assert not is_stuck("a", [drains._replace(shards=0)])
+    assert not is_stuck("a", [drains._replace(draining=False)])
 
 
 def test_the_last_two_agents_of_a_difference_stay() -> None:

@@ -2,9 +2,11 @@
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Provider, Reply, Request, Signal
@@ -24,7 +26,8 @@ from ikigai_actors.errors import (
 from ikigai_actors.records.fsck.check import check
 from tests.conftest import NewDatabase
 from tests.kit.blocking_provider import Gate
-from tests.kit.databases import DEADLINE, eventually, sql
+from tests.kit.databases import DEADLINE, Admin, eventually, sql
+from tests.kit.races import somebody_waits
 
 
 class Fleet:
@@ -214,6 +217,23 @@ def test_the_last_host_does_not_drain_and_goes_on(fleet: Fleet) -> None:
     with pytest.raises(NoHost, match="No other host"):
         a.drain(timeout=DEADLINE)
     assert a.root.prompt("hello").get(timeout=DEADLINE).text == "a answers"
+
+
+def test_a_drain_ends_when_nobody_is_left_who_takes_the_rest(fleet: Fleet, postgres_admin: Admin) -> None:
+    a = fleet.start("a")
+    b = fleet.start("b")
+    eventually(lambda: {one.shards for one in a.hosts()} == {32}, "the same share for both")
+    with psycopg.connect(fleet.url) as holding, ThreadPoolExecutor() as pool:
+        holding.execute(
+            "SELECT s.id FROM shards s JOIN hosts h ON h.id = s.host WHERE h.name = 'a' ORDER BY s.id OFFSET 1 LIMIT 1"
+            " FOR UPDATE OF s"
+        )
+        drained = pool.submit(a.drain, DEADLINE)
+        eventually(lambda: somebody_waits(postgres_admin), "a gift that is held up, with others behind it")
+        b.close()
+        holding.rollback()
+        with pytest.raises(NoHost, match="No other host is left"):
+            drained.result(DEADLINE)
 
 
 def test_agents_that_are_restarted_together_stay_together(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
