@@ -99,6 +99,8 @@ class Host:
         self._changed = threads.condition()
         self.count: Callable[[], int] = lambda: 0
         """How many agents it runs, for those with which it shares them."""
+        self.on_renewal: Callable[[], object] = lambda: None
+        """Called when the lease begins and after each renewal, on the thread that did it."""
         self._over = False
         self._on_end: Callable[[IkigaiError], None] = lambda error: None
         self._on_trouble: Callable[[str | None], None] = lambda reason: None
@@ -165,6 +167,7 @@ class Host:
             postponed, self._postponed = self._postponed, []
         for wake in postponed:
             wake()
+        self.on_renewal()
 
     def take(self) -> None:
         """Become the owner. Raises `StoreInUse` when another host lives.
@@ -191,6 +194,7 @@ class Host:
             StoreError: the server does not answer at the first try. Later tries go on.
         """
         self._store.write(self._enter)
+        self.on_renewal()
         told = ""
         while True:
             try:
@@ -336,6 +340,7 @@ def take_database(
     *,
     name: str | None = None,
     on_wait: Callable[[HostRow], object] = lambda owner: None,
+    on_renewal: Callable[[], object] = lambda: None,
 ) -> Host:
     """Become the owner of a database that has its schema, or one of its owners; bring the schema to the newest version.
 
@@ -347,6 +352,7 @@ def take_database(
         threads: makes the threads that keep the lease.
         name: of a host that shares the agents with others, see `Host.join`; None shares them with nobody.
         on_wait: see `Host.join`.
+        on_renewal: see `Host.on_renewal`.
 
     Raises:
         StoreInUse: another host owns it, or has a share, and this one does not join; the message names it.
@@ -367,6 +373,7 @@ def take_database(
         own.close()
         raise
     host.holds(own.close)
+    host.on_renewal = on_renewal
     try:
         if name is None:
             host.take()

@@ -261,6 +261,7 @@ class ActorSystem(OfOneProcess):
         join: bool = False,
         name: str | None = None,
         on_wait: Callable[[str], object] | None = None,
+        on_renewal: Callable[[], object] | None = None,
         balance: float | None = BALANCE,
         workers: int = 2,
         patience: float = 60.0,
@@ -290,6 +291,8 @@ class ActorSystem(OfOneProcess):
             name: of a host that joins, by which it is known: the next host of that name takes its place at once. None
                 makes one of the machine's name and the process id.
             on_wait: takes a text that tells which host is waited for, whenever that is another one.
+            on_renewal: is called when the lease begins, and after each renewal: a sign of life for whoever would start
+                this process again. It must not wait for anything.
             balance: of a host that joins: seconds between two moves of agents to a host that has fewer. None moves
                 agents when this host drains or ends only.
             workers: threads that run agents, 1 or more.
@@ -320,6 +323,8 @@ class ActorSystem(OfOneProcess):
             raise unshareable(place.shown)  # before there is an empty file
         if on_wait is not None:
             check_callable(on_wait, "on_wait", "a function of a text")
+        if on_renewal is not None:
+            check_callable(on_renewal, "on_renewal", "a function without arguments")
         check_policy(on_orphan)
         toolbox = Toolbox((one for one in given if not isinstance(one, Toolset)), asked)
         with ExitStack() as undone:
@@ -334,6 +339,7 @@ class ActorSystem(OfOneProcess):
                 parts.threads,
                 name=called,
                 on_wait=lambda owner: None if on_wait is None else on_wait(str(owner)),
+                on_renewal=on_renewal or (lambda: None),
             )
             undone.callback(host.release)
             with everything_stays():

@@ -18,11 +18,13 @@ from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.agent.subscriptions import Event, HostEnded
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput, Fenced, NoHost, SystemClosed
+from ikigai_actors.shell.cli.liveness import Liveness
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import harmless, one_line
 from ikigai_actors.shell.text.hosts import host_ended
 from ikigai_actors.shell.text.tree import summary
+from ikigai_actors.store.host import LEASE
 from ikigai_actors.store.location import locate
 from ikigai_actors.system.system import ActorSystem
 
@@ -32,7 +34,7 @@ START_AGAIN = 75
 DRAIN = 25.0
 """Seconds for giving the agents away: less than those after which systemd and Kubernetes send SIGKILL."""
 
-_OURS = {"database", "join", "name", "on_wait", "parts"}  # what an app does not decide
+_OURS = {"database", "join", "name", "on_renewal", "on_wait", "parts"}  # what an app does not decide
 
 
 def run_host(
@@ -40,6 +42,7 @@ def run_host(
     app: str | None,
     name: str | None,
     resume: bool | None,
+    alive: str | None,
     until: Callable[[ActorSystem, Callable[[], int]], int],
     tell: Callable[[str], object],
 ) -> int:
@@ -50,6 +53,7 @@ def run_host(
         app: ``MODULE:FUNCTION``, which gives further arguments of `ActorSystem.open`; None for those of the options.
         name: by which it is known to the hosts with which it shares the agents; None for one of its own.
         resume: whether to go on with turns that were cut off; None does so where hosts share agents.
+        alive: a file or pipe for signs of life; None for none.
         until: runs a loop, and raises `SystemClosed` when the system stops by itself.
         tell: takes a line for the person who started it.
 
@@ -67,6 +71,8 @@ def run_host(
         arguments |= {"join": True, "name": name, "on_wait": lambda owner: tell(f"waits: {owner} runs the agents")}
     elif name is not None:
         raise BadInput(f"--name {name} is for hosts that share agents on PostgreSQL; a file has one host.")
+    liveness = Liveness(alive, arguments.get("lease", LEASE))
+    arguments["on_renewal"] = liveness.beat
     interrupts = Interrupts().install()
     try:
         with interrupts.heard():
@@ -74,7 +80,10 @@ def run_host(
         with system:
             tell(f"runs {system.store.location}: {summary(system.agents())}")
             system.subscribe(lambda event: _tell_of_hosts(event, tell))
-            status = until(system, lambda: _wait(interrupts))
+            liveness.beat()
+            liveness.ready()
+            status = until(system, lambda: _wait(interrupts, None if shares else liveness))
+            liveness.stopping()
             if shares:
                 _drain(system, tell)
             return status
@@ -85,10 +94,12 @@ def run_host(
         return START_AGAIN
 
 
-def _wait(interrupts: Interrupts) -> int:
-    """Wait for a signal."""
+def _wait(interrupts: Interrupts, liveness: Liveness | None) -> int:
+    """Wait for a signal. The owner of a file has no lease to renew: it gives its signs of life from here."""
     with contextlib.suppress(SystemExit, KeyboardInterrupt), interrupts.heard():
-        threading.Event().wait()
+        while not threading.Event().wait(None if liveness is None else LEASE / 4):
+            if liveness is not None:
+                liveness.beat()
     return 0
 
 

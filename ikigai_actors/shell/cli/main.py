@@ -162,18 +162,22 @@ def serve(context: click.Context, port: int) -> None:
 @click.option(
     "--resume/--no-resume", default=None, help="Turns that were cut off.  [default: on PostgreSQL they go on]"
 )
+@click.option("--alive", metavar="FILE", help="Written at each renewal of the lease, for who looks whether it hangs.")
 @click.pass_context
-def host(context: click.Context, name: str | None, app: str | None, resume: bool | None) -> None:
+def host(context: click.Context, /, **how: Any) -> None:
     """Run the agents without a shell, for shells and commands elsewhere, until SIGTERM or Ctrl-C.
 
     On PostgreSQL several hosts share the agents. When one ends, is killed or hangs, the others go on with its agents.
     SIGTERM gives them away first. Exit status 75: it lost the database, start it again.
+
+    Under systemd (Type=notify) it tells when it runs the agents, and that it lives (WatchdogSec).
     """
     from ikigai_actors.shell.cli.host import run_host
 
-    options = context.obj
-    status = run_host(options, app, name, resume, _while_it_lasts, lambda text: click.echo(f"ikigai: {text}", err=True))
-    context.exit(status)
+    def tell(text: str) -> None:
+        click.echo(f"ikigai: {text}", err=True)
+
+    context.exit(run_host(context.obj, **how, until=_while_it_lasts, tell=tell))
 
 
 @cli.command(hidden=True)

@@ -1,0 +1,77 @@
+"""Signs of life of a host, for whoever started it and would start it again: systemd, Kubernetes, a parent process.
+
+Each renewal of the lease is one. To systemd they go as `sd_notify(3)` says, where the unit has ``Type=notify`` and
+``WatchdogSec``. Others name a file, whose age tells when the last one came, or a pipe, from which they read a line for
+each. In both stands the whole number of seconds after which a host that has given no sign should be killed.
+"""
+
+import contextlib
+import io
+import math
+import os
+import socket
+import stat
+
+from ikigai_actors.arguments import check_seconds
+from ikigai_actors.errors import BadInput
+from ikigai_actors.store.host import LOST
+
+_PATIENCE = 5.0
+"""Seconds for systemd to take what it must know; a sign of life is left out when the one before it was not taken."""
+
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def _opened(path: str) -> io.FileIO:
+    return io.FileIO(os.open(path, _FLAGS, 0o644), "w")
+
+
+class Liveness:
+    """Gives signs of life. A beat waits for nobody."""
+
+    def __init__(self, path: str | None, lease: float) -> None:
+        """Take the variable ``NOTIFY_SOCKET`` out of the environment: what agents start is not meant by it.
+
+        Args:
+            path: the file, or a pipe such as ``/dev/fd/3``; None for none.
+            lease: seconds for which the host is believed after a renewal.
+
+        Raises:
+            BadInput: the file cannot be written; the lease is no time.
+        """
+        silence = math.ceil(LOST * check_seconds(lease, "lease", zero=False))
+        self._path, self._line = path, f"{silence}\n".encode()
+        address = os.environ.pop("NOTIFY_SOCKET", "")
+        self._address = f"\0{address[1:]}" if address.startswith("@") else address
+        if path is not None:
+            try:
+                _opened(path).close()
+            except OSError as error:
+                raise BadInput(f"The file of --alive, {path}, cannot be written: {error.strerror}.") from error
+
+    def ready(self) -> None:
+        """Tell that the host runs agents."""
+        self._tell("READY=1", _PATIENCE)
+
+    def beat(self) -> None:
+        """Give a sign of life."""
+        self._tell("WATCHDOG=1")
+        if self._path is None:
+            return
+        with (
+            contextlib.suppress(OSError),
+            _opened(self._path) as file,
+        ):  # a full pipe has signs enough; a full disk none
+            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                file.truncate(0)
+            file.write(self._line)
+
+    def stopping(self) -> None:
+        """Tell that the host gives its agents away and ends."""
+        self._tell("STOPPING=1", _PATIENCE)
+
+    def _tell(self, state: str, timeout: float = 0) -> None:
+        if self._address:
+            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
+                notify.settimeout(timeout)
+                notify.sendto(state.encode(), self._address)
