@@ -6,10 +6,11 @@
         child = system.root.fork("analyse the schema", name="dba")
         print(child.reply(timeout=60).text)
 
-What this package hands on is public, and so are `ikigai_actors.testing`, `ikigai_actors.shell` and
-`ikigai_actors.providers.base`; all else is private. The rooms, top first; each knows those below it, bottom last:
+What this package hands on is public, and so are `ikigai_actors.cluster`, `ikigai_actors.testing`, `ikigai_actors.shell`
+and `ikigai_actors.providers.base`; all else is private. The rooms, top first; each knows those below it, bottom last:
 
     shell, testing                       the terminal; the simulation kit
+    cluster                              hosts that Ray starts
     system                               open, handles, process table, supervision, attached systems
     agent                                one agent: the pure turn, its built-in calls, its actor and effects
     records                              what the database says, a module for each subject; fsck

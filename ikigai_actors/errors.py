@@ -31,6 +31,7 @@
     │   └── StoreInUse          another host owns it
     ├── HostElsewhere           another process runs the agents: this can be done only there
     ├── NoHost                  no process runs the agents
+    ├── ClusterError            Ray cannot be started or reached, or does not run the hosts as asked
     ├── NoCurrentAgent          `current_agent` outside of a provider or tool
     ├── SystemClosed            the system was closed, or has stopped because of its store
     │   └── OutcomeUnknown      it stopped while this was committed: it may or may not be written (a CommitUnknown too)
@@ -201,6 +202,10 @@ class HostElsewhere(IkigaiError):
 
 class NoHost(IkigaiError):
     """No process runs the agents. What was sent to them waits in the database."""
+
+
+class ClusterError(IkigaiError):
+    """Ray cannot be started or reached, or does not run the hosts as it was asked to; the message says why."""
 
 
 class NoCurrentAgent(IkigaiError, LookupError):

@@ -48,11 +48,11 @@ def unmeasured() -> dict[str, str]:
     return {name: value for name, value in environment().items() if name != "COVERAGE_PROCESS_CONFIG"}
 
 
-def run(*arguments: str, lines: str | bytes = b"") -> "subprocess.CompletedProcess[str]":
+def run(*arguments: str, lines: str | bytes = b"", patience: float = PATIENCE) -> "subprocess.CompletedProcess[str]":
     """Run the program to its end, with these bytes as its standard input."""
     given = lines.encode() if isinstance(lines, str) else lines
     done = subprocess.run(
-        [*COMMAND, *arguments], input=given, capture_output=True, timeout=PATIENCE, env=environment(), check=False
+        [*COMMAND, *arguments], input=given, capture_output=True, timeout=patience, env=environment(), check=False
     )
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 

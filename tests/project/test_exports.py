@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 import ikigai_actors
+import ikigai_actors.cluster
 import ikigai_actors.shell
 import ikigai_actors.testing
 
@@ -86,7 +87,7 @@ PUBLIC = [
 ]
 
 
-HANDING_ON = [ikigai_actors, ikigai_actors.testing, ikigai_actors.shell]
+HANDING_ON = [ikigai_actors, ikigai_actors.testing, ikigai_actors.shell, ikigai_actors.cluster]
 """Packages whose names are looked up when they are used."""
 
 

@@ -11,6 +11,7 @@ PACKAGE = "ikigai_actors"
 
 ROOMS = (
     {"shell", "testing"},
+    {"cluster"},
     {"system"},
     {"agent"},
     {"records"},
@@ -28,9 +29,13 @@ LIBRARIES = {
     "mcp anyio": {"tools"},
     "click rich textual textual_serve aiohttp_jinja2 jinja2": {"shell"},
     "hypothesis pytest": {"testing"},
+    "ray": {"cluster"},
     "platformdirs": {"store", "shell"},
 }
 """Which rooms may import a library."""
+
+LATE = {"ray"}
+"""Libraries that are imported when they are first used, within a function: they may be missing."""
 
 PURE = ("agent.turn",)
 """Packages that decide, and do nothing: what they import, and what that imports, does no I/O and has no clock."""
@@ -51,9 +56,18 @@ FILES = {module_of(path): path for path in sorted((ROOT / PACKAGE).rglob("*.py")
 RUNTIME = [module for module in FILES if module not in (PACKAGE, f"{PACKAGE}.__main__")]
 
 
-def imports(path: Path) -> Iterator[str]:
+def outside_of_functions(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every node that runs when its module is imported."""
+    yield tree
+    for child in ast.iter_child_nodes(tree):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from outside_of_functions(child)
+
+
+def imports(path: Path, within_functions: bool = True) -> Iterator[str]:
     """Every module that a file imports: within functions too, and what only the type checker sees."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree) if within_functions else outside_of_functions(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
@@ -119,6 +133,11 @@ def test_each_library_has_its_room(module: str) -> None:
     homes = {library: rooms for libraries, rooms in LIBRARIES.items() for library in libraries.split()}
     for library in {name.split(".")[0] for name in imports(FILES[module])}:
         assert room(module) in homes.get(library, {room(module)}), f"{module} imports {library}"
+
+
+@pytest.mark.parametrize("module", RUNTIME)
+def test_a_library_that_may_be_missing_is_imported_late(module: str) -> None:
+    assert not LATE & {name.split(".")[0] for name in imports(FILES[module], within_functions=False)}
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "supervisors").rglob("*.py")), ids=module_of)

@@ -29,6 +29,7 @@ def test_the_wheel_carries_both_packages_their_types_the_schema_and_the_queries(
         "py.typed",
         "__init__.pyi",
         "testing/__init__.pyi",
+        "cluster/__init__.pyi",
         "shell/cli/main.py",
         "shell/web/templates/app_index.html",
     ):

@@ -6,6 +6,7 @@
     ikigai < questions.txt          the same, by a pipe
     ikigai serve [--port N]         the same in a browser on this machine (web/)
     ikigai host [--name NAME]       runs the agents without a shell; on PostgreSQL several share them
+    ikigai cluster COMMAND          such hosts on a cluster of Ray
     ikigai demo                     a tour that plays itself
 
 Beside a running shell, or without one (commands.py, documents.py):
@@ -48,6 +49,7 @@ import click
 
 from ikigai_actors.errors import BadInput, IkigaiError, StoreInUse, SystemClosed
 from ikigai_actors.shell.cli import commands, start
+from ikigai_actors.shell.cli.cluster import cluster
 from ikigai_actors.shell.cli.documents import doc
 from ikigai_actors.shell.cli.options import Options, attached_notices
 from ikigai_actors.shell.cli.progress import progress_line
@@ -192,7 +194,7 @@ def page(context: click.Context) -> None:
         context.exit(_application(system, context.obj, attached_notices(system.owners, context.obj)))
 
 
-for _command in (*commands.COMMANDS, doc):
+for _command in (*commands.COMMANDS, doc, cluster):
     cli.add_command(_command)
 
 

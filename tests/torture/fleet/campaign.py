@@ -70,7 +70,7 @@ def torture(faults: int, seed: int, weights: dict[str, int] = WEIGHTS) -> Result
     with server_of_our_own() as server, closing(Hosts(server.url, NAMES)) as hosts:
         for number, (part, goes_back) in enumerate(_parts(kinds)):
             _under_faults(server, hosts, part, f"{seed}.{number}", goes_back, chance, result, asked)
-        result.violations += _judge(server.url, asked)
+        result.violations += judge(server.url, asked)
         result.counts.update({f"ended with {status}": count for status, count in hosts.ends.items()})
     return result
 
@@ -184,7 +184,8 @@ def _hit(kind: str, server: Server, hosts: Hosts, chance: random.Random) -> None
             server.restart()
 
 
-def _judge(url: str, asked: list[tuple[str, str]]) -> Iterator[str]:
+def judge(url: str, asked: list[tuple[str, str]]) -> Iterator[str]:
+    """What is wrong: by fsck, and with the prompts that were acknowledged."""
     with closing(open_store(url)) as store:
         for violation in check(store):
             yield f"fsck: {violation.invariant}: {violation.agent}: {violation.text}"

@@ -1,0 +1,90 @@
+"""Connections to Ray: made for one operation, and closed after it.
+
+A program that stays connected ends when the head of the cluster has been gone for a minute: that is Ray's way. So a
+fleet connects only while it does something. A program that uses Ray itself keeps its own connection, which is used.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+from ikigai_actors.cluster import local
+from ikigai_actors.errors import BadInput, ClusterError
+
+
+class RayConnection(NamedTuple):
+    """A connection to Ray."""
+
+    ray: Any
+    """The module."""
+    is_local: bool
+    """Whether it is a Ray of ours on this machine, `ikigai_actors.cluster.local`."""
+
+
+@contextmanager
+def connected(address: str | None, begin: bool = False) -> Iterator[RayConnection]:
+    """Connect to Ray for the length of a block.
+
+    Args:
+        address: as `ray.init` takes it; None for ``$RAY_ADDRESS``, else for the one of ours on this machine.
+        begin: whether to start that one if it is not there.
+
+    Raises:
+        BadInput: Ray is not installed.
+        ClusterError: it cannot be reached.
+    """
+    imported = "ray" in sys.modules
+    if not imported and not _is_installed():
+        raise BadInput("A cluster needs Ray: pip install 'ikigai-actors[ray]'.")
+    where, is_local = address or os.environ.get("RAY_ADDRESS"), False
+    if not where and not (imported and _connected_already()):
+        where, is_local = _own(begin, imported), True
+    import ray  # from here on it knows the token of ours
+
+    if ray.is_initialized():
+        yield RayConnection(ray, False)
+        return
+    try:
+        ray.init(where, log_to_driver=False, logging_level=logging.CRITICAL, configure_logging=False)
+    except Exception as error:  # Ray raises many
+        told = str(error).strip().splitlines()
+        raise ClusterError(f"Ray at {where} cannot be reached: {told[0] if told else type(error).__name__}") from error
+    try:
+        yield RayConnection(ray, is_local)
+    finally:
+        ray.shutdown()
+
+
+def _is_installed() -> bool:
+    try:
+        return find_spec("ray") is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _connected_already() -> bool:
+    import ray
+
+    return bool(ray.is_initialized())
+
+
+def _own(begin: bool, imported: bool) -> str:
+    """Where the Ray of ours on this machine listens. Has Ray in this process know its token when it is imported."""
+    known = local.environment()
+    if imported and not known.items() <= os.environ.items():
+        raise ClusterError(
+            "This program has imported ray, so that it cannot be given the token of the Ray on this machine any more. "
+            "Connect to yours by ray.init() first, or import ray after this."
+        )
+    found = local.ensure_local_ray() if begin else local.local_ray()
+    if found is None:
+        raise ClusterError(
+            "No Ray of ours runs on this machine: ikigai cluster up starts one. For another one give --address, or set "
+            "RAY_ADDRESS."
+        )
+    os.environ.update(known)
+    return found.address

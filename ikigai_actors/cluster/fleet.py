@@ -1,0 +1,349 @@
+"""A fleet: the hosts of one database on a cluster of Ray.
+
+Its hosts are called ``host-1``, ``host-2``, …; each is a named actor of Ray that nothing but `Fleet` ends. Ray knows
+how they are started, so any process may look at a fleet, scale and end it; nothing of ours runs beside the hosts.
+"""
+
+import hashlib
+import re
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ikigai_actors.arguments import check_count, check_seconds, check_type
+from ikigai_actors.cluster import local
+from ikigai_actors.cluster.child import Launch
+from ikigai_actors.cluster.connection import RayConnection, connected
+from ikigai_actors.cluster.shim import Shim, ShimReport
+from ikigai_actors.errors import BadInput, ClusterError, NoHost, StoreError
+from ikigai_actors.records.hosts import HostRecord
+from ikigai_actors.store.location import Location, locate
+from ikigai_actors.system.attached.client import Client
+
+PREFIX = "ikigai-"
+"""How the namespaces of Ray begin that hold fleets."""
+
+MOST_HOSTS = 1_000
+"""The most hosts of a fleet: one PostgreSQL serves fewer."""
+
+_ANSWER = 5.0
+"""Seconds for a shim to answer: one that Ray has found no place for does not."""
+
+_REFUSED = (1, 2)
+"""Exit statuses of a host that cannot be started so; any other is Ray's affair."""
+
+_KILLED = 40.0
+"""Seconds after which a host that is to end is killed. Giving its agents away takes 25 at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetHost:
+    """A host of a fleet."""
+
+    name: str
+    state: str
+    """``runs``, ``drains`` or ``silent``, as the database tells; before that ``starts``; ``failed`` when it has
+    ended, to be started again soon; ``waiting`` when Ray has no place for it yet.
+    """
+    node: str
+    """The machine; empty when the shim does not answer."""
+    pid: int | None
+    """The process of the host."""
+    shards: int
+    agents: int
+    said: str
+    """The latest line that it has printed; empty when the shim does not answer."""
+
+
+def start(
+    url: str | None = None,
+    hosts: int = 3,
+    *,
+    app: str,
+    address: str | None = None,
+    cpus: float | None = None,
+    resources: Mapping[str, float] | None = None,
+    timeout: float = 120.0,
+) -> "Fleet":
+    """Start hosts on Ray, as many as are missing, and wait until they run agents.
+
+    Args:
+        url: the PostgreSQL database; None for ``$IKIGAI_DATABASE_URL``.
+        hosts: how many there shall be.
+        app: ``MODULE:FUNCTION``, which gives arguments of `ActorSystem.open`; it is imported on the nodes, from the
+            working directory of this process or, as a job of Ray, from that of the job.
+        address: of the cluster, as `ray.init` takes it. None for ``$RAY_ADDRESS``, and else for a Ray of ours on this
+            machine, which is started if there is none, and lives until `Fleet.stop`.
+        cpus: what Ray sets aside for each host. None means 1, and 0 on the Ray of ours.
+        resources: what else Ray sets aside, by its names.
+        timeout: seconds to wait.
+
+    Raises:
+        BadInput: an argument cannot be used, or Ray is not installed.
+        ClusterError: Ray cannot be reached, a host could not be started, or the fleet runs another app. Hosts that
+            this call has started are ended.
+    """
+    check_count(hosts, "hosts", least=1, most=MOST_HOSTS)
+    check_seconds(timeout, "timeout")
+    if not re.fullmatch(r"[\w.]+:\w+", check_type(app, str, "app", "MODULE:FUNCTION")):
+        raise BadInput(f"Expected app to be MODULE:FUNCTION; got {app[:80]!r}. For one: shop.agents:app")
+    if cpus is not None:
+        check_seconds(cpus, "cpus")
+    place = _server(url)
+    fleet = Fleet(place, address)
+    with _with_own_ray(address, begin=True) as to:
+        chosen = (0.0 if to.is_local else 1.0) if cpus is None else float(cpus)
+        launch = Launch(place.url or "", app, _directory(to.ray), chosen, dict(resources or {}))
+        fleet._check_app(to, app)
+        fleet._grow(to, launch, hosts, timeout)
+    return fleet
+
+
+def find_fleet(url: str | None = None, address: str | None = None) -> "Fleet":
+    """The fleet of a database, which another process has started.
+
+    Args:
+        url: as of `start`.
+        address: as of `start`; no Ray is started.
+
+    Raises:
+        BadInput: the database is none that hosts share, or Ray is not installed.
+        ClusterError: Ray cannot be reached.
+        NoHost: there is no such fleet.
+    """
+    fleet = Fleet(_server(url), address)
+    with connected(address) as to:
+        if not fleet._names(to.ray):
+            raise NoHost(f"No hosts of {fleet.location} run on this Ray. ikigai cluster up starts some.")
+    return fleet
+
+
+class Fleet:
+    """The hosts of one database on Ray. Made by `start` and `find_fleet`.
+
+    It is connected to Ray only while one of its methods runs. Each raises `ClusterError` when Ray cannot be reached.
+    """
+
+    def __init__(self, place: Location, address: str | None) -> None:
+        self.location = place.shown
+        """The database, without its password."""
+        self._place, self._address = place, address
+        self._namespace = PREFIX + hashlib.sha256(place.shown.encode()).hexdigest()[:12]
+
+    def hosts(self) -> list[FleetHost]:
+        """The hosts, by their numbers. Raises `StoreError`."""
+        with connected(self._address) as to:
+            reports = self._reports(to.ray)
+        return _told(reports, self._records())
+
+    def scale(self, hosts: int, timeout: float = 120.0) -> None:
+        """Start hosts, or end those with the highest numbers, until there are so many; wait until they run agents.
+
+        Args:
+            hosts: how many there shall be, 1 or more.
+            timeout: seconds to wait for those that are started.
+
+        Raises:
+            NoHost: there is none, so that nobody knows the app: start the fleet again.
+            ClusterError: a host could not be started.
+        """
+        check_count(hosts, "hosts", least=1, most=MOST_HOSTS)
+        check_seconds(timeout, "timeout")
+        with connected(self._address) as to:
+            reports = self._reports(to.ray)
+            if len(reports) > hosts:
+                self._end(to.ray, [*reports][hosts:])
+            elif len(reports) < hosts:
+                self._grow(to, self._launch(reports.values()), hosts, timeout)
+
+    def drain(self, name: str) -> None:
+        """Have a host give its agents to the others, and end it. Raises `NoHost` when there is none of that name."""
+        with connected(self._address) as to:
+            names = self._names(to.ray)
+            if name not in names:
+                raise NoHost(f"No host of this fleet is called {name[:80]!r}; there are: {', '.join(names) or 'none'}.")
+            self._end(to.ray, [name])
+
+    def stop(self) -> None:
+        """End all hosts; their agents rest in the database. A Ray of ours on this machine ends with its last fleet."""
+        with _with_own_ray(self._address) as to:
+            self._end(to.ray, self._names(to.ray))
+
+    def _names(self, ray: Any) -> list[str]:
+        """The names of the hosts, by their numbers."""
+        return sorted((one["name"] for one in _actors(ray) if one["namespace"] == self._namespace), key=_number)
+
+    def _reports(self, ray: Any) -> dict[str, ShimReport | None]:
+        """What the shims tell of their hosts, by their names; None for one that does not answer."""
+        asked = {}
+        for name in self._names(ray):
+            try:
+                asked[name] = ray.get_actor(name, namespace=self._namespace).report.remote()
+            except ValueError:  # it has ended meanwhile
+                continue
+        waited, _ = ray.wait([*asked.values()], num_returns=len(asked), timeout=_ANSWER) if asked else ([], [])
+        return {name: _answer(ray, call) if call in waited else None for name, call in asked.items()}
+
+    def _records(self) -> dict[str | None, HostRecord]:
+        """What the database tells of the hosts that live, by their names."""
+        with Client.open(self._place.url) as client:
+            return {one.name: one for one in client.hosts() if one.ended_at is None}
+
+    def _launch(self, reports: Collection[ShimReport | None]) -> Launch:
+        for report in reports:
+            if report is not None:
+                return report.launch
+        raise NoHost(f"No host of {self.location} answers on this Ray, to tell its app. Start the fleet again.")
+
+    def _check_app(self, to: RayConnection, app: str) -> None:
+        for report in self._reports(to.ray).values():
+            if report is not None and report.launch.app != app:
+                raise ClusterError(f"The hosts of {self.location} run the app {report.launch.app}: end them first.")
+
+    def _grow(self, to: RayConnection, launch: Launch, hosts: int, timeout: float) -> None:
+        """Start what is missing, and wait for all."""
+        there = self._names(to.ray)
+        new = [f"host-{number}" for number in range(1, hosts + 1) if f"host-{number}" not in there]
+        new = new[: max(0, hosts - len(there))]
+        for name in new:
+            self._place_shim(to.ray, name, launch)
+        try:
+            self._wait_for(to.ray, [*there, *new], timeout)
+        except BaseException:
+            self._end(to.ray, new)
+            raise
+
+    def _place_shim(self, ray: Any, name: str, launch: Launch) -> None:
+        ray.remote(Shim).options(
+            name=name,
+            namespace=self._namespace,
+            lifetime="detached",
+            get_if_exists=True,
+            max_restarts=-1,
+            max_task_retries=0,
+            max_concurrency=4,
+            num_cpus=launch.cpus,
+            resources=dict(launch.resources),
+            scheduling_strategy="SPREAD",
+        ).remote(name, launch)
+
+    def _wait_for(self, ray: Any, names: Sequence[str], timeout: float) -> None:
+        until = time.monotonic() + timeout
+        while True:
+            reports = self._reports(ray)
+            try:
+                records = self._records()
+            except StoreError:  # the first host makes its tables; what else is wrong the hosts tell
+                records = {}
+            found = {one.name: one for one in _told(reports, records)}
+            missing = [name for name in names if not _works(found.get(name), len(names))]
+            if not missing:
+                return
+            for name, report in reports.items():
+                if report is not None and report.status in _REFUSED:
+                    raise ClusterError(f"{name} could not be started: {report.said.removeprefix('ikigai: ')}")
+            if time.monotonic() > until:
+                raise ClusterError(_late(found.get(missing[0]), missing[0], timeout, ray))
+            time.sleep(0.2)
+
+    def _end(self, ray: Any, names: Sequence[str]) -> None:
+        """Have hosts give their agents away and end, all at once; and see that Ray does not start them again."""
+        shims = []
+        for name in names:
+            try:
+                shims.append(ray.get_actor(name, namespace=self._namespace))
+            except ValueError:  # it has ended meanwhile
+                continue
+        alive = [shim for shim in shims if _answer(ray, shim.report.remote(), _ANSWER) is not None]
+        if calls := [shim.end.remote(_KILLED) for shim in alive]:
+            ray.wait(calls, num_returns=len(calls), timeout=_KILLED + _ANSWER)
+        for shim in shims:
+            ray.kill(shim, no_restart=True)
+
+
+@contextmanager
+def _with_own_ray(address: str | None, begin: bool = False) -> Iterator[RayConnection]:
+    """Connect as `connected` does. A Ray of ours on this machine that has no fleet afterwards is ended."""
+    is_left = True
+    try:
+        with connected(address, begin) as to:
+            try:
+                yield to
+            finally:
+                is_left = not to.is_local or _has_fleets(to.ray)
+    finally:
+        if not is_left:
+            local.end_local_ray()
+
+
+def _server(url: str | None) -> Location:
+    place = locate(url)
+    if place.url is None:
+        raise BadInput(
+            f"Hosts share agents on PostgreSQL, and {place.shown} is a file: ikigai copy moves a team there."
+        )
+    return place
+
+
+def _directory(ray: Any) -> str | None:
+    """Where hosts import the app from; None where Ray has a copy of the job's directory on each node."""
+    return None if ray.get_runtime_context().runtime_env.get("working_dir") else str(Path.cwd())
+
+
+def _actors(ray: Any) -> list[dict[str, str]]:
+    """The names and namespaces of all named actors of the cluster."""
+    listed: list[dict[str, str]] = ray.util.list_named_actors(all_namespaces=True)
+    return listed
+
+
+def _has_fleets(ray: Any) -> bool:
+    return any(one["namespace"].startswith(PREFIX) for one in _actors(ray))
+
+
+def _number(name: str) -> tuple[int, str]:
+    return int(re.sub(r"\D", "", name) or 0), name
+
+
+def _answer(ray: Any, call: Any, timeout: float = 0) -> ShimReport | None:
+    """What a shim has answered; None when it has ended, or does not answer in time."""
+    try:
+        report: ShimReport = ray.get(call, timeout=timeout)
+    except ray.exceptions.RayError:
+        return None
+    return report
+
+
+def _told(reports: Mapping[str, ShimReport | None], records: Mapping[str | None, HostRecord]) -> list[FleetHost]:
+    return [_host(name, report, records.get(name)) for name, report in reports.items()]
+
+
+def _host(name: str, report: ShimReport | None, record: HostRecord | None) -> FleetHost:
+    shards, agents = (0, 0) if record is None else (record.shards, record.agents)
+    if report is None:
+        return FleetHost(name, "waiting", "", None, shards, agents, "")
+    if report.status is not None:
+        state = "failed"
+    elif record is None or record.pid != report.pid:  # the row is its former self's
+        state = "starts"
+    else:
+        state = record.state
+    return FleetHost(name, state, report.node, report.pid, shards, agents, report.said)
+
+
+def _works(host: FleetHost | None, hosts: int) -> bool:
+    """Whether a host runs agents, or would if there were any. Of very many not each has a share."""
+    return host is not None and host.state == "runs" and (host.shards > 0 or hosts > 32)
+
+
+def _late(host: FleetHost | None, name: str, timeout: float, ray: Any) -> str:
+    """Why a host does not run yet."""
+    if host is not None and host.state != "waiting":
+        return f"{name} does not run within {timeout:g} s; it said: {host.said.removeprefix('ikigai: ') or 'nothing'}"
+    free = ray.available_resources()
+    return (
+        f"Ray has started no {name} within {timeout:g} s. Each host takes a CPU unless cpus says otherwise; "
+        f"{free.get('CPU', 0):g} of {ray.cluster_resources().get('CPU', 0):g} are free."
+    )

@@ -1,0 +1,144 @@
+"""A Ray of our own on this machine, for those who have none: one node, which lives until it is ended.
+
+Ray listens on all addresses of the machine, and runs whatever it is sent: so this one asks for a token, which only the
+user can read. What belongs to it is in one directory, with the file that tells of it: its process group, and where it
+listens.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from ikigai_actors.errors import ClusterError
+
+_RECONNECT = 3_600
+"""Seconds for which Ray's processes, and so the hosts, outlive the death of the head's service; Ray itself takes 60."""
+
+_MEMORY = 80_000_000
+"""Bytes for objects of Ray, about the least that it takes: hosts have none."""
+
+_PATIENCE = 3.0
+"""Seconds for the processes of Ray to end by themselves: not all do."""
+
+
+class LocalRay(NamedTuple):
+    """A Ray of ours that runs."""
+
+    group: int
+    """The process group of its processes."""
+    address: str
+
+
+def environment() -> dict[str, str]:
+    """The variables by which a process reaches it."""
+    return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(_home() / "token")}
+
+
+def local_ray() -> LocalRay | None:
+    """The one that runs."""
+    try:
+        found = LocalRay(**json.loads((_home() / "head.json").read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+    return found if _lives(found.group) else None
+
+
+def ensure_local_ray() -> LocalRay:
+    """The one that runs, started if there is none. Raises `ClusterError`."""
+    home = _home()
+    try:
+        home.mkdir(mode=0o700, exist_ok=True)
+        if home.stat().st_uid != os.getuid():
+            raise ClusterError(f"The directory {home} is another user's. Set TMPDIR to a directory of yours.")
+        with _alone(home):
+            return local_ray() or _begin(home)
+    except OSError as error:
+        raise ClusterError(f"No Ray can be started in {home}: {error.strerror}. Set TMPDIR to another.") from error
+
+
+def end_local_ray() -> None:
+    """End the one that runs, if there is one, and forget it."""
+    if (found := local_ray()) is not None:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(found.group, number)
+            if _ended(found.group):
+                break
+    shutil.rmtree(_home(), ignore_errors=True)
+
+
+def _home() -> Path:
+    return Path(tempfile.gettempdir()) / f"ikigai-ray-{os.getuid()}"
+
+
+@contextlib.contextmanager
+def _alone(home: Path) -> Iterator[None]:
+    with (home / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _begin(home: Path) -> LocalRay:
+    token = home / "token"
+    token.touch(mode=0o600)
+    token.write_text(secrets.token_hex(32), encoding="utf-8")
+    port = _free_port()
+    with (home / "ray.log").open("wb") as log:
+        starting = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "ray.scripts.scripts", "start", "--head", f"--port={port}"),
+                *("--num-cpus=1", "--include-dashboard=false", f"--object-store-memory={_MEMORY}"),
+                *(f"--temp-dir={home / 'ray'}", "--disable-usage-stats"),  # which Ray opens to everybody
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env={**os.environ, **environment(), "RAY_gcs_rpc_server_reconnect_timeout_s": str(_RECONNECT)},
+            start_new_session=True,
+        )
+        status = starting.wait()
+    begun = LocalRay(starting.pid, f"127.0.0.1:{port}")
+    if status:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(begun.group, signal.SIGKILL)
+        told = (home / "ray.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        raise ClusterError(f"Ray could not be started: {told[-1] if told else f'exit status {status}'}")
+    (home / "head.json").write_text(json.dumps(begun._asdict()), encoding="utf-8")
+    return begun
+
+
+def _free_port() -> int:
+    with socket.socket() as asked:
+        asked.bind(("", 0))
+        port: int = asked.getsockname()[1]
+        return port
+
+
+def _lives(group: int) -> bool:
+    """Whether processes of Ray are in a group, and not of somebody else who has got its number."""
+    listed = subprocess.run(["ps", "-A", "-o", "pgid=,args="], capture_output=True, text=True, check=True).stdout
+    return any(
+        line.split(maxsplit=1)[0] == str(group) and str(_home()) in line for line in listed.splitlines() if line.strip()
+    )
+
+
+def _ended(group: int) -> bool:
+    """Wait for the end of a group for a while."""
+    until = time.monotonic() + _PATIENCE
+    while time.monotonic() < until:
+        if not _lives(group):
+            return True
+        time.sleep(0.1)
+    return False

@@ -1,0 +1,56 @@
+"""The shim: an actor of Ray that runs one host as its child, and ends with it.
+
+Ray starts an actor again that has ended, on another node if need be; so the host comes back under its name, and takes
+the place of its former self. Ray does not notice a host that hangs: the shim kills it, and ends. Nothing of ours is
+inside of the shim but this, and nothing of Ray's inside of the host.
+"""
+
+import os
+import socket
+import threading
+import time
+from typing import NamedTuple
+
+from ikigai_actors.cluster.child import Child, Launch
+
+_SHORT = 10.0
+"""Seconds: a host that ended sooner may not be able to start."""
+
+_REST = 2.0
+"""Seconds after which such a one is started again; meanwhile the shim tells why."""
+
+
+class ShimReport(NamedTuple):
+    """What a shim knows of its host."""
+
+    launch: Launch
+    node: str
+    """The machine's name."""
+    pid: int | None
+    """The process of the host; None when it could not be started."""
+    status: int | None
+    """Its exit status; None while it runs."""
+    said: str
+    """The latest line that it has printed."""
+
+
+class Shim:
+    """Runs one host. Ray calls the methods on threads of their own."""
+
+    def __init__(self, name: str, launch: Launch) -> None:
+        self._launch, self._began = launch, time.monotonic()
+        self._child = Child(name, launch, self._end_with_it)
+
+    def report(self) -> ShimReport:
+        """What is known of the host."""
+        child = self._child
+        return ShimReport(self._launch, socket.gethostname(), child.pid, child.status, child.said)
+
+    def end(self, timeout: float) -> int | None:
+        """End the host, and return its exit status. The shim stays, for whoever asked ends it too."""
+        return self._child.end(timeout)
+
+    def _end_with_it(self) -> None:
+        if time.monotonic() - self._began < _SHORT:
+            threading.Event().wait(_REST)
+        os._exit(1)

@@ -1,0 +1,118 @@
+"""A host as a child: ended, revived and killed by its parent. No Ray is needed."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ikigai_actors.cluster.child import Child, Launch
+from ikigai_actors.records.hosts import HostRecord
+from ikigai_actors.system.attached.client import Client
+from tests.conftest import NewDatabase
+from tests.kit.databases import DEADLINE, eventually, python
+from tests.kit.ray_cluster import processes
+
+APP = """
+def app():
+    return {"provider": "offline", "lease": 1.0}
+"""
+
+
+@pytest.fixture
+def launch(new_postgres: NewDatabase, tmp_path: Path) -> Launch:
+    """A way to start hosts."""
+    (tmp_path / "shop.py").write_text(APP, encoding="utf-8")
+    return Launch(new_postgres(), "shop:app", str(tmp_path), 0, {})
+
+
+class Started:
+    """Children, and whether their parent would be started again."""
+
+    def __init__(self) -> None:
+        self.children: list[Child] = []
+        self.revived = threading.Event()
+
+    def __call__(self, launch: Launch) -> Child:
+        self.children.append(Child("host-1", launch, self.revived.set))
+        return self.children[-1]
+
+
+@pytest.fixture
+def start() -> Iterator[Started]:
+    started = Started()
+    yield started
+    for child in started.children:
+        child.end(0)
+
+
+def living(launch: Launch) -> list[HostRecord]:
+    """The hosts that run agents."""
+    try:
+        with Client.open(launch.url) as client:
+            return [one for one in client.hosts() if one.state == "runs" and one.shards]
+    except Exception:  # no tables yet
+        return []
+
+
+def test_a_host_that_is_killed_or_hangs_ends_its_parent(launch: Launch, start: Started) -> None:
+    killed = start(launch)
+    eventually(lambda: living(launch), "the host")
+    assert killed.pid is not None
+    os.kill(killed.pid, signal.SIGKILL)
+    assert start.revived.wait(DEADLINE)
+    assert killed.status == -signal.SIGKILL
+    start.revived.clear()
+    hangs = start(launch)
+    eventually(lambda: [one.pid for one in living(launch)] == [hangs.pid], "the next host of its name")
+    assert hangs.pid is not None
+    os.kill(hangs.pid, signal.SIGSTOP)
+    assert start.revived.wait(DEADLINE)
+    assert (hangs.status, hangs.said) == (-signal.SIGKILL, "host host-1 has given no sign of life for 3 s")
+
+
+def test_a_host_that_is_told_to_end_does_not_come_back(launch: Launch, start: Started) -> None:
+    child = start(launch)
+    eventually(lambda: living(launch), "the host")
+    assert child.end(DEADLINE) == 0
+    assert not start.revived.is_set()
+    assert not living(launch)
+
+
+@pytest.mark.parametrize(
+    ("app", "directory", "told"),
+    [("shop:nothing", None, "AttributeError: module 'shop' has no attribute 'nothing'"), ("shop:app", "gone", "gone")],
+)
+def test_why_a_host_could_not_be_started_is_known(
+    launch: Launch, start: Started, app: str, directory: str | None, told: str
+) -> None:
+    place = str(Path(launch.directory or "") / directory) if directory else launch.directory
+    child = start(Launch(launch.url, app, place, 0, {}))
+    assert start.revived.wait(DEADLINE)
+    assert child.status == 1
+    assert told in child.said
+
+
+def test_a_password_stands_in_no_list_of_processes_and_in_no_message(launch: Launch, start: Started) -> None:
+    child = start(launch)
+    assert launch.url not in repr(launch)
+    assert launch.url not in " ".join(one.command for one in processes() if one.pid == child.pid)
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="only Linux ends a child with its parent")
+def test_a_host_ends_with_its_parent(launch: Launch) -> None:
+    script = """
+        import sys
+        from ikigai_actors.cluster.child import Child, Launch
+        child = Child("host-1", Launch(*sys.argv[1:4], 0, {}), lambda: None)
+        print(child.pid, flush=True)
+        sys.stdin.read()
+    """
+    with python(script, launch.url, launch.app, launch.directory) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        eventually(lambda: [one.pid for one in living(launch)] == [pid], "the host")
+        parent.kill()
+        eventually(lambda: all(one.pid != pid for one in processes()), "its end")

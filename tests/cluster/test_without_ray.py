@@ -1,0 +1,68 @@
+"""A machine without Ray imports nothing of it, and is told what is missing."""
+
+import subprocess
+import sys
+
+import pytest
+
+from ikigai_actors import BadInput, cluster
+from tests.kit.databases import ROOT
+
+WITHOUT = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "ray":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
+"""
+
+IMPORT_ALL = """
+import importlib, pkgutil, sys
+import ikigai_actors
+for module in pkgutil.walk_packages(ikigai_actors.__path__, "ikigai_actors."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+for package in (ikigai_actors, ikigai_actors.shell, ikigai_actors.testing, ikigai_actors.cluster):
+    for name in package.__all__:
+        getattr(package, name)
+print(sorted(name for name in sys.modules if name.partition(".")[0] == "ray"))
+"""
+
+COMMAND = """
+from ikigai_actors.shell.cli.main import run
+sys.exit(run(["--database", "postgresql://nowhere/team", "cluster", *sys.argv[1:]]))
+"""
+
+
+def script(code: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=ROOT, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize("before", ["", WITHOUT], ids=["whether it is there", "or not"])
+def test_the_whole_package_imports_nothing_of_ray(before: str) -> None:
+    done = script(before + IMPORT_ALL)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
+
+
+@pytest.mark.parametrize("command", [["up", "--app", "shop:app"], ["status"], ["scale", "2"], ["down"]], ids=str)
+def test_a_command_that_needs_ray_says_how_to_install_it(command: list[str]) -> None:
+    done = script(WITHOUT + COMMAND, *command)
+    told = "ikigai: A cluster needs Ray: pip install 'ikigai-actors[ray]'.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
+
+
+def test_what_cannot_be_started_is_refused_before_ray_is_looked_for() -> None:
+    url = "postgresql://nowhere/team"
+    with pytest.raises(BadInput, match="is a file: ikigai copy moves a team there"):
+        cluster.start("team.db", app="shop:app")
+    with pytest.raises(BadInput, match="Expected app to be MODULE:FUNCTION; got 'shop'"):
+        cluster.start(url, app="shop")
+    with pytest.raises(BadInput, match="Expected hosts to be a whole number from 1"):
+        cluster.start(url, 0, app="shop:app")
+    with pytest.raises(BadInput, match="Expected cpus"):
+        cluster.start(url, app="shop:app", cpus=-1)
