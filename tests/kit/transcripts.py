@@ -2,9 +2,11 @@
 
 A transcript is a ``text`` block that begins with ``$ ikigai`` or ``$ python examples/``. ``$`` begins a command: one
 that opens a shell goes on with what is typed at its prompts, until the next such; any other runs beside it, to its end.
-``Killed`` at the end of a line is a ``kill -9`` there. Left out of the comparison: remarks (``← …``), where a line is
-wrapped, times, where databases are, and what ``…`` stands for, on a line of its own for lines. An agent's id is another
-one each time, but the same throughout.
+``Killed`` at the end of a line is a ``kill -9`` there. A command with ``&`` behind it goes on in the background when it
+has printed a line; ``$ kill %1`` and ``$ kill -9 %1`` end the first of these.
+
+Left out of the comparison: remarks (``← …``), where a line is wrapped, times, where databases and processes are, and
+what ``…`` stands for, on a line of its own for lines. An agent's id is another one each time, but the same throughout.
 """
 
 import re
@@ -27,7 +29,8 @@ _PROMPT = r"(?:(?<=\n)|\A)[\w-]+(?: \([^()\n]*\))?> \Z"
 
 _VARIABLE = re.compile(
     r"(?P<id>(?<![\w-])(?=[\w-]+[A-Z0-9_-])[\w-]{6}(?:[\w-]{16})?(?![\w-]))"
-    r"|(?P<time>(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d)|(?P<place>(?:~/|postgresql://)[\w./@-]*[\w])|(?P<any>…)|(?P<gap>\s+)"
+    r"|(?P<time>(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d)|(?P<place>(?:~/|postgresql://)[\w./@-]*[\w])"
+    r"|(?P<process>[\w.-]+, pid \d+)|(?P<any>…)|(?P<gap>\s+)"
 )
 
 
@@ -53,13 +56,14 @@ def transcripts() -> list[Transcript]:
     ]
 
 
-def play(lines: list[str], directory: Path, places: Mapping[str, str]) -> str:
+def play(lines: list[str], directory: Path, places: Mapping[str, str], patience: float = PATIENCE) -> str:
     """Type what was typed.
 
     Args:
         lines: a transcript's.
         directory: where.
         places: what stands for some arguments of commands.
+        patience: seconds that a command beside a shell may take.
 
     Returns:
         What came, with what was typed.
@@ -67,13 +71,22 @@ def play(lines: list[str], directory: Path, places: Mapping[str, str]) -> str:
     printed, prompt = "", ""
     with ExitStack() as stack:
         shell: Program | None = None
+        jobs: list[Program] = []
         for number, line in enumerate(lines):
             typed = _TYPED.fullmatch(line)
             if line.startswith("$ "):
                 words = [places.get(word, word) for word in shlex.split(line[2:])]
                 printed += f"{line}\n"
+                if words[-1] == "&":
+                    job = Program.at_terminal(command=_command(words[:-1]), directory=directory)
+                    jobs.append(stack.enter_context(job))
+                    printed += job.expect(r".+\n")[0]
+                    continue
+                if words[0] == "kill":
+                    _end_job(jobs[int(words[-1].removeprefix("%")) - 1], "-9" in words)
+                    continue
                 if not _opens_a_shell(words):
-                    printed += _beside(words, directory)
+                    printed += _beside(words, directory, patience)
                     continue
                 if shell is not None:
                     _leave(shell)
@@ -125,6 +138,8 @@ def _pattern(line: str, known: dict[str, str]) -> str:
                 return r"(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d"
             case "place":
                 return r"\S+?"
+            case "process":
+                return r"\S+, pid \d+"
             case "any":
                 return r"[^\n]*?"
         return r"\s+"
@@ -148,12 +163,19 @@ def _command(words: list[str]) -> list[str]:
     return [*COMMAND, *words[1:]]
 
 
-def _beside(words: list[str], directory: Path) -> str:
+def _beside(words: list[str], directory: Path, patience: float) -> str:
     done = subprocess.run(
-        _command(words), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=PATIENCE,
+        _command(words), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=patience,
         env=environment(), cwd=directory, check=False,
     )  # fmt: skip
     return done.stdout.decode()
+
+
+def _end_job(job: Program, at_once: bool) -> None:
+    if at_once:
+        job.kill()
+    else:
+        assert job.end() == 0
 
 
 def _until_prompt(shell: Program) -> tuple[str, str]:
