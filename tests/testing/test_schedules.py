@@ -1,5 +1,7 @@
 """Schedules: what a line of choices means, and what a choice does to the run."""
 
+from functools import partial
+
 import pytest
 from hypothesis import given, settings
 
@@ -72,3 +74,31 @@ def test_one_choice_lets_an_agent_overtake_another() -> None:
             return world.requests[0].name
 
     assert {first(Schedule({number: 1})) for number in range(20)} == {"anna", "bert"}
+
+
+def test_what_a_stopped_process_was_to_do_waits_for_it_while_time_passes() -> None:
+    agenda, happened = Agenda(Schedule({}).begin(), ManualClock(0.0)), list[str]()
+    for name in ("a", "b"):
+        agenda.add(Entry(f"{name} goes on", partial(happened.append, f"{name} goes on"), name))
+        agenda.at(5.0, partial(happened.append, f"{name} is woken"), name)
+    agenda.hold("a")
+    agenda.add(Entry("a is told", partial(happened.append, "a is told"), "a"))
+    while agenda.step():
+        pass
+    assert (happened, agenda.clock.monotonic()) == (["b goes on", "b is woken"], 5.0)
+    agenda.release("a")
+    while agenda.step():
+        pass
+    assert happened[2:] == ["a is woken", "a goes on", "a is told"]
+
+
+def test_what_an_ended_process_was_to_do_is_forgotten_and_that_of_others_is_not() -> None:
+    agenda, happened = Agenda(Schedule({0: 1}).begin(), ManualClock(0.0)), list[str]()
+    for name in ("a", "b", "a", "b"):
+        agenda.add(Entry(name, partial(happened.append, name), name))
+        agenda.at(1.0, partial(happened.append, name), name)
+    agenda.step()
+    agenda.clear("a")
+    while agenda.step():
+        pass
+    assert happened == ["b"] * 4

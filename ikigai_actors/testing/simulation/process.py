@@ -139,7 +139,7 @@ class Process:
     def end(self) -> bytes:
         """Stop all of it; return what it has committed."""
         self.threads.abandon()
-        self.agenda.clear()
+        self.agenda.clear(self.threads)
         self.store.close()
         return self.store.final
 
@@ -309,7 +309,7 @@ class AgendaDispatcher(Dispatcher):
     def _list(self) -> None:
         if not self._listed and self._inner.ready:
             self._listed = True
-            self._process.agenda.add(Entry("actors", self._run))
+            self._process.agenda.add(Entry("actors", self._run, self._process.threads))
 
     def _run(self) -> None:
         self._listed = False

@@ -73,7 +73,7 @@ class RemoteProvider(Provider):
             if not arrived.done() and not loop.is_closed():
                 loop.call_soon_threadsafe(arrive, process.misfortune(*faults))
 
-        process.agenda.add(Entry(what, choose))
+        process.agenda.add(Entry(what, choose, process.threads))
         return await arrived
 
 

@@ -5,6 +5,9 @@ is on its way from outside. One of them at a time is chosen and takes a step; th
 can go on does time pass, in one leap to the next moment for which somebody waits. So a run costs no waiting, and the
 choices are all that decides it.
 
+What stands there belongs to a process, its owner: it is forgotten when the process ends, and held while the process is
+stopped.
+
 Choice 0, the plain one, takes what has stood there longest. Any other takes what came later, and sets aside for a
 while what stood before it. One such choice can hold up a reply or a whole worker while the others go on, so most races
 need no more than two, and Hypothesis, which shrinks towards few, ends at the most orderly run that still fails.
@@ -18,7 +21,7 @@ it.
 import heapq
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ikigai_actors.errors import IkigaiError
@@ -50,6 +53,8 @@ class Entry:
     """What it is, for the trace."""
     run: Callable[[], object]
     """Takes the step, on the thread of the test."""
+    owner: object = None
+    """Whose step it is; None: nobody's."""
 
 
 @dataclass(order=True, slots=True)
@@ -59,7 +64,22 @@ class Timer:
     due: float
     number: int
     run: Callable[[], object] = field(compare=False)
+    owner: object = field(default=None, compare=False)
     cancelled: bool = field(default=False, compare=False)
+
+
+@dataclass(slots=True)
+class _Held:
+    """What would happen if its owner were not held."""
+
+    first: list[Entry]
+    entries: list[Entry]
+    due: list[Timer] = field(default_factory=list)
+    """The timers that fell due meanwhile."""
+
+
+def _of(owner: object, entries: Iterable[Entry]) -> list[Entry]:
+    return [entry for entry in entries if entry.owner is owner]
 
 
 class Agenda:
@@ -86,6 +106,7 @@ class Agenda:
         self._first: list[Entry] = []
         self._aside: deque[tuple[int, Entry]] = deque()
         self._timers: list[Timer] = []
+        self._held: dict[object, _Held] = {}
         self._numbers = 0
         self._halt: Callable[[], object] | None = None
 
@@ -106,29 +127,60 @@ class Agenda:
 
     def add(self, entry: Entry) -> None:
         """This can happen from now on, once."""
-        self._entries.append(entry)
+        held = self._held.get(entry.owner)
+        (self._entries if held is None else held.entries).append(entry)
 
     def first(self, entry: Entry) -> None:
         """This comes next, whatever else could."""
-        self._first.append(entry)
+        held = self._held.get(entry.owner)
+        (self._first if held is None else held.first).append(entry)
 
     def halt(self, end: Callable[[], object]) -> None:
         """Call this on the thread of the test as soon as the step in progress is over; it raises why."""
         self._halt = end
 
-    def at(self, due: float, run: Callable[[], object]) -> Timer:
+    def at(self, due: float, run: Callable[[], object], owner: object = None) -> Timer:
         """Let something happen when the clock shows so many seconds."""
         self._numbers += 1
-        timer = Timer(due, self._numbers, run)
+        timer = Timer(due, self._numbers, run, owner)
         heapq.heappush(self._timers, timer)
         return timer
 
-    def clear(self) -> None:
-        """Forget everything: the process has ended."""
-        self._first.clear()
-        self._aside.clear()
-        self._entries.clear()
-        self._timers.clear()
+    def clear(self, owner: object) -> None:
+        """Forget everything of an owner: its process has ended."""
+        self._held.pop(owner, None)
+        self._forget(owner)
+        self._timers = [one for one in self._timers if one.owner is not owner]
+        heapq.heapify(self._timers)
+
+    def hold(self, owner: object) -> None:
+        """Let nothing of an owner happen until `release`, though time passes: its process is stopped."""
+        if owner in self._held:
+            return
+        aside = [entry for _, entry in self._aside]
+        held = _Held(_of(owner, self._first), _of(owner, [*aside, *self._entries]))
+        self._forget(owner)
+        self._held[owner] = held
+
+    def release(self, owner: object) -> None:
+        """Let an owner go on. What fell due meanwhile happens at once."""
+        if (held := self._held.pop(owner, None)) is None:
+            return
+        self._first += held.first
+        self._entries += held.entries
+        for timer in held.due:
+            if not timer.cancelled:
+                timer.run()
+
+    def is_held(self, owner: object) -> bool:
+        """Whether nothing of an owner happens at the moment."""
+        return owner in self._held
+
+    def _forget(self, owner: object) -> None:
+        """Take everything of an owner from the agenda but its timers."""
+        self._first = [one for one in self._first if one.owner is not owner]
+        self._entries = [one for one in self._entries if one.owner is not owner]
+        self._aside = deque(one for one in self._aside if one[1].owner is not owner)
 
     @property
     def quiet(self) -> bool:
@@ -152,7 +204,10 @@ class Agenda:
             return False
         timer = heapq.heappop(self._timers)
         self.clock.advance(max(0.0, timer.due - self.clock.monotonic()))
-        timer.run()
+        if (held := self._held.get(timer.owner)) is not None:
+            held.due.append(timer)
+        else:
+            timer.run()
         return True
 
     def _next(self) -> Entry:

@@ -89,7 +89,7 @@ class SimulatedThreads(Threads):
             if thread is not None:
                 self.run(thread)
 
-        add(Entry(name, choose))
+        add(Entry(name, choose, self))
         if thread is None:
             self.agenda.pump(lambda: chosen, None, name)
         else:
@@ -125,7 +125,7 @@ class SimulatedThreads(Threads):
     def started(self, thread: "SimulatedThread") -> None:
         """Register a thread, which runs when it is chosen."""
         self._running.append(thread)
-        self.agenda.add(Entry(thread.name, lambda: self.run(thread)))
+        self.agenda.add(Entry(thread.name, lambda: self.run(thread), self))
 
     def ended(self, thread: "SimulatedThread", failure: BaseException | None) -> None:
         """Remove a thread that has ended."""
@@ -203,7 +203,7 @@ class SimulatedWaiter:
         thread = self._thread
         if thread is not None and not self._woken:
             self._woken = True
-            self._threads.agenda.add(Entry(thread.name, lambda: self._threads.run(thread)))
+            self._threads.agenda.add(Entry(thread.name, lambda: self._threads.run(thread), self._threads))
 
     def wait(self, done: Callable[[], object], timeout: float | None, what: str) -> bool:
         """Wait until it is done, or ``timeout`` seconds have passed; return whether it is done."""
@@ -213,7 +213,7 @@ class SimulatedWaiter:
             return self._threads.agenda.pump(done, timeout, what)
         agenda = self._threads.agenda
         due = None if timeout is None else agenda.clock.monotonic() + timeout
-        timer = None if due is None else agenda.at(due, self.wake)
+        timer = None if due is None else agenda.at(due, self.wake, self._threads)
         while not done():
             if due is not None and agenda.clock.monotonic() >= due:
                 return False
