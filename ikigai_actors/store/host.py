@@ -359,9 +359,7 @@ def take_database(
         StoreUnusable: hosts cannot share the agents of this database; or its server, or a pooler before it, does not
             give the connections that a host needs.
     """
-    from ikigai_actors.store.sqlite.store import SQLiteStore
-
-    if isinstance(store, SQLiteStore):
+    if not store.leases:
         if name is not None:
             raise unshareable(store.location)
         return _take_file(store, host_id, clock, threads)
@@ -393,10 +391,12 @@ def unshareable(location: str) -> StoreUnusable:
     )
 
 
-def _take_file(store: "SQLiteStore", host_id: str, clock: Clock, threads: Threads) -> Host:
+def _take_file(store: Store, host_id: str, clock: Clock, threads: Threads) -> Host:
+    from ikigai_actors.store.sqlite.store import SQLiteStore
+
     host = Host(store, host_id, clock, None, threads)
     try:
-        if store.path is not None:
+        if isinstance(store, SQLiteStore) and store.path is not None:
             host.holds(_lock_file(store))
             host.holds(_lock_name(store, store.path))
         store.write(lambda tx: _take(tx, store.location, host_id, 0))
