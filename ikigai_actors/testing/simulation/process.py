@@ -209,6 +209,9 @@ class _Commits(Commits):
         if process.agenda.clock.monotonic() < process.unreadable_until:
             raise StoreUnavailable("The database cannot be read, as the simulation will have it.")
 
+    def rings(self) -> bool:
+        return True
+
     def before(self) -> CommitTrouble | None:
         process, world = self._process, self._process.world
         if process.threads.abandoned:  # on the thread of the test a process ends while it opens

@@ -2,15 +2,19 @@
 
 A crash before COMMIT loses the transaction; one after it keeps writes that no caller was told of. The next process
 begins with an image of what was committed; or another host opens the same database beside the first.
+
+A database may behave as one on a server, for hosts that share its agents: they hold leases and locks, ring for one
+another, and can be cut off from it.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from enum import Enum
 from functools import cache
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ikigai_actors.actors.threads import Threads
-from ikigai_actors.errors import StoreError
-from ikigai_actors.store.base import Row, Transaction, Watch
+from ikigai_actors.errors import StoreError, StoreUnavailable, SystemClosed
+from ikigai_actors.store.base import Row, Store, Transaction, Watch
 from ikigai_actors.store.migrations import ensure_schema, migrate
 from ikigai_actors.store.queries import query
 from ikigai_actors.store.sqlite.store import BorrowedStore, SQLiteStore
@@ -24,6 +28,26 @@ BOOKKEEPING = frozenset({"tree_change", "lock_agents", "set_batch", "lock_schema
 """Statements that are left out of the trace: they change nothing of interest."""
 
 
+class Line(Enum):
+    """The way from a process to the database."""
+
+    OPEN = "open"
+    CUT = "cut"
+    """Both ends know: calls fail, and the locks are free."""
+    SILENT = "silent"
+    """What is sent is lost, and nobody is told: calls wait, and the locks are held."""
+
+
+class _Shared:
+    """What those have in common that have one database open."""
+
+    def __init__(self) -> None:
+        self.open: list[SimulatedStore] = []
+        """The last one that closes it ends it."""
+        self.locks: dict[str, SimulatedStore] = {}
+        """Who holds the lock of a host."""
+
+
 class SimulatedStore(SQLiteStore):
     """A store in memory that reports its transactions."""
 
@@ -34,46 +58,125 @@ class SimulatedStore(SQLiteStore):
         commits: "Commits",
         threads: Threads,
         beside: "SimulatedStore | None" = None,
+        *,
+        leases: bool = False,
     ) -> None:
+        """Open a database.
+
+        Args:
+            now_ms: its clock, in milliseconds since 1970.
+            image: what is in it at first.
+            commits: observes the transactions.
+            threads: makes what its users wait with.
+            beside: a store that has the database open, in place of an image.
+            leases: whether it behaves as one on a server.
+        """
         super().__init__(None, now_ms=now_ms, image=b"" if beside else image)
-        self._open: list[SimulatedStore] = []
-        """Those that have this database open: the last one that closes it ends it."""
+        self.leases = leases
+        self._shared: _Shared = beside._shared if beside is not None else _Shared()
         if beside is not None:
             self._writer.connection.close()
             self._writer = self._reader = beside._writer
-            self._open = beside._open
-        self._open.append(self)
+        self._shared.open.append(self)
         self._commits, self._threads = commits, threads
         self._watches: list[CalledWatch] = []
+        self._line = Line.OPEN
+        self._line_changed = threads.condition()
+        self._abandoned: str | None = None
         self.final = b""
         """Its contents at the end."""
 
+    @property
+    def line(self) -> Line:
+        """Its way to the database."""
+        return self._line
+
+    @line.setter
+    def line(self, line: Line) -> None:
+        self._line = line
+        if line is Line.CUT:
+            self.let_go()
+        if line is Line.OPEN:
+            self.changed_by_others()  # a watch connects again, and does not know what it has missed
+        self._line_changed.notify_all()
+
     def read(self, work: Callable[[Transaction], T]) -> T:
         self._commits.reads()
-        return super().read(work)
+        if not self.leases:
+            return super().read(work)
+        self._reach()
+        return super().read(lambda tx: work(Observed(tx, self)))
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         observed: Observed | None = None
 
         def observe(tx: Transaction) -> T:
             nonlocal observed
-            observed = Observed(tx)
+            observed = Observed(tx, self)
             result = work(observed)
             if trouble is not None and not trouble.committed:
                 raise trouble.error
             return result
 
         trouble = self._commits.before()
+        self._reach()
         result = super().write(observe)
         assert observed is not None  # a transaction that committed has begun
+        if observed.notifies:
+            self._call_watches(lambda watch: True, observed.concerned)
         self._commits.after(observed.changes)
         if trouble is not None:
             raise trouble.error
         return result
 
     def watch(self, *, hosts: bool = False) -> Watch:
-        self._watches.append(CalledWatch(self._threads))
+        self._watches.append(CalledWatch(self._threads, hosts))
+        if self.leases:
+            self._watches[-1].call()  # as when it connects
         return self._watches[-1]
+
+    def ring(self, agents: Collection[str] | None = None, *, hosts: bool = False) -> None:
+        if self.leases and self._line is Line.OPEN and self._commits.rings():
+            self._call_watches(lambda watch: hosts or watch.hosts, agents)
+
+    def separate(self) -> Store:
+        return _Separate(self) if self.leases else super().separate()
+
+    def abandon(self, why: str) -> None:
+        if self.leases:
+            self._abandoned = why
+            self.let_go()
+            self._line_changed.notify_all()
+
+    def let_go(self) -> None:
+        """Free every lock of a host that is held here."""
+        held = self._shared.locks
+        for host in [host for host, store in held.items() if store is self]:
+            del held[host]
+
+    def hold(self, host: str) -> None:
+        """Hold the lock of a host, unless another one does."""
+        self._shared.locks.setdefault(host, self)
+
+    def held(self, hosts: Sequence[str]) -> set[str]:
+        """Those of these hosts whose lock is held."""
+        return set(hosts) & self._shared.locks.keys()
+
+    def _reach(self) -> None:
+        """Raise what keeps a transaction from the database, or wait until nothing does."""
+        if self._line is Line.SILENT and self._abandoned is None:
+            self._line_changed.wait_for(lambda: self._line is not Line.SILENT or self._abandoned is not None)
+        if self._abandoned is not None:
+            raise SystemClosed(self._abandoned)
+        if self._line is Line.CUT:
+            raise StoreUnavailable("The server cannot be reached, as the simulation will have it.")
+
+    def _call_watches(self, hears: "Callable[[CalledWatch], bool]", agents: Collection[str] | None) -> None:
+        """Call watches of every process that can be reached, as a server does, and name the agents."""
+        for store in self._shared.open if self.leases else ():
+            for watch in store._watches if store._line is Line.OPEN else ():
+                if hears(watch):
+                    watch.call(agents)
 
     def changed_by_others(self) -> None:
         """Note that another host has committed."""
@@ -84,9 +187,28 @@ class SimulatedStore(SQLiteStore):
         if self._closed:
             return
         self._closed, self.final = True, self.image()
-        self._open.remove(self)
-        if not self._open:
+        self.let_go()
+        self._shared.open.remove(self)
+        if not self._shared.open:
             super().close()
+
+
+class _Separate(BorrowedStore):
+    """A connection of its own, on which a host holds its lock."""
+
+    def __init__(self, store: SimulatedStore) -> None:
+        super().__init__(store)
+        self._own = store
+
+    def separate(self) -> Store:
+        return _Separate(self._own)
+
+    def abandon(self, why: str) -> None:
+        self._own.abandon(why)
+
+    def close(self) -> None:
+        """Free the locks."""
+        self._own.let_go()
 
 
 class Undisturbed(BorrowedStore):
@@ -106,18 +228,26 @@ class Undisturbed(BorrowedStore):
 class CalledWatch(Watch):
     """A `Watch` that is called when another host commits."""
 
-    def __init__(self, threads: Threads) -> None:
+    def __init__(self, threads: Threads, hosts: bool = False) -> None:
+        self.hosts = hosts
+        """Whether it hears of every commit of hosts."""
         self._changed = threads.condition()
         self._called = self._closed = False
+        self._heard: set[str] | None = set()
 
     def wait(self, timeout: float | None = None) -> bool:
         self._changed.wait_for(lambda: self._called or self._closed, timeout)
         called, self._called = self._called, False
         return called and not self._closed
 
-    def call(self) -> None:
-        """Something may have changed."""
+    def heard(self) -> frozenset[str] | None:
+        heard, self._heard = self._heard, set()
+        return None if heard is None else frozenset(heard)
+
+    def call(self, agents: Collection[str] | None = None) -> None:
+        """Something may have changed, of these agents; None for any agent."""
         self._called = True
+        self._heard = None if agents is None or self._heard is None else self._heard | set(agents)
         self._changed.notify_all()
 
     def close(self) -> None:
@@ -141,6 +271,9 @@ class Commits(Protocol):
 
     def before(self) -> CommitTrouble | None:
         """Called before a transaction; an exception prevents it, and a result is its trouble."""
+
+    def rings(self) -> bool:
+        """Whether a ring after a commit is heard."""
 
     def after(self, changes: "Sequence[StoredChange]") -> None:
         """Called with the changes of a committed transaction; an exception comes before any caller is answered."""
@@ -186,8 +319,12 @@ def is_of_owner(change: StoredChange) -> bool:
 class Observed(Transaction):
     """A `Transaction` that remembers what it changes."""
 
-    def __init__(self, inner: Transaction) -> None:
-        self._inner = inner
+    def __init__(self, inner: Transaction, store: SimulatedStore) -> None:
+        self._inner, self._store = inner, store
+        self.notifies = False
+        """Whether the other processes are to be woken."""
+        self.concerned: Collection[str] | None = None
+        """The agents that they are told of; None for any agent."""
         self.changes: list[StoredChange] = []
         """Its changes, in the order of the calls."""
 
@@ -207,15 +344,16 @@ class Observed(Transaction):
         self._inner.end_stalled(host, before)
 
     def hold(self, host: str) -> None:
-        self._inner.hold(host)
+        self._store.hold(host)
 
     def held(self, hosts: Sequence[str]) -> set[str]:
-        return self._inner.held(hosts)
+        return self._store.held(hosts) if self._store.leases else self._inner.held(hosts)
 
     def is_hosted(self) -> bool:
         return self._inner.is_hosted()
 
     def notify(self, agents: Collection[str] | None = None) -> None:
+        self.notifies, self.concerned = True, agents
         self._inner.notify(agents)
 
     def __getattr__(self, name: str) -> Any:
