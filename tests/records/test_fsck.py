@@ -21,7 +21,7 @@ from tests.kit.blocking_provider import DEADLINE
 from tests.kit.damage import LOGS, MESSAGES, NOW, agent, damage, found_family, mail, message, more, without
 from tests.kit.databases import sql
 from tests.kit.program import Program, run
-from tests.kit.trees import plant
+from tests.kit.trees import add_host, plant
 
 SECOND_ROOT = (
     "INSERT INTO agents (uuid, fork_message_id, status, created_at, epoch) VALUES ('second', 0, 'running', 1, 1)"
@@ -157,6 +157,22 @@ def test_a_sound_database_has_no_violation(store: Store) -> None:
     found_family(store)
     report = inspect(store)
     assert (report.agents, report.messages, report.violations) == (len(LOGS), MESSAGES, [])
+
+
+def test_hosts_with_names_share_the_agents_and_wait_for_one_that_shares_with_nobody(store: Store) -> None:
+    def do(*statements: str) -> None:
+        store.write(lambda tx: [sql(tx, statement) for statement in statements])
+
+    found_family(store)
+    store.write(lambda tx: add_host(tx, "a"))
+    store.write(lambda tx: add_host(tx, "b"))
+    do("UPDATE hosts SET name = id WHERE id IN ('a', 'b')")
+    assert check(store) == []  # they wait
+    do(f"UPDATE hosts SET ended_at = 5 WHERE id = '{NOW}'", "UPDATE shards SET host = NULL WHERE id = 1")
+    do(*(f"UPDATE shards SET host = '{host}' WHERE id % 2 = {rest} AND id > 1" for rest, host in enumerate("ab")))
+    assert check(store) == []
+    do("UPDATE hosts SET ended_at = 5 WHERE id = 'b'")
+    assert check(store) == []  # nobody has its shards at the moment
 
 
 @pytest.mark.parametrize(
