@@ -20,6 +20,7 @@ def simulate(
     examples: int | None = None,
     replay: str | None = None,
     steps: int = 100_000,
+    hosts: int = 1,
 ) -> None:
     """Run a program under drawn schedules and faults; report the simplest that make it fail.
 
@@ -31,6 +32,7 @@ def simulate(
         examples: how many schedules are tried; None takes the number of the profile of Hypothesis.
         replay: the line that a failure printed: run this one schedule and no other.
         steps: the most steps of a run.
+        hosts: how many hosts share the agents, as in `Simulation`.
 
     Raises:
         Broken: an invariant of the runtime did not hold.
@@ -39,7 +41,7 @@ def simulate(
         Exception: what the program or ``after`` raised, under the simplest schedule.
     """
     if replay is not None:
-        _once(Schedule.parse(replay), scenario, after, faults, steps)
+        _once(Schedule.parse(replay), scenario, after, faults, steps, hosts)
         return
     from hypothesis import HealthCheck, Phase, given, settings
 
@@ -57,13 +59,15 @@ def simulate(
     )
     @given(schedules())
     def runs(schedule: Schedule) -> None:
-        _once(schedule, scenario, after, faults, steps)
+        _once(schedule, scenario, after, faults, steps, hosts)
 
     runs()
 
 
-def _once(schedule: Schedule, scenario: Scenario, after: Scenario | None, faults: Faults, steps: int) -> None:
-    with simulated(schedule, faults=faults, steps=steps) as world:
+def _once(
+    schedule: Schedule, scenario: Scenario, after: Scenario | None, faults: Faults, steps: int, hosts: int
+) -> None:
+    with simulated(schedule, faults=faults, steps=steps, hosts=hosts) as world:
         try:
             scenario(world)
             world.settle()

@@ -3,6 +3,26 @@
 from ikigai_actors.actors.clock import Clock
 
 
+class WallClock(Clock):
+    """The clock of one of several processes: its calendar may be wrong, and the same time passes for all."""
+
+    def __init__(self, clock: "ManualClock") -> None:
+        """Begin with the right time."""
+        self._clock = clock
+        self.wrong = 0.0
+        """Seconds by which it was set ahead; negative when it was set back."""
+
+    def jump(self, seconds: float) -> None:
+        """Set it ahead, or back."""
+        self.wrong += seconds
+
+    def now_ms(self) -> int:
+        return self._clock.now_ms() + round(self.wrong * 1000)
+
+    def monotonic(self) -> float:
+        return self._clock.monotonic()
+
+
 class ManualClock(Clock):
     """A `Clock` that stands still until it is turned."""
 

@@ -5,7 +5,7 @@ checked. A fault is drawn on the thread of the test, between two steps, whicheve
 reading begins at a commit, too: a thread that reads may hold a lock.
 
 When another host takes over, a process goes on as a former one: replies and results on their way still arrive, and none
-of its writes may change an agent.
+of its writes may change an agent. Of several hosts each is a process, and one that ends leaves the others running.
 """
 
 import os
@@ -21,12 +21,14 @@ from ikigai_actors.store.base import Store
 from ikigai_actors.system.platform import Platform
 from ikigai_actors.testing.dispatcher import SeededDispatcher
 from ikigai_actors.testing.machine.messages_api import violations
-from ikigai_actors.testing.simulation.clock import ManualClock
+from ikigai_actors.testing.simulation.clock import ManualClock, WallClock
 from ikigai_actors.testing.simulation.faults import RARITY, Luck
+from ikigai_actors.testing.simulation.ownership import Ownership
 from ikigai_actors.testing.simulation.scheduler import Abandoned, Agenda, Entry
 from ikigai_actors.testing.simulation.store import (
     Commits,
     CommitTrouble,
+    RanStatement,
     SimulatedStore,
     StoredChange,
     Undisturbed,
@@ -42,6 +44,9 @@ LEAP = 3_600.0
 
 TYPES_EVERY = 16
 """After so many commits the type of every value is checked; the rest of fsck checks each commit."""
+
+OF_ONE_HOST = ("takeovers",)
+"""Faults of a host that has the database for itself."""
 
 AT_COMMIT = ("crashes", "busy", "full", "lost", "unheard", "unanswered", "unreadable", "takeovers", "ahead", "back")
 """The faults at the beginning of a transaction."""
@@ -87,6 +92,9 @@ class World(Protocol):
     watchers: list[Callable[[Sequence[StoredChange]], None]]
     """Called with the changes of each commit."""
 
+    ownership: Ownership | None
+    """The judge of several hosts; None for one host."""
+
     @property
     def former(self) -> Sequence[object]:
         """The processes from which another host has taken over."""
@@ -111,26 +119,44 @@ class World(Protocol):
     def handed_over(self) -> None:
         """Have another host take over; this process goes on beside it."""
 
-    def ended(self) -> None:
-        """Note that the process has ended."""
+    def crashed(self, process: "Process") -> bool:
+        """End a process; return whether the test hears of it, since it waits for that process."""
 
 
 class Process:
     """One process of a simulation: its threads, its database while it runs."""
 
-    def __init__(self, world: World, image: bytes, former: "Process | None" = None) -> None:
+    def __init__(self, world: World, image: bytes, beside: "Process | None" = None, name: str = "") -> None:
+        """Begin a process.
+
+        Args:
+            world: the simulation.
+            image: what is in the database, if nobody has it open.
+            beside: one that has it open.
+            name: of one of several hosts.
+        """
         self.world = world
         self.agenda = world.agenda
         self.threads = SimulatedThreads(self.agenda)
-        beside = former.store if former else None
-        self.store: SimulatedStore = SimulatedStore(world.clock.now_ms, image, _Commits(self), self.threads, beside)
+        self.name = name
+        self.host_id = ""
+        """The id of its host, once that is in the database; of one of several hosts only."""
+        self.clock = WallClock(world.clock) if name else world.clock
+        self.store: SimulatedStore = SimulatedStore(
+            world.clock.now_ms,
+            image,
+            _Commits(self),
+            self.threads,
+            None if beside is None else beside.store,
+            leases=bool(name),
+        )
         self.looked_at = Undisturbed(self.store)
         """The database, for checks."""
         self.unreadable_until = 0.0
         """When the store can be read again, by the clock that never leaps."""
         self.parts = Platform(
             threads=self.threads,
-            clock=world.clock,
+            clock=self.clock,
             random_bytes=world.random_bytes,
             open_store=self._open_store,
             dispatcher=self._dispatcher,
@@ -146,12 +172,15 @@ class Process:
     @property
     def fenced(self) -> bool:
         """Whether another host has taken over."""
+        if self.world.ownership is not None:
+            return self.host_id in self.world.ownership.ended
         return self in self.world.former
 
     def note(self, kind: str, text: str) -> None:
         """Add a line to the trace."""
         if not self.threads.abandoned:
-            self.world.note(kind, f"(fenced host) {text}" if self.fenced else text)
+            by = f"{self.name}: " if self.name else ""
+            self.world.note(kind, f"{by}(fenced host) {text}" if self.fenced else f"{by}{text}")
 
     def asked(self, request: Request) -> None:
         """Check a request that leaves. An ended process that unwinds sends none."""
@@ -228,9 +257,9 @@ class _Commits(Commits):
             case "takeovers":
                 self._hand_over()
             case "ahead":
-                world.clock.jump(LEAP)
+                process.clock.jump(LEAP)
             case "back":
-                world.clock.jump(-LEAP)
+                process.clock.jump(-LEAP)
             case fault:
                 return TROUBLES.get(fault)
         return None
@@ -238,6 +267,7 @@ class _Commits(Commits):
     def after(self, changes: Sequence[StoredChange]) -> None:
         process, world = self._process, self._process.world
         world.commits += 1
+        process.host_id = next(filter(None, map(_registered, changes)), process.host_id) if process.name else ""
         for change in changes:
             process.note("commit", str(change))
         for watcher in world.watchers:
@@ -245,7 +275,9 @@ class _Commits(Commits):
         types = world.commits % TYPES_EVERY == 0
         if world.checks and changes and (wrong := fsck.check(process.looked_at, types=types)):
             process.broken(f"fsck: {'; '.join(f'{one.invariant}: {one.agent}: {one.text}' for one in wrong)}")
-        if process.fenced:
+        if world.ownership is not None and (judged := world.ownership.after(process, changes, process.looked_at)):
+            process.broken("; ".join(judged))
+        if process.fenced and not process.name:
             self._look_at_fence(changes)
         elif world.is_to_crash(committed=True) or self._drawn("crashes"):
             self._crash("after the commit, and nobody was told")
@@ -272,6 +304,8 @@ class _Commits(Commits):
 
     def _drawn(self, *faults: str) -> str:
         process = self._process
+        if process.name:
+            faults = tuple(fault for fault in faults if fault not in OF_ONE_HOST)
         if process.world.runs and not process.fenced and process.world.luck.possible(*faults):
             return process.threads.on_test(lambda: "" if process.fenced else process.misfortune(*faults))
         return ""
@@ -281,14 +315,21 @@ class _Commits(Commits):
         process.note("crash", where)
 
         def end() -> None:
-            process.world.ended()
-            raise ProcessCrashed(f"The process has ended {where}. Open it again: reopen().")
+            if process.world.crashed(process):
+                raise ProcessCrashed(f"The process has ended {where}. Open it again: reopen().")
 
         if process.threads.current() is None:
             end()
         process.agenda.halt(end)
         process.threads.abandoned = True
         raise Abandoned
+
+
+def _registered(change: StoredChange) -> str:
+    """The id of the host that is entered by this, if one is."""
+    if isinstance(change, RanStatement) and change.query == "register_host":
+        return str(change.parameters["id"])
+    return ""
 
 
 class AgendaDispatcher(Dispatcher):

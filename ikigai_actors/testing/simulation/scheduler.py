@@ -101,6 +101,8 @@ class Agenda:
         """Those of them that were not plain, by number."""
         self.steps = 0
         """Steps taken until now."""
+        self.stepping = False
+        """Whether a step is being taken: the thread of the test then does the work of the runtime."""
         self._chance, self._left, self._budget, self._most = chance, choices, choices, most
         self._entries: list[Entry] = []
         self._first: list[Entry] = []
@@ -193,7 +195,11 @@ class Agenda:
             self.steps += 1
             if self.steps > self._most:
                 raise Endless(f"The simulation did not come to rest within {self._most:,} steps.")
-            self._next().run()
+            entry, self.stepping = self._next(), True
+            try:
+                entry.run()
+            finally:
+                self.stepping = False
             end, self._halt = self._halt, None
             if end is not None:
                 end()

@@ -28,7 +28,7 @@ BOOKKEEPING = frozenset({"tree_change", "lock_agents", "set_batch", "lock_schema
 """Statements that are left out of the trace: they change nothing of interest."""
 
 
-class Line(Enum):
+class Link(Enum):
     """The way from a process to the database."""
 
     OPEN = "open"
@@ -80,25 +80,25 @@ class SimulatedStore(SQLiteStore):
         self._shared.open.append(self)
         self._commits, self._threads = commits, threads
         self._watches: list[CalledWatch] = []
-        self._line = Line.OPEN
-        self._line_changed = threads.condition()
+        self._link = Link.OPEN
+        self._link_changed = threads.condition()
         self._abandoned: str | None = None
         self.final = b""
         """Its contents at the end."""
 
     @property
-    def line(self) -> Line:
+    def link(self) -> Link:
         """Its way to the database."""
-        return self._line
+        return self._link
 
-    @line.setter
-    def line(self, line: Line) -> None:
-        self._line = line
-        if line is Line.CUT:
+    @link.setter
+    def link(self, link: Link) -> None:
+        self._link = link
+        if link is Link.CUT:
             self.let_go()
-        if line is Line.OPEN:
+        if link is Link.OPEN:
             self.changed_by_others()  # a watch connects again, and does not know what it has missed
-        self._line_changed.notify_all()
+        self._link_changed.notify_all()
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         self._commits.reads()
@@ -136,7 +136,7 @@ class SimulatedStore(SQLiteStore):
         return self._watches[-1]
 
     def ring(self, agents: Collection[str] | None = None, *, hosts: bool = False) -> None:
-        if self.leases and self._line is Line.OPEN and self._commits.rings():
+        if self.leases and self._link is Link.OPEN and self._commits.rings():
             self._call_watches(lambda watch: hosts or watch.hosts, agents)
 
     def separate(self) -> Store:
@@ -146,7 +146,7 @@ class SimulatedStore(SQLiteStore):
         if self.leases:
             self._abandoned = why
             self.let_go()
-            self._line_changed.notify_all()
+            self._link_changed.notify_all()
 
     def let_go(self) -> None:
         """Free every lock of a host that is held here."""
@@ -164,17 +164,17 @@ class SimulatedStore(SQLiteStore):
 
     def _reach(self) -> None:
         """Raise what keeps a transaction from the database, or wait until nothing does."""
-        if self._line is Line.SILENT and self._abandoned is None:
-            self._line_changed.wait_for(lambda: self._line is not Line.SILENT or self._abandoned is not None)
+        if self._link is Link.SILENT and self._abandoned is None:
+            self._link_changed.wait_for(lambda: self._link is not Link.SILENT or self._abandoned is not None)
         if self._abandoned is not None:
             raise SystemClosed(self._abandoned)
-        if self._line is Line.CUT:
+        if self._link is Link.CUT:
             raise StoreUnavailable("The server cannot be reached, as the simulation will have it.")
 
     def _call_watches(self, hears: "Callable[[CalledWatch], bool]", agents: Collection[str] | None) -> None:
         """Call watches of every process that can be reached, as a server does, and name the agents."""
         for store in self._shared.open if self.leases else ():
-            for watch in store._watches if store._line is Line.OPEN else ():
+            for watch in store._watches if store._link is Link.OPEN else ():
                 if hears(watch):
                     watch.call(agents)
 

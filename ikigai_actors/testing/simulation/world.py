@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from string import ascii_lowercase
 from typing import Any, Self, TypeVar
 
 from ikigai_actors.actors.threads import Condition, Queue, Threads, one_of
@@ -16,16 +17,20 @@ from ikigai_actors.providers.base import Provider, Request
 from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.records import registry
 from ikigai_actors.records.requests import AddRequest, RequestKey
+from ikigai_actors.store.host import LEASE
 from ikigai_actors.store.unit import write_alone
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.dispatcher import CHOICES, Chance
 from ikigai_actors.testing.simulation.clock import ManualClock
 from ikigai_actors.testing.simulation.faults import NONE, CrashPoint, Faults, Luck
+from ikigai_actors.testing.simulation.hosts import SimulatedHost, system_class
+from ikigai_actors.testing.simulation.ownership import LEASES, Ownership
 from ikigai_actors.testing.simulation.process import Process, ProcessCrashed
 from ikigai_actors.testing.simulation.remote import RemoteProvider, RemoteTool
 from ikigai_actors.testing.simulation.schedule import PLAIN, Schedule
 from ikigai_actors.testing.simulation.scheduler import Agenda
 from ikigai_actors.testing.simulation.store import StoredChange, Undisturbed, empty_image
+from ikigai_actors.testing.simulation.threads import SimulatedThreads
 from ikigai_actors.testing.simulation.trace import Trace, calling_line, names_of, story, tree
 from ikigai_actors.tools.base import Toolset
 from ikigai_actors.tools.function import Tool
@@ -44,6 +49,7 @@ class Simulation:
         crash: CrashPoint | None = None,
         choices: int = CHOICES,
         steps: int = 100_000,
+        hosts: int = 1,
     ) -> None:
         """Make a world in which no system runs yet; use it as a context manager.
 
@@ -54,6 +60,8 @@ class Simulation:
             crash: the commit at which the process ends; see `crash_at`.
             choices: how many are drawn before everything goes on in order.
             steps: the most steps of a run; then it counts as endless.
+            hosts: how many hosts share the agents, at most 26. Those of one world are called a, b, c and so on. One
+                has the database for itself.
         """
         self.clock = ManualClock(1_000_000.0)
         given = Schedule.seeded(schedule) if isinstance(schedule, int) else schedule
@@ -68,12 +76,16 @@ class Simulation:
         """Whether `fsck` checks the database after every commit, and every request is checked before it leaves."""
         self.former: list[Process] = []
         """The processes from which another host has taken over, and that do not know yet."""
-        self._process: Process | None = None
+        self.hosts = [SimulatedHost(self, name) for name in ascii_lowercase[:hosts]]
+        """The hosts. What is said of the process and the system concerns the first of them that runs."""
+        self.ownership: Ownership | None = None
+        """The judge of several hosts; None for one host."""
+        self._calling: Process | None = None
         self.watchers: list[Callable[[Sequence[StoredChange]], None]] = []
         """Called with the changes of each commit, before any caller is answered."""
         self._image = empty_image()
-        self._system: ActorSystem | None = None
         self._again: Callable[..., ActorSystem] | None = None
+        self._closing = False
         self._drawn_bytes = 0
         self._crash_at: CrashPoint | None = crash
 
@@ -89,18 +101,37 @@ class Simulation:
             self.ended()
 
     @property
-    def system(self) -> ActorSystem:
-        """The system that runs."""
-        if self._system is None:
-            raise AssertionError("No system runs: call open(), or reopen() after a crash.")
-        return self._system
+    def several(self) -> bool:
+        """Whether several hosts share the agents."""
+        return len(self.hosts) > 1
 
     @property
-    def process(self) -> "Process":
+    def _first(self) -> SimulatedHost:
+        """The first host that runs; the first of all when none does."""
+        return next((host for host in self.hosts if host.running is not None), self.hosts[0])
+
+    @property
+    def system(self) -> ActorSystem:
+        """The system that runs."""
+        if self._first.opened is None:
+            raise AssertionError("No system runs: call open(), or reopen() after a crash.")
+        return self._first.opened
+
+    @property
+    def process(self) -> Process:
         """The process in which it runs."""
-        if self._process is None:
+        if self._first.running is None:
             raise AssertionError("No process runs: call open(), or reopen() after a crash.")
-        return self._process
+        return self._first.running
+
+    @property
+    def threads(self) -> SimulatedThreads:
+        """Those with which a call of the test waits: of the host whose handle it uses. Raises `ProcessCrashed`."""
+        if not self.several or self._calling is None:
+            return self.process.threads
+        if self._calling.threads.abandoned:
+            raise ProcessCrashed(f"Host {self._calling.name} has ended. Call start() of it, or use another one.")
+        return self._calling.threads
 
     def open(
         self,
@@ -109,7 +140,7 @@ class Simulation:
         tools: Iterable[Tool | Toolset] = (),
         **options: Any,
     ) -> ActorSystem:
-        """Open the system.
+        """Open the system; of several hosts one after the other, which share the agents.
 
         Args:
             provider: as in `ActorSystem.open`; None is the offline one.
@@ -118,17 +149,19 @@ class Simulation:
             options: further arguments of `ActorSystem.open`.
 
         Returns:
-            The system. Raises what `ActorSystem.open` does.
+            The system, of several hosts that of the first one. Raises what `ActorSystem.open` does.
         """
         given = list(tools)
         chosen = OfflineProvider() if provider is None else provider
 
-        def again(**more: Any) -> ActorSystem:
-            process = self._process = Process(self, self._image, self.former[-1] if self.former else None)
-            self.note("open", "")
+        def again(host: SimulatedHost, **more: Any) -> ActorSystem:
+            process = self._begin(host)
             remote = {name: RemoteProvider(one, process) for name, one in (providers or {}).items()}
+            opened = ActorSystem if not self.several else system_class(lambda: self._called(process))
+            if self.several:
+                more = {"join": True, "name": host.name, **more}
             with one_of(process.threads):
-                self._system = ActorSystem.open(
+                host.opened = opened.open(
                     None,
                     RemoteProvider(chosen, process),
                     remote,
@@ -136,10 +169,38 @@ class Simulation:
                     parts=process.parts,
                     **{**options, **more},
                 )
-            return self._system
+            host.there_since = self.clock.monotonic()
+            return host.opened
 
         self._again = again
-        return again()
+        if self.several:
+            self.ownership = Ownership(self.hosts, self.clock, options.get("lease", LEASE))
+        return self._open_all()
+
+    def _begin(self, host: SimulatedHost) -> Process:
+        """Begin a process of a host."""
+        others = [one.running for one in self.hosts if one.running is not None] if self.several else self.former[-1:]
+        beside = others[0] if others else None
+        process = Process(self, self._image, beside, host.name if self.several else "")
+        host.running = self._calling = process
+        self.note("open", process.name)
+        return process
+
+    def _open_all(self, **more: Any) -> ActorSystem:
+        """Open the system in every host that does not run."""
+        assert self._again is not None
+        for host in self.hosts:
+            if host.running is None:
+                self._again(host, **more)
+        return self.system
+
+    def _called(self, process: Process) -> None:
+        """A handle of this process is used. The test waits with the process from now on, if it is the test."""
+        if process.threads.current() is not None or self.agenda.stepping:
+            return
+        self._calling = process
+        if process.threads.abandoned:
+            raise ProcessCrashed(f"Host {process.name} has ended. Call start() of it, or use another one.")
 
     def reopen(self, *, resume: bool = False) -> ActorSystem:
         """Open the system again, after a crash or in place of the running one, with the same arguments.
@@ -150,29 +211,54 @@ class Simulation:
         if self._again is None:
             raise AssertionError("Nothing was opened yet: call open().")
         self.close()
-        if self._process is not None:  # else it has crashed, or goes on beside the one that is opened
+        if self._first.running is not None:  # else it has crashed, or goes on beside the one that is opened
             self.ended()
-        return self._again(resume=resume)
+        return self._open_all(resume=resume)
+
+    def start(self, host: SimulatedHost, *, resume: bool | None = None) -> ActorSystem:
+        """Open the system in one of several hosts that has ended, as `SimulatedHost.start` does."""
+        if self._again is None:
+            raise AssertionError("Nothing was opened yet: call open().")
+        return self._again(host, **({} if resume is None else {"resume": resume}))
 
     def close(self) -> None:
-        """Close the system, if one runs; nothing goes wrong meanwhile."""
-        system, self._system, self._crash_at = self._system, None, None
-        if system is not None:
-            with one_of(self.process.threads):
-                system.close()
+        """Close the system in every host where one runs; nothing goes wrong meanwhile."""
+        self._closing, self._crash_at = True, None
+        try:
+            for host in self.hosts:
+                system, host.opened = host.opened, None
+                if system is not None:
+                    host.recover()
+                    with one_of(host.process.threads):
+                        system.close()
+        finally:
+            self._closing = False
 
     def recover(self) -> ActorSystem:
         """Open the system again after a crash, and resume every turn that was cut off.
 
-        Repeats that as often as it crashes, until all is at rest.
+        Repeats that as often as it crashes, until all is at rest. Of several hosts those go on that run, and those that
+        were stopped or cut off.
         """
         while True:
             try:
-                self.reopen(resume=True)
+                if self.several:
+                    self._recover_hosts()
+                else:
+                    self.reopen(resume=True)
                 self.settle()
                 return self.system
             except ProcessCrashed:
                 continue
+
+    def _recover_hosts(self) -> None:
+        """Start every host that does not run, let the others go on, and wait until all agents are run again."""
+        for host in self.hosts:
+            if host.running is not None:
+                host.recover()
+        self._open_all(resume=True)
+        assert self.ownership is not None
+        self.sleep(LEASES * self.ownership.lease)
 
     def settle(self) -> None:
         """Let everything happen that can happen without time passing."""
@@ -201,11 +287,13 @@ class Simulation:
         Returns:
             The system of the second host, opened with the same arguments.
         """
-        if self._again is None or self._process is None:
+        if self._again is None or self._first.running is None:
             raise AssertionError("No system runs: call open(), or reopen() after a crash.")
+        if self.several:
+            raise AssertionError("Several hosts share the agents: call freeze() of one, and the others take its part.")
         self.note("takeover", "")
         self.handed_over()
-        return self._again(resume=resume)
+        return self._again(self.hosts[0], resume=resume)
 
     def ask_from_elsewhere(self, agent: str, kind: str, arguments: Mapping[str, Any]) -> RequestKey:
         """Ask an agent for something as another process does, by a row; no fault disturbs that one commit.
@@ -228,7 +316,7 @@ class Simulation:
     def handed_over(self) -> None:
         """Have another host take over; this process goes on beside it."""
         self.former.append(self.process)
-        self._process = self._system = None
+        self.hosts[0].running = self.hosts[0].opened = None
 
     def note(self, kind: str, text: str) -> None:
         """Add a line to the trace, and so to the story."""
@@ -237,7 +325,8 @@ class Simulation:
     def story(self) -> str:
         """What happened, for a person: the story, the tree, and the choices that lead there again."""
         try:
-            records = self._process.store.read(registry.every) if self._process is not None else []
+            process = self._first.running
+            records = process.looked_at.read(registry.every) if process is not None else []
         except StoreError:  # the system was closed; what went wrong must be told all the same
             records = []
         told = story(self.trace.lines, names_of(records))
@@ -269,13 +358,30 @@ class Simulation:
 
     @property
     def runs(self) -> bool:
-        """Whether a system is open."""
-        return self._system is not None
+        """Whether a system is open, and is not about to be closed."""
+        return not self._closing and any(host.opened is not None for host in self.hosts)
+
+    def crashed(self, process: Process) -> bool:
+        """End a process; return whether the test hears of it, since it waits for that process."""
+        if not self.several:
+            self.ended()
+            return True
+        for host in self.hosts:
+            if host.running is process:
+                self.stop(host)
+        return self._calling is process
+
+    def stop(self, host: SimulatedHost) -> None:
+        """End the process of a host where it stands; the others go on."""
+        process, host.running, host.opened = host.process, None, None
+        process.threads.abandon()
+        self._image = process.end()
 
     def ended(self) -> None:
-        """Stop the process, and those before it."""
-        running = [*self.former, *([self._process] if self._process else [])]
-        self._process = self._system = None
+        """Stop every process."""
+        running = [*self.former, *(host.running for host in self.hosts if host.running is not None)]
+        for host in self.hosts:
+            host.running = host.opened = None
         self.former.clear()
         for process in running:
             process.threads.abandon()
@@ -290,21 +396,21 @@ class _TestThreads(Threads):
         self._world = world
 
     def thread(self, run: Callable[[], object], name: str) -> threading.Thread:
-        return self._world.process.threads.thread(run, name)
+        return self._world.threads.thread(run, name)
 
     def condition(self, lock: "threading.Lock | None" = None) -> Condition:
-        return self._world.process.threads.condition(lock)
+        return self._world.threads.condition(lock)
 
     def queue(self) -> Queue[Any]:
-        return self._world.process.threads.queue()
+        return self._world.threads.queue()
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
-        return self._world.process.threads.new_event_loop()
+        return self._world.threads.new_event_loop()
 
     def result(self, future: "concurrent.futures.Future[T]", timeout: float | None) -> T:
         if not future.done() and (line := calling_line()):
             self._world.trace.note("call", line)
-        return self._world.process.threads.result(future, timeout)
+        return self._world.threads.result(future, timeout)
 
 
 @contextmanager

@@ -1,0 +1,161 @@
+"""The hosts of a simulation: processes that come and go, each under one name.
+
+    with simulated(hosts=3) as world:
+        world.open(provider)                    # all three share the agents
+        first, second, third = world.hosts
+        second.freeze()                         # its lease runs out, and the others take its agents
+        world.sleep(30)
+        second.thaw()                           # it finds out, and writes nothing
+
+A handle belongs to the host whose system gave it. A call that waits ends with `ProcessCrashed` when that host does.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from ikigai_actors.records.hosts import HostRecord
+from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.system import ActorSystem
+from ikigai_actors.testing.simulation.clock import ManualClock
+from ikigai_actors.testing.simulation.process import Process
+from ikigai_actors.testing.simulation.store import Link
+
+
+class HostWorld(Protocol):
+    """The simulation, as its hosts need it."""
+
+    clock: ManualClock
+
+    def start(self, host: "SimulatedHost", *, resume: bool | None = None) -> ActorSystem:
+        """Begin a process of a host, and open the system in it."""
+
+    def stop(self, host: "SimulatedHost") -> None:
+        """End the process of a host where it stands."""
+
+    def note(self, kind: str, text: str) -> None:
+        """Add a line to the trace."""
+
+
+class SimulatedHost:
+    """One host of a simulation."""
+
+    def __init__(self, world: HostWorld, name: str) -> None:
+        self._world, self.name = world, name
+        self.running: Process | None = None
+        """Its process; None when none runs."""
+        self.opened: ActorSystem | None = None
+        """The system in it; None when none is open."""
+        self.there_since = 0.0
+        """Since when it runs and reaches the database, by the clock that never leaps."""
+
+    @property
+    def process(self) -> Process:
+        """The process that runs."""
+        if self.running is None:
+            raise AssertionError(f"Host {self.name} does not run: call open(), or start() after a crash.")
+        return self.running
+
+    @property
+    def system(self) -> ActorSystem:
+        """The system that runs."""
+        if self.opened is None:
+            raise AssertionError(f"No system runs in host {self.name}: call open(), or start() after a crash.")
+        return self.opened
+
+    def start(self, *, resume: bool | None = None) -> ActorSystem:
+        """Begin the process again after `kill`, with the arguments of `Simulation.open`.
+
+        Args:
+            resume: as in `ActorSystem.open`.
+        """
+        if self.running is not None:
+            raise AssertionError(f"Host {self.name} runs: call kill() first.")
+        return self._world.start(self, resume=resume)
+
+    def kill(self) -> None:
+        """End the process where it stands, as ``kill -9`` does. The server notices at once."""
+        self._told("kill", self.process)
+        self._world.stop(self)
+
+    def freeze(self) -> None:
+        """Stop the process, as ``kill -STOP`` does: none of its threads takes a step, and time passes."""
+        process = self._told("freeze", self.process)
+        process.agenda.hold(process.threads)
+
+    def thaw(self) -> None:
+        """Let a frozen process go on."""
+        process = self._told("thaw", self.process)
+        self.there_since = self._world.clock.monotonic()
+        process.agenda.release(process.threads)
+
+    def partition(self, *, silent: bool = False) -> None:
+        """Cut the process off from the database.
+
+        Args:
+            silent: whether nobody is told. Then what it writes waits, and the server believes it connected. Else every
+                call fails, and the server has noticed the end of its connections.
+        """
+        process = self._told("partition", self.process)
+        process.store.link = Link.SILENT if silent else Link.CUT
+
+    def heal(self) -> None:
+        """Connect the process with the database again."""
+        process = self._told("heal", self.process)
+        self.there_since = self._world.clock.monotonic()
+        process.store.link = Link.OPEN
+
+    def recover(self) -> None:
+        """Let it go on, if it is frozen, and connect it, if it is cut off."""
+        if self.frozen:
+            self.thaw()
+        if self.process.store.link is not Link.OPEN:
+            self.heal()
+
+    def drain(self, timeout: float | None = None) -> None:
+        """Give all its agents to the others: `ActorSystem.drain`."""
+        self.system.drain(timeout)
+
+    def move(self, agent: AgentRef | str, to: "SimulatedHost", timeout: float | None = None) -> None:
+        """Give one of its agents to another host: `ActorSystem.move`."""
+        self.system.move(agent, to.name, timeout)
+
+    def record(self) -> HostRecord:
+        """Its row. Raises `AssertionError` when it has none."""
+        found = [one for one in self.system.hosts() if one.id == self.process.host_id]
+        if not found:
+            raise AssertionError(f"Host {self.name} is not in the database.")
+        return found[0]
+
+    @property
+    def host_id(self) -> str:
+        """The id of its row; empty before it has one."""
+        return "" if self.running is None else self.running.host_id
+
+    @property
+    def frozen(self) -> bool:
+        """Whether its process is stopped."""
+        return self.running is not None and self.running.agenda.is_held(self.running.threads)
+
+    @property
+    def reaches(self) -> bool:
+        """Whether it runs, and reaches the database."""
+        return self.opened is not None and not self.frozen and self.process.store.link is Link.OPEN
+
+    def _told(self, what: str, process: Process) -> Process:
+        self._world.note(what, self.name)
+        return process
+
+
+def system_class(called: Callable[[], None]) -> type[ActorSystem]:
+    """A class of systems whose handles tell when they are used.
+
+    Args:
+        called: called before each use, on the thread that uses a handle.
+    """
+
+    class SimulatedSystem(ActorSystem):
+        def check_open(self) -> None:
+            called()
+            super().check_open()
+
+    return SimulatedSystem

@@ -1,0 +1,163 @@
+"""Several hosts in one simulation: who runs which agents, whatever happens to the others."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+
+from ikigai_actors import Future, Reply, ScriptedProvider
+from ikigai_actors.errors import SystemClosed
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.migrations import SchemaTransaction
+from ikigai_actors.testing import Broken, ProcessCrashed, Simulation, simulate, simulated
+from ikigai_actors.testing.simulation.hosts import SimulatedHost
+from tests.kit.echo import echo
+
+
+@pytest.fixture
+def world() -> Iterator[Simulation]:
+    """Three hosts that share the agents, each with its part."""
+    with simulated(hosts=3) as world:
+        world.open(ScriptedProvider(echo))
+        world.sleep(5)
+        yield world
+
+
+def parts(world: Simulation) -> dict[str | None, int]:
+    """How many shards each host has that lives."""
+    return {one.name: one.shards for one in world.system.hosts() if one.ended_at is None}
+
+
+def said(reply: Future[Reply]) -> str:
+    """What was answered, without the number of messages: the prompt."""
+    return reply.get(timeout=60).text.partition(" / ")[0]
+
+
+def owner(world: Simulation, uuid: str) -> str | None:
+    """The name of the host that runs an agent."""
+    [record] = [one for one in world.system.agents() if one.uuid == uuid]
+    return next(one.name for one in world.system.hosts() if one.id == record.owner)
+
+
+def test_each_host_has_its_part_and_answers_for_all_agents(world: Simulation) -> None:
+    assert parts(world) == {"a": 22, "b": 21, "c": 21}
+    agent = world.system.root.fork(name="anna")
+    for host in world.hosts:
+        assert said(host.system.agent(agent.uuid).prompt(host.name)) == host.name
+
+
+def test_the_agents_of_a_host_that_was_killed_go_on_elsewhere_and_it_comes_back(world: Simulation) -> None:
+    a, b, c = world.hosts
+    agent = a.system.root.fork(name="anna")
+    a.move(agent, b)
+    assert owner(world, agent.uuid) == "b"
+    b.kill()
+    world.sleep(5)
+    assert parts(world) == {"a": 32, "c": 32}
+    assert said(c.system.agent("anna").prompt("hello")) == "hello"
+    b.start()
+    world.sleep(10)
+    assert parts(world).keys() == {"a", "b", "c"}
+
+
+def test_a_call_of_a_host_that_has_ended_ends_with_it(world: Simulation) -> None:
+    a, b, _ = world.hosts
+    handle = b.system.root
+    b.kill()
+    with pytest.raises(ProcessCrashed, match="Host b has ended"):
+        handle.children()
+    assert said(a.system.root.prompt("hello")) == "hello"
+
+
+def test_a_frozen_host_loses_its_agents_within_its_lease_and_finds_out(world: Simulation) -> None:
+    _, b, _ = world.hosts
+    b.freeze()
+    world.sleep(8)
+    assert parts(world).keys() == {"a", "b", "c"}
+    world.sleep(5)
+    assert parts(world) == {"a": 32, "c": 32}
+    b.thaw()
+    world.sleep(5)
+    with pytest.raises(SystemClosed, match="Another host"):
+        b.system.agents()
+    assert parts(world) == {"a": 32, "c": 32}
+
+
+def test_a_short_stop_changes_nothing(world: Simulation) -> None:
+    b = world.hosts[1]
+    b.freeze()
+    world.sleep(5)
+    b.thaw()
+    world.sleep(30)
+    assert parts(world) == {"a": 22, "b": 21, "c": 21}
+
+
+@pytest.mark.parametrize(("silent", "lost_after"), [(False, 5), (True, 15)])
+def test_a_host_that_is_cut_off_loses_its_agents(world: Simulation, silent: bool, lost_after: float) -> None:
+    b = world.hosts[1]
+    b.partition(silent=silent)
+    world.sleep(lost_after)
+    assert parts(world) == {"a": 32, "c": 32}
+    b.heal()
+    world.sleep(5)
+    with pytest.raises(SystemClosed, match="Another host"):
+        b.system.agents()
+
+
+def test_a_host_that_drains_gives_all_it_has(world: Simulation) -> None:
+    b = world.hosts[1]
+    b.drain(60)
+    assert parts(world)["b"] == 0
+    assert sum(parts(world).values()) == 64
+
+
+def test_the_wall_clock_of_a_host_ends_nobody(world: Simulation) -> None:
+    world.hosts[1].process.clock.jump(3600)
+    world.sleep(60)
+    world.clock.jump(-3600)
+    world.sleep(60)
+    assert parts(world) == {"a": 22, "b": 21, "c": 21}
+
+
+NEVER_TAKEN = "BEFORE UPDATE ON shards WHEN OLD.host IS NULL BEGIN SELECT RAISE(IGNORE); END"
+"""The rest of a trigger."""
+
+
+def run(tx: Transaction, statement: str) -> None:
+    """Run a statement that is written out."""
+    assert isinstance(tx, SchemaTransaction)
+    tx.execute(statement)
+
+
+def log_of(host: SimulatedHost, agent: str) -> None:
+    """Append to the log of an agent, whoever runs it."""
+    host.process.store.write(lambda tx: tx.append([(agent, 9, "user", "x", "{}", 5)]))
+
+
+def test_who_writes_in_the_log_of_an_agent_that_another_host_runs_is_found(world: Simulation) -> None:
+    root, world.checks = world.system.root.uuid, False
+    other = next(host for host in world.hosts if host.name != owner(world, root))
+    log_of(other, root)
+    with pytest.raises(Broken, match=r"owner: host .* has written in the log of agent"):
+        world.sleep(1)
+
+
+def test_agents_that_nobody_takes_are_found(world: Simulation) -> None:
+    world.checks = False
+    for statement in ("UPDATE shards SET host = NULL WHERE id = 7", f"CREATE TRIGGER none {NEVER_TAKEN}"):
+        world.process.store.write(partial(run, statement=statement))
+    with pytest.raises(Broken, match="noticed: nobody has run shard 7"):
+        world.sleep(60)
+    world.ownership = None
+
+
+def test_a_program_on_three_hosts_runs_under_every_schedule() -> None:
+    def team(world: Simulation) -> None:
+        system = world.open(ScriptedProvider(echo))
+        agents = [system.root.fork(name=name) for name in ("anna", "bert")]
+        world.sleep(5)
+        system.move(agents[0], "b", 60)
+        told = [host.system.agent("anna").prompt(host.name) for host in world.hosts]
+        assert [said(future) for future in told] == ["a", "b", "c"]
+
+    simulate(team, examples=20, hosts=3)
