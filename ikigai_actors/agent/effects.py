@@ -261,7 +261,8 @@ class Effects:
             )
             inbox.put_urgent(on.ToolFinished(request, call.id, told_waited(told, named is not None), False))
 
-        self._keep(call, self._runtime.waits.begin(Wait(self._uuid, known, begun.data["deadline"]), over))
+        wait = Wait(self._uuid, known, begun.data["deadline"], begun.created_at)
+        self._keep(call, self._runtime.waits.begin(wait, over))
 
     def _keep(self, call: Call, run: ToolRun | Waiter) -> None:
         if self._runs is None:

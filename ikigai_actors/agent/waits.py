@@ -78,6 +78,8 @@ class Wait(NamedTuple):
     """Each of these; None waits for mail of anybody."""
     deadline: int | None
     """In milliseconds since 1970; None is never."""
+    since: int = 0
+    """When it was asked for, likewise: where the wall clock shows less it was set back, and the wait gets no longer."""
 
 
 @dataclass(eq=False, slots=True)
@@ -208,8 +210,9 @@ class Waits:
 
         future: Future[dict[Any, WaitResult]] = Future(make=by_agent, cancel=lambda: waiter.cancel())
         uuids = None if known is None else tuple(dict.fromkeys(uuid for uuid in known.values() if uuid is not None))
-        deadline = None if timeout is None else self._clock.now_ms() + int(timeout * 1000)
-        waiter = self.prepare(Wait(mailbox, uuids, deadline), future.settle)
+        now = self._clock.now_ms()
+        deadline = None if timeout is None else now + int(timeout * 1000)
+        waiter = self.prepare(Wait(mailbox, uuids, deadline, now), future.settle)
         return future, waiter
 
     def add(self, waiter: Waiter) -> None:
@@ -222,7 +225,7 @@ class Waits:
                 for uuid in {wait.mailbox, *waiter.pending}:
                     self._by_agent[uuid][waiter] = None
                 if wait.deadline is not None:
-                    left = max(0.0, (wait.deadline - self._clock.now_ms()) / 1000)
+                    left = max(0.0, (wait.deadline - max(wait.since, self._clock.now_ms())) / 1000)
                     self._deadlines.add(self._clock.monotonic() + left, waiter)
                 self._mark(waiter, waiter.pending)
         if closed:

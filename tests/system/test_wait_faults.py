@@ -2,7 +2,7 @@
 
 import queue
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -14,8 +14,11 @@ from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.actors.threads import SYSTEM_THREADS
 from ikigai_actors.agent.waits import Wait, WaitResult, WaitResults, Waits
 from ikigai_actors.errors import StoreUnavailable
+from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.store import Store
 from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.testing import simulated
+from ikigai_actors.testing.simulation.store import StoredChange, Written
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
 from tests.kit.faults import FaultyStore
@@ -60,6 +63,22 @@ def family(store: Store) -> FaultyStore:
     """Agents "a" and "b" below agent 0."""
     plant(store, a="root", b="root")
     return FaultyStore(store)
+
+
+@pytest.mark.parametrize("seconds", [-3600, 3600])
+def test_a_wait_of_a_model_does_not_last_longer_though_the_wall_clock_is_set_as_it_begins(seconds: int) -> None:
+    asks = Reply(tool_calls=(ToolCall("wait", {"timeout": 5}),))
+
+    def set_clock(changes: Sequence[StoredChange]) -> None:
+        if any(isinstance(one, Written) and one.row[2] == "tool_call" for one in changes):
+            world.clock.jump(seconds)
+
+    with simulated() as world:
+        root = world.open(ScriptedProvider([asks, "done"])).root
+        began = world.clock.monotonic()
+        world.watchers.append(set_clock)
+        assert root.prompt("wait").get(timeout=60).text == "done"
+        assert world.clock.monotonic() - began <= 5
 
 
 def test_agents_that_are_not_there_are_told_as_such(family: FaultyStore) -> None:
