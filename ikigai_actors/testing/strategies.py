@@ -88,4 +88,5 @@ def schedules(draw: st.DrawFn, most: int = DEVIATIONS) -> Schedule:
 
 def faults(most: Faults = ALL) -> st.SearchStrategy[Faults]:
     """Faults, at most ``most`` in a run."""
-    return st.builds(Faults, **{name: st.integers(0, getattr(most, name)) for name in most.__slots__})
+    possible = [name for name in most.__slots__ if getattr(most, name)]
+    return st.builds(Faults, **{name: st.integers(0, getattr(most, name)) for name in possible})

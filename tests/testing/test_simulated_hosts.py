@@ -9,7 +9,7 @@ from ikigai_actors import Future, Reply, ScriptedProvider
 from ikigai_actors.errors import SystemClosed
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.migrations import SchemaTransaction
-from ikigai_actors.testing import Broken, ProcessCrashed, Simulation, simulate, simulated
+from ikigai_actors.testing import Broken, Faults, ProcessCrashed, Schedule, Simulation, simulate, simulated
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
 from tests.kit.echo import echo
 
@@ -161,3 +161,53 @@ def test_a_program_on_three_hosts_runs_under_every_schedule() -> None:
         assert [said(future) for future in told] == ["a", "b", "c"]
 
     simulate(team, examples=20, hosts=3)
+
+
+@pytest.mark.parametrize("fault", ["freezes", "partitions", "unrung"])
+def test_hosts_are_stopped_cut_off_or_unheard_by_chance_and_nothing_is_lost(fault: str) -> None:
+    seen = set()
+    for number in range(12):
+        with simulated(hosts=2, faults=Faults(**{fault: 1})) as world:
+            world.open(ScriptedProvider(echo))
+            world.sleep(5)
+            world.follow(Schedule({number: 1 + number % 2}))
+            told = [host.system.root.prompt(host.name) for host in world.hosts]
+            world.sleep(60)
+            outcomes = [
+                future.get(timeout=0).text[:1] if host.answers else ""
+                for host, future in zip(world.hosts, told, strict=True)
+            ]
+            assert {"a", "b", ""} >= set(outcomes)
+            seen |= {line.text for line in world.trace.lines if line.kind == "fault"}
+    assert {text.partition(": ")[2] for text in seen} == {fault}
+
+
+def test_who_gives_an_agent_away_and_goes_on_asking_its_model_is_found(world: Simulation) -> None:
+    a, b, _ = world.hosts
+    agent = a.system.root.fork(name="anna")
+    assert said(agent.prompt("hello")) == "hello"
+    a.move(agent, b)
+    a.process.arrived(world.requests[0])
+    with pytest.raises(Broken, match=r"handed: host .* asks a model for agent"):
+        world.sleep(1)
+
+
+def test_who_gives_an_agent_away_and_goes_on_writing_is_found(world: Simulation) -> None:
+    a, b, _ = world.hosts
+    agent, world.checks = a.system.root.fork(name="anna"), False
+    assert said(agent.prompt("hello")) == "hello"
+    a.move(agent, b)
+    log_of(a, agent.uuid)
+    with pytest.raises(Broken, match=r"handed: host .* has written in the log of agent"):
+        world.sleep(1)
+
+
+def test_who_ends_a_host_that_has_renewed_or_was_there_is_found(world: Simulation) -> None:
+    a, b, _ = world.hosts
+    world.sleep(20)
+    [beat] = a.process.looked_at.read(
+        lambda tx: [one[1] for one in tx.run("other_hosts", host=a.host_id) if one[0] == b.host_id]
+    )
+    a.process.store.write(lambda tx: tx.run("end_suspect", host=b.host_id, beat=beat))
+    with pytest.raises(Broken, match=r"believed: host .* was ended, and was there for"):
+        world.sleep(1)

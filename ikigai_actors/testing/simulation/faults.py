@@ -1,6 +1,6 @@
 """What may go wrong in a simulation, and how often. Chance decides when; choice 0 is always: nothing goes wrong."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 RARITY = 2
@@ -43,6 +43,12 @@ class Faults:
     """A provider ignores cancellation, and answers late: after the interrupt, or after the death."""
     slow_tools: int = 0
     """A tool takes longer than its time-out."""
+    freezes: int = 0
+    """One of several hosts is stopped as it is about to commit, and goes on later: perhaps after its lease."""
+    partitions: int = 0
+    """One of several hosts is cut off from the database for a time, and may or may not be told."""
+    unrung: int = 0
+    """Nobody hears of a commit of one of several hosts: the hint is lost."""
 
     def __repr__(self) -> str:
         some = {name: getattr(self, name) for name in self.__slots__ if getattr(self, name)}
@@ -77,6 +83,9 @@ ALL = Faults(
     slow_tools=1,
 )
 """A bad day."""
+
+OF_HOSTS = replace(ALL, takeovers=0, freezes=2, partitions=2, unrung=3)
+"""A bad day of several hosts."""
 
 
 @dataclass(frozen=True, slots=True)

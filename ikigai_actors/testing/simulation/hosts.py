@@ -13,6 +13,7 @@ A handle belongs to the host whose system gave it. A call that waits ends with `
 from collections.abc import Callable
 from typing import Protocol
 
+from ikigai_actors.errors import SystemClosed
 from ikigai_actors.records.hosts import HostRecord
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
@@ -141,6 +142,17 @@ class SimulatedHost:
         """Whether it runs, and reaches the database."""
         return self.opened is not None and not self.frozen and self.process.store.link is Link.OPEN
 
+    @property
+    def answers(self) -> bool:
+        """Whether it can be asked: it runs, reaches the database, and has not closed."""
+        if self.opened is None or not self.reaches:
+            return False
+        try:
+            ActorSystem.check_open(self.opened)  # no use of a handle: the test does not wait for this host
+        except SystemClosed:
+            return False
+        return True
+
     def _told(self, what: str, process: Process) -> Process:
         self._world.note(what, self.name)
         return process
@@ -157,5 +169,9 @@ def system_class(called: Callable[[], None]) -> type[ActorSystem]:
         def check_open(self) -> None:
             called()
             super().check_open()
+
+        def handle(self, uuid: str) -> AgentRef:
+            called()
+            return super().handle(uuid)
 
     return SimulatedSystem

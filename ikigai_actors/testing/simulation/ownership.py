@@ -1,7 +1,9 @@
 """Who owns what: the judge of several hosts in a simulation. It looks at the database after every commit.
 
 owner      who appends to the log of an agent has the shard of the agent, and has not ended
+handed     who has given an agent away appends nothing to its log, and asks no model for it
 epoch      of one epoch of a shard, one host alone writes
+believed   no host is ended by another one that was there for a whole lease, or that has renewed since it was judged
 noticed    agents of a host that is gone are taken within two leases, if another host is there for as long
 """
 
@@ -11,7 +13,10 @@ from typing import NamedTuple, Protocol
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.migrations import SchemaTransaction
 from ikigai_actors.testing.simulation.clock import ManualClock
-from ikigai_actors.testing.simulation.store import StoredChange, Written
+from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
+
+GIVE = frozenset({"give_shard", "move_agents"})
+"""Statements by which a host gives agents away."""
 
 LEASES = 2
 """Within so many leases agents are taken that nobody runs."""
@@ -65,17 +70,53 @@ class Ownership:
         self.ended: frozenset[str] = frozenset()
         """The ids of the hosts whose rows have ended."""
         self._writers: dict[tuple[int, int], str] = {}
+        self._asked: set[tuple[str, str]] = set()  # host and agent: the host has asked a model for it
+        self._given: set[tuple[str, str]] = set()  # those of them of which the host has given the agent away since
         self._served: dict[int, float] = {}  # when the owner of a shard was seen to reach the database
 
     def after(self, process: JudgedProcess, changes: Sequence[StoredChange], store: Store) -> list[str]:
         """Judge a commit; returns what is wrong."""
         agents = sorted({change.row[0] for change in changes if isinstance(change, Written) and _is_log(change)})
         ended, draining, shards, owners = store.read(lambda tx: (*_hosts(tx), _shards(tx), _owners(tx, agents)))
+        if _gives(changes):
+            self._note_given(process.host_id, store)
         wrong = [self._written(process.host_id, agent, owners[agent]) for agent in agents]
+        wrong += [self._judged(change, store) for change in changes if _is_sentence(change, ended - self.ended)]
         self.ended = ended
         return [one for one in (*wrong, self._unnoticed(shards, draining)) if one]
 
+    def asks(self, host: str, agent: str, store: Store) -> str:
+        """Judge a request of a host that reaches a model; returns what is wrong.
+
+        An agent that was born while its shard was given away may ask once.
+        """
+        if (host, agent) in self._given and store.read(lambda tx: _owners(tx, [agent]))[agent].host != host:
+            return f"handed: host {host} asks a model for agent {agent}, which it has given away"
+        self._asked.add((host, agent))
+        return ""
+
+    def _judged(self, change: StoredChange, store: Store) -> str:
+        """Judge the end of a host by another one."""
+        assert isinstance(change, RanStatement)
+        host, now = change.parameters["host"], self._clock.monotonic()
+        [(beat,)] = store.read(lambda tx: _rows(tx, f"SELECT beat FROM hosts WHERE id = {host!r}"))
+        if beat != change.parameters["beat"]:
+            return f"believed: host {host} was ended at beat {change.parameters['beat']}, and has renewed since: {beat}"
+        there = [one for one in self._hosts if one.host_id == host and one.reaches]
+        if there and now - there[0].there_since > self.lease:
+            return f"believed: host {host} was ended, and was there for {now - there[0].there_since:g} s"
+        return ""
+
+    def _note_given(self, host: str, store: Store) -> None:
+        """Note whom a host has given away; what it has got it may run again."""
+        asked = [agent for by, agent in self._asked if by == host]
+        owners = store.read(lambda tx: _owners(tx, asked))
+        self._given -= {(held.host or "", agent) for agent, held in owners.items()}
+        self._given |= {(host, agent) for agent, held in owners.items() if held.host != host}
+
     def _written(self, host: str, agent: str, held: _Held) -> str:
+        if (host, agent) in self._given and host != held.host:
+            return f"handed: host {host} has written in the log of agent {agent}, which it has given away"
         if host != held.host or host in self.ended:
             return f"owner: host {host} has written in the log of agent {agent}, which host {held.host} runs"
         if (writer := self._writers.setdefault((held.shard, held.epoch), host)) != host:
@@ -93,6 +134,16 @@ class Ownership:
             return ""
         late = [held for held in shards if now - self._served[held.shard] > most]
         return f"noticed: nobody has run shard {late[0].shard} for more than {most:g} s" if late else ""
+
+
+def _gives(changes: Sequence[StoredChange]) -> bool:
+    """Whether agents get another host by the will of their own."""
+    return any(isinstance(change, RanStatement) and change.query in GIVE for change in changes)
+
+
+def _is_sentence(change: StoredChange, ended: frozenset[str]) -> bool:
+    """Whether a host, one of these, was ended by another one by this."""
+    return isinstance(change, RanStatement) and change.query == "end_suspect" and change.parameters["host"] in ended
 
 
 def _is_log(change: Written) -> bool:

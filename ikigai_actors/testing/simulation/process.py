@@ -48,8 +48,17 @@ TYPES_EVERY = 16
 OF_ONE_HOST = ("takeovers",)
 """Faults of a host that has the database for itself."""
 
-AT_COMMIT = ("crashes", "busy", "full", "lost", "unheard", "unanswered", "unreadable", "takeovers", "ahead", "back")
-"""The faults at the beginning of a transaction."""
+OF_SEVERAL_HOSTS = ("freezes", "partitions")
+"""Faults of one of several hosts."""
+
+AT_COMMIT = (
+    *("crashes", "busy", "full", "lost", "unheard", "unanswered", "unreadable"),
+    *(*OF_ONE_HOST, "ahead", "back", *OF_SEVERAL_HOSTS),
+)
+"""The faults at the beginning of a transaction. A schedule that is kept knows them by their order."""
+
+LEASES_AWAY = (0.25, 0.75, 1.5, 4.0)
+"""For how many leases a host is stopped or cut off: less than one, or so many that it must end."""
 
 TROUBLES = {
     "full": CommitTrouble(StoreUnavailable("The disk is full, as the simulation will have it.")),
@@ -122,6 +131,12 @@ class World(Protocol):
     def crashed(self, process: "Process") -> bool:
         """End a process; return whether the test hears of it, since it waits for that process."""
 
+    def freeze(self, process: "Process", seconds: float) -> None:
+        """Stop the process of one of several hosts for a time."""
+
+    def partition(self, process: "Process", seconds: float, *, silent: bool) -> None:
+        """Cut the process of one of several hosts off from the database for a time."""
+
 
 class Process:
     """One process of a simulation: its threads, its database while it runs."""
@@ -141,6 +156,8 @@ class Process:
         self.name = name
         self.host_id = ""
         """The id of its host, once that is in the database; of one of several hosts only."""
+        self.joined = not name
+        """Whether it is no host that is about to join others: nothing goes wrong until then."""
         self.clock = WallClock(world.clock) if name else world.clock
         self.store: SimulatedStore = SimulatedStore(
             world.clock.now_ms,
@@ -162,12 +179,11 @@ class Process:
             dispatcher=self._dispatcher,
         )
 
-    def end(self) -> bytes:
-        """Stop all of it; return what it has committed."""
+    def end(self) -> None:
+        """Stop all of it."""
         self.threads.abandon()
         self.agenda.clear(self.threads)
         self.store.close()
-        return self.store.final
 
     @property
     def fenced(self) -> bool:
@@ -198,6 +214,12 @@ class Process:
         wrong = violations({**body, "messages": list(request.messages), "tools": list(request.tools)})
         if wrong:
             self.broken(f"requests-valid: agent {request.agent}: {'; '.join(wrong)}")
+
+    def arrived(self, request: Request) -> None:
+        """Check a request that reaches its model: who has sent it runs the agent, or does not know better."""
+        judge = self.world.ownership
+        if judge is not None and (wrong := judge.asks(self.host_id, request.agent, self.looked_at)):
+            self.broken(wrong)
 
     def broken(self, what: str) -> None:
         """Report an invariant that does not hold: the test gets it when the step is over."""
@@ -239,7 +261,7 @@ class _Commits(Commits):
             raise StoreUnavailable("The database cannot be read, as the simulation will have it.")
 
     def rings(self) -> bool:
-        return True
+        return not self._drawn("unrung")
 
     def before(self) -> CommitTrouble | None:
         process, world = self._process, self._process.world
@@ -247,7 +269,7 @@ class _Commits(Commits):
             raise Abandoned if process.threads.current() else ProcessCrashed("The process has ended. Open it again.")
         if not process.fenced and world.is_to_crash(committed=False):
             self._crash("before the commit")
-        match self._drawn(*AT_COMMIT):
+        match self._drawn(*self._at_commit()):
             case "crashes":
                 self._crash("before the commit")
             case "busy":
@@ -256,6 +278,11 @@ class _Commits(Commits):
                 process.unreadable_until = world.clock.monotonic() + OUTAGE
             case "takeovers":
                 self._hand_over()
+            case "freezes":
+                self._freeze()
+            case "partitions":
+                silent = bool(process.threads.on_test(lambda: process.agenda.randrange(2)))
+                world.partition(process, self._away(), silent=silent)
             case "ahead":
                 process.clock.jump(LEAP)
             case "back":
@@ -304,11 +331,27 @@ class _Commits(Commits):
 
     def _drawn(self, *faults: str) -> str:
         process = self._process
-        if process.name:
-            faults = tuple(fault for fault in faults if fault not in OF_ONE_HOST)
-        if process.world.runs and not process.fenced and process.world.luck.possible(*faults):
+        if process.joined and process.world.runs and not process.fenced and process.world.luck.possible(*faults):
             return process.threads.on_test(lambda: "" if process.fenced else process.misfortune(*faults))
         return ""
+
+    def _at_commit(self) -> tuple[str, ...]:
+        """The faults at the beginning of a transaction of this process."""
+        others = OF_ONE_HOST if self._process.name else OF_SEVERAL_HOSTS
+        return tuple(fault for fault in AT_COMMIT if fault not in others)
+
+    def _away(self) -> float:
+        """For how many seconds it is stopped or cut off."""
+        process = self._process
+        assert process.world.ownership is not None  # it is one of several hosts
+        drawn: int = process.threads.on_test(lambda: process.agenda.randrange(len(LEASES_AWAY)))
+        return LEASES_AWAY[drawn] * process.world.ownership.lease
+
+    def _freeze(self) -> None:
+        """Stop the process before the transaction at hand, which comes late."""
+        process = self._process
+        process.world.freeze(process, self._away())
+        process.threads.pause("a stopped process goes on")
 
     def _crash(self, where: str) -> None:
         process = self._process

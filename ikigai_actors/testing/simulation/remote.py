@@ -31,6 +31,7 @@ class RemoteProvider(Provider):
         process = self._process
         process.asked(request)
         fault = await self._arrives(f"the request of {request.agent} arrives", "errors", "cuts", "deaf")
+        process.arrived(request)
         if fault == "errors":
             raise ProviderError("The provider is overloaded, as the simulation will have it.")
         said: list[str] = []

@@ -46,6 +46,8 @@ class _Shared:
         """The last one that closes it ends it."""
         self.locks: dict[str, SimulatedStore] = {}
         """Who holds the lock of a host."""
+        self.final = b""
+        """What it held when the last one of them closed it."""
 
 
 class SimulatedStore(SQLiteStore):
@@ -83,8 +85,6 @@ class SimulatedStore(SQLiteStore):
         self._link = Link.OPEN
         self._link_changed = threads.condition()
         self._abandoned: str | None = None
-        self.final = b""
-        """Its contents at the end."""
 
     @property
     def link(self) -> Link:
@@ -99,6 +99,16 @@ class SimulatedStore(SQLiteStore):
         if link is Link.OPEN:
             self.changed_by_others()  # a watch connects again, and does not know what it has missed
         self._link_changed.notify_all()
+
+    @property
+    def final(self) -> bytes:
+        """Its contents at the end, once nobody has it open."""
+        return self._shared.final
+
+    @property
+    def closed(self) -> bool:
+        """Whether this process has closed it."""
+        return self._closed
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         self._commits.reads()
@@ -186,10 +196,11 @@ class SimulatedStore(SQLiteStore):
     def close(self) -> None:
         if self._closed:
             return
-        self._closed, self.final = True, self.image()
+        self._closed = True
         self.let_go()
         self._shared.open.remove(self)
         if not self._shared.open:
+            self._shared.final = self.image()
             super().close()
 
 

@@ -29,7 +29,7 @@ from ikigai_actors.testing.simulation.process import Process, ProcessCrashed
 from ikigai_actors.testing.simulation.remote import RemoteProvider, RemoteTool
 from ikigai_actors.testing.simulation.schedule import PLAIN, Schedule
 from ikigai_actors.testing.simulation.scheduler import Agenda
-from ikigai_actors.testing.simulation.store import StoredChange, Undisturbed, empty_image
+from ikigai_actors.testing.simulation.store import Link, StoredChange, Undisturbed, empty_image
 from ikigai_actors.testing.simulation.threads import SimulatedThreads
 from ikigai_actors.testing.simulation.trace import Trace, calling_line, names_of, story, tree
 from ikigai_actors.tools.base import Toolset
@@ -80,10 +80,11 @@ class Simulation:
         """The hosts. What is said of the process and the system concerns the first of them that runs."""
         self.ownership: Ownership | None = None
         """The judge of several hosts; None for one host."""
-        self._calling: Process | None = None
+        self.calling: Process | None = None
+        """Of several hosts the process of the handle that was used last: with it a call of the test waits."""
         self.watchers: list[Callable[[Sequence[StoredChange]], None]] = []
         """Called with the changes of each commit, before any caller is answered."""
-        self._image = empty_image()
+        self._newest: Process | None = None  # when nobody has the database open, it knows what is in it
         self._again: Callable[..., ActorSystem] | None = None
         self._closing = False
         self._drawn_bytes = 0
@@ -107,8 +108,9 @@ class Simulation:
 
     @property
     def _first(self) -> SimulatedHost:
-        """The first host that runs; the first of all when none does."""
-        return next((host for host in self.hosts if host.running is not None), self.hosts[0])
+        """The first host that runs, and has not closed if there is one; the first of all when none runs."""
+        running = [host for host in self.hosts if host.running is not None]
+        return next((host for host in running if not host.process.store.closed), (running or self.hosts)[0])
 
     @property
     def system(self) -> ActorSystem:
@@ -127,11 +129,11 @@ class Simulation:
     @property
     def threads(self) -> SimulatedThreads:
         """Those with which a call of the test waits: of the host whose handle it uses. Raises `ProcessCrashed`."""
-        if not self.several or self._calling is None:
+        if not self.several or self.calling is None:
             return self.process.threads
-        if self._calling.threads.abandoned:
-            raise ProcessCrashed(f"Host {self._calling.name} has ended. Call start() of it, or use another one.")
-        return self._calling.threads
+        if self.calling.threads.abandoned:
+            raise ProcessCrashed(f"Host {self.calling.name} has ended. Call start() of it, or use another one.")
+        return self.calling.threads
 
     def open(
         self,
@@ -169,7 +171,7 @@ class Simulation:
                     parts=process.parts,
                     **{**options, **more},
                 )
-            host.there_since = self.clock.monotonic()
+            host.there_since, process.joined = self.clock.monotonic(), True
             return host.opened
 
         self._again = again
@@ -179,10 +181,12 @@ class Simulation:
 
     def _begin(self, host: SimulatedHost) -> Process:
         """Begin a process of a host."""
-        others = [one.running for one in self.hosts if one.running is not None] if self.several else self.former[-1:]
+        running = [one.running for one in self.hosts if one.running is not None]
+        others = [one for one in running if not one.store.closed] if self.several else self.former[-1:]
         beside = others[0] if others else None
-        process = Process(self, self._image, beside, host.name if self.several else "")
-        host.running = self._calling = process
+        image = empty_image() if self._newest is None else self._newest.store.final
+        process = self._newest = Process(self, image, beside, host.name if self.several else "")
+        host.running = self.calling = process
         self.note("open", process.name)
         return process
 
@@ -198,7 +202,7 @@ class Simulation:
         """A handle of this process is used. The test waits with the process from now on, if it is the test."""
         if process.threads.current() is not None or self.agenda.stepping:
             return
-        self._calling = process
+        self.calling = process
         if process.threads.abandoned:
             raise ProcessCrashed(f"Host {process.name} has ended. Call start() of it, or use another one.")
 
@@ -369,13 +373,34 @@ class Simulation:
         for host in self.hosts:
             if host.running is process:
                 self.stop(host)
-        return self._calling is process
+        return self.calling is process
+
+    def freeze(self, process: Process, seconds: float) -> None:
+        """Stop the process of one of several hosts for a time."""
+        host = next(host for host in self.hosts if host.running is process)
+        host.freeze()
+        self._later(process, seconds, lambda: host.frozen, host.thaw)
+
+    def partition(self, process: Process, seconds: float, *, silent: bool) -> None:
+        """Cut the process of one of several hosts off from the database for a time."""
+        host = next(host for host in self.hosts if host.running is process)
+        host.partition(silent=silent)
+        self._later(process, seconds, lambda: process.store.link is not Link.OPEN, host.heal)
+
+    def _later(self, process: Process, seconds: float, still: Callable[[], bool], do: Callable[[], object]) -> None:
+        """Do something after a time, if the process is still there then, and still so."""
+
+        def act() -> None:
+            if any(host.running is process for host in self.hosts) and still():
+                do()
+
+        self.agenda.at(self.clock.monotonic() + seconds, act)
 
     def stop(self, host: SimulatedHost) -> None:
         """End the process of a host where it stands; the others go on."""
         process, host.running, host.opened = host.process, None, None
         process.threads.abandon()
-        self._image = process.end()
+        process.end()
 
     def ended(self) -> None:
         """Stop every process."""
@@ -386,7 +411,7 @@ class Simulation:
         for process in running:
             process.threads.abandon()
         for process in running:
-            self._image = process.end()
+            process.end()
 
 
 class _TestThreads(Threads):
