@@ -1,5 +1,6 @@
 # The names that this package hands on: read by type checkers, and by `lazy.handed_on` when the program runs.
 
+from ikigai_actors.testing.machine.fleet import FleetMachine as FleetMachine
 from ikigai_actors.testing.machine.machine import AgentTreeMachine as AgentTreeMachine
 from ikigai_actors.testing.profiles import register_profiles as register_profiles
 from ikigai_actors.testing.runner import simulate as simulate

@@ -1,0 +1,128 @@
+"""What `FleetMachine` knows of prompts, marks and requests, and who runs whom when all is at rest."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.turn.state import WORKING
+from ikigai_actors.errors import AgentDead, HostElsewhere
+from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.hosts import hosts_of_late
+from ikigai_actors.records.log import Archive
+from ikigai_actors.records.mail import new_prompts
+from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.requests import new_requests
+from ikigai_actors.testing.machine.history_oracle import Copy
+from ikigai_actors.testing.machine.model import Ledger
+from ikigai_actors.testing.simulation.hosts import SimulatedHost
+from ikigai_actors.testing.simulation.process import Broken, Process
+from ikigai_actors.testing.simulation.store import StoredChange, Written
+from ikigai_actors.testing.simulation.world import Simulation
+
+
+class FleetLedger:
+    """The facts of one run."""
+
+    def __init__(self, world: Simulation) -> None:
+        """Begin before the first commit of a world."""
+        self._world = world
+        self.prompts: dict[str, tuple[Process | None, Future[Reply]]] = {}
+        """Every prompt by its text: the process that was asked, and the answer."""
+        self._tokens = 0
+        self._written: Counter[tuple[str, str]] = Counter()  # how often a prompt or a mark stands in a log
+        self._checked: dict[str, int] = {}
+
+    def new(self, what: str) -> str:
+        """A text that nobody has used."""
+        self._tokens += 1
+        return f"{what} {self._tokens}"
+
+    def committed(self, changes: Sequence[StoredChange]) -> None:
+        """Follow a commit."""
+        for change in changes:
+            if isinstance(change, Written) and change.table == "messages" and change.row[2] in (Kind.USER, Kind.MARK):
+                self._written[change.row[2], change.row[3]] += 1
+
+    def excuses(self) -> bool:
+        """Whether anything has happened for which a store may be out of reach, or a host may have ended."""
+        kinds = ("crash", "fault", "freeze", "partition", "kill")
+        return any(line.kind in kinds for line in self._world.trace.lines)
+
+    def takers(self) -> list[SimulatedHost]:
+        """The hosts that can be asked and may get agents."""
+        if not (there := [host for host in self._world.hosts if host.answers]):
+            return []
+        drained = {one.id for one in there[0].process.looked_at.read(hosts_of_late) if one.draining}
+        return [host for host in there if host.host_id not in drained]
+
+    def check(self) -> None:
+        """Check ``answered`` and ``request``."""
+        for (kind, text), count in self._written.items():
+            if count > 1 and text.startswith(("prompt ", "mark ")):
+                name = "answered" if kind == Kind.USER else "request"
+                raise Broken(f"{name}: {text!r} stands {count} times in the logs")
+        for text, (_, future) in self.prompts.items():
+            if future.done and _is_reply(future) and not self._written[Kind.USER, text]:
+                raise Broken(f"answered: {text!r} has a reply, and opened no turn")
+
+    def check_histories(self, ledger: Ledger) -> None:
+        """Check ``history``, of the agents whose log has grown."""
+        store = self._world.process.looked_at
+        fresh = Archive(store)
+        for uuid in ledger.known:
+            copy = ledger.oracle.histories.get(uuid) or Copy()
+            if self._checked.get(uuid) == copy.head:
+                continue
+            self._checked[uuid] = copy.head
+            got = [message.id for message in fresh.load(uuid).visible()]
+            if got != copy.visible:
+                raise Broken(f"history: expected {copy.visible} for agent {uuid} in the database, got {got}")
+
+    def at_work(self, living: Iterable[AgentRecord]) -> list[str]:
+        """The agents that are in the midst of a turn, and not stopped there."""
+        hosts = {host.host_id: host for host in self._world.hosts}
+        return [one.uuid for one in living if one.status != "stopped" and _works(hosts.get(one.owner or ""), one.uuid)]
+
+    def check_rest(self, living: Sequence[AgentRecord]) -> None:
+        """Check ``placed``, ``quiescence`` and ``request``; called when nothing can happen any more."""
+        for record in living:
+            runs = [host.host_id for host in self._world.hosts if _has_actor(host, record.uuid)]
+            if runs != [record.owner]:
+                raise Broken(f"placed: agent {record.uuid} is host {record.owner}'s, and has actors at {runs}")
+        if busy := self.at_work(living):
+            raise Broken(f"quiescence: agents {', '.join(busy)} are in a turn, and nothing can happen")
+        paused = {one.uuid for one in living if one.status != "running"}
+        store = self._world.process.looked_at
+        for uuid, number, text in store.read(new_prompts):
+            if uuid not in paused:
+                raise Broken(f"quiescence: agent {uuid} is idle, and leaves prompt {number} {text!r} where it is")
+        for request in store.read(new_requests):
+            if request.agent not in paused:
+                raise Broken(f"request: agent {request.agent} leaves request {request.id}, {request.kind}, unanswered")
+        running = {host.running for host in self._world.hosts}
+        late = [text for text, (asked, future) in self.prompts.items() if asked in running and not future.done]
+        if late and not paused:
+            raise Broken(f"quiescence: {', '.join(late)} have no answer, and nothing can happen")
+
+
+def _is_reply(future: Future[Reply]) -> bool:
+    try:
+        return isinstance(future.get(timeout=0), Reply)
+    except Exception:  # whatever became of it
+        return False
+
+
+def _has_actor(host: SimulatedHost, uuid: str) -> bool:
+    try:
+        host.system.actor(uuid)
+    except (HostElsewhere, AgentDead):
+        return False
+    return True
+
+
+def _works(host: SimulatedHost | None, uuid: str) -> bool:
+    """Whether an agent is in a turn at this host, or nobody can tell."""
+    if host is None or not _has_actor(host, uuid):
+        return True
+    return host.system.actor(uuid).state.phase in WORKING

@@ -1,0 +1,92 @@
+"""The machine of the kit over several hosts: programs that Hypothesis makes up, and the invariants they must keep."""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from ikigai_actors.testing import Broken, FleetMachine
+from ikigai_actors.testing.simulation.faults import NONE
+from ikigai_actors.testing.simulation.schedule import PLAIN
+from ikigai_actors.testing.simulation.store import Written
+
+FAST = settings(
+    max_examples=8,
+    stateful_step_count=12,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)
+"""The same programs each time: ``python -m tests.mutants.hunt`` looks for others."""
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Faults are planned here: nobody wants to read of each."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.fixture
+def machine() -> Iterator[FleetMachine]:
+    """One with two hosts, to take rules by hand."""
+    made = FleetMachine()
+    made.begin(hosts=2, schedule=PLAIN, misfortunes=NONE)
+    yield made
+    made._context.__exit__(None, None, None)
+
+
+def test_made_up_programs_of_several_hosts_keep_every_invariant() -> None:
+    run_state_machine_as_test(FleetMachine, settings=FAST)
+
+
+def test_agents_are_asked_on_hosts_that_do_not_run_them_and_all_is_answered(machine: FleetMachine) -> None:
+    machine.fork(host=0, who=0, prompt=True, reply="ok")
+    machine.fork(host=1, who=0, prompt=False, reply="ok")
+    for host in (0, 1):
+        for who in (0, 1, 2):
+            machine.prompt(host=host, who=who, answers=["ok"])
+            machine.mark(host=host, who=who)
+            machine.ask(host=host, who=who, what="clear")
+    machine.comes_to_rest()
+    machine.what_was_acknowledged_is_there()
+    assert len(machine.ledger.marks) == 6
+    assert all(future.get(timeout=0).text == "ok" for _, future in machine.facts.prompts.values())
+
+
+def test_hosts_that_end_in_every_way_leave_nothing_behind(machine: FleetMachine) -> None:
+    machine.fork(host=0, who=0, prompt=True, reply="ok")
+    machine.stop_for(host=0, leases=1.1)
+    machine.prompt_and_go_on(host=0, who=1, how="slow")
+    machine.partition(host=0, silent=True)
+    machine.time_passes(seconds=30)
+    machine.recover()
+    machine.kill(host=0)
+    machine.revive()
+    machine.drain(host=1)
+    machine.move(who=1, to=1)
+    machine.comes_to_rest()
+    machine.what_was_acknowledged_is_there()
+
+
+def test_a_prompt_that_opens_a_second_turn_is_found(machine: FleetMachine) -> None:
+    machine.prompt(host=0, who=0, answers=[])
+    machine.comes_to_rest()
+    machine.facts.check()
+    machine.facts.committed([Written("messages", (machine.system.root.uuid, 9, "user", "prompt 1", "{}", 5))])
+    with pytest.raises(Broken, match="answered: 'prompt 1' stands 2 times in the logs"):
+        machine.facts.check()
+
+
+def test_an_agent_that_nobody_runs_at_rest_is_found(machine: FleetMachine) -> None:
+    machine.fork(host=0, who=0, prompt=False, reply="ok")
+    machine.comes_to_rest()
+    [*_, record] = machine.living()
+    owner = next(host for host in machine.world.hosts if host.host_id == record.owner)
+    owner.system._processes.leave(record.uuid).get(timeout=5)
+    with pytest.raises(Broken, match=f"placed: agent {record.uuid} is host {record.owner}'s, and has actors at"):
+        machine.facts.check_rest(machine.living())
