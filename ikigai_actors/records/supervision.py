@@ -10,9 +10,11 @@ from typing import NamedTuple
 from ikigai_actors.errors import AgentDead, AgentError, AgentNotFound, BadInput
 from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import LifecycleChange
+from ikigai_actors.records.groups import gather
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 from supervisors.signals import Status
+from supervisors.strategies import Strategy
 
 GAVE_UP = "gave up"
 """The reason for which an agent is stopped when its supervisor gives up."""
@@ -170,6 +172,23 @@ class SetSupervision(Unit):
         )
 
 
+class SetGroupSupervision(SetSupervision):
+    """Have an agent restart its children together, which brings them to its shard.
+
+    Raises `AgentDead`, `AgentNotFound`, and `BadInput` when a child lives on another host.
+    """
+
+    __slots__ = ()
+
+    alone = True
+    changes_tree = True
+
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
+        _living(locked, self.agent)
+        gather(tx, locked, self.agent, [one.uuid for one in registry.children(tx, self.agent) if one.living])
+        super().write(tx, locked)
+
+
 @dataclass(frozen=True, slots=True)
 class AdoptChild(Unit):
     """A living agent adopts another one. Lineage stays.
@@ -178,7 +197,8 @@ class AdoptChild(Unit):
 
     Raises:
         AgentNotFound, AgentDead: one of the two is no living agent.
-        BadInput: the adopter is the other agent, or stands below it.
+        BadInput: the adopter is the other agent, or stands below it; or it restarts its children together, and the
+            other one lives on another host.
         RootProtected: agent 0 cannot be adopted.
     """
 
@@ -196,6 +216,8 @@ class AdoptChild(Unit):
             _living(locked, uuid)
         if self.agent in above:
             raise BadInput(f"Agent {self.agent} is above agent {self.by}, or is it: nobody is below himself.")
+        if registry.get(tx, self.by).strategy != Strategy.ONE_FOR_ONE:
+            gather(tx, locked, self.by, [self.agent])
         tx.run("adopt", by=self.by, uuids=[self.agent])
         if locked[self.agent].status != Status.STOPPED:
             return LifecycleChange()

@@ -13,7 +13,7 @@ from ikigai_actors.errors import AgentDead, BadInput
 from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.signals import SendSignal, milliseconds
-from ikigai_actors.records.supervision import AdoptChild, SetSupervision
+from ikigai_actors.records.supervision import AdoptChild, SetGroupSupervision, SetSupervision
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.writer import Writer
 from ikigai_actors.text import check_text
@@ -141,7 +141,8 @@ def supervision(
     if intensity is not None:
         check_count(intensity, "intensity", most=MOST_RESTARTS)
     milliseconds = None if period is None else max(1, int(check_seconds(period, "period", zero=False) * 1000))
-    return SetSupervision(uuid, strategy, intensity, milliseconds, check_policy(on_orphan))
+    unit = SetSupervision if strategy in (None, Strategy.ONE_FOR_ONE) else SetGroupSupervision
+    return unit(uuid, strategy, intensity, milliseconds, check_policy(on_orphan))
 
 
 def check_policy(on_orphan: str | None) -> str | None:

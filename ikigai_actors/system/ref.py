@@ -605,7 +605,7 @@ class AgentRef:
             timeout: seconds to wait; None waits for ever.
 
         Raises:
-            BadInput: a setting makes no sense.
+            BadInput: a setting makes no sense; or children that are to be restarted together live on several hosts.
             AgentDead: the agent is dead.
         """
         if (strategy, intensity, period, on_orphan) == (None, None, None, None):
@@ -620,7 +620,8 @@ class AgentRef:
             timeout: seconds to wait; None waits for ever.
 
         Raises:
-            BadInput: the child stands above this agent, or is this agent.
+            BadInput: the child stands above this agent, or is this agent; or it would be restarted together with its
+                new siblings, and lives on another host.
             AgentDead, AgentNotFound, AmbiguousAgent: one of the two is dead, or cannot be found.
         """
         self.system.check_open()
