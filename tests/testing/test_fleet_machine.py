@@ -90,3 +90,14 @@ def test_an_agent_that_nobody_runs_at_rest_is_found(machine: FleetMachine) -> No
     owner.system._processes.leave(record.uuid).get(timeout=5)
     with pytest.raises(Broken, match=f"placed: agent {record.uuid} is host {record.owner}'s, and has actors at"):
         machine.facts.check_rest(machine.living())
+
+
+def test_one_of_a_group_that_lives_in_another_shard_is_found(machine: FleetMachine) -> None:
+    machine.fork(host=0, who=0, prompt=False, reply="ok")
+    machine.supervise(host=0, who=0, strategy="one_for_all")
+    [*_, child] = [one.uuid for one in machine.living()]
+    store = machine.host(0).process.store
+    apart = (machine.living()[0].shard + 1) % 64
+    store.write(lambda tx: tx.run("move_agents", uuids=[child], shard=apart))
+    with pytest.raises(Broken, match=f"together: agent {child} is of shard {apart}"):
+        machine.world.sleep(1)

@@ -12,6 +12,7 @@ has, and
     history               every agent's history in the database is what copying at each fork gives
     once, mail, cascade, supervised, quiescence
                           as `AgentTreeMachine` has them
+    together              siblings that are restarted together live in the shard of their supervisor
     placed                at rest every living agent has one actor, at the host that has its shard
 """
 
@@ -34,6 +35,8 @@ from ikigai_actors.testing.machine.base import PATIENCE, Stage
 from ikigai_actors.testing.machine.commit_invariants import CommitCheck
 from ikigai_actors.testing.machine.fixtures import SLOW, TOOL_CALLS, WORK
 from ikigai_actors.testing.machine.fleet_ledger import FleetLedger
+from ikigai_actors.testing.machine.machine import MOST_PERIODS
+from ikigai_actors.testing.machine.targeted_rules import AGENTS, PERIOD
 from ikigai_actors.testing.simulation.faults import OF_HOSTS, CrashPoint, Faults
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
 from ikigai_actors.testing.simulation.ownership import LEASES
@@ -47,15 +50,6 @@ from supervisors.signals import Signal
 
 HOSTS = st.integers(0, 2)
 """The number of a host; after the last one it begins again."""
-
-AGENTS = st.integers(0, 4)
-"""The number of an agent, counted from agent 0; after the last one it begins again."""
-
-PERIOD = 60.0
-"""Seconds between two looks at whether all is at rest."""
-
-MOST_PERIODS = 20
-"""So often is looked at most."""
 
 REQUESTS: dict[str, Callable[[AgentRef], object]] = {
     "undo": lambda agent: agent.undo(timeout=PATIENCE),
@@ -295,15 +289,34 @@ class FleetMachine(Stage):
         """Whichever host makes one of the next commits ends there."""
         self.world.crash_at(CrashPoint(commit, committed))
 
-    @rule(host=HOSTS, leases=st.sampled_from((0.3, 0.95, 1.0, 1.1, 2.0)))
+    @rule(host=HOSTS, leases=st.sampled_from((0.3, 0.7, 0.8, 0.9, 1.0, 1.1, 2.0)))
     def stop_for(self, host: int, leases: float) -> None:
         """A host is stopped for a time."""
-        stopped = self.host(host)
-        process = stopped.process
-        stopped.freeze()
+        self._stop(self.host(host), leases)
+
+    @rule(who=AGENTS, leases=st.sampled_from((1.1, 2.0)))
+    def stop_at_work(self, who: int, leases: float) -> None:
+        """The host of an agent is stopped in the midst of a turn, and wakes up when others run the agent."""
+        agent = self.handle(0, who)
+        self.script(agent, SLOW)
+        self.prompted(agent)
+        self.attempt(self.world.settle)
+        owner = next((one.owner for one in self.living() if one.uuid == agent.uuid), None)
+        for host in self.world.hosts:
+            if host.host_id == owner and host.answers:
+                self._stop(host, leases)
+
+    def _stop(self, host: SimulatedHost, leases: float) -> None:
+        assert self.world.ownership is not None
+        self.world.freeze(host.process, leases * self.world.ownership.lease)
         self._pass(leases)
-        if stopped.running is process and stopped.frozen:
-            stopped.thaw()
+
+    @rule(host=HOSTS, ahead=st.booleans())
+    def kill_and_leap(self, host: int, ahead: bool) -> None:
+        """The process of a host ends, and the wall clock of the server is set: the others notice all the same."""
+        self.host(host).kill()
+        self.world.clock.jump(LEAP if ahead else -LEAP)
+        self._pass(LEASES + 1)
 
     @rule(host=HOSTS)
     def freeze(self, host: int) -> None:
@@ -345,10 +358,11 @@ class FleetMachine(Stage):
                 self.world.note("refused", f"{type(error).__name__}: {error}")
                 host.kill()
 
-    @rule(host=HOSTS, ahead=st.booleans())
-    def set_clock(self, host: int, ahead: bool) -> None:
-        """The wall clock of a host is set an hour ahead, or back."""
-        self.host(host).process.clock.jump(LEAP if ahead else -LEAP)
+    @rule(host=st.none() | HOSTS, ahead=st.booleans())
+    def set_clock(self, host: int | None, ahead: bool) -> None:
+        """The wall clock of a host, or of the server, is set an hour ahead, or back."""
+        clock = self.world.clock if host is None else self.host(host).process.clock
+        clock.jump(LEAP if ahead else -LEAP)
 
     @rule(seconds=st.sampled_from((1, 5, 15, 30)))
     def time_passes(self, seconds: int) -> None:

@@ -7,6 +7,7 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn.state import WORKING
 from ikigai_actors.errors import AgentDead, HostElsewhere
 from ikigai_actors.providers.base import Reply
+from ikigai_actors.records import registry
 from ikigai_actors.records.hosts import hosts_of_late
 from ikigai_actors.records.log import Archive
 from ikigai_actors.records.mail import new_prompts
@@ -17,8 +18,12 @@ from ikigai_actors.testing.machine.history_oracle import Copy
 from ikigai_actors.testing.machine.model import Ledger
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
 from ikigai_actors.testing.simulation.process import Broken, Process
-from ikigai_actors.testing.simulation.store import StoredChange, Written
+from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
 from ikigai_actors.testing.simulation.world import Simulation
+from supervisors.strategies import Strategy
+
+REGROUPS = frozenset({"set_supervision", "adopt", "move_agents"})
+"""Statements after which other siblings may be restarted together, or live elsewhere."""
 
 
 class FleetLedger:
@@ -31,6 +36,7 @@ class FleetLedger:
         """Every prompt by its text: the process that was asked, and the answer."""
         self._tokens = 0
         self._written: Counter[tuple[str, str]] = Counter()  # how often a prompt or a mark stands in a log
+        self._orphans: set[str] = set()
         self._checked: dict[str, int] = {}
 
     def new(self, what: str) -> str:
@@ -43,6 +49,21 @@ class FleetLedger:
         for change in changes:
             if isinstance(change, Written) and change.table == "messages" and change.row[2] in (Kind.USER, Kind.MARK):
                 self._written[change.row[2], change.row[3]] += 1
+        ran = [change for change in changes if isinstance(change, RanStatement)]
+        if REGROUPS & {one.query for one in ran}:
+            self._check_groups(ran)
+
+    def _check_groups(self, ran: Sequence[RanStatement]) -> None:
+        """Check ``together``. Orphans are adopted wherever they live."""
+        if any(one.query == "bury" for one in ran):
+            self._orphans.update(uuid for one in ran if one.query == "adopt" for uuid in one.parameters["uuids"])
+        process = self._world.process
+        records = {one.uuid: one for one in process.looked_at.read(registry.every) if one.living}
+        for one in records.values():
+            above = records.get(one.supervisor_uuid or "")
+            grouped = above is not None and above.strategy != Strategy.ONE_FOR_ONE and one.uuid not in self._orphans
+            if above is not None and grouped and one.shard != above.shard:
+                process.broken(f"together: agent {one.uuid} is of shard {one.shard}, and its group of {above.shard}")
 
     def excuses(self) -> bool:
         """Whether anything has happened for which a store may be out of reach, or a host may have ended."""
