@@ -32,6 +32,13 @@ database while the first, fenced, goes on; ``world.clock.jump(-3600)`` sets the 
 everything happen that can, ``world.sleep(60)`` lets time pass. A call that blocks when the process ends raises
 `ProcessCrashed`; `TakenOver` when it loses the database.
 
+Several hosts. ``hosts=3`` opens the system in three processes that share the agents, ``a``, ``b`` and ``c``:
+``world.hosts[1].system`` gives the handles of the second. Each host can ``kill()`` and ``start()``, ``freeze()`` and
+``thaw()``, ``partition()`` and ``heal()``, ``drain()``, and ``move(agent, to)``; ``Faults(freezes=1, partitions=1,
+unrung=1)`` stops hosts, cuts them off and loses their hints by chance. After each commit it is judged who may write:
+
+    simulate(team, hosts=3, faults=Faults(crashes=1, freezes=1), after=lambda world: ...)
+
 Schedules. At each step it is chosen which thread or event comes next, plainly in order; a `Schedule` lists the choices
 that are not plain, by number: ``"17:1 23:2"``. Each of them delays what would have come next. A failure ends with such
 a line: ``Replay: '17:1'``. Run it again with ``simulate(team, replay="17:1")``, and keep that as a test of its own, or
@@ -45,7 +52,8 @@ number, ``simulated(schedule)`` under one that the strategy `schedules` has draw
 ``simulated_system`` opens a system in plain order.
 
 Drawn programs: `AgentTreeMachine` is a state machine of Hypothesis with rules for all that can be done to a tree of
-agents, and invariants with names; subclass it to add rules, tools and invariants of your own. Strategies for your own
+agents, and invariants with names; subclass it to add rules, tools and invariants of your own. `FleetMachine` is one for
+agents that several hosts share, and for what becomes of the hosts. Strategies for your own
 properties: `agent_trees`, `prompts`, `replies`, `signals`, `schedules`, `faults`.
 
 Every run is checked, whatever the test says: the database is sound after each commit (``fsck``), the Messages API would
