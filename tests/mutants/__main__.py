@@ -1,6 +1,6 @@
 """The table of what was found of which mutant:
 
-python -m tests.mutants [--examples N] [--seconds S] [--shrink] [--jobs N] [NAME …]
+python -m tests.mutants [--hosts] [--examples N] [--seconds S] [--shrink] [--jobs N] [NAME …]
 """
 
 import argparse
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.mutants import MUTANTS, Mutant
+from tests.mutants.hosts import HOST_MUTANTS
 
 ROOT = Path(__file__).parents[2]
 
@@ -63,6 +64,7 @@ def hunt(mutant: Mutant, examples: int, seconds: float, shrink: bool) -> dict[st
             str(examples),
             str(seconds),
             *(["shrink"] if shrink else []),
+            *(["hosts"] if mutant in HOST_MUTANTS else []),
         ]
         known = {"HYPOTHESIS_STORAGE_DIRECTORY": str(ROOT / ".hypothesis")}  # what it finds out once for all
         environment = {**known, **os.environ, "PYTHONPATH": str(where)}
@@ -88,9 +90,11 @@ def main() -> None:
     parser.add_argument("--examples", type=int, default=1500)
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--shrink", action="store_true")
+    parser.add_argument("--hosts", action="store_true", help="those of several hosts")
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
-    chosen = [one for one in MUTANTS if not given.names or any(name in one.name for name in given.names)]
+    mutants = HOST_MUTANTS if given.hosts else MUTANTS
+    chosen = [one for one in mutants if not given.names or any(name in one.name for name in given.names)]
     print("| mutant | found at example | by | shrunk to steps |\n|---|---:|---|---:|", flush=True)
     with ThreadPoolExecutor(given.jobs) as pool:
         for mutant, found in zip(

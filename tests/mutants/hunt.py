@@ -1,6 +1,6 @@
 """Runs the machine of the kit until it finds something; prints what, as one line of JSON for each stage.
 
-python -m tests.mutants.hunt EXAMPLES SECONDS [shrink]
+python -m tests.mutants.hunt EXAMPLES SECONDS [shrink] [hosts]
 
 The same runtime gives the same programs. SECONDS are of the processor's time: when they are over the process is ended,
 with what it has told until then. So it is when shrinking has long brought nothing.
@@ -12,11 +12,12 @@ import os
 import resource
 import sys
 from contextlib import suppress
+from typing import Any
 
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import invariant, run_state_machine_as_test
 
-from ikigai_actors.testing import AgentTreeMachine
+from ikigai_actors.testing import AgentTreeMachine, FleetMachine
 
 FRUITLESS = 300
 """So many programs without a shorter one end the shrinking."""
@@ -35,10 +36,15 @@ class Hunt:
         """The example that it was."""
 
 
-def machine_for(hunt: Hunt, patience: int) -> type[AgentTreeMachine]:
-    """The machine, which tells when it has found something, and ends after so many programs without a shorter one."""
+Machine = type[AgentTreeMachine] | type[FleetMachine]
+"""What hunts."""
 
-    class Hunting(AgentTreeMachine):
+
+def machine_for(kind: Machine, hunt: Hunt, patience: int) -> Machine:
+    """A machine that tells when it has found something, and ends after so many programs without a shorter one."""
+    base: Any = kind
+
+    class Hunting(base):  # type: ignore[misc]  # whichever it is
         def __init__(self) -> None:
             super().__init__()
             hunt.examples += 1
@@ -78,14 +84,14 @@ def invariant_of(error: BaseException) -> str:
     return name if name.replace("-", "").isalpha() else type(error).__name__
 
 
-def main(examples: int, shrink: bool) -> None:
+def main(kind: Machine, examples: int, shrink: bool) -> None:
     """Hunt."""
     logging.disable(logging.CRITICAL)
     phases = [Phase.generate, Phase.shrink] if shrink else [Phase.generate]
     hunt = Hunt()
     with suppress(Exception):  # it was told
         run_state_machine_as_test(
-            machine_for(hunt, FRUITLESS if shrink else 0),
+            machine_for(kind, hunt, FRUITLESS if shrink else 0),
             settings=settings(
                 max_examples=examples,
                 stateful_step_count=20,
@@ -102,4 +108,4 @@ def main(examples: int, shrink: bool) -> None:
 if __name__ == "__main__":
     most = int(float(sys.argv[2]))
     resource.setrlimit(resource.RLIMIT_CPU, (most, most))
-    main(int(sys.argv[1]), "shrink" in sys.argv[3:])
+    main(FleetMachine if "hosts" in sys.argv[3:] else AgentTreeMachine, int(sys.argv[1]), "shrink" in sys.argv[3:])

@@ -6,11 +6,13 @@ import pytest
 
 from tests.mutants import MUTANTS, Mutant
 from tests.mutants.__main__ import ROOT, changed, hunt
+from tests.mutants.hosts import HOST_MUTANTS
 
 
 def test_every_mutant_has_its_place_and_a_name_of_its_own() -> None:
-    assert all(changed(mutant) for mutant in MUTANTS)
+    assert all(changed(mutant) for mutant in (*MUTANTS, *HOST_MUTANTS))
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 20
+    assert len({mutant.name for mutant in HOST_MUTANTS}) == len(HOST_MUTANTS)
 
 
 ROWS = {

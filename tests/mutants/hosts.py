@@ -1,0 +1,84 @@
+"""Mutants of what keeps several hosts apart, for `FleetMachine`. It does not find each within a few minutes.
+
+nice python -m tests.mutants --hosts --shrink
+"""
+
+from tests.mutants import Edit, Mutant
+
+_OWNER = Edit(
+    "records/append.py",
+    "if row.owner != fence.host or row.epoch != fence.epoch:",
+    "if row.epoch != fence.epoch:",
+)
+"""The second defence against a host that has ended: the owner of the shard."""
+
+HOST_MUTANTS = (
+    Mutant(
+        "ended hosts write on",
+        "store/queries.sql",
+        "WHERE id = :host AND ended_at IS NULL AND batch = :last",
+        "WHERE id = :host AND batch = :last",
+        (_OWNER,),
+    ),
+    Mutant(
+        "a host is ended though it has beaten since",
+        "store/queries.sql",
+        "WHERE id = :host AND beat = :beat AND ended_at IS NULL",
+        "WHERE id = :host AND ended_at IS NULL",
+    ),
+    Mutant(
+        "the beat is judged by the calendar",
+        "store/peers.py",
+        "began = self._clock.monotonic()",
+        "began = self._clock.now_ms() / 1000",
+    ),
+    Mutant(
+        "agents are given away before their actors have ended",
+        "system/sharing.py",
+        "            self._leave(self._agents_in(gift.shard))\n",
+        "",
+        (
+            Edit(
+                "system/sharing.py",
+                "        self._leave(self._store.read(lambda tx: branch_here(",
+                "        (self._store.read(lambda tx: branch_here(",
+            ),
+        ),
+    ),
+    Mutant(
+        "a request is answered in a transaction of its own",
+        "agent/actor.py",
+        "            unit = CarryOut(caller.key, unit, value, self.runtime.clock.now_ms())\n",
+        "            from ikigai_actors.records.requests import AnswerRequest\n"
+        "            later = AnswerRequest(caller.key, value, self.runtime.clock.now_ms())\n"
+        "            submit, release = self.runtime.journal.submit, self.actor_inbox.release\n"
+        "            submit(unit, lambda done: (submit(later, lambda _: None), release(done)))\n"
+        "            return\n",
+    ),
+    Mutant(
+        "a request is carried out again after a crash",
+        "store/queries.sql",
+        " WHERE r.answered_at IS NULL AND a.status <> 'dead' ORDER BY r.id",
+        " WHERE a.status <> 'dead' ORDER BY r.id",
+        (
+            Edit(
+                "store/queries.sql",
+                "WHERE agent_uuid = :agent AND id = :id AND answered_at IS NULL FOR NO KEY UPDATE",
+                "WHERE agent_uuid = :agent AND id = :id FOR NO KEY UPDATE",
+            ),
+        ),
+    ),
+    Mutant(
+        "one of a group moves alone",
+        "records/moves.py",
+        "    if registry.get(tx, record.supervisor_uuid).strategy != Strategy.ONE_FOR_ONE:\n",
+        "    if registry.get(tx, record.supervisor_uuid).strategy not in [*Strategy]:\n",
+    ),
+    Mutant(
+        "adopted into a group, and left where it is",
+        "records/supervision.py",
+        "        if registry.get(tx, self.by).strategy != Strategy.ONE_FOR_ONE:\n",
+        "        if registry.get(tx, self.by).strategy not in [*Strategy]:\n",
+    ),
+)
+"""All of them."""
