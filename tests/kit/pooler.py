@@ -5,6 +5,7 @@ import selectors
 import socket
 import struct
 import threading
+from collections.abc import Callable
 
 import psycopg
 
@@ -69,8 +70,7 @@ class Pooler:
                 taken = self._idle.pop() if self._idle else None  # the one that was used last, as PgBouncer does
             server = taken or self._connect(start)[0]
             server.sendall(data)
-            _carry(client, server)
-            self._give(server)
+            _carry(client, server, self._give)
 
     def _give(self, server: socket.socket) -> None:
         with self._lock:
@@ -104,8 +104,11 @@ def _exactly(sender: socket.socket, length: int) -> bytes:
     return data
 
 
-def _carry(client: socket.socket, server: socket.socket) -> None:
-    """Pass everything on in both directions, to the end of the transaction."""
+def _carry(client: socket.socket, server: socket.socket, give: Callable[[socket.socket], object]) -> None:
+    """Pass everything on in both directions, to the end of the transaction; then give the server back.
+
+    That comes before the client hears of the end: the next transaction, whoever begins it, finds the server idle.
+    """
     said = b""
     with selectors.DefaultSelector() as selector:
         selector.register(client, selectors.EVENT_READ, server)
@@ -116,8 +119,11 @@ def _carry(client: socket.socket, server: socket.socket) -> None:
                 assert isinstance(source, socket.socket)
                 if not (data := source.recv(65536)):
                     raise OSError("an end is gone")
+                if source is server:
+                    said = _left(said + data)
+                    if _is_idle(said):
+                        give(server)
                 other.sendall(data)
-                said = _left(said + data) if source is server else said
 
 
 def _left(said: bytes) -> bytes:
