@@ -15,6 +15,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
 from ikigai_actors.shell.app.pastes import Pastes
+from ikigai_actors.shell.app.terminal import is_gone
 from ikigai_actors.shell.cli import start
 
 _PERIOD = 0.05
@@ -28,12 +29,34 @@ class TerminalDriver(LinuxDriver):
     """Reads the keyboard of a terminal."""
 
     _early = True  # whether what waits was typed before the screen was there
+    _taken = False  # whether the terminal is ours: False in the middle of taking it or of giving it back
 
     def start_application_mode(self) -> None:
         """Take the terminal, so that it is given back as it was before the program."""
         super().start_application_mode()  # type: ignore[no-untyped-call]  # Textual does not say what it returns
         if (before := start.terminal_before()) is not None:
             self.attrs_before: list[Any] | None = before
+        self._taken = True
+
+    def stop_application_mode(self) -> None:
+        """Give the terminal back."""
+        self._taken = False
+        super().stop_application_mode()
+
+    def _sigcont_application(self, *_: object) -> None:
+        """Take the terminal again after a stop.
+
+        SIGCONT comes without a stop of ours, too: behind the SIGHUP of a window that is closed, and from anybody.
+        Textual would start a second reader of the keyboard then, which nothing ends, and for which the process would
+        wait. So the terminal is given back first, and not taken when it is gone or the application is ending.
+        """
+        if not self._auto_restart or is_gone(self.fileno):
+            return
+        if self._taken:
+            self.suspend_application_mode()
+            self.resume_application_mode()
+        elif self._must_signal_resume:
+            self.resume_application_mode()
 
     def run_input_thread(self) -> None:
         """Read until the driver ends."""

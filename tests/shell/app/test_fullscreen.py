@@ -1,5 +1,6 @@
 """The real program on a whole screen: typed at, resized, killed, started again."""
 
+import os
 import re
 import signal
 import sqlite3
@@ -122,6 +123,31 @@ def test_a_signal_ends_it_in_order_and_leaves_the_terminal_clean(
 def test_a_window_that_is_closed_ends_it(tmp_path: Path, controlling: bool) -> None:
     with FullScreen(*arguments(tmp_path), controlling=controlling) as program:
         program.expect(r"\[\w[\w-]+\].*idle")
+        assert program.hang_up() == 129
+
+
+@pytest.mark.parametrize("leave", ["key", "window"])
+def test_a_program_that_is_continued_without_a_stop_reads_each_key_once_and_ends(tmp_path: Path, leave: str) -> None:
+    with FullScreen(*arguments(tmp_path)) as program:
+        program.expect(r"\[\w[\w-]+\].*idle")
+        for times, prompt in enumerate(("one one", "two two", "three three", "four four", "five five"), start=2):
+            program.process.send_signal(signal.SIGCONT)
+            program.expect_sent("\x1b[?2004h", times=times)  # the keyboard is the program's again
+            program.say(prompt)
+            program.expect(f"› {prompt}")
+        if leave == "window":
+            assert program.hang_up() == 129
+            return
+        program.type("\x04")
+        assert program.ends() == 0
+        assert program.is_clean()
+
+
+def test_a_window_that_is_closed_ends_what_ctrl_z_stopped(tmp_path: Path) -> None:
+    with FullScreen(*arguments(tmp_path)) as program:
+        program.expect(r"\[\w[\w-]+\].*idle")
+        program.process.send_signal(signal.SIGTSTP)
+        os.waitid(os.P_PID, program.process.pid, os.WSTOPPED | os.WNOWAIT)
         assert program.hang_up() == 129
 
 
