@@ -41,7 +41,7 @@ class Wire:
         self._threads[0].start()
 
     def swallows_at_commit(self) -> None:
-        """Pass the next COMMIT on, and then nothing more."""
+        """Pass the next COMMIT of a journal on, and then nothing more. Renewals of the lease are let through."""
         self._swallowing = True
 
     def close(self) -> None:
@@ -75,10 +75,12 @@ class Wire:
         with client, self._server() as server:
             back = threading.Thread(target=self._answer, args=(server, client), daemon=True)
             back.start()
+            journal = False
             while data := client.recv(65536):
+                journal = journal or b"SET batch" in data
                 if self.swallows.is_set():
                     continue
-                if self._swallowing and self._at in data:
+                if self._swallowing and journal and self._at in data:
                     self.swallows.set()
                 elif self._at in data and self.armed.is_set():
                     client.shutdown(socket.SHUT_RDWR)
