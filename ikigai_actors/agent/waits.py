@@ -79,7 +79,7 @@ class Wait(NamedTuple):
     deadline: int | None
     """In milliseconds since 1970; None is never."""
     since: int = 0
-    """When it was asked for, likewise: where the wall clock shows less it was set back, and the wait gets no longer."""
+    """When the wait was asked for, in milliseconds since 1970. A wall clock that shows less was set back."""
 
 
 @dataclass(eq=False, slots=True)

@@ -247,7 +247,7 @@ class Fleet:
                     raise ClusterError(f"{name} could not be started: {report.said.removeprefix('ikigai: ')}")
             if time.monotonic() > until:
                 raise ClusterError(_late(found.get(missing[0]), missing[0], timeout, ray))
-            time.sleep(0.2)
+            time.sleep(0.2)  # the hosts report as rows, and Ray tells of an actor only when it is asked
 
     def _end(self, ray: Any, names: Sequence[str]) -> None:
         """Have hosts give their agents away and end, all at once; and see that Ray does not start them again."""

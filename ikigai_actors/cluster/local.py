@@ -140,5 +140,5 @@ def _ended(group: int) -> bool:
     while time.monotonic() < until:
         if not _lives(group):
             return True
-        time.sleep(0.1)
+        time.sleep(0.1)  # nothing tells of the end of a process that is no child
     return False

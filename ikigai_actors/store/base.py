@@ -68,9 +68,9 @@ class Transaction(Protocol):
         """Hold the lock of a host for as long as this connection lives, so that others notice when its process ends."""
 
     def held(self, hosts: Sequence[str]) -> set[str]:
-        """Those of these hosts whose lock a connection holds.
+        """Return which of these hosts live: a connection holds the lock of each.
 
-        All of them where there are no such locks: the lock of the file tells there.
+        Where hosts have no locks, because the file has one, that is all of them.
         """
 
     def is_hosted(self) -> bool:

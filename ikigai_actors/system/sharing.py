@@ -113,7 +113,7 @@ class Sharing:
         self._on_end, self._publish = on_end, publish
         self._hosts: Sequence[HostRow] = ()  # at the latest look
         self._resume = False
-        self._run: dict[int, int] = {}  # the shards whose agents have actors here, each with its epoch
+        self._run: dict[int, int] = {}  # this host runs the agents of these shards; the epoch of each
         self._rest: float | None = BALANCE
         self._given = float("-inf")  # when shards with agents were last given
         self._looked = self._clock.monotonic()

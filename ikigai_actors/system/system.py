@@ -516,8 +516,8 @@ class ActorSystem(OfOneProcess):
     def statistics_of(self, uuid: str, record: AgentRecord | None = None) -> AgentStatistics:
         """What an agent is doing, and has done since its actor was started; without its restarts.
 
-        Reads nothing of an agent that this host runs, or whose row is given: of agents of other hosts it tells what
-        they are doing only, and 0 for the rest.
+        An agent of this host is not looked up in the database, nor is one with a ``record``. Of an agent of another
+        host the state alone is known; its numbers are 0.
         """
         self.check_open()
         actor = self._processes.get(check_type(uuid, str, "uuid", "text"))

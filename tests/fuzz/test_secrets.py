@@ -21,8 +21,8 @@ from tests.fuzz.hostile import fuzzed, texts
 from tests.fuzz.shells import printed
 from tests.kit.databases import Admin
 from tests.kit.messages_server.server import Ending, MessagesServer, Refuses, Says, Sends
+from tests.kit.network import with_settings
 from tests.kit.program import COMMAND, PATIENCE, environment
-from tests.kit.wire import with_settings
 
 DISTINCT = "Zq7Kx0Wv"
 """What is in every secret here, and in nothing else."""

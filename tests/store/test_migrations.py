@@ -26,7 +26,7 @@ from ikigai_actors.store.migrations import (
 from ikigai_actors.store.queries import split
 from tests.kit.databases import DEADLINE, printed, python, sql, tables
 from tests.kit.faults import FaultyStore
-from tests.kit.wire import with_settings
+from tests.kit.network import with_settings
 
 
 def test_tables_of_somebody_else_are_refused_and_left_alone(durable: str) -> None:

@@ -13,8 +13,8 @@ from ikigai_actors.store import open_store
 from ikigai_actors.store.postgres.room import HOST_CONNECTIONS
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, Admin, backend, eventually
+from tests.kit.network import with_settings
 from tests.kit.pooler import Pooler
-from tests.kit.wire import with_settings
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ from ikigai_actors.store.postgres.errors import PostgresErrors
 from ikigai_actors.store.postgres.store import PostgresStore
 from tests.conftest import NewDatabase
 from tests.kit.databases import Admin, add_agents, backend, eventually, sql, tree_change, tree_version
-from tests.kit.wire import Wire, with_settings
+from tests.kit.network import with_settings
+from tests.kit.wire import Wire
 
 
 def test_a_server_that_is_down_is_unavailable() -> None:

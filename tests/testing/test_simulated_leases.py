@@ -78,7 +78,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
 
 
 def held(store: Store, *hosts: str) -> set[str]:
-    """Those of these hosts whose lock somebody holds."""
+    """Return which of these hosts live."""
     return store.read(lambda tx: tx.held(hosts))
 
 

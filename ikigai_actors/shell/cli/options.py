@@ -67,7 +67,7 @@ class Options:
 
 
 def attached_notices(hosts: "Sequence[HostRow]", options: Options) -> list[str]:
-    """What a person is told whose shell is attached to these hosts."""
+    """Tell the person at an attached shell which hosts it follows, and which options have no effect there."""
     given = {
         "--model": options.model,
         "--provider": options.provider,

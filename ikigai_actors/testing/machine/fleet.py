@@ -271,7 +271,7 @@ class FleetMachine(Stage):
         owner = next((one.owner for one in self.living() if one.uuid == agent), None)
         for host in self.world.hosts:
             if host.host_id == owner and host.answers:
-                self.attempt(lambda: host.move(agent, self.host(to), PATIENCE))  # noqa: B023 it is called at once
+                self.attempt(lambda: host.move(agent, self.host(to), PATIENCE))  # noqa: B023 - it is called at once
 
     @rule(host=HOSTS)
     def drain(self, host: int) -> None:

@@ -88,7 +88,7 @@ class FleetLedger:
                 raise Broken(f"answered: {text!r} has a reply, and opened no turn")
 
     def check_histories(self, ledger: Ledger) -> None:
-        """Check ``history``, of the agents whose log has grown."""
+        """Check ``history``. An agent is read again when its log has grown."""
         store = self._world.process.looked_at
         fresh = Archive(store)
         for uuid in ledger.known:

@@ -68,7 +68,7 @@ class Ownership:
         self.lease = lease
         """Seconds for which a host is believed."""
         self.ended: frozenset[str] = frozenset()
-        """The ids of the hosts whose rows have ended."""
+        """The ids of the hosts that have ended."""
         self._writers: dict[tuple[int, int], str] = {}
         self._asked: set[tuple[str, str]] = set()  # host and agent: the host has asked a model for it
         self._given: set[tuple[str, str]] = set()  # those of them of which the host has given the agent away since

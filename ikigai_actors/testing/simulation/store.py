@@ -169,7 +169,7 @@ class SimulatedStore(SQLiteStore):
         self._shared.locks.setdefault(host, self)
 
     def held(self, hosts: Sequence[str]) -> set[str]:
-        """Those of these hosts whose lock is held."""
+        """Return which of these hosts live."""
         return set(hosts) & self._shared.locks.keys()
 
     def _reach(self) -> None:

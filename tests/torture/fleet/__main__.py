@@ -1,4 +1,4 @@
-"""See `tests.torture.fleet.campaign`."""
+"""``python -m tests.torture.fleet``: the campaign of `tests.torture.fleet.campaign`."""
 
 from tests.torture.fleet.campaign import main
 

@@ -51,6 +51,9 @@ SHOWN = 20
 BETWEEN = (0.1, 0.8)
 """Seconds between two faults."""
 
+POLL = 0.05
+"""Seconds between two looks at processes that tell of nothing themselves."""
+
 
 @dataclass
 class Result:
@@ -128,7 +131,7 @@ def _wait_until_renewed(server: Server) -> None:
     until, before = time.monotonic() + PATIENCE, server.beats()
     while any(beat <= before.get(host, beat - 1) for host, beat in server.beats().items()):
         assert time.monotonic() < until, "a host does not renew its lease"
-        time.sleep(0.05)
+        time.sleep(POLL)
 
 
 def _wait_until_replaced(hosts: Hosts, before: Mapping[str, object], server: Server, known: Set[str]) -> None:
@@ -136,7 +139,7 @@ def _wait_until_replaced(hosts: Hosts, before: Mapping[str, object], server: Ser
     until = time.monotonic() + PATIENCE
     while any(hosts.processes[name] is process for name, process in before.items()) or server.beats().keys() & known:
         assert time.monotonic() < until, "a host goes on that knows more than the server"
-        time.sleep(0.05)
+        time.sleep(POLL)
 
 
 def _forked(system: AttachedSystem, name: str) -> AgentRef:
@@ -147,7 +150,7 @@ def _forked(system: AttachedSystem, name: str) -> AgentRef:
             return system.root.fork(name=name, timeout=PATIENCE)
         except (NoHost, StoreUnavailable):
             assert time.monotonic() < until, "no host runs"
-            time.sleep(0.1)
+            time.sleep(POLL)
 
 
 def _wait_until_run(system: AttachedSystem, least: int) -> None:
@@ -155,7 +158,7 @@ def _wait_until_run(system: AttachedSystem, least: int) -> None:
     running: set[str | None] = set()
     while len(running) < least:
         assert time.monotonic() < until, f"{len(running)} hosts run"
-        time.sleep(0.05)
+        time.sleep(POLL)
         with contextlib.suppress(StoreUnavailable):  # the server restarts
             running = {one.name for one in system.hosts() if one.state == "runs" and one.shards}
 

@@ -22,7 +22,7 @@ def app() -> Mapping[str, Any]:
     """The options of every host. See ``ikigai host --app``."""
 
     def answer(request: Request) -> str:
-        time.sleep(random.uniform(0, 0.05))
+        time.sleep(random.uniform(0, 0.05))  # as a model does
         return f"answer to {request.messages[-1]['content'][-1]['text']}"
 
     return {"provider": FunctionProvider(answer, "code"), "lease": LEASE, "balance": 1.0}
