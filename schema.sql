@@ -8,8 +8,9 @@ CREATE TABLE schema_version (
     version BIGINT NOT NULL
 );
 
--- One row: the lock of the tree. Whoever bears, names, signals, ends or adopts agents, stops the children of a supervisor that gave
--- up, revives them, or makes a host the owner of shards, updates it first.
+-- One row: the lock of the tree. Whoever names, signals, ends or adopts agents, stops the children of a supervisor that gave up,
+-- revives them, or makes a host the owner of shards, updates it first. Whoever bears an agent shares the tree with other births:
+-- those of several hosts do not wait for one another, and these updates wait for them.
 CREATE TABLE tree (
     one     BIGINT PRIMARY KEY CHECK (one = 1),
     version BIGINT NOT NULL

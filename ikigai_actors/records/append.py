@@ -7,9 +7,9 @@ from zlib import crc32
 from ikigai_actors.errors import AgentNotFound, AgentStopped, Fenced, MailNotFound, TooManyAgents
 from ikigai_actors.records.log_unit import Birth, LogUnit
 from ikigai_actors.records.messages import Message
-from ikigai_actors.records.registry import check_free
+from ikigai_actors.records.registry import check_free, name_taken
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.unit import Around, Locked, LockedRows, Unit
+from ikigai_actors.store.unit import Around, Locked, LockedRows, TreeLock, Unit
 
 FIRST_EPOCH = 1
 """The epoch in which an agent is born."""
@@ -55,10 +55,10 @@ class AppendCall(Around):
     def touches(self) -> tuple[str, ...]:
         """The agent itself, and the agents that the act touches.
 
-        Without the agent itself for an act that changes the tree: the tree's row is held, so no other host can take the
-        agent away, and such an act locks all its rows itself, in one statement.
+        Without the agent itself for an act that locks the whole tree: no other host can take the agent away meanwhile,
+        and such an act locks all its rows itself, in one statement.
         """
-        return self._act.touches if self._act.changes_tree else (self._agent, *self._act.touches)
+        return self._act.touches if self._act.tree is TreeLock.WHOLE else (self._agent, *self._act.touches)
 
     def write(self, tx: Transaction, locked: LockedRows) -> CallAppended:
         uuid = self._agent
@@ -76,7 +76,7 @@ class AppendCall(Around):
 class Append(Unit):
     """A `LogUnit` with its fence: what the journal commits."""
 
-    __slots__ = ("_fence", "_rows", "_unit", "changes_tree", "touches")
+    __slots__ = ("_fence", "_rows", "_unit", "touches", "tree")
 
     touches: tuple[str, ...]
 
@@ -86,7 +86,7 @@ class Append(Unit):
         self._fence = fence
         self._rows = [message.row() for message in unit.messages]
         self.touches = (unit.agent,)
-        self.changes_tree = unit.birth is not None
+        self.tree = TreeLock.NONE if unit.birth is None else TreeLock.SHARED
 
     def write(self, tx: Transaction, locked: LockedRows) -> None:
         unit = self._unit
@@ -113,7 +113,7 @@ def check_fence(row: Locked, fence: Fence) -> None:
 
 
 def _bear(tx: Transaction, birth: Birth, parent: Locked) -> None:
-    """Write the child's row and first messages. The tree row is locked, so no other agent takes the name."""
+    """Write the child's row and first messages. Of two hosts that give a name at once the database lets one."""
     if parent.status != "running":
         raise AgentStopped(
             f"Agent {parent.uuid} is {parent.status}: only a running agent forks. Continue it first.", parent.uuid
@@ -122,7 +122,7 @@ def _bear(tx: Transaction, birth: Birth, parent: Locked) -> None:
         check_free(tx, birth.name)
     if birth.limit is not None and tx.run("count_living")[0][0] >= birth.limit:
         raise TooManyAgents(f"{birth.limit} agents live already: a model makes no more. Let some of them end first.")
-    tx.run(
+    registered = tx.run(
         "register",
         uuid=birth.uuid,
         name=birth.name,
@@ -136,4 +136,6 @@ def _bear(tx: Transaction, birth: Birth, parent: Locked) -> None:
         epoch=FIRST_EPOCH,
         place=crc32(birth.uuid.encode()),
     )
+    if not registered:
+        raise name_taken(str(birth.name))
     tx.append([message.row() for message in birth.messages])

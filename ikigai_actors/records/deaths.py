@@ -23,7 +23,7 @@ from ikigai_actors.errors import AgentDead, AgentNotFound, AgentStopped, Fenced,
 from ikigai_actors.records.identity import SHORT_LENGTH
 from ikigai_actors.records.mail import EXIT, write_mail
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.unit import LockedRows, Unit
+from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 from supervisors.causes import Cause
 from supervisors.orphans import Adopt, Kill, Member, OrphanPolicy, Pause, decide, survivors_above
 from supervisors.signals import Refusal, Rejected, Signal, Status, deliver
@@ -157,7 +157,7 @@ class WriteDeath(Unit):
     cause: Cause = Cause.DAMAGED
 
     alone = True
-    changes_tree = True
+    tree = TreeLock.WHOLE
     concerns_others = True
 
     def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:

@@ -21,7 +21,9 @@ class Birth:
     created_at: int
     messages: tuple[Message, ...]
     limit: int | None = None
-    """The birth is refused when so many agents live already; None is no limit."""
+    """The birth is refused when so many agents live already; None is no limit. Births of several hosts at one moment do
+    not count each other.
+    """
     on_orphan: str | None = None
     """What happens to its children when it dies; None inherits."""
 

@@ -7,7 +7,7 @@ from ikigai_actors.errors import AgentDead, BadInput, Fenced, RootProtected, Sto
 from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import Relative, branch
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.unit import LockedRows, Unit
+from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 from supervisors.strategies import Strategy
 
 
@@ -50,7 +50,7 @@ class MoveBranch(Unit):
     to: str
 
     alone = True
-    changes_tree = True
+    tree = TreeLock.WHOLE
     concerns_hosts = True
 
     def write(self, tx: Transaction, locked: LockedRows) -> list[str]:

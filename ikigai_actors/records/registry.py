@@ -22,7 +22,7 @@ from ikigai_actors.records.identity import (
     same_name,
 )
 from ikigai_actors.store.base import Row, Store, Transaction
-from ikigai_actors.store.unit import Locked, Unit
+from ikigai_actors.store.unit import Locked, TreeLock, Unit
 from ikigai_actors.text import storable
 from supervisors.intensity import DEFAULT_INTENSITY, DEFAULT_PERIOD
 
@@ -194,9 +194,14 @@ def find(tx: Transaction, text: str) -> AgentRecord:
 
 
 def check_free(tx: Transaction, name: str, uuid: str | None = None) -> None:
-    """Raise `NameTaken` when a living agent other than the one with this uuid has the name. The tree row is locked."""
+    """Raise `NameTaken` when a living agent other than the one with this uuid has the name."""
     if any(record.uuid != uuid for record in _records(tx.run("living_by_name", name=name))):
-        raise NameTaken(f"A living agent is named {name!r}; choose another name.", name)
+        raise name_taken(name)
+
+
+def name_taken(name: str) -> NameTaken:
+    """The refusal of a name that a living agent has."""
+    return NameTaken(f"A living agent is named {name!r}; choose another name.", name)
 
 
 def tree_version(tx: Transaction) -> int:
@@ -316,7 +321,7 @@ class Rename(Unit):
 
     touches: tuple[str, ...]
 
-    changes_tree = True
+    tree = TreeLock.WHOLE
     concerns_others = True
 
     def __init__(self, uuid: str, name: str | None) -> None:

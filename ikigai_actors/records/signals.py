@@ -14,7 +14,7 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.records.deaths import End, Family, LifecycleChange, Relative, branch, end, household, refusal_of
 from ikigai_actors.records.registry import find
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.unit import LockedRows, Unit
+from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 from supervisors.causes import Cause
 from supervisors.signals import Delivered, Rejected, Signal, Status, cascade, deliver
 
@@ -31,7 +31,7 @@ class SendSignal(Unit):
     __slots__ = ("_deadline", "_host", "_now", "_reason", "_sender", "_signal", "_spread", "_target")
 
     alone = True
-    changes_tree = True
+    tree = TreeLock.WHOLE
     concerns_others = True
 
     def __init__(
@@ -156,7 +156,7 @@ class KillByAgent(Unit):
     spread: bool
 
     alone = True
-    changes_tree = True
+    tree = TreeLock.WHOLE
     concerns_others = True
 
     def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:

@@ -12,7 +12,7 @@ from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.groups import gather
 from ikigai_actors.store.base import Row, Transaction
-from ikigai_actors.store.unit import LockedRows, Unit
+from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 from supervisors.signals import Status
 from supervisors.strategies import Strategy
 
@@ -94,7 +94,7 @@ class StopChildren(Unit):
     supervisor: str
 
     alone = True
-    changes_tree = True
+    tree = TreeLock.WHOLE
     concerns_others = True
 
     def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
@@ -116,7 +116,7 @@ class Revive(Unit):
     supervisor: str
 
     alone = True
-    changes_tree = True
+    tree = TreeLock.WHOLE
     concerns_others = True
 
     def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
@@ -134,7 +134,7 @@ class ReviveAll(Unit):
     host: str
 
     alone = True
-    changes_tree = True
+    tree = TreeLock.WHOLE
     concerns_others = True
 
     def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
@@ -181,7 +181,7 @@ class SetGroupSupervision(SetSupervision):
     __slots__ = ()
 
     alone = True
-    changes_tree = True
+    tree = TreeLock.WHOLE
 
     def write(self, tx: Transaction, locked: LockedRows) -> None:
         _living(locked, self.agent)
@@ -206,7 +206,7 @@ class AdoptChild(Unit):
     by: str
 
     alone = True
-    changes_tree = True
+    tree = TreeLock.WHOLE
     concerns_others = True
 
     def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:

@@ -52,6 +52,12 @@ class Transaction(Protocol):
             table: ``messages`` or ``mail``.
         """
 
+    def share_tree(self) -> None:
+        """Lock the tree for a birth: what runs ``tree_change`` waits for the end of this transaction, births do not.
+
+        The first statement of its transaction. Who waits is served in order, so births cannot keep a death waiting.
+        """
+
     def end_stalled(self, host: str, before: int) -> None:
         """End old transactions of a host, and of clients, that have locked agents and stand still.
 

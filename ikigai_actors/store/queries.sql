@@ -18,6 +18,7 @@ UPDATE schema_version SET version = version WHERE one = 1 RETURNING version
 
 -- name: tree_change
 -- First statement of a transaction that changes the tree, or makes a host (schema.sql says who does): these follow one another.
+-- Births share the tree instead (Transaction.share_tree): they wait for these, and these for them.
 -- Never read the tree before.
 UPDATE tree SET version = version + 1 WHERE one = 1
 
@@ -218,6 +219,7 @@ SELECT a.uuid, COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a
 SELECT (SELECT COUNT(*) FROM agents), (SELECT COUNT(*) FROM messages)
 
 -- name: register
+-- No row: a living agent has the name. Whoever has just given it on another host is waited for.
 -- Its parent, whose row is locked, hands its orphan policy and its shard down. Children of agent 0, each the root of a branch, are
 -- spread by :place over the shards of their host; not when their supervisor restarts several of them together.
 INSERT INTO agents (uuid, name, parent_uuid, supervisor_uuid, fork_message_id, turn, restart, status, created_at, epoch, on_orphan,
@@ -229,6 +231,7 @@ VALUES (:uuid, :name, :parent, :supervisor, :fork, :turn, :restart, 'running', :
                      ORDER BY (s.id + 1) * CAST(:place AS BIGINT) % 65521 LIMIT 1)
                   END FROM agents p WHERE p.uuid = :parent),
                  (SELECT p.shard FROM agents p WHERE p.uuid = :parent), 0))
+ON CONFLICT (name) WHERE name IS NOT NULL AND status <> 'dead' DO NOTHING RETURNING uuid
 
 -- name: register_root
 -- Agent 0: made once, whoever comes first.

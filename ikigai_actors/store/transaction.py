@@ -70,6 +70,9 @@ class BaseTransaction(Transaction, ABC):
     def append(self, rows: Sequence[Row], table: str = "messages") -> None:
         self._appended.setdefault(table, []).extend(rows)
 
+    def share_tree(self) -> None:
+        """Do nothing: one transaction writes at a time."""
+
     def end_stalled(self, host: str, before: int) -> None:
         """Do nothing: a file lock is free once its owner is dead, and so are its transactions."""
 

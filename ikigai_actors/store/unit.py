@@ -1,6 +1,6 @@
 """Units: the writes that belong together. The journal commits a unit whole or not at all.
 
-A unit names the agents whose rows are locked before it runs, and whether it changes the tree. It checks before it
+A unit names the agents whose rows are locked before it runs, and what it locks of the tree. It checks before it
 writes: a refusal (an `IkigaiError`) leaves nothing behind and is an answer, not a failure. It is safe to run twice.
 
 An agent's row counts its mail, so the counts are known when the row is locked. Units go on counting in memory, and
@@ -10,6 +10,7 @@ one agent, or one mail to each of a thousand, are one update.
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 from ikigai_actors.store.base import Row, Store, Transaction
@@ -59,6 +60,17 @@ class LockedRows(dict[str, Locked]):
             tx.defer("count_mail", uuids=uuids, mailed=mailed, unread=unread)
 
 
+class TreeLock(IntEnum):
+    """What a unit locks of the tree, before any agent's row."""
+
+    NONE = 0
+    """Nothing: what it writes moves nobody in the tree."""
+    SHARED = 1
+    """The tree is kept as it is, but for births: those of several hosts do not wait for one another."""
+    WHOLE = 2
+    """Nobody else changes the tree: the one row of ``tree`` is counted up; ``schema.sql`` says who needs that."""
+
+
 class Unit:
     """Writes that belong together. A subclass overrides `write`, and the defaults that do not fit it."""
 
@@ -66,8 +78,8 @@ class Unit:
 
     alone = False
     """Whether it has a transaction of its own: true of what changes the tree, but for births and names."""
-    changes_tree = False
-    """Whether the one row of ``tree`` is locked first; ``schema.sql`` says who needs that."""
+    tree = TreeLock.NONE
+    """What it locks of the tree."""
     concerns_others = False
     """Whether its answer tells what it did to other agents than its own: then the journal's observer gets it."""
     concerns_hosts = False
@@ -99,11 +111,11 @@ class Addressed(Unit):
 class Around(Addressed):
     """A unit that does what another unit does, its *act*, and more in the same transaction."""
 
-    __slots__ = ("_act", "alone", "changes_tree", "concerns_hosts", "concerns_others")
+    __slots__ = ("_act", "alone", "concerns_hosts", "concerns_others", "tree")
 
     def __init__(self, act: Unit) -> None:
         self._act = act
-        self.alone, self.changes_tree = act.alone, act.changes_tree
+        self.alone, self.tree = act.alone, act.tree
         self.concerns_others, self.concerns_hosts = act.concerns_others, act.concerns_hosts
 
     def look_up(self, tx: Transaction) -> None:
@@ -116,9 +128,12 @@ class Around(Addressed):
 
 
 def lock(tx: Transaction, units: Sequence[Unit]) -> LockedRows:
-    """Lock what units need, in the order that all writers keep: the tree's row, then the agents' rows."""
-    if any(unit.changes_tree for unit in units):
+    """Lock what units need, in the order that all writers keep: the tree, then the agents' rows."""
+    kept = max((unit.tree for unit in units), default=TreeLock.NONE)
+    if kept is TreeLock.WHOLE:
         tx.run("tree_change")
+    elif kept is TreeLock.SHARED:
+        tx.share_tree()
     for unit in units:
         if isinstance(unit, Addressed):
             unit.look_up(tx)

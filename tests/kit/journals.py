@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ikigai_actors.records.messages import Message
 from ikigai_actors.store import Transaction
 from ikigai_actors.store.journal import CommitResult, Done
-from ikigai_actors.store.unit import Locked, Unit
+from ikigai_actors.store.unit import Locked, TreeLock, Unit
 from tests.kit.databases import DEADLINE
 from tests.kit.trees import says
 
@@ -25,7 +25,7 @@ class Task(Unit):
 
     does: Step = nothing
     touches: tuple[str, ...] = ()
-    changes_tree: bool = False
+    tree: TreeLock = TreeLock.NONE
     alone: bool = False
     concerns_others: bool = False
     messages: tuple[Message, ...] = ()
@@ -94,6 +94,6 @@ class Answers:
         return error
 
 
-def note(agent: str, *ids: int, does: Step = nothing, alone: bool = False, changes_tree: bool = False) -> Task:
+def note(agent: str, *ids: int, does: Step = nothing, alone: bool = False, tree: TreeLock = TreeLock.NONE) -> Task:
     """A unit that appends to an agent's log, with no fence to pass."""
-    return Task(does, (agent,), changes_tree, alone, messages=says(agent, *ids))
+    return Task(does, (agent,), tree, alone, messages=says(agent, *ids))

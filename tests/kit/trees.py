@@ -25,9 +25,12 @@ def add(
     name: str | None = None,
     fork: int = 0,
     now: int = 1,
-) -> None:
-    """An agent below its parent; to look for, not to fork: its parent's log does not tell of it."""
-    tx.run(
+) -> bool:
+    """An agent below its parent; to look for, not to fork: its parent's log does not tell of it.
+
+    False when a living agent has the name.
+    """
+    registered = tx.run(
         "register",
         uuid=uuid,
         name=name,
@@ -41,6 +44,7 @@ def add(
         epoch=FIRST_EPOCH,
         place=0,
     )
+    return bool(registered)
 
 
 def plant(store: Store, /, **parents: str) -> None:

@@ -121,7 +121,8 @@ MUTANTS = (
             ),
         ),
     ),
-    Mutant("tree row not taken", "store/unit.py", "if any(unit.changes_tree for unit in units):", "if not units:"),
+    Mutant("tree row not taken", "store/unit.py", "if kept is TreeLock.WHOLE:", "if not units:"),
+    Mutant("tree not shared by births", "store/unit.py", "elif kept is TreeLock.SHARED:", "elif not units:"),
     Mutant(
         "tool run again after a crash",
         "agent/turn/calls.py",

@@ -221,7 +221,7 @@ def test_however_many_mails_there_are_two_statements_read_them(desk: Desk) -> No
             self._tx = tx
             self.append, self.defer, self.notify = tx.append, tx.defer, tx.notify
             self.end_stalled, self.is_hosted = tx.end_stalled, tx.is_hosted
-            self.hold, self.held = tx.hold, tx.held
+            self.hold, self.held, self.share_tree = tx.hold, tx.held, tx.share_tree
 
         def run(self, query: str, **parameters: object) -> list[Row]:
             statements.append(query)

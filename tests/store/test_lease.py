@@ -12,7 +12,7 @@ from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import Fenced, IkigaiError, StoreInUse, StoreUnavailable, SystemClosed
 from ikigai_actors.records.documents import WriteVersion
 from ikigai_actors.records.mail import Send
-from ikigai_actors.store import Row, Transaction, open_store
+from ikigai_actors.store import Row, Store, Transaction, open_store
 from ikigai_actors.store.host import Host, take_database
 from ikigai_actors.store.journal import Committed, Journal
 from ikigai_actors.store.migrations import ensure_schema
@@ -140,12 +140,19 @@ def test_what_stands_still_is_ended_unless_it_is_another_hosts(
     with closing(open_store(url)) as store, psycopg.connect(url, application_name=name) as other:
         ensure_schema(store)
         other.execute("UPDATE tree SET version = version + 1")
+        eventually(lambda: _stands_still(store, name), "the server's word that the transaction waits for its client")
         store.write(lambda tx: tx.end_stalled("gone", 2**50))
         if ended:
             with pytest.raises(psycopg.OperationalError):
                 other.execute("SELECT 1")
         else:
             assert other.execute("SELECT 1").fetchall() == [(1,)]
+
+
+def _stands_still(store: Store, name: str) -> bool:
+    """Whether PostgreSQL shows it already: an answer may arrive before the state of who gave it."""
+    found = f"SELECT 1 FROM pg_stat_activity WHERE application_name = '{name}' AND wait_event = 'ClientRead'"
+    return bool(store.read(lambda tx: sql(tx, found)))
 
 
 def test_the_connections_of_a_host_are_called_after_it(new_postgres: NewDatabase, take: Hosts) -> None:

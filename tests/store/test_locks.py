@@ -9,11 +9,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import permutations
 
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
+from ikigai_actors.records.registry import descendants
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, Admin, add_agents, backend, eventually, sql
+from tests.kit.trees import add
 
 Work = Callable[[Transaction], object]
 
@@ -30,10 +33,11 @@ class Race:
     """Two hosts on one database: the first stops within its transaction until the second waits for it."""
 
     def __init__(self, url: str, admin: Admin) -> None:
-        self._admin = admin
+        self._admin, self._database = admin, conninfo_to_dict(url)["dbname"]
         self.hosts = [open_store(url), open_store(url)]
+        self.third = open_store(url)
         ensure_schema(self.hosts[0])
-        self._threads = ThreadPoolExecutor(2)
+        self._threads = ThreadPoolExecutor(3)
 
     def run(self, first: Work, second: Work) -> tuple[object, object]:
         """Run first to its end, start second, see it wait, then let first commit; return what both return."""
@@ -49,7 +53,7 @@ class Race:
         blocker = begun.result(DEADLINE)
         two = self.start(self.hosts[1], second)
         try:
-            eventually(lambda: two.done() or self._waits_for(blocker), "the second transaction's wait")
+            eventually(lambda: two.done() or self.waits_for(blocker), "the second transaction's wait")
             assert not two.done()
         finally:
             leave.set()
@@ -60,10 +64,16 @@ class Race:
 
     def close(self) -> None:
         self._threads.shutdown()
-        for host in self.hosts:
+        for host in (*self.hosts, self.third):
             host.close()
 
-    def _waits_for(self, blocker: int) -> bool:
+    def waiting(self) -> int:
+        """How many transactions of this database wait for a lock."""
+        database = "(SELECT oid FROM pg_database WHERE datname = %s)"
+        found = f"SELECT count(*) FROM pg_locks WHERE NOT granted AND database = {database}"
+        return int(self._admin.execute(found, (self._database,)).fetchall()[0][0])
+
+    def waits_for(self, blocker: int) -> bool:
         """Whether some transaction waits for a lock that this server process holds."""
         waiting = "SELECT pid FROM pg_stat_activity WHERE %s = ANY(pg_blocking_pids(pid))"
         return bool(self._admin.execute(waiting, (blocker,)).fetchall())
@@ -97,6 +107,86 @@ def test_a_change_of_the_tree_waits_for_the_one_before_and_then_sees_its_rows(ra
         return {row[0] for row in found}
 
     assert race.run(fork, cascade)[1] == {"a", "b", "new"}
+
+
+def test_a_cascade_waits_for_a_birth_of_another_host_and_then_sees_the_child(race: Race) -> None:
+    def fork(tx: Transaction) -> None:
+        tx.share_tree()
+        add_agents(tx, new="b")
+
+    def cascade(tx: Transaction) -> set[object]:
+        tx.run("tree_change")
+        return {one.uuid for one in descendants(tx, "a")}
+
+    assert race.run(fork, cascade)[1] == {"b", "new"}
+
+
+def test_nobody_is_born_below_whom_a_cascade_of_another_host_has_hit(race: Race) -> None:
+    """Three hosts: a child is being born, a cascade waits for it, and behind the cascade a grandchild is asked for."""
+    asked: list[Future[object]] = []
+
+    def fork(tx: Transaction) -> None:
+        tx.share_tree()
+        add_agents(tx, child="b")
+
+    def cascade(tx: Transaction) -> None:
+        tx.run("tree_change")
+        uuids = [one.uuid for one in descendants(tx, "a")]
+        tx.run("lock_agents", uuids=["root", "a", *uuids])
+        asked.append(race.start(race.third, grandchild))
+        eventually(lambda: race.waits_for(backend(tx)), "the grandchild's birth")
+        for uuid in ("a", *uuids):
+            bury(tx, uuid)
+
+    def grandchild(tx: Transaction) -> dict[str, str]:
+        tx.share_tree()
+        return statuses(tx, "child")
+
+    race.run(fork, cascade)
+    assert asked[0].result(DEADLINE) == {"child": "dead"}
+
+
+def test_births_of_two_hosts_do_not_wait_for_each_other(race: Race) -> None:
+    def fork(uuid: str, parent: str) -> Work:
+        def work(tx: Transaction) -> None:
+            tx.share_tree()
+            statuses(tx, parent)
+            add_agents(tx, **{uuid: parent})
+
+        return work
+
+    def both(tx: Transaction) -> None:
+        fork("one", "b")(tx)
+        race.start(race.hosts[1], fork("two", "c")).result(DEADLINE)
+
+    race.hosts[0].write(both)
+
+
+def test_a_death_is_not_kept_waiting_by_births_that_come_behind_it(race: Race) -> None:
+    waiting: list[Future[object]] = []
+
+    def fork(tx: Transaction) -> None:
+        tx.share_tree()
+        add_agents(tx, one="b")
+        waiting.append(race.start(race.hosts[1], lambda tx: tx.run("tree_change")))
+        eventually(lambda: race.waits_for(backend(tx)), "the death")
+        waiting.append(race.start(race.third, lambda tx: tx.share_tree()))
+        eventually(lambda: race.waiting() == 2, "the birth behind it")
+
+    race.hosts[0].write(fork)
+    for one in waiting:
+        one.result(DEADLINE)
+
+
+def test_of_two_births_with_one_name_the_later_one_finds_it_taken(race: Race) -> None:
+    def birth(uuid: str, parent: str) -> Work:
+        def work(tx: Transaction) -> object:
+            tx.share_tree()
+            return add(tx, uuid, parent, name="dba")
+
+        return work
+
+    assert race.run(birth("one", "b"), birth("two", "c")) == (True, False)
 
 
 def test_a_fork_waits_for_a_death_and_then_sees_that_its_parent_is_dead(race: Race) -> None:

@@ -23,7 +23,7 @@ from ikigai_actors.records.mail import (
 )
 from ikigai_actors.store import Store
 from ikigai_actors.store.journal import Committed
-from ikigai_actors.store.unit import Unit, write_alone
+from ikigai_actors.store.unit import TreeLock, Unit, write_alone
 from tests.kit.databases import bury, sql
 from tests.kit.journals import Task
 from tests.kit.mailboxes import NOW, counts, deliver, every, fill, numbers, read, send
@@ -150,4 +150,4 @@ def test_a_client_writes_the_same_units_in_transactions_of_its_own(desk: Desk) -
 
 @pytest.mark.parametrize("unit", [Read("nobody", 1), Send("b", "a", "x", 1)])
 def test_a_unit_that_changes_no_tree_shares_its_transaction(unit: Unit) -> None:
-    assert (unit.alone, unit.changes_tree) == (False, False)
+    assert (unit.alone, unit.tree) == (False, TreeLock.NONE)

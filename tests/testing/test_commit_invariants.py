@@ -131,7 +131,7 @@ def test_two_living_agents_of_one_name_are_found(machine: AgentTreeMachine) -> N
 
 
 def test_a_rename_that_does_not_take_the_row_of_the_tree_is_found(machine: AgentTreeMachine) -> None:
-    with pytest.raises(Broken, match="tree: its row was not taken for rename"):
+    with pytest.raises(Broken, match="tree: it was not locked for rename"):
         commit(machine, [Said(machine).rename("dba")])
 
 

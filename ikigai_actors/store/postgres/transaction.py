@@ -47,9 +47,14 @@ _END_STALLED = b"""
       AND (application_name = %(host)s OR application_name NOT LIKE %(hosts)s)
       AND wait_event = 'ClientRead' AND xact_start < to_timestamp(%(before)s / 1000.0)
       AND pid IN (SELECT pid FROM pg_locks WHERE relation IN ('agents'::regclass, 'tree'::regclass)
-                  AND mode IN ('RowShareLock', 'RowExclusiveLock'))
+                  AND mode IN ('RowShareLock', 'RowExclusiveLock', 'ShareLock'))
 """
 
+
+_SHARE_TREE = b"LOCK TABLE tree IN SHARE MODE"
+"""Excludes ``tree_change``, whose UPDATE takes a lock of the table as any does. No lock of the row would do: whoever
+shares a row overtakes those that wait for it alone, so births without a pause would keep a death waiting for ever.
+"""
 
 _HELD = b"""
     SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks
@@ -93,6 +98,9 @@ class PostgresTransaction(BaseTransaction):
         statement = for_postgres(query)
         with self._connection.cursor() as cursor:
             cursor.executemany(statement.sql.encode(), [as_arrays(statement, one) for one in parameters])
+
+    def share_tree(self) -> None:
+        self._guard(self._connection.execute, _SHARE_TREE)
 
     def end_stalled(self, host: str, before: int) -> None:
         """End the connections of stalled writers.

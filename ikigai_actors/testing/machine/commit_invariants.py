@@ -31,7 +31,7 @@ from ikigai_actors.records.supervision import GAVE_UP
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.copy import BulkTransaction
 from ikigai_actors.testing.simulation.remote import LATE
-from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
+from ikigai_actors.testing.simulation.store import SHARED_TREE, RanStatement, StoredChange, Written
 from supervisors.causes import Cause
 from supervisors.intensity import DEFAULT_INTENSITY, DEFAULT_PERIOD
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 SLACK = 2_000
 """Milliseconds that may pass between a decision and its commit, while the store is busy."""
 
-_CHANGES_TREE = frozenset({"register", "rename", "adopt", "bury"})
+_CHANGES_TREE = frozenset({"rename", "adopt", "bury"})
 _RESTARTED_AFTER = {"permanent": {Cause.CRASHED, Cause.EXITED}, "transient": {Cause.CRASHED}, "temporary": set[Cause]()}
 """By restart type, the ends of a child after which its supervisor restarts it.
 https://www.erlang.org/doc/man/supervisor
@@ -115,8 +115,9 @@ class CommitCheck:
         self._check_turns()
         self._check_shown(changes, was_unread)
         before, self._tree = self._tree, self._world.process.looked_at.read(_tree_version)
-        if self._tree == before and _CHANGES_TREE & {one.query for one in changes if isinstance(one, RanStatement)}:
-            self._broken(f"tree: its row was not taken for {'; '.join(map(str, changes))}")
+        ran = {one.query for one in changes if isinstance(one, RanStatement)}
+        if self._tree == before and (_CHANGES_TREE & ran or ("register" in ran and SHARED_TREE not in changes)):
+            self._broken(f"tree: it was not locked for {'; '.join(map(str, changes))}")
         wrong, self._wrong = self._wrong, []
         if wrong:
             self._world.process.broken("; ".join(wrong))

@@ -26,6 +26,7 @@ from ikigai_actors.testing.simulation.faults import RARITY, Luck
 from ikigai_actors.testing.simulation.ownership import Ownership
 from ikigai_actors.testing.simulation.scheduler import Abandoned, Agenda, Entry
 from ikigai_actors.testing.simulation.store import (
+    SHARED_TREE,
     Commits,
     CommitTrouble,
     RanStatement,
@@ -299,7 +300,8 @@ class _Commits(Commits):
         world.commits += 1
         process.host_id = next(filter(None, map(_registered, changes)), process.host_id) if process.name else ""
         for change in changes:
-            process.note("commit", str(change))
+            if change is not SHARED_TREE:
+                process.note("commit", str(change))
         for watcher in world.watchers:
             watcher(changes)
         types = world.commits % TYPES_EVERY == 0

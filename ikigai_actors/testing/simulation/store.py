@@ -321,6 +321,9 @@ class RanStatement(NamedTuple):
 
 StoredChange = Written | RanStatement
 
+SHARED_TREE = RanStatement("share_tree", {})
+"""Stands in the changes of a transaction that has shared the tree, as births do; the trace leaves it out."""
+
 
 def is_of_owner(change: StoredChange) -> bool:
     """Whether only the host that owns an agent may write this."""
@@ -350,6 +353,10 @@ class Observed(Transaction):
     def append(self, rows: Sequence[Row], table: str = "messages") -> None:
         self.changes.extend(Written(table, tuple(row)) for row in rows)
         self._inner.append(rows, table)
+
+    def share_tree(self) -> None:
+        self.changes.append(SHARED_TREE)
+        self._inner.share_tree()
 
     def end_stalled(self, host: str, before: int) -> None:
         self._inner.end_stalled(host, before)
