@@ -231,7 +231,7 @@ VALUES (:uuid, :name, :parent, :supervisor, :fork, :turn, :restart, 'running', :
                      ORDER BY (s.id + 1) * CAST(:place AS BIGINT) % 65521 LIMIT 1)
                   END FROM agents p WHERE p.uuid = :parent),
                  (SELECT p.shard FROM agents p WHERE p.uuid = :parent), 0))
-ON CONFLICT (name) WHERE name IS NOT NULL AND status <> 'dead' DO NOTHING RETURNING uuid
+ON CONFLICT DO NOTHING RETURNING uuid
 
 -- name: register_root
 -- Agent 0: made once, whoever comes first.
