@@ -63,6 +63,7 @@ from ikigai_actors.system.ref import AgentRef as AgentRef
 from ikigai_actors.system.ref import Context as Context
 from ikigai_actors.system.ref import current_agent as current_agent
 from ikigai_actors.system.system import ActorSystem as ActorSystem
+from ikigai_actors.tools.function import ToolError as ToolError
 from ikigai_actors.tools.function import tool as tool
 from ikigai_actors.tools.mcp.server import McpServer as McpServer
 from ikigai_actors.tools.workspace import Workspace as Workspace

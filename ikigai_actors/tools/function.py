@@ -14,14 +14,14 @@
 
     ActorSystem.open(tools=[count_lines, weather])
 
-The signature gives the schema and the docstring the texts (anthropic's function-tool decorators do that). A plain
-function runs on a tool thread, an ``async`` one on the runtime's event loop, where it must not block. So many plain
-tools run at once, besides those that wait for agents (``ref.wait``, ``ref.prompt(...).get()``). What a function returns
-is what the model reads: text as it is, anything else as JSON.
+The signature gives the schema and the docstring the texts. A plain function runs on a tool thread, an ``async`` one on
+the runtime's event loop, where it must not block. So many plain tools run at once, besides those that wait for agents
+(``ref.wait``, ``ref.prompt(...).get()``). What a function returns is what the model reads: text as it is, anything else
+as JSON.
 
 Whatever goes wrong is a result that helps the model to correct itself: arguments that do not fit, an exception, a
 time-out, output over the limit. Nothing of it crashes the agent. A tool says deliberately that it failed by raising
-anthropic's ``ToolError``.
+`ToolError`.
 """  # noqa: D214 - the section belongs to the example
 
 import asyncio
@@ -29,7 +29,7 @@ import inspect
 import json
 import logging
 import re
-import traceback
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, overload
@@ -39,7 +39,7 @@ from ikigai_actors.text import described, storable
 from ikigai_actors.tools.policy import Policy, ToolTraits
 
 if TYPE_CHECKING:
-    from anthropic.lib.tools import BetaAsyncFunctionTool, BetaFunctionTool
+    from ikigai_actors.tools.signature import Signature
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +58,16 @@ class Result:
 
     content: str
     is_error: bool = False
+
+
+class ToolError(Exception):
+    """Raised by a tool to say deliberately that it failed: the model reads the text as it is.
+
+    @tool
+    def price(of: str) -> float:
+        if of not in prices:
+            raise ToolError(f"We sell no {of}. Ask for one of: {', '.join(prices)}.")
+    """
 
 
 class Tool(Protocol):
@@ -93,38 +103,39 @@ class Tool(Protocol):
 class FunctionTool:
     """A Python function as a tool. Made by `tool`."""
 
-    function: "BetaFunctionTool[Any] | BetaAsyncFunctionTool[Any]"
-    """The function as anthropic describes it."""
+    name: str
+    """The name by which the model calls it."""
+    description: str
+    """What it is for, as the model reads it."""
+    function: Callable[..., Any]
+    """What runs."""
+    signature: "Signature"
+    """What it takes."""
     timeout: float
     """Seconds that a call may take."""
     traits: ToolTraits
     """What the machine must know of it before it runs."""
 
     @property
-    def name(self) -> str:
-        """The name by which the model calls it."""
-        return self.function.name
-
-    @property
     def is_async(self) -> bool:
         """Whether it runs on the event loop."""
-        return inspect.iscoroutinefunction(self.function.func)
+        return inspect.iscoroutinefunction(self.function)
 
     def describe(self) -> Mapping[str, Any]:
         """Its name, description and schema, as a Messages-API dict."""
-        return dict(self.function.to_dict())
+        return {"name": self.name, "description": self.description, "input_schema": self.signature.schema}
 
     def call(self, arguments: Mapping[str, Any]) -> Result:
         """Run a plain function, on the calling thread; never raises."""
         try:
-            return result_of(self.function.call(dict(arguments)))
+            return result_of(self.signature.call(arguments))
         except BaseException as error:  # SystemExit too: it must not end the thread that runs others' tools
             return self._failure(error)
 
     async def call_async(self, arguments: Mapping[str, Any]) -> Result:
         """Run an ``async`` function; raises nothing but `asyncio.CancelledError`."""
         try:
-            return result_of(await self.function.call(dict(arguments)))  # type: ignore[misc]  # an async tool's is awaitable
+            return result_of(await self.signature.call_async(arguments))
         except asyncio.CancelledError:
             raise
         except BaseException as error:
@@ -132,25 +143,14 @@ class FunctionTool:
 
     def _failure(self, error: BaseException) -> Result:
         """The text about an exception that the model reads."""
-        from anthropic.lib.tools import ToolError
-        from pydantic import ValidationError
+        from ikigai_actors.tools.signature import WrongArguments  # imported by now
 
-        if isinstance(error, ToolError):
-            return Result(cut(_text_of(error.content)), True)
-        cause = error.__cause__
-        if isinstance(cause, ValidationError) and not self._had_begun(error):
-            if not self._had_begun(cause):
-                faults = cause.errors(include_url=False, include_input=False, include_context=False)
-                told = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults)
-                return Result(cut(f"The arguments do not fit the schema of {self.name}: {told}."), True)
-            error = cause  # the function's own: anthropic takes every such error for one of the arguments
+        if isinstance(error, WrongArguments):
+            return Result(cut(f"The arguments do not fit the schema of {self.name}: {error}."), True)
+        if (told := deliberate(error)) is not None:
+            return Result(cut(told), True)
         logger.info("Tool %s failed", self.name, exc_info=error)
         return Result(cut(described(error)), True)
-
-    def _had_begun(self, error: BaseException) -> bool:
-        """Whether the function itself was running when the error was raised."""
-        code = self.function.func.__code__
-        return any(frame.f_code is code for frame, _ in traceback.walk_tb(error.__traceback__))
 
 
 @overload
@@ -197,19 +197,16 @@ def tool(
     """
 
     def make(plain: Callable[..., Any]) -> FunctionTool:
-        from anthropic import beta_async_tool, beta_tool  # 1.4 s: only who defines tools pays it
+        from ikigai_actors.tools.signature import Signature  # only who defines tools waits for pydantic
 
-        _check_signature(plain)
-        decorate: Any = beta_async_tool if inspect.iscoroutinefunction(plain) else beta_tool
-        try:
-            described = decorate(plain, name=name, description=description)
-        except Exception as error:  # pydantic's, or of an annotation that does not resolve
-            raise BadInput(f"{plain.__name__} cannot be a tool: no schema can be made of it. {error}") from error
-        if _NAME.fullmatch(described.name) is None:
-            raise BadInput(f"A tool's name is 1 to 128 of a-z A-Z 0-9 _ -, got {described.name!r}; give it another.")
+        signature = Signature(plain)
+        called = name or plain.__name__
+        if _NAME.fullmatch(called) is None:
+            raise BadInput(f"A tool's name is 1 to 128 of a-z A-Z 0-9 _ -, got {called!r}; give it another.")
         if timeout <= 0:
             raise BadInput(f"Expected a timeout in seconds above 0, got {timeout!r}.")
-        return FunctionTool(described, timeout, ToolTraits(idempotent, alone, _policy(policy)))
+        traits = ToolTraits(idempotent, alone, _policy(policy))
+        return FunctionTool(called, description or signature.description, plain, signature, timeout, traits)
 
     return make if function is None else make(function)
 
@@ -248,8 +245,16 @@ def timed_out(tool: Tool) -> Result:
     return Result(f"{tool.name} did not finish within {tool.timeout:g} s. What it did so far may stand.", True)
 
 
-def _text_of(content: object) -> str:
-    """The text of a deliberate error, which may be blocks."""
+def deliberate(error: BaseException) -> str | None:
+    """The text of an error by which a tool says that it failed: a `ToolError`, ours or anthropic's; None for others."""
+    if isinstance(error, ToolError):
+        return str(error)
+    theirs = sys.modules.get("anthropic.lib.tools")  # who raises its error has imported it
+    return text_of(error.content) if theirs is not None and isinstance(error, theirs.ToolError) else None
+
+
+def text_of(content: object) -> str:
+    """The text of content that may be blocks."""
     if isinstance(content, str):
         return content
     blocks = content if isinstance(content, list | tuple) else [content]
@@ -261,16 +266,3 @@ def _policy(text: str) -> Policy:
         return Policy(text)
     except ValueError as error:
         raise BadInput(f"Expected policy to be one of {', '.join(Policy)}; got {text!r}.") from error
-
-
-def _check_signature(function: Callable[..., Any]) -> None:
-    """Refuse a signature with arguments without names: it gives no usable schema. Raises `BadInput`."""
-    if not (inspect.isfunction(function) or inspect.ismethod(function)):
-        raise BadInput(f"Expected a function as a tool, got {function!r}. Write one that calls it.")
-    parameter = inspect.Parameter
-    for one in inspect.signature(function).parameters.values():
-        if one.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise BadInput(
-                f"{function.__name__} cannot be a tool: {one} has no name that a model could give. "
-                "Use named parameters."
-            )

@@ -77,6 +77,7 @@ PUBLIC = [
     "TimedOut",
     "TooManyAgents",
     "ToolCall",
+    "ToolError",
     "TurnInterrupted",
     "Usage",
     "Workspace",

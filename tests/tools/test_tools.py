@@ -5,10 +5,10 @@ import functools
 from typing import Annotated, Any, Literal
 
 import pytest
-from anthropic.lib.tools import ToolError
+from anthropic.lib.tools import ToolError as AnthropicToolError
 from pydantic import BaseModel, Field, TypeAdapter
 
-from ikigai_actors import BadInput
+from ikigai_actors import BadInput, ToolError
 from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.system.agents_tool import ListAgents
@@ -144,7 +144,9 @@ def test_a_deliberate_error_is_told_as_it_is() -> None:
     @tool
     def fail(blocks: bool) -> str:
         text = [{"type": "text", "text": "No such file."}, {"type": "text", "text": "Look in /tmp."}]
-        raise ToolError(text if blocks else "No such file.")  # type: ignore[arg-type]  # dicts are its blocks
+        if blocks:
+            raise AnthropicToolError(text)  # type: ignore[arg-type]  # dicts are its blocks
+        raise ToolError("No such file.")
 
     assert fail.call({"blocks": False}) == Result("No such file.", True)
     assert fail.call({"blocks": True}) == Result("No such file.\nLook in /tmp.", True)
@@ -231,13 +233,13 @@ def test_what_gives_no_usable_schema_is_refused(function: Any, told: str) -> Non
 @pytest.mark.parametrize("name", ["two words", "läs", "x" * 129])
 def test_a_name_that_no_model_takes_is_refused(name: str) -> None:
     with pytest.raises(BadInput, match="name"):
-        tool(name=name)(add.function.func)
+        tool(name=name)(add.function)
 
 
 @pytest.mark.parametrize("timeout", [0, -1])
 def test_a_time_out_must_leave_some_time(timeout: float) -> None:
     with pytest.raises(BadInput, match="above 0"):
-        tool(timeout=timeout)(add.function.func)
+        tool(timeout=timeout)(add.function)
 
 
 class Named(ListAgents):

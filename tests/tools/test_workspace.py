@@ -177,10 +177,28 @@ def test_a_workspace_that_is_no_directory_is_refused(directory: Path, name: str,
         Workspace(directory / name)
 
 
-def test_naming_a_workspace_does_not_load_anthropic(tmp_path: Path) -> None:
-    script = "import sys; from ikigai_actors import Workspace; Workspace('.'); print('anthropic' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=DEADLINE, check=True)
-    assert done.stdout == "False\n"
+NO_CLIENT = """
+import sys
+from ikigai_actors import ActorSystem, Workspace, tool
+
+@tool
+def stock(tea: str) -> str:
+    return f"no {tea}"
+
+with ActorSystem.open(":memory:", provider="offline", tools=[stock, Workspace(".")]) as system:
+    print(system.root.prompt('@stock {"tea": "Assam"} @then @glob {"pattern": "*.txt"}').get(timeout=60).text)
+    print([one.content for one in system.root.history() if one.kind == "tool_result"])
+print("anthropic" in sys.modules)
+"""
+
+
+def test_tools_load_no_client_of_a_model_service(directory: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", NO_CLIENT],
+        capture_output=True, text=True, timeout=DEADLINE, check=True, cwd=directory,
+    )  # fmt: skip
+    notes = f"{directory}/notes.txt"
+    assert done.stdout == f"glob gave: {notes}\n['no Assam', '{notes}']\nFalse\n"
 
 
 def test_the_program_has_the_tools_of_the_directory_that_it_is_given(directory: Path) -> None:

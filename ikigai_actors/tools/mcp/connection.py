@@ -4,10 +4,11 @@ A task of its own enters the client and leaves it: anyio insists on one task for
 ends when the server does, when `Run.stop` is called, or when it is cancelled; then every process of the server has
 ended, unless one left the server's session.
 
-Importing this module imports the packages ``mcp`` and ``anthropic``, which takes about two seconds.
+Importing this module imports the package ``mcp``, which takes about a second.
 """
 
 import asyncio
+import json
 import logging
 import math
 import os
@@ -18,8 +19,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import anyio
-from anthropic.lib.tools import BetaAsyncFunctionTool, ToolError
-from anthropic.lib.tools.mcp import async_mcp_tool
 from mcp import Client, MCPError
 from mcp.types import (
     CONNECTION_CLOSED,
@@ -32,7 +31,7 @@ from mcp.types import (
 )
 from mcp.types import Tool as Listed
 
-from ikigai_actors.tools.function import Result, cut
+from ikigai_actors.tools.function import Result, ToolError, cut
 from ikigai_actors.tools.mcp.process import ServerProcess
 from ikigai_actors.tools.policy import Policy, ToolTraits
 
@@ -43,7 +42,7 @@ _LAST_WORDS = 3
 _LINE = 2_000
 """Bytes that are kept of a line of its standard error."""
 
-_CallTool = Callable[[str, dict[str, Any]], Awaitable[CallToolResult]]
+_CallTool = Callable[[str, dict[str, Any]], Awaitable[Result]]
 """Calls a tool by the server's name for it. Raises ``ToolError``."""
 
 
@@ -110,8 +109,8 @@ class Run:
         """The tools that it lists, once it has started. Raises `NotServing` if it does not: nothing is left then."""
         return await asyncio.shield(self._listed)
 
-    async def call(self, tool: str, arguments: dict[str, Any]) -> CallToolResult:
-        """Call a tool, and return its result as text. Raises `ToolError` when there is no answer."""
+    async def call(self, tool: str, arguments: dict[str, Any]) -> Result:
+        """Call a tool. Raises `ToolError` when there is no answer."""
         assert self._client is not None  # who calls has waited for the tools
         try:
             result = await self._client.call_tool(tool, arguments)
@@ -124,7 +123,7 @@ class Run:
             if not isinstance(error, MCPError):  # an answer that breaks the protocol, or its own schema
                 logger.info("MCP server %s answered wrongly", self._name, exc_info=error)
             raise ToolError(f"The MCP server {self._name} answered with an error: {error}") from error
-        return result.model_copy(update={"content": [_as_text(block) for block in result.content]})
+        return Result(_text_of(result), bool(result.is_error))
 
     async def stop(self) -> None:
         """End it, and return when nothing is left. Within a few seconds it is forced."""
@@ -210,24 +209,24 @@ class _Stderr(asyncio.Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class McpTool:
-    """A tool of a server. Made by `tool_of`."""
+    """A tool of a server."""
 
-    function: BetaAsyncFunctionTool[Any]
-    """The tool as anthropic's adapter describes it, under our name."""
+    listed: Listed
+    """The server's description of it."""
+    name: str
+    """The name by which the model calls it."""
+    run: _CallTool
+    """Has the server run it."""
     timeout: float
     """Seconds that a call may take."""
     traits: ToolTraits
     """What the machine must know of it before it runs."""
     is_async = True
 
-    @property
-    def name(self) -> str:
-        """The name by which the model calls it."""
-        return self.function.name
-
     def describe(self) -> Mapping[str, Any]:
         """Its name, description and schema, as a Messages-API dict."""
-        return dict(self.function.to_dict())
+        description = self.listed.description or ""
+        return {"name": self.name, "description": description, "input_schema": self.listed.input_schema}
 
     def call(self, arguments: Mapping[str, Any]) -> Result:
         """Never called: `is_async` is True."""
@@ -236,27 +235,13 @@ class McpTool:
     async def call_async(self, arguments: Mapping[str, Any]) -> Result:
         """Have the server run it; raises nothing but `asyncio.CancelledError`."""
         try:
-            return Result(cut(_joined(await self.function.call(dict(arguments)))))
+            result = await self.run(self.listed.name, dict(arguments))
         except ToolError as error:
-            return Result(cut(_joined(error.content)), True)
+            return Result(cut(str(error)), True)
         except Exception as error:
             logger.info("MCP tool %s failed", self.name, exc_info=error)
             return Result(cut(f"{type(error).__name__}: {error}"), True)
-
-
-def tool_of(listed: Listed, name: str, call: _CallTool, timeout: float, policy: Policy | None) -> McpTool:
-    """Make a tool of one that a server lists.
-
-    Args:
-        listed: the server's description of it.
-        name: its name for models.
-        call: takes the server's name for it, and the arguments.
-        timeout: seconds that a call may take.
-        policy: whether it may be used; None decides by the server's hints.
-    """
-    adapted = async_mcp_tool(listed, _Session(call))  # type: ignore[arg-type]  # it only calls tools
-    adapted.name = name
-    return McpTool(adapted, timeout, traits_of(listed, policy))
+        return Result(cut(result.content), result.is_error)
 
 
 def traits_of(listed: Listed, policy: Policy | None) -> ToolTraits:
@@ -281,16 +266,6 @@ def readable(block: ContentBlock) -> str:
     return f"[{block.type}: {_sized(block.mime_type, block.data)}]"
 
 
-@dataclass(frozen=True, slots=True)
-class _Session:
-    """The part of a client session that the adapter uses."""
-
-    call: _CallTool
-
-    async def call_tool(self, name: str, arguments: dict[str, Any]) -> CallToolResult:
-        return await self.call(name, arguments)
-
-
 async def list_tools(client: Client) -> list[Listed]:
     """All tools that a server lists, page by page."""
     page = await client.list_tools()
@@ -301,17 +276,15 @@ async def list_tools(client: Client) -> list[Listed]:
     return listed
 
 
-def _as_text(block: ContentBlock) -> TextContent:
-    return TextContent(text=readable(block))
-
-
 def _sized(kind: str | None, base64: str) -> str:
     return f"{kind or 'of unknown type'}, {len(base64) * 3 // 4:,} bytes, which cannot be shown as text"
 
 
-def _joined(content: Any) -> str:
-    """The result as one text: blocks of text stand one below the other."""
-    return content if isinstance(content, str) else "\n".join(block["text"] for block in content)
+def _text_of(result: CallToolResult) -> str:
+    """A result as one text: its blocks one below the other; without any what it holds for programs, as JSON."""
+    if not result.content and result.structured_content is not None:
+        return json.dumps(result.structured_content)
+    return "\n".join(map(readable, result.content))
 
 
 def _reason(error: BaseException) -> str:

@@ -33,13 +33,11 @@ from ikigai_actors.actors.clock import Clock, SystemClock
 from ikigai_actors.actors.threads import in_thread
 from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.base import Tell, Toolset
-from ikigai_actors.tools.function import TIMEOUT, Tool
+from ikigai_actors.tools.function import TIMEOUT, Result, Tool, ToolError
 from ikigai_actors.tools.policy import Policy
 from supervisors.intensity import add_restart
 
 if TYPE_CHECKING:
-    from mcp.types import CallToolResult
-
     from ikigai_actors.tools.mcp.connection import Run
 
 START_TIMEOUT = 30.0
@@ -165,7 +163,7 @@ class McpServer(Toolset):
             raise
         names = tool_names(self.name, listed)
         return [
-            parts.tool_of(tool, names[remote], self._call, self._timeout, self._policy)
+            parts.McpTool(tool, names[remote], self._call, self._timeout, parts.traits_of(tool, self._policy))
             for remote, tool in listed.items()
         ]
 
@@ -197,10 +195,8 @@ class McpServer(Toolset):
         ended = f"was ended, since {run.fault}" if run.fault else "ended"
         self._tell(f"The MCP server {ended}; {does}.{run.last_words}")
 
-    async def _call(self, tool: str, arguments: dict[str, Any]) -> "CallToolResult":
+    async def _call(self, tool: str, arguments: dict[str, Any]) -> Result:
         """Call a tool, and start the server for it if it ended. Raises ``ToolError``."""
-        from anthropic.lib.tools import ToolError
-
         from ikigai_actors.tools.mcp.connection import NotServing
 
         try:

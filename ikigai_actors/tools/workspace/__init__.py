@@ -71,7 +71,7 @@ class Workspace(Toolset):
         return f"workspace {self.directory}"
 
     async def open(self, tell: Tell) -> Sequence[Tool]:
-        made: list[Tool] = await in_thread(self._make, "ikigai-workspace")  # it imports anthropic: 1.4 s
+        made: list[Tool] = await in_thread(self._make, "ikigai-workspace")  # it imports pydantic
         return made
 
     def _make(self) -> list[Tool]:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import PurePosixPath
 
-from ikigai_actors.tools.function import FunctionTool, tool
+from ikigai_actors.tools.function import FunctionTool, ToolError, tool
 from ikigai_actors.tools.policy import Policy
 from ikigai_actors.tools.workspace.beneath import PLACE, Outside, Root
 
@@ -96,8 +96,6 @@ def file_tools(root: Root) -> list[FunctionTool]:
 @contextmanager
 def _said(name: str, path: str) -> Iterator[None]:
     """Turn errors into text for the model."""
-    from anthropic.lib.tools import ToolError
-
     try:
         yield
     except UnicodeDecodeError as error:

