@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -128,13 +129,16 @@ def backend(tx: Transaction) -> int:
 
 
 def eventually(condition: Callable[[], object], what: str) -> None:
-    """Look again and again until something is so; fail when it does not come."""
-    clock = threading.Event()
-    for _ in range(int(DEADLINE / 0.005)):
-        if condition():
-            return
-        clock.wait(0.005)
-    pytest.fail(f"{what} did not come within {DEADLINE} s")
+    """Look again and again until something is so; fail when it does not come.
+
+    Between two looks it waits longer and longer: what takes seconds wants the processor that looking takes away.
+    """
+    begun, pause = time.monotonic(), threading.Event()
+    while not condition():
+        waited = time.monotonic() - begun
+        if waited > DEADLINE:
+            pytest.fail(f"{what} did not come within {DEADLINE} s")
+        pause.wait(min(max(0.005, waited / 10), 0.25))
 
 
 def python(script: str, *arguments: object, env: dict[str, str] | None = None) -> "subprocess.Popen[str]":

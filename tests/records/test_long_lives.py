@@ -6,7 +6,7 @@ from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Request
 from ikigai_actors.records.log import Log
 from tests.kit.blocking_provider import DEADLINE
 
-TURNS = 2_000
+TURNS = 500
 EVERY = 50
 
 

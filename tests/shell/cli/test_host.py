@@ -51,9 +51,10 @@ def turn(url: str, uuid: str) -> int:
         return client.get(uuid).turn
 
 
-def shares(url: str) -> dict[str, int]:
+def shares(url: str) -> dict[str | None, int]:
     """How many shards each living host has, by its name."""
-    return {one["name"]: one["shards"] for one in listed(url) if one["ended_at"] is None}
+    with Client.open(url) as client:
+        return {one.name: one.shards for one in client.hosts() if one.ended_at is None}
 
 
 def test_when_a_host_is_killed_another_one_goes_on_and_who_waits_gets_the_answer(new_postgres: NewDatabase) -> None:
@@ -127,9 +128,10 @@ def two_that_keep_their_agents(url: str, directory: Path) -> Iterator[tuple[Prog
         yield first, second
 
 
-def placed(url: str) -> dict[str, int]:
+def placed(url: str) -> dict[str | None, int]:
     """How many agents each living host has, by its name."""
-    return {one["name"]: one["agents"] for one in listed(url) if one["ended_at"] is None}
+    with Client.open(url) as client:
+        return {one.name: one.agents for one in client.hosts() if one.ended_at is None}
 
 
 def test_an_agent_is_moved_from_any_terminal(
