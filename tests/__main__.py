@@ -12,6 +12,9 @@ import sys
 # a SystemError. It may be the one that reports a failure.
 os.environ["PYTHONNODEBUGRANGES"] = "1"
 
+# The tests start about a thousand programs: each would compile the package anew, which takes half of its start.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 WORKERS = min(8, (os.cpu_count() or 1) + 1)
 """Processes that run tests. One more than there are processors: many a test waits for a program."""
 
