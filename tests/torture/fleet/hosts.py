@@ -4,16 +4,22 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ikigai_actors import FunctionProvider, Request
+from ikigai_actors.shell.cli.host import START_AGAIN
 from tests.kit.proxy import Proxy
 
 LEASE = 2.0
+MEANT = (-signal.SIGKILL, -signal.SIGTERM, 0, START_AGAIN)
+"""How hosts may end: killed, told to end before or while they ran, or since another one has taken their agents."""
+
 PATIENCE = 60.0
 """Seconds after which what has not come is a defect."""
 
@@ -36,6 +42,9 @@ class Hosts:
         self.networks = {name: Proxy(url) for name in names}
         self.ends = Counter[int]()
         """How often they ended, by their exit status."""
+        self.failures: list[str] = []
+        """What those have said that ended in no way that is meant to happen."""
+        self._directory = tempfile.TemporaryDirectory(prefix="ikigai-hosts-")
         self.processes = {name: self._started(name) for name in names}
         self._over = threading.Event()
         self._keeper = threading.Thread(target=self._keep, name="keeper")
@@ -52,19 +61,32 @@ class Hosts:
             process.wait(PATIENCE)
         for network in self.networks.values():
             network.close()
+        self._directory.cleanup()
+
+    def _last_words(self, name: str) -> str:
+        return self._words(name).read_text(encoding="utf-8", errors="replace")[-500:]
+
+    def _words(self, name: str) -> Path:
+        """What the latest host of this name has said."""
+        return Path(self._directory.name, name)
 
     def _started(self, name: str) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen(
-            [
-                *(sys.executable, "-m", "ikigai_actors", "--database", self.networks[name].url),
-                *("host", "--name", name, "--app", "tests.torture.fleet.hosts:app"),
-            ],
-            stderr=subprocess.DEVNULL,
-        )
+        with self._words(name).open("wb") as words:
+            return subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "ikigai_actors", "--database", self.networks[name].url),
+                    *("host", "--name", name, "--app", "tests.torture.fleet.hosts:app"),
+                ],
+                stderr=words,
+            )
 
     def _keep(self) -> None:
         while not self._over.wait(0.05):
             for name, process in self.processes.items():
                 if (status := process.poll()) is not None:
                     self.ends[status] += 1
+                    if status not in MEANT:
+                        self.failures.append(
+                            f"host {name} ended with {status}: {self._words(name).read_text(errors='replace')[-500:]}"
+                        )
                     self.processes[name] = self._started(name)
