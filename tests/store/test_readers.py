@@ -17,7 +17,7 @@ class Server:
     """Makes connections, but for the first few times."""
 
     def __init__(self, url: str) -> None:
-        self._url = url
+        self.url = url
         self.down = 0
         """How often it does not answer yet."""
         self.asked = 0
@@ -27,7 +27,7 @@ class Server:
         if self.down:
             self.down -= 1
             raise StoreUnavailable("It starts, as planned.")
-        return psycopg.connect(self._url)
+        return psycopg.connect(self.url)
 
 
 @pytest.fixture
@@ -88,3 +88,26 @@ def test_what_is_lent_when_all_is_closed_is_closed_when_it_comes_back(server: Se
     assert connection.closed
     with pytest.raises(StoreError, match="was closed"), readers.lent():
         raise AssertionError("nothing was lent")
+
+
+class Interrupted(psycopg.Connection[tuple[object, ...]]):
+    """A connection at which Ctrl-C comes while it is looked at."""
+
+    looked_at = False
+
+    def fileno(self) -> int:
+        if self.looked_at:
+            raise KeyboardInterrupt
+        return super().fileno()
+
+
+def test_ctrl_c_while_an_idle_connection_is_looked_at_leaves_none_open(server: Server) -> None:
+    made = Interrupted.connect(server.url)
+    readers = Readers(lambda: made, DEADLINE, "here")
+    with readers.lent():
+        pass
+    made.looked_at = True
+    with pytest.raises(KeyboardInterrupt), readers.lent():
+        raise AssertionError("nothing was lent")
+    assert made.closed
+    readers.close()

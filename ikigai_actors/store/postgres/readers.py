@@ -69,8 +69,12 @@ class Readers:
                 if not self._idle:
                     return None
                 connection = self._idle.pop()
-            if is_alive(connection):
-                return connection
+            try:
+                if is_alive(connection):
+                    return connection
+            except BaseException:  # Ctrl-C in this instant: it would belong to nobody
+                connection.close()
+                raise
             connection.close()
 
     def _made(self, until: float) -> Connection:

@@ -24,7 +24,7 @@ from weakref import WeakSet
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, StoreUnusable, SystemClosed
+from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, SystemClosed
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.postgres.bell import Bell
 from ikigai_actors.store.postgres.errors import Again, PostgresErrors, refuse_old
@@ -100,11 +100,12 @@ class _Server:
             refuse_old(connection.info.server_version, self.errors.shown)
             connection.execute(f"SET idle_in_transaction_session_timeout = {IDLE_IN_TRANSACTION}".encode())
             connection.autocommit = False
-        except (StoreUnusable, psycopg.Error) as error:
+        except psycopg.Error as error:
             connection.close()
-            if isinstance(error, StoreUnusable):
-                raise
             raise self.errors.ours(error) from self.errors.cause(error)
+        except BaseException:  # Ctrl-C, too: it would belong to nobody
+            connection.close()
+            raise
         return connection
 
     def note(self, connection: Connection) -> None:
