@@ -11,7 +11,7 @@ from tests.conftest import NewDatabase
 from tests.kit.databases import ROOT, eventually
 from tests.kit.program import PATIENCE, Program, run
 from tests.kit.ray_cluster import RAY_PATIENCE, RayCluster, needs_ray, parent, ray_cluster
-from tests.torture.fleet.campaign import AGENTS, HANDS, judge
+from tests.torture.fleet.campaign import AGENTS, HANDS, judge_at_last
 from tests.torture.fleet.hands import Work, attached
 
 pytestmark = needs_ray
@@ -119,5 +119,5 @@ def test_every_prompt_is_answered_once_whatever_of_ray_is_killed(
             with Program.by_pipe("--database", url, "host", "--name", "plain", "--app", APP):
                 answered(work, "the end of Ray")
                 hands.close()
+                assert judge_at_last(url, work.asked) == []
     assert work.complaints == []
-    assert [*judge(url, work.asked)] == []

@@ -20,7 +20,7 @@ from tests.soak.stage import Plan, Stage
 
 SHORT = Plan(
     seconds=600.0, cycles=1, crowd=50, hands=3, round=0.3, rounds=1,
-    calm=0.2, patience=60.0, lease=0.6, mounts=False, slow=False,
+    calm=0.2, patience=60.0, lease=2.0, mounts=False, slow=False,
 )  # fmt: skip
 """Some seconds: one disturbance of each kind that is quick."""
 

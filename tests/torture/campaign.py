@@ -120,9 +120,11 @@ class _Tree:
                     reports.append(outcome(0, agent, token, partial(agent.prompt(token).get, timeout=PATIENCE)))
             except AgentDead:
                 reports.append(Bereft(0, agent.uuid))
-        while working := [system.handle(record.uuid) for record in system.agents() if record.turn]:
+        while True:
+            working = [system.handle(record.uuid) for record in system.agents() if record.turn]
             reports += [outcome(0, agent, None, partial(agent.reply, PATIENCE)) for agent in working]
-        return reports
+            if not working and not _is_busy(system):
+                return reports
 
     def _judge_running(self, system: ActorSystem, reports: list[Report]) -> None:
         """As `_judge`, and every history as the system itself gives it."""
@@ -154,3 +156,9 @@ class _Tree:
         for fault in found:
             self.spoilt = True
             self._tally.violations.append(f"{self._seed}: {fault}")
+
+
+def _is_busy(system: ActorSystem) -> bool:
+    """Whether somebody has been told something that may still open a turn."""
+    now = system.statistics()
+    return bool(now.inbox or now.ready or now.working)

@@ -73,7 +73,7 @@ def torture(faults: int, seed: int, weights: dict[str, int] = WEIGHTS) -> Result
     with server_of_our_own() as server, closing(Hosts(server.url, NAMES)) as hosts:
         for number, (part, goes_back) in enumerate(_parts(kinds)):
             _under_faults(server, hosts, part, f"{seed}.{number}", goes_back, chance, result, asked)
-        result.violations += [*_judge_at_last(server.url, asked), *hosts.failures]
+        result.violations += [*judge_at_last(server.url, asked), *hosts.failures]
         result.counts.update({f"ended with {status}": count for status, count in hosts.ends.items()})
     return result
 
@@ -164,7 +164,7 @@ def _wait_until_run(system: AttachedSystem, least: int) -> None:
             running = {one.name for one in system.hosts() if one.state == "runs" and one.shards}
 
 
-def _judge_at_last(url: str, asked: list[tuple[str, str]]) -> list[str]:
+def judge_at_last(url: str, asked: list[tuple[str, str]]) -> list[str]:
     """What is wrong when all is answered: who was told that no host runs has not waited for that."""
     until = time.monotonic() + PATIENCE
     while (found := [*judge(url, asked)]) and time.monotonic() < until:
