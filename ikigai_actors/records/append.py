@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from ikigai_actors.errors import AgentNotFound, AgentStopped, Fenced, MailNotFound, TooManyAgents
+from ikigai_actors.errors import AgentNotFound, AgentStopped, Fenced, MailNotFound, StoreConflict, TooManyAgents
 from ikigai_actors.records.log_unit import Birth, LogUnit
 from ikigai_actors.records.messages import Message
-from ikigai_actors.records.registry import check_free, name_taken
+from ikigai_actors.records.registry import check_free
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Around, Locked, LockedRows, TreeLock, Unit
 
@@ -137,5 +137,7 @@ def _bear(tx: Transaction, birth: Birth, parent: Locked) -> None:
         place=crc32(birth.uuid.encode()),
     )
     if not registered:
-        raise name_taken(str(birth.name))
+        if birth.name is not None:
+            check_free(tx, birth.name)
+        raise StoreConflict(f"There is an agent {birth.uuid} already.")
     tx.append([message.row() for message in birth.messages])

@@ -196,12 +196,7 @@ def find(tx: Transaction, text: str) -> AgentRecord:
 def check_free(tx: Transaction, name: str, uuid: str | None = None) -> None:
     """Raise `NameTaken` when a living agent other than the one with this uuid has the name."""
     if any(record.uuid != uuid for record in _records(tx.run("living_by_name", name=name))):
-        raise name_taken(name)
-
-
-def name_taken(name: str) -> NameTaken:
-    """The refusal of a name that a living agent has."""
-    return NameTaken(f"A living agent is named {name!r}; choose another name.", name)
+        raise NameTaken(f"A living agent is named {name!r}; choose another name.", name)
 
 
 def tree_version(tx: Transaction) -> int:

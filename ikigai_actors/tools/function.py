@@ -250,10 +250,10 @@ def deliberate(error: BaseException) -> str | None:
     if isinstance(error, ToolError):
         return str(error)
     theirs = sys.modules.get("anthropic.lib.tools")  # who raises its error has imported it
-    return text_of(error.content) if theirs is not None and isinstance(error, theirs.ToolError) else None
+    return _text_of(error.content) if theirs is not None and isinstance(error, theirs.ToolError) else None
 
 
-def text_of(content: object) -> str:
+def _text_of(content: object) -> str:
     """The text of content that may be blocks."""
     if isinstance(content, str):
         return content
