@@ -31,7 +31,8 @@ CREATE TABLE hosts (
     lease       BIGINT NOT NULL DEFAULT 0,    -- PostgreSQL: milliseconds for which it is believed after a beat
     beat        BIGINT NOT NULL DEFAULT 0,    -- counts the renewals of its lease
     agents      BIGINT NOT NULL DEFAULT 0,    -- how many it ran at its latest renewal
-    draining    BIGINT NOT NULL DEFAULT 0 CHECK (draining IN (0, 1))   -- 1: it gives its shards away, and gets none
+    draining    BIGINT NOT NULL DEFAULT 0 CHECK (draining IN (0, 1)),  -- 1: it gives its shards away, and gets none
+    working     BIGINT NOT NULL DEFAULT 0     -- how many of its agents were in a turn at its latest renewal
 );
 CREATE UNIQUE INDEX hosts_name ON hosts (name) WHERE name IS NOT NULL AND ended_at IS NULL;
 

@@ -35,6 +35,7 @@ from ikigai_actors.store.database_clock import DatabaseClock, clock_of
 from ikigai_actors.store.migrations import is_newest, migrate_within
 from ikigai_actors.store.owner import HostRow, went_back, why_ended
 from ikigai_actors.store.peers import LOOK, Peers
+from ikigai_actors.store.placement import Living
 from ikigai_actors.store.shards import claim
 from ikigai_actors.store.sqlite.file import ASKED, lock_path
 
@@ -97,8 +98,8 @@ class Host:
         self._lock = threading.Lock()
         self._threads = threads
         self._changed = threads.condition()
-        self.count: Callable[[], int] = lambda: 0
-        """How many agents it runs, for those with which it shares them."""
+        self.count: Callable[[], Living] = lambda: Living(0)
+        """Counts the agents that it runs, for those with which it shares them."""
         self.on_renewal: Callable[[], object] = lambda: None
         """Called when the lease begins and after each renewal, on the thread that did it."""
         self._over = False
@@ -150,7 +151,7 @@ class Host:
         def beat(tx: Transaction) -> list[Row]:
             tx.hold(self.id)  # again, since the connection may be another one
             if self.name is not None:
-                tx.run("count_agents", host=self.id, agents=self.count())
+                tx.run("count_agents", host=self.id, **self.count()._asdict())
             return tx.run("renew_lease", id=self.id, lease=lease)
 
         renewed = self._store.write(beat)

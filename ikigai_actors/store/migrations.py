@@ -186,6 +186,14 @@ _REQUESTS = Migration(
     """,
 )
 
+_LOAD = Migration(
+    9,
+    """
+    -- Hosts tell how many of their agents are in a turn.
+    ALTER TABLE hosts ADD COLUMN working BIGINT NOT NULL DEFAULT 0;
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     _MAIL_AND_SUPERVISION,
     _PROMPTS,
@@ -194,6 +202,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _MEMBERSHIP,
     _CHANGES,
     _REQUESTS,
+    _LOAD,
 )
 """All steps since version `FIRST`, in order."""
 

@@ -4,10 +4,13 @@ Nobody decides for all. A host takes shards that nobody has until it has its sha
 has more than another one gives:
 
     shards without agents     at once, until the two have equally many shards, give or take one
-    shards with agents        a part of the difference at a time, until the two have about equally many agents
+    shards with turns         one at a time, while it has `FEW_TURNS` turns more than twice those of the other
+    shards with agents        a part of the difference at a time, until the two have about equally many agents; those
+                              with turns only if that leaves the turns about as equal as they are
 
 So a host that joins gets its own soon, whoever was there before, and not all agents have to move at the same moment. A
-host that drains takes none, is given none, and gives all of its own away.
+host whose agents have much to do keeps some of them and gets idle ones for the others. A host that drains takes none,
+is given none, and gives all of its own away.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +18,19 @@ from typing import NamedTuple
 
 MOVED_AT_ONCE = 4
 """The part of the difference in agents that moves at once: one in so many."""
+
+
+FEW_TURNS = 8
+"""Fewer turns than that are no load: an agent that moves has its request to the model cut, and asked again."""
+
+
+class Living(NamedTuple):
+    """The living agents of a shard."""
+
+    agents: int
+    """How many there are."""
+    working: int = 0
+    """How many of them are in a turn."""
 
 
 class Member(NamedTuple):
@@ -25,6 +41,8 @@ class Member(NamedTuple):
     """How many shards it has."""
     agents: int = 0
     """How many living agents, as it has told itself."""
+    working: int = 0
+    """How many of these are in a turn."""
     draining: bool = False
 
 
@@ -54,7 +72,8 @@ def gives(me: str, members: Sequence[Member]) -> bool:
     if own is None or not others:
         return False
     least = min(others, key=lambda one: one.agents)
-    return own.draining or own.shards - min(one.shards for one in others) >= 2 or own.agents - least.agents >= 2
+    fewer = own.shards - min(one.shards for one in others) >= 2
+    return own.draining or fewer or own.agents - least.agents >= 2 or _is_heavy(own, _idlest(others))
 
 
 def is_stuck(me: str, members: Sequence[Member]) -> bool:
@@ -63,13 +82,13 @@ def is_stuck(me: str, members: Sequence[Member]) -> bool:
     return own is not None and own.draining and own.shards > 0 and not others
 
 
-def gifts(me: str, members: Sequence[Member], agents: Mapping[int, int], move: bool) -> list[Gift]:
+def gifts(me: str, members: Sequence[Member], agents: Mapping[int, Living], move: bool) -> list[Gift]:
     """The shards that a host should give away now.
 
     Args:
         me: the host.
         members: all living hosts, itself among them.
-        agents: the shards of the host, with the number of living agents in each.
+        agents: the shards of the host, with the living agents of each.
         move: whether shards with agents may be given now.
     """
     own, others = _divide(me, members)
@@ -78,7 +97,9 @@ def gifts(me: str, members: Sequence[Member], agents: Mapping[int, int], move: b
     if own.draining:
         return list(_all(others, agents))
     empty = list(_empty(others, agents))
-    return [*empty, *_busy(others, agents)] if move else empty
+    if not move:
+        return empty
+    return [*empty, *(_turns(own, others, agents) or _agents(own, others, agents))]
 
 
 def _divide(me: str, members: Sequence[Member]) -> tuple[Member | None, list[Member]]:
@@ -87,20 +108,30 @@ def _divide(me: str, members: Sequence[Member]) -> tuple[Member | None, list[Mem
     return own, [one for one in members if not one.draining and one.host != me]
 
 
-def _all(others: Sequence[Member], agents: Mapping[int, int]) -> Iterator[Gift]:
+def _idlest(others: Sequence[Member]) -> Member:
+    """The host with the fewest turns."""
+    return min(others, key=lambda one: (one.working, one.agents, one.host))
+
+
+def _is_heavy(own: Member, other: Member) -> bool:
+    """Whether a host has so much more to do than another one that this is worth a cut request."""
+    return own.working >= 2 * other.working + FEW_TURNS
+
+
+def _all(others: Sequence[Member], agents: Mapping[int, Living]) -> Iterator[Gift]:
     """Every shard to the host that has the fewest agents by then, the largest shards first."""
     load = {one.host: (one.agents, one.shards) for one in others}
-    for shard in sorted(agents, key=lambda shard: (-agents[shard], shard)):
+    for shard in sorted(agents, key=lambda shard: (-agents[shard].agents, shard)):
         to = min(load, key=lambda host: (*load[host], host))
-        load[to] = load[to][0] + agents[shard], load[to][1] + 1
+        load[to] = load[to][0] + agents[shard].agents, load[to][1] + 1
         yield Gift(shard, to)
 
 
-def _empty(others: Sequence[Member], agents: Mapping[int, int]) -> Iterator[Gift]:
+def _empty(others: Sequence[Member], agents: Mapping[int, Living]) -> Iterator[Gift]:
     """Shards without agents, as long as another host has two shards fewer."""
     counts = {one.host: one.shards for one in others}
     left = len(agents)
-    for shard in sorted(shard for shard, living in agents.items() if not living):
+    for shard in sorted(shard for shard, living in agents.items() if not living.agents):
         to = min(counts, key=lambda host: (counts[host], host))
         if left - counts[to] < 2:
             return
@@ -109,13 +140,26 @@ def _empty(others: Sequence[Member], agents: Mapping[int, int]) -> Iterator[Gift
         yield Gift(shard, to)
 
 
-def _busy(others: Sequence[Member], agents: Mapping[int, int]) -> Iterator[Gift]:
-    """Shards with agents for the host that has the fewest of these, the largest that fit first."""
+def _turns(own: Member, others: Sequence[Member], agents: Mapping[int, Living]) -> list[Gift]:
+    """The shard with the most turns that does not make the other host busier than this one, when this one is heavy."""
+    least = _idlest(others)
+    fit = [shard for shard, living in agents.items() if 0 < 2 * living.working <= own.working - least.working]
+    if not fit or not _is_heavy(own, least):
+        return []
+    return [Gift(max(fit, key=lambda shard: (agents[shard].working, -agents[shard].agents, shard)), least.host)]
+
+
+def _agents(own: Member, others: Sequence[Member], agents: Mapping[int, Living]) -> Iterator[Gift]:
+    """Shards with agents for the host that has the fewest of these, idle ones and the largest that fit first."""
     least = min(others, key=lambda one: (one.agents, one.host))
-    difference = sum(agents.values()) - least.agents
-    left, moved = max(1, difference // MOVED_AT_ONCE), 0
-    for shard in sorted(agents, key=lambda shard: (-agents[shard], shard)):
-        if 0 < agents[shard] <= left and 2 * (moved + agents[shard]) <= difference:
-            moved += agents[shard]
-            left -= agents[shard]
+    difference = sum(living.agents for living in agents.values()) - least.agents
+    left, moved, turns = max(1, difference // MOVED_AT_ONCE), 0, 0
+    for shard in sorted(agents, key=lambda shard: (agents[shard].working, -agents[shard].agents, shard)):
+        living, working = agents[shard]
+        if working and 2 * (turns + working) > own.working - least.working + FEW_TURNS // 2:
+            return
+        if 0 < living <= left and 2 * (moved + living) <= difference:
+            moved += living
+            turns += working
+            left -= living
             yield Gift(shard, least.host)

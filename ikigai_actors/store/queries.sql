@@ -219,7 +219,7 @@ SELECT a.uuid, COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a
 SELECT (SELECT COUNT(*) FROM agents), (SELECT COUNT(*) FROM messages)
 
 -- name: register
--- No row: a living agent has the name. Whoever has just given it on another host is waited for.
+-- No row: a living agent has the name, or there is this uuid. Whoever has just given it on another host is waited for.
 -- Its parent, whose row is locked, hands its orphan policy and its shard down. Children of agent 0, each the root of a branch, are
 -- spread by :place over the shards of their host; not when their supervisor restarts several of them together.
 INSERT INTO agents (uuid, name, parent_uuid, supervisor_uuid, fork_message_id, turn, restart, status, created_at, epoch, on_orphan,
@@ -509,15 +509,15 @@ SELECT id, hostname, pid, started_at, lease_until, epoch, now_ms() FROM hosts WH
  ORDER BY epoch DESC
 
 -- name: members
--- The hosts that share the agents, with the numbers of their shards and agents.
-SELECT h.id, (SELECT COUNT(*) FROM shards s WHERE s.host = h.id), h.agents, h.draining FROM hosts h
+-- The hosts that share the agents, with the numbers of their shards, of their agents, and of those in a turn.
+SELECT h.id, (SELECT COUNT(*) FROM shards s WHERE s.host = h.id), h.agents, h.working, h.draining FROM hosts h
  WHERE h.ended_at IS NULL AND h.name IS NOT NULL ORDER BY h.epoch
 
 -- name: drain_host
 UPDATE hosts SET draining = 1 WHERE id = :host AND ended_at IS NULL RETURNING id
 
 -- name: count_agents
-UPDATE hosts SET agents = :agents WHERE id = :host
+UPDATE hosts SET agents = :agents, working = :working WHERE id = :host
 
 -- name: shards_of
 SELECT id, epoch FROM shards WHERE host = :host
@@ -529,7 +529,7 @@ SELECT CAST(SUM(CASE WHEN s.host IS NULL OR h.ended_at IS NOT NULL THEN 1 ELSE 0
 
 -- name: living_in
 -- By agents_shard, whose condition stands here word for word.
-SELECT a.shard, COUNT(*) FROM agents a
+SELECT a.shard, COUNT(*), CAST(SUM(CASE WHEN a.turn > 0 THEN 1 ELSE 0 END) AS BIGINT) FROM agents a
  WHERE a.status <> 'dead' AND a.shard IN (SELECT s.id FROM shards s WHERE CAST(s.id AS TEXT) = ANY(:shards)) GROUP BY a.shard
 
 -- name: agents_in

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ikigai_actors.errors import NoHost, StoreConflict
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.placement import Member, room
+from ikigai_actors.store.placement import Living, Member, room
 from ikigai_actors.store.unit import LockedRows, Unit
 
 
@@ -31,7 +31,9 @@ class Shares(NamedTuple):
 def shares(tx: Transaction, host: str) -> Shares:
     """Who has which shards, as a host sees it."""
     [(vacant, shards)] = tx.run("vacant_shards")
-    members = [Member(one, count, agents, bool(draining)) for one, count, agents, draining in tx.run("members")]
+    members = [
+        Member(host, owned, agents, working, bool(drains)) for host, owned, agents, working, drains in tx.run("members")
+    ]
     return Shares(members, dict(tx.run("shards_of", host=host)), vacant, shards)
 
 
@@ -42,10 +44,11 @@ def claim(tx: Transaction, host: str) -> None:
         tx.run("claim_some_shards", host=host, most=most)
 
 
-def living_in(tx: Transaction, shards: Collection[int]) -> dict[int, int]:
-    """How many agents live in each of these shards."""
-    counted: dict[int, int] = dict(tx.run("living_in", shards=[str(shard) for shard in shards]))
-    return {shard: counted.get(shard, 0) for shard in shards}
+def living_in(tx: Transaction, shards: Collection[int]) -> dict[int, Living]:
+    """The agents that live in each of these shards, counted."""
+    rows = tx.run("living_in", shards=[str(shard) for shard in shards])
+    counted = {shard: Living(agents, working) for shard, agents, working in rows}
+    return {shard: counted.get(shard, Living(0)) for shard in shards}
 
 
 def agents_in(tx: Transaction, shard: int) -> list[str]:
@@ -67,7 +70,7 @@ class Drain(Unit):
 
     def write(self, tx: Transaction, locked: LockedRows) -> None:
         tx.run("tree_change")  # of two hosts that drain at once the second one sees the first
-        others = [row for row in tx.run("members") if row[0] != self.host and not row[3]]
+        others = [row for row in tx.run("members") if row[0] != self.host and not row[-1]]
         if not others:
             raise NoHost("No other host shares these agents, so none could take them. Start one, or just end this one.")
         if not tx.run("drain_host", host=self.host):

@@ -31,6 +31,7 @@ from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import Birth
 from ikigai_actors.records.registry import Died, Renamed
 from ikigai_actors.store.journal import CommitResult, Committed
+from ikigai_actors.store.placement import Living
 from supervisors.causes import Cause
 from supervisors.signals import Status
 
@@ -296,6 +297,11 @@ class ProcessTable(Processes):
             actor for actor in actors if actor.state.turn and actor.state.phase in (Phase.UNLOADED, Phase.INTERRUPTED)
         ]
         return [actor.origin.uuid for actor in cut_off if actor.told(on.Resume(Future()))]
+
+    def count(self) -> Living:
+        """How many agents run here, and how many of them work."""
+        actors = list(self)
+        return Living(len(actors), sum(actor.state.phase in WORKING for actor in actors))
 
     def statistics(self, read_logs: int) -> SystemStatistics:
         """What this host is doing; ``read_logs`` were read from the store."""

@@ -220,7 +220,7 @@ class ActorSystem(OfOneProcess):
         )
         self.approvals = Approvals(gate, self._archive, self.target)
         """The calls that wait for a decision."""
-        host.count = lambda: len(processes)
+        host.count = processes.count
         self._elsewhere = elsewhere
         self._sharing = (
             None

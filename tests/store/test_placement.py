@@ -1,11 +1,16 @@
 """How many shards a host takes, and which ones it gives to whom."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ikigai_actors.store.placement import Gift, Member, gifts, gives, is_stuck, room
+from ikigai_actors.store.placement import FEW_TURNS, Gift, Living, Member, gifts, gives, is_stuck, room
 
 SHARDS = 64
+
+
+def idle(agents: dict[int, int]) -> dict[int, Living]:
+    """Shards with so many agents, none of which works."""
+    return {shard: Living(count) for shard, count in agents.items()}
 
 
 def test_who_is_alone_takes_all() -> None:
@@ -23,13 +28,13 @@ def test_who_drains_is_not_counted_and_takes_none() -> None:
 
 def test_shards_without_agents_go_at_once_to_a_host_that_has_none() -> None:
     members = [Member("a", 4, 2), Member("b", 0)]
-    assert gifts("a", members, {0: 1, 1: 0, 2: 0, 3: 1}, move=False) == [Gift(1, "b"), Gift(2, "b")]
+    assert gifts("a", members, idle({0: 1, 1: 0, 2: 0, 3: 1}), move=False) == [Gift(1, "b"), Gift(2, "b")]
 
 
 def test_agents_move_a_part_of_the_difference_at_a_time() -> None:
     members = [Member("a", 3, 24), Member("b", 3, 0)]
-    assert gifts("a", members, {0: 12, 1: 6, 2: 6}, move=True) == [Gift(1, "b")]
-    assert gifts("a", members, {0: 12, 1: 6, 2: 6}, move=False) == []
+    assert gifts("a", members, idle({0: 12, 1: 6, 2: 6}), move=True) == [Gift(1, "b")]
+    assert gifts("a", members, idle({0: 12, 1: 6, 2: 6}), move=False) == []
 
 
 def test_who_drains_is_stuck_when_nobody_is_left_who_takes_what_it_has() -> None:
@@ -42,20 +47,20 @@ def test_who_drains_is_stuck_when_nobody_is_left_who_takes_what_it_has() -> None
 
 
 def test_the_last_two_agents_of_a_difference_stay() -> None:
-    assert gifts("a", [Member("a", 1, 1), Member("b", 1, 0)], {0: 1}, move=True) == []
+    assert gifts("a", [Member("a", 1, 1), Member("b", 1, 0)], idle({0: 1}), move=True) == []
 
 
 def test_a_shard_that_is_too_large_to_help_stays() -> None:
-    assert gifts("a", [Member("a", 2, 100), Member("b", 2, 60)], {0: 100, 1: 0}, move=True) == []
+    assert gifts("a", [Member("a", 2, 100), Member("b", 2, 60)], idle({0: 100, 1: 0}), move=True) == []
 
 
 def test_who_drains_gives_everything_to_those_who_do_not() -> None:
     members = [Member("a", 3, 9, draining=True), Member("b", 1, 0), Member("c", 1, 5), Member("d", 0, 0, draining=True)]
-    assert gifts("a", members, {0: 2, 1: 7, 2: 0}, move=False) == [Gift(1, "b"), Gift(0, "c"), Gift(2, "b")]
+    assert gifts("a", members, idle({0: 2, 1: 7, 2: 0}), move=False) == [Gift(1, "b"), Gift(0, "c"), Gift(2, "b")]
 
 
 def test_who_is_alone_gives_nothing() -> None:
-    assert gifts("a", [Member("a", 2, 9, draining=True)], {0: 9, 1: 0}, move=True) == []
+    assert gifts("a", [Member("a", 2, 9, draining=True)], idle({0: 9, 1: 0}), move=True) == []
     assert not gives("a", [Member("a", 2, 9, draining=True)])
 
 
@@ -70,9 +75,11 @@ HOSTS = st.lists(
 def test_what_is_given_is_ones_own_goes_to_others_and_is_not_more_than_they_lack(
     drawn: list[tuple[dict[int, int], bool]], move: bool
 ) -> None:
-    members = [Member(str(n), len(own), sum(own.values()), draining) for n, (own, draining) in enumerate(drawn)]
+    members = [
+        Member(str(n), len(own), sum(own.values()), draining=draining) for n, (own, draining) in enumerate(drawn)
+    ]
     own, draining = drawn[0]
-    given = gifts("0", members, own, move)
+    given = gifts("0", members, idle(own), move)
     takers = {one.host for one in members[1:] if not one.draining}
     assert len({one.shard for one in given}) == len(given)
     assert {one.shard for one in given} <= own.keys()
@@ -86,20 +93,57 @@ def test_what_is_given_is_ones_own_goes_to_others_and_is_not_more_than_they_lack
         assert busy == 0 or 2 * busy <= sum(own.values()) - least
 
 
-@given(st.lists(st.integers(0, 40), min_size=64, max_size=64), st.integers(2, 4))
-def test_hosts_come_to_have_about_equally_many_agents(agents: list[int], count: int) -> None:
-    """Each gives in turn, all shards having begun at one of them; then nobody gives any more."""
-    has: dict[str, dict[int, int]] = {str(number): {} for number in range(count)}
-    has["0"] = dict(enumerate(agents))
-    for _ in range(200):
+def members_of(has: dict[str, dict[int, Living]]) -> list[Member]:
+    """The hosts, which have these shards."""
+    return [
+        Member(host, len(own), sum(one.agents for one in own.values()), sum(one.working for one in own.values()))
+        for host, own in has.items()
+    ]
+
+
+def settle(shards: list[Living], count: int) -> list[Member]:
+    """Let hosts give in turn, all shards having begun at one of them, until nobody gives any more."""
+    has: dict[str, dict[int, Living]] = {str(number): {} for number in range(count)}
+    has["0"] = dict(enumerate(shards))
+    for _ in range(300):
         before = {host: dict(own) for host, own in has.items()}
         for host in has:
-            members = [Member(one, len(own), sum(own.values())) for one, own in has.items()]
-            for gift in gifts(host, members, dict(has[host]), move=True):
+            for gift in gifts(host, members_of(has), dict(has[host]), move=True):
                 has[gift.to][gift.shard] = has[host].pop(gift.shard)
         if before == has:
-            break
-    else:
-        raise AssertionError(f"it never ends: {has}")
-    loads = [sum(own.values()) for own in has.values()]
+            return members_of(has)
+    raise AssertionError(f"it never ends: {has}")
+
+
+@settings(max_examples=40)
+@given(st.lists(st.integers(0, 40), min_size=16, max_size=16), st.integers(2, 4))
+def test_hosts_come_to_have_about_equally_many_agents(agents: list[int], count: int) -> None:
+    loads = [one.agents for one in settle([Living(one) for one in agents], count)]
     assert max(loads) - min(loads) <= max(2 * max(agents), 2)
+
+
+LIVING = st.integers(0, 40).flatmap(lambda agents: st.builds(Living, st.just(agents), st.integers(0, agents)))
+
+
+@settings(max_examples=40)
+@given(st.lists(LIVING, min_size=16, max_size=16), st.integers(2, 4))
+def test_no_host_keeps_much_more_to_do_than_another_one_whose_share_it_could_be(
+    shards: list[Living], count: int
+) -> None:
+    members = settle(shards, count)
+    most, least = max(one.working for one in members), min(one.working for one in members)
+    assert most < 2 * least + FEW_TURNS + 2 * max(one.working for one in shards)
+
+
+def test_a_host_whose_agents_have_much_to_do_gives_some_and_gets_idle_ones_for_them() -> None:
+    busy = Member("a", 2, 10, working=10)
+    idles = Member("b", 2, 10)
+    assert gifts("a", [busy, idles], {0: Living(5, 5), 1: Living(5, 5)}, move=True) == [Gift(1, "b")]
+    after = [Member("a", 1, 5, 5), Member("b", 3, 15, 5)]
+    assert gifts("b", after, {1: Living(5, 5), 2: Living(2), 3: Living(8)}, move=True) == [Gift(2, "a")]
+
+
+def test_a_few_turns_move_nobody() -> None:
+    members = [Member("a", 1, FEW_TURNS - 1, FEW_TURNS - 1), Member("b", 1, FEW_TURNS - 1)]
+    assert not gives("a", members)
+    assert gifts("a", members, {0: Living(FEW_TURNS - 1, FEW_TURNS - 1)}, move=True) == []

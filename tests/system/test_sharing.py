@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -24,6 +25,7 @@ from ikigai_actors.errors import (
     SystemClosed,
 )
 from ikigai_actors.records.fsck.check import check
+from ikigai_actors.store.placement import FEW_TURNS
 from tests.conftest import NewDatabase
 from tests.kit.blocking_provider import Gate
 from tests.kit.databases import DEADLINE, Admin, eventually, sql
@@ -41,10 +43,10 @@ class Fleet:
     def __getitem__(self, name: str) -> ActorSystem:
         return self.hosts[name]
 
-    def start(self, name: str, provider: Provider | None = None) -> ActorSystem:
-        """Open a host."""
+    def start(self, name: str, provider: Provider | None = None, **options: Any) -> ActorSystem:
+        """Open a host, which moves agents only when it is told to, unless these options say otherwise."""
         own = provider or FunctionProvider(lambda request: f"{name} answers", "code")
-        system = ActorSystem.open(self.url, provider=own, join=True, name=name, balance=None)
+        system = ActorSystem.open(self.url, provider=own, join=True, name=name, **{"balance": None, **options})
         self.hosts[name] = system
         self._opened.callback(system.close)
         return system
@@ -110,6 +112,18 @@ def test_each_of_two_hosts_runs_a_part_and_both_reach_all(fleet: Fleet, apart: t
     assert far.reply(timeout=DEADLINE).text == "b answers"
     assert {one.name: one.agents for one in fleet["a"].hosts()} == {"a": 2, "b": 1}
     assert check(fleet["a"].store) == []
+
+
+def test_a_host_whose_agents_have_all_to_do_gives_some_of_them_away(fleet: Fleet) -> None:
+    gate = Gate()
+    a = fleet.start("a", gate.provider, balance=0.1, lease=2)
+    agents = [a.root.fork(name=f"agent-{number}") for number in range(3 * FEW_TURNS)]
+    b = fleet.start("b", balance=0.1, lease=2)
+    eventually(lambda: b.statistics().agents >= 11, "about as many agents at each")  # by their number 12 at most
+    answers = [agent.prompt("work") for agent in agents if fleet.runs("a", agent)]
+    eventually(lambda: sum(answer.done for answer in answers) >= 4, "answers of b, which has nothing else to do")
+    gate.open()
+    assert {answer.get(timeout=DEADLINE).text for answer in answers} == {"done", "b answers"}
 
 
 def test_a_signal_reaches_an_agent_of_another_host(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
