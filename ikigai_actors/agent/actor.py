@@ -8,6 +8,8 @@ come true. The verdict releases it.
     failed      the state is thrown away: the agent is unloaded, as after boot, and read again when next needed
     fenced      the agent belongs to another host, or is dead: the actor stops
 
+An idle agent is unloaded as well when others need the memory (`ikigai_actors.agent.residents`).
+
 Between a verdict and its effects the actor looks for signals, so no request leaves for a turn that was interrupted
 meanwhile. No effect starts while the host may have lost its lease.
 """
@@ -33,6 +35,7 @@ from ikigai_actors.agent.messages import (
     LogRead,
     NewMail,
     Reset,
+    Rest,
     Restarted,
     Wake,
 )
@@ -102,6 +105,7 @@ class AgentActor(PooledActor):
         self.backlog = Backlog(last.commands)
         self._fence = Fence(runtime.host.id, origin.epoch)
         self._log: Log | None = None
+        self._used = 0.0  # when the log was last read or grew
         self._loading = False
         self._step: Step | None = None  # whose unit is with the journal
         self._effects = Effects(runtime, self.actor_inbox, state.uuid, origin.name, self.tally)
@@ -126,6 +130,15 @@ class AgentActor(PooledActor):
     def wants_news(self) -> bool:
         """Whether the agent is told of new mail. Thread-safe."""
         return wants_news(self.state)
+
+    @property
+    def used(self) -> float | None:
+        """When the log was last read or grew, by the host's clock; None when there is none to drop. Thread-safe."""
+        return self._used if self._may_rest else None
+
+    def rest(self) -> None:
+        """Drop the log soon, if the agent is idle then. Thread-safe; never waits."""
+        self.actor_inbox.put_urgent(Rest())
 
     @property
     def is_idle(self) -> bool:
@@ -176,6 +189,8 @@ class AgentActor(PooledActor):
                 self._lost(message.error)
             case Wake():
                 self._effects.retry_postponed()
+            case Rest():
+                self._rest()
             case Dead():
                 self._exit_message = message.exit_message
                 self._stop()
@@ -402,8 +417,27 @@ class AgentActor(PooledActor):
             archive.forget(self.state.uuid)
         else:
             self._log = archive.grow(self._log, messages)
+            self._use(len(messages))
         for message in messages:
             self.runtime.publisher.publish(message)
+
+    def _use(self, messages: int) -> None:
+        """Note that the log is in use, and that so many of its messages are new in memory."""
+        self._used = self.runtime.clock.monotonic()
+        self.runtime.residents.grew(messages)
+
+    def _rest(self) -> None:
+        """Drop the log of an agent that is idle; the next command reads it again."""
+        state = self.state
+        if self._may_rest:
+            self._log = None
+            self._become(State(state.uuid, state.head, request=state.request + 1, standing=state.standing))
+
+    @property
+    def _may_rest(self) -> bool:
+        """Whether nothing needs the log now. One that is told of new mail keeps it: the settings tell that it is."""
+        idle = self._log is not None and self.state.phase is Phase.IDLE
+        return idle and not (len(self.backlog) or self.wants_news) and self._effects.is_empty
 
     def _abandon(self, step: Step | None, error: IkigaiError) -> None:
         """Forget a state that did not come true; the next command reads the log again."""
@@ -437,6 +471,7 @@ class AgentActor(PooledActor):
         self._loading, self._restarted = False, None
         self._log = log
         own = log.messages
+        self._use(len(own))
         calls = recover(log.since(self.state.turn)) if self.state.turn else ()
         view = log.view(log.head)
         notice = machine.notice_of(own) if view.settings.get("notify") else 0

@@ -30,6 +30,11 @@ class Wake:
 
 
 @dataclass(frozen=True, slots=True)
+class Rest:
+    """Drop the log, if the agent is idle: others need the memory."""
+
+
+@dataclass(frozen=True, slots=True)
 class NewMail:
     """Mail has come that the agent is to be told of when it is idle."""
 

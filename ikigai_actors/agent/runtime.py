@@ -9,6 +9,7 @@ from ikigai_actors.agent.boot import Origin
 from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.log_loader import LogLoader
 from ikigai_actors.agent.messages import Handover, Restarted
+from ikigai_actors.agent.residents import Residents
 from ikigai_actors.agent.subscriptions import Publisher
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.turn.calls import Approver
@@ -108,6 +109,7 @@ class Runtime:
     host: Host
     journal: Journal
     archive: Archive
+    residents: Residents
     log_loader: LogLoader
     executor: Executor
     publisher: Publisher

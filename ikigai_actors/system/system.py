@@ -28,6 +28,7 @@ from ikigai_actors.agent.boot import Survey, everything_stays, survey
 from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.log_loader import LogLoader
 from ikigai_actors.agent.requests import RequestCaller
+from ikigai_actors.agent.residents import MOST_MESSAGES, Residents
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.statistics import NO_TOKENS, AgentStatistics, SystemStatistics
 from ikigai_actors.agent.subscriptions import (
@@ -161,6 +162,7 @@ class ActorSystem(OfOneProcess):
         workers: int,
         patience: float,
         approver: Approver | None,
+        in_memory: int,
     ) -> None:
         """Put the parts together; use `open`."""
         threads, clock = parts.threads, host.clock
@@ -207,6 +209,7 @@ class ActorSystem(OfOneProcess):
             host=host,
             journal=journal,
             archive=self._archive,
+            residents=Residents(self._archive, lambda: processes, in_memory),
             log_loader=log_loader,
             executor=executor,
             publisher=publisher,
@@ -266,6 +269,7 @@ class ActorSystem(OfOneProcess):
         workers: int = 2,
         patience: float = 60.0,
         lease: float = LEASE,
+        in_memory: int = MOST_MESSAGES,
         parts: Platform = SYSTEM_PLATFORM,
     ) -> Self:
         """Open a database and bring its agents back.
@@ -298,6 +302,8 @@ class ActorSystem(OfOneProcess):
             workers: threads that run agents, 1 or more.
             patience: seconds that the store may be down before the system stops.
             lease: seconds for which this host owns a PostgreSQL database after each renewal.
+            in_memory: messages of logs in memory above which agents drop theirs that were idle for longest; these logs
+                are read again when they are needed.
             parts: the ground of the system; a simulation gives its own (`ikigai_actors.testing`).
 
         Raises:
@@ -313,6 +319,7 @@ class ActorSystem(OfOneProcess):
         check_count(workers, "workers", least=1, most=MOST_WORKERS)
         check_seconds(patience, "patience")
         check_seconds(lease, "lease", zero=False)
+        check_count(in_memory, "in_memory", least=1, most=2**62)
         check_flag(join, "join")
         if resume is not None:
             check_flag(resume, "resume")
@@ -348,7 +355,7 @@ class ActorSystem(OfOneProcess):
                     host.claim()
                 own = store.read(lambda tx: shares(tx, host.id)).own
                 found = survey(store, host.id, own)
-                system = cls(store, host, chosen, toolbox, parts, workers, patience, approver)
+                system = cls(store, host, chosen, toolbox, parts, workers, patience, approver, in_memory)
                 undone.pop_all()
                 undone.push(system._give_up)
                 system._boot(found)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -40,6 +41,17 @@ def quiet() -> Iterator[None]:
 
 def test_made_up_programs_keep_every_invariant() -> None:
     run_state_machine_as_test(AgentTreeMachine, settings=FAST)
+
+
+class Forgetful(AgentTreeMachine):
+    """One whose agents drop their logs all the time."""
+
+    def options(self) -> dict[str, Any]:
+        return {"in_memory": 2}
+
+
+def test_made_up_programs_keep_every_invariant_though_logs_do_not_stay_in_memory() -> None:
+    run_state_machine_as_test(Forgetful, settings=settings(FAST, max_examples=20))
 
 
 @pytest.fixture

@@ -61,6 +61,10 @@ class Stage(RuleBasedStateMachine):
         """The tools that models may call."""
         return [self.work]
 
+    def options(self) -> dict[str, Any]:
+        """Further arguments of `ActorSystem.open`."""
+        return {}
+
     # What rules call
 
     @property

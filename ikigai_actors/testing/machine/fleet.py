@@ -83,7 +83,7 @@ class FleetMachine(Stage):
         self.commits = CommitCheck(self.world)
         self.facts = FleetLedger(self.world)
         self.world.watchers += (self.ledger.oracle.committed, self.commits.committed, self.facts.committed)
-        self.world.open(self.provider(), self.providers(), self.tools())
+        self.world.open(self.provider(), self.providers(), self.tools(), **self.options())
         self.ledger.known[self.system.root.uuid] = None
         self._pass(LEASES / 4)
 

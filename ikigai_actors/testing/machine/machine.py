@@ -68,7 +68,7 @@ class AgentTreeMachine(AimedRules):
         self.world = self._context.__enter__()
         self.commits = CommitCheck(self.world)
         self.world.watchers += (self.ledger.oracle.committed, self.commits.committed)
-        self.world.open(self.provider(), self.providers(), self.tools())
+        self.world.open(self.provider(), self.providers(), self.tools(), **self.options())
         self.ledger.known[self.system.root.uuid] = None
 
     def teardown(self) -> None:
