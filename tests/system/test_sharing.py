@@ -116,10 +116,11 @@ def test_each_of_two_hosts_runs_a_part_and_both_reach_all(fleet: Fleet, apart: t
 
 def test_a_host_whose_agents_have_all_to_do_gives_some_of_them_away(fleet: Fleet) -> None:
     gate = Gate()
-    a = fleet.start("a", gate.provider, balance=0.1, lease=2)
-    agents = [a.root.fork(name=f"agent-{number}") for number in range(3 * FEW_TURNS)]
-    b = fleet.start("b", balance=0.1, lease=2)
-    eventually(lambda: b.statistics().agents >= 11, "about as many agents at each")  # by their number 12 at most
+    options = {"balance": 0.8, "lease": 2}  # each knows the other's number anew before it gives again
+    a = fleet.start("a", gate.provider, **options)
+    agents = [a.root.fork(name=f"agent-{number}") for number in range(5 * FEW_TURNS)]
+    b = fleet.start("b", **options)
+    eventually(lambda: b.statistics().agents >= 18, "about as many agents at each")
     answers = [agent.prompt("work") for agent in agents if fleet.runs("a", agent)]
     eventually(lambda: sum(answer.done for answer in answers) >= 4, "answers of b, which has nothing else to do")
     gate.open()
