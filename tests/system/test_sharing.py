@@ -116,7 +116,7 @@ def test_each_of_two_hosts_runs_a_part_and_both_reach_all(fleet: Fleet, apart: t
 
 def test_a_host_whose_agents_have_all_to_do_gives_some_of_them_away(fleet: Fleet) -> None:
     gate = Gate()
-    options = {"balance": 0.8, "lease": 2}  # each knows the other's number anew before it gives again
+    options: dict[str, Any] = {"balance": 0.8, "lease": 2}  # each knows the other's number anew before it gives again
     a = fleet.start("a", gate.provider, **options)
     agents = [a.root.fork(name=f"agent-{number}") for number in range(5 * FEW_TURNS)]
     b = fleet.start("b", **options)
