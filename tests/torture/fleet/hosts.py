@@ -20,6 +20,9 @@ LEASE = 2.0
 MEANT = (-signal.SIGKILL, -signal.SIGTERM, 0, START_AGAIN)
 """How hosts may end: killed, told to end before or while they ran, or since another one has taken their agents."""
 
+NO_SERVER = "it does not answer"
+"""What a host says that ends at its start, since the server is down at that moment."""
+
 PATIENCE = 60.0
 """Seconds after which what has not come is a defect."""
 
@@ -63,11 +66,8 @@ class Hosts:
             network.close()
         self._directory.cleanup()
 
-    def _last_words(self, name: str) -> str:
-        return self._words(name).read_text(encoding="utf-8", errors="replace")[-500:]
-
     def _words(self, name: str) -> Path:
-        """What the latest host of this name has said."""
+        """Where the latest host of this name says something."""
         return Path(self._directory.name, name)
 
     def _started(self, name: str) -> "subprocess.Popen[bytes]":
@@ -85,8 +85,7 @@ class Hosts:
             for name, process in self.processes.items():
                 if (status := process.poll()) is not None:
                     self.ends[status] += 1
-                    if status not in MEANT:
-                        self.failures.append(
-                            f"host {name} ended with {status}: {self._words(name).read_text(errors='replace')[-500:]}"
-                        )
+                    words = self._words(name).read_text(encoding="utf-8", errors="replace")[-500:]
+                    if status not in MEANT and NO_SERVER not in words:
+                        self.failures.append(f"host {name} ended with {status}: {words}")
                     self.processes[name] = self._started(name)
