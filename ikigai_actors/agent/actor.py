@@ -30,6 +30,7 @@ from ikigai_actors.agent.messages import (
     Crashed,
     Dead,
     Departed,
+    Finish,
     Handover,
     LoadFailed,
     LogRead,
@@ -198,6 +199,8 @@ class AgentActor(PooledActor):
                 self._hand_over(self._effects.crash(self.state.request))
                 self._stop()
                 message.done.settle(None)
+            case Finish():
+                self._effects.finish(message.finished)
             case Departed():
                 self._depart()
                 self._stop()

@@ -2,10 +2,11 @@
 
 The agent's actor adds the effects of a step once its unit is committed, and performs them one by one. Model requests,
 tools and waits run elsewhere; each posts its outcome to the agent's inbox. No effect leaves the process while the host
-may have lost its lease: it is postponed until the host may act again.
+may have lost its lease: it is postponed until the host may act again. Nor does one when the agent is about to leave for
+another host, which begins what is postponed here.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.inbox import Inbox
@@ -49,6 +50,7 @@ class Effects:
 
     __slots__ = (
         "_crash",
+        "_finished",
         "_inbox",
         "_name",
         "_postponed",
@@ -78,6 +80,7 @@ class Effects:
         self._crash: Crashed | None = None
         self._spent: Spent | None = None
         self._runs: dict[str, ToolRun | Waiter] | None = None
+        self._finished: list[Callable[[], object]] | None = None  # once it begins nothing more: who waits for the end
 
     @property
     def is_empty(self) -> bool:
@@ -101,6 +104,11 @@ class Effects:
         """Take the first effect that waits. Raises `IndexError` when there is none."""
         return self._waiting.pop(0)
 
+    def finish(self, finished: Callable[[], object]) -> None:
+        """Begin nothing outside from now on, and call this function once no model request and no tool runs."""
+        self._finished = [*(self._finished or ()), finished]
+        self._note_end()
+
     def retry_postponed(self) -> None:
         """Put the postponed effects before all others: the host may act again."""
         self._waiting, self._postponed = [*self._postponed, *self._waiting], []
@@ -114,7 +122,7 @@ class Effects:
                 interrupted after the commit.
             log: the agent's log; None while it is not read. In a turn it is.
         """
-        if isinstance(effect, OUTWARD) and not self._runtime.host.may_act(self._wake):
+        if isinstance(effect, OUTWARD) and (self._finished is not None or not self._runtime.host.may_act(self._wake)):
             self._postponed.append(effect)
             return
         match effect:
@@ -154,6 +162,7 @@ class Effects:
         runs, self._runs = self._runs, None
         for run in (runs or {}).values():
             run.cancel()
+        self._note_end()
         if request is None:
             return "", None
         request.cancel()
@@ -164,11 +173,13 @@ class Effects:
         """Note that the model request is over, and its cost."""
         self._request = None
         self._tally.answered(spent)
+        self._note_end()
 
     def tool_finished(self, call: str) -> None:
         """Note that the tool, or the wait, of the call with this id is done."""
         if self._runs is not None:
             self._runs.pop(call, None)
+            self._note_end()
 
     def crash(self, request: int) -> Exception | None:
         """The error by which the agent's own code failed to answer this request.
@@ -178,6 +189,14 @@ class Effects:
         """
         crash = self._crash
         return crash.error if crash is not None and crash.request == request and self.is_asking else None
+
+    def _note_end(self) -> None:
+        """Tell who waits for it that nothing runs outside. A wait that is cut off is begun anew, and loses nothing."""
+        runs = (self._runs or {}).values()
+        if self._finished and self._request is None and not any(isinstance(run, ToolRun) for run in runs):
+            finished, self._finished = self._finished, []
+            for told in finished:
+                told()
 
     def _ask_model(self, state: State, log: Log) -> None:
         """Send the history up to the state's head to the model that the settings name."""

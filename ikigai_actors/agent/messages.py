@@ -1,5 +1,6 @@
 """The messages to an agent's actor beside the machine's events, which are in `ikigai_actors.agent.turn.events`."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -61,6 +62,14 @@ class Reset:
 
     done: Future[None]
     """Answered when the actor has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """Another host is soon to run the agent: begin nothing outside any more, but let end what runs there."""
+
+    finished: Callable[[], object]
+    """Called once nothing runs outside, on any thread. Never waits."""
 
 
 @dataclass(frozen=True, slots=True)

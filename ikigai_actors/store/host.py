@@ -108,6 +108,11 @@ class Host:
         self._running: list[threading.Thread] = []
         self._resources = contextlib.ExitStack()
 
+    @property
+    def lease(self) -> float:
+        """Seconds for which it is believed after a renewal; 0 where there is no lease."""
+        return self._lease or 0.0
+
     def keep(
         self,
         on_end: Callable[[IkigaiError], None],

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.boot import Origin, Survey
-from ikigai_actors.agent.messages import Dead, Departed, Handover, NewMail, Reset, Restarted
+from ikigai_actors.agent.messages import Dead, Departed, Finish, Handover, NewMail, Reset, Restarted
 from ikigai_actors.agent.requests import RequestCaller
 from ikigai_actors.agent.runtime import Predecessor, Processes, Runtime, Successor
 from ikigai_actors.agent.statistics import SystemStatistics, total, total_by_model
@@ -113,6 +113,17 @@ class ProcessTable(Processes):
             actor.actor_inbox.put_urgent(on.StatusChanged(agent.standing.status, agent.standing.ending))
         if agent.interrupted:
             actor.actor_inbox.put_urgent(on.Interrupt(Future(), turn=agent.turn))
+
+    def finish(self, uuid: str, finished: Callable[[], object]) -> None:
+        """Have an agent begin nothing outside any more. The function is called once nothing of it runs there.
+
+        It may never be called: the agent may end, or crash.
+        """
+        actor = self._actors.get(uuid)
+        if actor is None:
+            finished()
+        else:
+            actor.actor_inbox.put_urgent(Finish(finished))
 
     def leave(self, uuid: str) -> Future[None]:
         """Leave an agent to another host. The future is settled when its actor has ended."""

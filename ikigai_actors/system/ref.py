@@ -630,7 +630,8 @@ class AgentRef:
     def move(self, host: str, timeout: float | None = None) -> None:
         """Have another host run the agent, and those of its descendants that live on the same host. Its host does so.
 
-        What is in progress is cut off and goes on there, as after a crash. Callers still get their answers.
+        Replies and tools that are in progress have a lease's time to end; what is not done by then is cut off, and goes
+        on there as after a crash. Callers still get their answers.
 
         Args:
             host: the name of the other host; see `ActorSystem.hosts`.

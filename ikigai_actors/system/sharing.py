@@ -4,18 +4,21 @@ A thread looks again and again at who has which shards (`ikigai_actors.store.sha
 
     a shard that nobody has       is claimed, up to the share of this host
     a shard that is new here      its agents are looked at in the registry, and get actors; cut-off turns go on
-    a shard too many              its actors end, then it is given to another host, which finds it at its next look
+    a shard too many              its agents begin nothing more outside; what runs there has a lease's time to end; its
+                                  actors end; then it is given to another host, which finds it at its next look
 
-Between the end of the actors and the gift nobody acts for these agents; what comes for them is written as rows, which
-the next host finds. A crash at any point leaves the shard with this host, or with the next one. Messages that the
-actors had not handled, and callers who wait for the end of a turn, are forwarded: they are answered by rows from then
-on, as for any agent elsewhere (`ikigai_actors.system.elsewhere`).
+So a tool that is not idempotent and ends soon is not cut off, and few replies are paid for twice. Between the end of
+the actors and the gift nobody acts for these agents; what comes for them is written as rows, which the next host finds.
+A crash at any point leaves the shard with this host, or with the next one. Messages that the actors had not handled,
+and callers who wait for the end of a turn, are forwarded: they are answered by rows from then on, as for any agent
+elsewhere (`ikigai_actors.system.elsewhere`).
 """
 
 import contextlib
 import logging
 import queue
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from ikigai_actors.actors.clock import Clock
@@ -74,6 +77,22 @@ class Task(NamedTuple):
     refuse: Callable[[SystemClosed], object] = lambda error: None
 
 
+class Parting:
+    """Agents that are about to go to another host, and have some time to end what runs outside."""
+
+    def __init__(self, agents: Collection[str], until: float, go: Task) -> None:
+        """Wait for all of them.
+
+        Args:
+            agents: their uuids.
+            until: when they go at the latest, in seconds of the host's monotonic clock.
+            go: gives them away, when their actors have ended.
+        """
+        self.agents, self.until, self.go = agents, until, go
+        self.busy = set(agents)
+        """Those that have not said yet that nothing of them runs outside."""
+
+
 class Sharing:
     """The share of one host."""
 
@@ -116,6 +135,8 @@ class Sharing:
         self._run: dict[int, int] = {}  # this host runs the agents of these shards; the epoch of each
         self._rest: float | None = BALANCE
         self._given = float("-inf")  # when shards with agents were last given
+        self._partings: list[Parting] = []
+        self._leaving: set[int] = set()  # the shards of these that go as a whole
         self._looked = self._clock.monotonic()
         self._todo: Queue[Task | None] = threads.queue()
         self._closed = False
@@ -139,6 +160,8 @@ class Sharing:
         if self._thread.ident is not None:
             self._thread.join()
         self._refuse_rest()
+        for parting in self._partings:
+            parting.go.refuse(SystemClosed("The system was closed before the agents had gone."))
         for drained in self._drained:
             drained.settle(SystemClosed("The system was closed before it had given all agents away."))
 
@@ -252,6 +275,7 @@ class Sharing:
             del self._run[shard]
         if taken := [shard for shard, epoch in found.own.items() if self._run.get(shard) != epoch]:
             self._take(taken, found.own)
+        self._part(lambda one: one.until <= self._looked)
         self._balance(found)
         if self._drained:
             self._settle_drained(self._shares())
@@ -298,22 +322,45 @@ class Sharing:
         if not gives(self._host.id, found.members):
             return
         now = self._clock.monotonic()
-        moves = self._rest is not None and now - self._given >= self._rest
+        moves = self._rest is not None and now - self._given >= self._rest and not self._leaving
         if moves:
             self._given = now
-        counted = self._store.read(lambda tx: living_in(tx, found.own))
-        self._give(gifts(self._host.id, found.members, counted, moves))
+        counted = self._store.read(lambda tx: living_in(tx, found.own.keys() - self._leaving))
+        for gift in gifts(self._host.id, found.members, counted, moves):
+            self._leaving.add(gift.shard)
+            self._let_finish(self._agents_in(gift.shard), Task(partial(self._give, gift)))
 
-    def _give(self, given: Sequence[Gift]) -> None:
-        for gift in given:
-            self._leave(self._agents_in(gift.shard))
-            del self._run[gift.shard]  # if it cannot be given, the next look takes it again
-            try:
-                born = self._journal.perform(GiveShard(gift.shard, self._host.id, gift.to))
-            except StoreConflict as error:
-                logger.info("%s", error)
-            else:
-                self._leave(born)
+    def _let_finish(self, agents: Collection[str], go: Task) -> None:
+        """Give agents away once nothing of them runs outside, or after a lease."""
+        parting = Parting(agents, self._clock.monotonic() + self._host.lease, go)
+        self._partings.append(parting)
+        for uuid in agents:
+            self._processes.finish(uuid, partial(self._add, Task(partial(self._finished, parting, uuid))))
+        self._part(lambda one: not one.busy)
+
+    def _finished(self, parting: Parting, uuid: str) -> None:
+        parting.busy.discard(uuid)
+        self._part(lambda one: not one.busy)
+
+    def _part(self, due: Callable[[Parting], bool]) -> None:
+        """Let those go for whom it is time. An actor that begins nothing more is of no use, wherever they go."""
+        for parting in [one for one in self._partings if due(one)]:
+            self._partings.remove(parting)
+            self._leave(parting.agents)
+            parting.go.do()
+
+    def _give(self, gift: Gift) -> None:
+        self._leaving.discard(gift.shard)
+        self._run.pop(gift.shard, None)  # if it cannot be given, the next look takes it again
+        self._leave(self._agents_in(gift.shard))
+        try:
+            born = self._journal.perform(GiveShard(gift.shard, self._host.id, gift.to))
+        except StoreConflict as error:
+            logger.info("%s", error)
+        else:
+            self._leave(born)
+        if self._drained and not self._leaving:
+            self.look_again()
 
     def _carry_out(self, agent: str, to: str, caller: Future[None]) -> None:
         """Move a branch of this host, and tell the caller; a request is answered by the transaction that moves it."""
@@ -322,26 +369,48 @@ class Sharing:
             unit: Unit = MoveBranch(agent, self._host.id, taker)
             if isinstance(caller, RequestCaller):
                 unit = CarryOut(caller.key, unit, None, self._clock.now_ms())
-            if taker != self._host.id:
-                self._move(agent, taker, unit)
+            if taker == self._host.id:
+                caller.settle(None)
+                return
+            self._store.read(lambda tx: check_movable(tx, agent, self._host.id))
+            branch = self._branch(agent)
         except IkigaiError as error:
+            self._refuse(agent, to, caller, error)
+        else:
+            self._let_finish(branch, Task(partial(self._move, agent, to, unit, caller, branch), caller.settle))
+
+    def _refuse(self, agent: str, to: str, caller: Future[None], error: IkigaiError) -> None:
+        """Tell the caller why an agent is not moved; unless it has gone elsewhere meanwhile: that host is asked."""
+        gone = isinstance(error, Fenced) and error.agent == agent and not error.dead
+        if gone and not isinstance(caller, RequestCaller):  # a row is found by that host as it is
+            self.forward(agent, Move(to, caller))
+        else:
             caller.settle(error)
+
+    def _move(self, agent: str, to: str, unit: Unit, caller: Future[None], left: Sequence[str]) -> None:
+        """Move a branch, some of which has no actors any more."""
+        try:
+            self._leave(self._branch(agent))
+            moved = self._journal.perform(unit)
+            self._leave(moved)
+        except IkigaiError as error:
+            self._take_anew()
+            self._refuse(agent, to, caller, error)
             return
-        if isinstance(caller, RequestCaller) and taker != self._host.id:
+        if not set(left) <= set(moved):  # another supervisor has adopted some of them
+            self._take_anew()
+        if isinstance(caller, RequestCaller):
             caller.committed(None)
         else:
             caller.settle(None)
 
-    def _move(self, agent: str, to: str, unit: Unit) -> None:
-        self._store.read(lambda tx: check_movable(tx, agent, self._host.id))
-        self._leave(self._store.read(lambda tx: branch_here(tx, agent, self._host.id)))
-        try:
-            born = self._journal.perform(unit)
-        except IkigaiError:  # they go on here: the next look finds agents without actors
-            self._run.clear()
-            self.look_again()
-            raise
-        self._leave(born)
+    def _take_anew(self) -> None:
+        """Have the next look find the agents of this host that have no actor."""
+        self._run.clear()
+        self.look_again()
+
+    def _branch(self, agent: str) -> list[str]:
+        return self._store.read(lambda tx: branch_here(tx, agent, self._host.id))
 
     def _agents_in(self, shard: int) -> list[str]:
         return self._store.read(lambda tx: agents_in(tx, shard))

@@ -544,7 +544,8 @@ class ActorSystem(OfOneProcess):
     def drain(self, timeout: float | None = None) -> None:
         """Give all agents to the other hosts; return when none is left. New ones are not taken.
 
-        What is in progress is cut off and goes on elsewhere, as after a crash; callers here still get their answers.
+        Replies and tools that are in progress have a lease's time to end; what is not done by then is cut off, and goes
+        on elsewhere as after a crash. Callers here still get their answers.
 
         Args:
             timeout: seconds to wait; None waits for ever. The agents go on being given away after it.

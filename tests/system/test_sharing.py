@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Provider, Reply, Request, Signal
+from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Provider, Reply, Request, Signal, ToolCall, tool
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.subscriptions import Event, HostChanged, HostEnded
 from ikigai_actors.agent.turn import events as on
@@ -183,7 +183,7 @@ def test_a_name_that_another_host_gives_is_known_everywhere(fleet: Fleet, apart:
 
 def test_what_was_asked_of_a_host_that_drains_is_answered_by_another(fleet: Fleet) -> None:
     gate = Gate()
-    a = fleet.start("a", gate.provider)
+    a = fleet.start("a", gate.provider, lease=2)
     kids = [a.root.fork(name=f"kid{number}") for number in range(5)]
     turns = [kid.prompt("hello") for kid in kids]
     waiting = [kid.prompt("hello again") for kid in kids]
@@ -304,9 +304,69 @@ def answers(system: ActorSystem) -> list[tuple[bool]]:
     return [(bool(answered),) for (answered,) in found]
 
 
+class Work:
+    """A tool that is not idempotent, and ends when the test says so; and a model that has it called."""
+
+    def __init__(self) -> None:
+        self.begun, self.may_end = threading.Event(), threading.Event()
+        self.runs = 0
+        self.model = FunctionProvider(self._answer, "code")
+
+    def work(self) -> str:
+        """Work."""
+        self.runs += 1
+        self.begun.set()
+        assert self.may_end.wait(DEADLINE)
+        return "worked"
+
+    def _answer(self, request: Request) -> Reply | str:
+        last = request.messages[-1]["content"][-1]
+        return last["content"] if last["type"] == "tool_result" else Reply("", (ToolCall("work"),))
+
+
+def test_a_tool_that_runs_when_its_agent_is_to_go_elsewhere_ends_first(fleet: Fleet) -> None:
+    work = Work()
+    a = fleet.start("a", work.model, tools=[tool(work.work)])
+    kid, idle = a.root.fork(), a.root.fork()
+    b = fleet.start("b", work.model, tools=[tool(work.work)])
+    shared(fleet)
+    answer = kid.prompt("hello")
+    assert work.begun.wait(DEADLINE)
+    gone = kid.ask.move("b")
+    idle.move("b", timeout=DEADLINE)  # it was asked for later, and goes earlier
+    assert not gone.done
+    with ThreadPoolExecutor() as pool:
+        drained = pool.submit(a.drain, DEADLINE)
+        eventually(lambda: [one.shards for one in b.hosts() if one.name == "a"] == [1], "the gift of all other shards")
+        work.may_end.set()
+        gone.get(timeout=DEADLINE)
+        drained.result(DEADLINE)
+    assert answer.get(timeout=DEADLINE).text == "worked"
+    assert work.runs == 1
+
+
+def test_an_agent_that_is_adopted_while_its_branch_gets_ready_to_move_stays_and_works(fleet: Fleet) -> None:
+    work = Work()
+    a = fleet.start("a", work.model, tools=[tool(work.work)])
+    kid = a.root.fork()
+    below = kid.fork()
+    b = fleet.start("b", work.model, tools=[tool(work.work)])
+    shared(fleet)
+    answer = kid.prompt("hello")
+    assert work.begun.wait(DEADLINE)
+    gone = kid.ask.move("b")
+    a.root.adopt(below, timeout=DEADLINE)
+    work.may_end.set()
+    gone.get(timeout=DEADLINE)
+    assert fleet.runs("b", b.handle(kid.uuid))
+    assert fleet.runs("a", below)
+    assert below.prompt("hello").get(timeout=DEADLINE).text == "worked"
+    assert answer.get(timeout=DEADLINE).text == "worked"
+
+
 def test_an_agent_that_is_moved_in_its_turn_goes_on_and_who_waits_gets_the_answer(fleet: Fleet) -> None:
     gate = Gate()
-    a = fleet.start("a", gate.provider)
+    a = fleet.start("a", gate.provider, lease=2)
     kid = a.root.fork(name="kid")
     b = fleet.start("b")
     shared(fleet)

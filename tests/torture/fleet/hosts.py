@@ -20,7 +20,7 @@ LEASE = 2.0
 MEANT = (-signal.SIGKILL, -signal.SIGTERM, 0, START_AGAIN)
 """How hosts may end: killed, told to end before or while they ran, or since another one has taken their agents."""
 
-NO_SERVER = "it does not answer"
+NO_SERVER = ("it does not answer", "it starts or stops")
 """What a host says that ends at its start, since the server is down at that moment."""
 
 PATIENCE = 60.0
@@ -86,6 +86,6 @@ class Hosts:
                 if (status := process.poll()) is not None:
                     self.ends[status] += 1
                     words = self._words(name).read_text(encoding="utf-8", errors="replace")[-500:]
-                    if status not in MEANT and NO_SERVER not in words:
+                    if status not in MEANT and not any(one in words for one in NO_SERVER):
                         self.failures.append(f"host {name} ended with {status}: {words}")
                     self.processes[name] = self._started(name)
