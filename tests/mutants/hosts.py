@@ -35,14 +35,11 @@ HOST_MUTANTS = (
     Mutant(
         "agents are given away before their actors have ended",
         "system/sharing.py",
-        "            self._leave(self._agents_in(gift.shard))\n",
+        "            self._leave(parting.agents)\n",
         "",
         (
-            Edit(
-                "system/sharing.py",
-                "        self._leave(self._store.read(lambda tx: branch_here(",
-                "        (self._store.read(lambda tx: branch_here(",
-            ),
+            Edit("system/sharing.py", "        self._leave(self._agents_in(gift.shard))\n", ""),
+            Edit("system/sharing.py", "            self._leave(self._branch(agent))\n", ""),
         ),
     ),
     Mutant(
