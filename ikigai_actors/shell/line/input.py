@@ -26,6 +26,8 @@ HISTORY_LENGTH = 1_000
 LONGEST_LINE = 16 * 1024 * 1024
 """The most bytes of a line from a pipe."""
 
+_CTRL_D = "\x04"
+
 Complete = Callable[[str], list[str]]
 """Gives the completions of a line: whole lines."""
 
@@ -155,22 +157,23 @@ class Terminal(Keyboard):
         return self._descriptor
 
     def take(self) -> bool:
-        """Take the lines that were typed while an answer arrived. Only Ctrl-D gives no bytes.
+        """Take the lines that were typed while an answer arrived.
 
         A terminal that edits lines itself gives one line at a time. What was typed before it did so it gives in one
-        piece: several lines, and the beginning of one, with Enter as the key sends it.
+        piece: several lines, and the beginning of one, with Enter as the key sends it. Ctrl-D gives no bytes, or the
+        key that it is (`end_as_key`), which ends the input where it begins a line.
         """
         data = os.read(self._descriptor, 65536)
         if not data:
             self._typed.append(None)
             return False
-        *lines, begun = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        if lines:
-            lines[0] = self._begun + lines[0]
-            self._typed += lines
-            self._begun = begun
-        else:
-            self._begun += begun
+        typed = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+        *lines, self._begun = (self._begun + typed).split("\n")
+        for line in lines:
+            if line.startswith(_CTRL_D):
+                self._typed.append(None)
+                return False
+            self._typed.append(line)
         return True
 
     @contextlib.contextmanager

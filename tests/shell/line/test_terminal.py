@@ -32,6 +32,14 @@ while (line := terminal.read("agent")) is not None:
 tell("end")
 """
 
+READ_LINES_THAT_COME_LATE = """
+with terminal.end_as_key():
+    until_keys_are_pressed()
+    while (line := terminal.read("agent")) is not None:
+        tell("line", line)
+tell("end")
+"""
+
 READ_A_KEY = """
 with terminal.end_as_key():
     until_keys_are_pressed()
@@ -63,8 +71,11 @@ def told_by(script: str, home: Path, keys: bytes) -> list[str]:
 
 
 @pytest.mark.parametrize("keys", [b"one\rtwo\r\x04", b"one\rtwo\r\x04three\r"])
-def test_lines_and_ctrl_d_that_were_pressed_before_the_prompt_are_read(tmp_path: Path, keys: bytes) -> None:
-    assert told_by(READ_LINES, tmp_path, keys) == ["line one", "line two", "end"]
+@pytest.mark.parametrize("script", [READ_LINES, READ_LINES_THAT_COME_LATE])
+def test_lines_and_ctrl_d_that_were_pressed_before_the_prompt_are_read(
+    tmp_path: Path, script: str, keys: bytes
+) -> None:
+    assert told_by(script, tmp_path, keys) == ["line one", "line two", "end"]
 
 
 def test_ctrl_d_alone_that_was_pressed_before_the_prompt_is_the_end(tmp_path: Path) -> None:
