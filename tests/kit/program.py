@@ -8,13 +8,14 @@ import re
 import select
 import signal
 import subprocess
-import sys
 import termios
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
+
+from tests.kit.zygote import PYTHON, popen
 
 PATIENCE = 60.0
 """Seconds after which a test gives up; nothing takes that long."""
@@ -25,13 +26,7 @@ ENDLESS = '@wait {"timeout": 600}'
 AGAIN = 3.0
 """Seconds after which a key that was not heeded is pressed again: a busy machine needs some for what it does heed."""
 
-COMMAND = [sys.executable, "-W", "error", "-m", "ikigai_actors"]
-
-# The terminal becomes the one that Ctrl-C of the new session goes through; then the program takes this one's place.
-AT_TERMINAL = (
-    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
-)
-
+COMMAND = [*PYTHON, "-m", "ikigai_actors"]
 
 UNWANTED = ("ANTHROPIC_API_KEY", "COLUMNS", "LINES", "NO_COLOR", "PYTHONUNBUFFERED")
 """Variables that would decide for the program; a size that is given as one hides every later size of the terminal."""
@@ -51,16 +46,20 @@ def unmeasured() -> dict[str, str]:
 def run(*arguments: str, lines: str | bytes = b"", patience: float = PATIENCE) -> "subprocess.CompletedProcess[str]":
     """Run the program to its end, with these bytes as its standard input."""
     given = lines.encode() if isinstance(lines, str) else lines
-    done = subprocess.run(
-        [*COMMAND, *arguments], input=given, capture_output=True, timeout=patience, env=environment(), check=False
-    )
-    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+    pipe = subprocess.PIPE
+    with popen([*COMMAND, *arguments], stdin=pipe, stdout=pipe, stderr=pipe, env=environment()) as process:
+        try:
+            said, complained = process.communicate(given, timeout=patience)
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(process.args, process.returncode, said.decode(), complained.decode())
 
 
 class Program:
     """A running program that is talked to. It is told to end at the end of the block; after an error it is killed."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", reading: int, writing: int) -> None:
+    def __init__(self, process: "subprocess.Popen[Any]", reading: int, writing: int) -> None:
         self.process = process
         self._reading, self._writing = reading, writing
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -71,7 +70,7 @@ class Program:
     @classmethod
     def by_pipe(cls, *arguments: str, notices: bool = False) -> Self:
         """Start it with pipes; notices (standard error) are dropped, or read as well."""
-        process = subprocess.Popen(
+        process = popen(
             [*COMMAND, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -87,9 +86,9 @@ class Program:
         """Start it, or another command, at a terminal of its own, 200 columns wide; in a directory."""
         ours, theirs = pty.openpty()
         termios.tcsetwinsize(theirs, (50, 200))
-        process = subprocess.Popen(
-            [sys.executable, "-c", AT_TERMINAL, *command, *arguments],
-            stdin=theirs, stdout=theirs, stderr=theirs, env=environment(), cwd=directory, start_new_session=True,
+        process = popen(
+            [*command, *arguments], terminal=True,
+            stdin=theirs, stdout=theirs, stderr=theirs, env=environment(), cwd=directory,
         )  # fmt: skip
         os.close(theirs)
         return cls(process, ours, os.dup(ours))
@@ -141,8 +140,10 @@ class Program:
         self._text = self._text[match.end() :]
         return match
 
-    def ends(self) -> int:
-        """Read to the end; return the exit status."""
+    def ends(self, by: signal.Signals | None = None) -> int:
+        """Read to the end; return the exit status. By a signal: that is sent once, first."""
+        if by is not None:
+            self.process.send_signal(by)
         deadline = time.monotonic() + PATIENCE
         while self._read(deadline):
             pass

@@ -173,7 +173,7 @@ def test_mail_whose_commit_the_disk_refuses_until_the_system_gives_up_may_be_wri
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
         system.close()
     """
-    said = printed(python(script, tmp_path / "a.db"))
+    said = printed(python(script, tmp_path / "a.db", fresh=True))
     assert said.splitlines()[0].startswith("It may or may not be written: COMMIT failed")
     assert said.splitlines()[1:] == ["SystemClosed"]
 
@@ -252,5 +252,5 @@ def test_opening_a_file_imports_no_driver_of_another_database(tmp_path: Path) ->
         store.close()
         print(sorted({"psycopg", "asyncio", "logging", "platformdirs"} & set(sys.modules)))
     """
-    said = printed(python(script, tmp_path / "a.db"))
+    said = printed(python(script, tmp_path / "a.db", fresh=True))
     assert said == "[]"

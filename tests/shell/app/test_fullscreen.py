@@ -144,7 +144,7 @@ def test_a_program_that_is_continued_without_a_stop_reads_each_key_once_and_ends
 
 
 def test_a_window_that_is_closed_ends_what_ctrl_z_stopped(tmp_path: Path) -> None:
-    with FullScreen(*arguments(tmp_path)) as program:
+    with FullScreen(*arguments(tmp_path), fresh=True) as program:
         program.expect(r"\[\w[\w-]+\].*idle")
         program.process.send_signal(signal.SIGTSTP)
         os.waitid(os.P_PID, program.process.pid, os.WSTOPPED | os.WNOWAIT)

@@ -5,6 +5,7 @@ import string
 import termios
 import time
 from contextlib import closing
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 
@@ -25,6 +26,10 @@ READY = r"\[\w[\w-]+\].*idle"
 
 def arguments(directory: Path) -> tuple[str, ...]:
     return ("--database", str(directory / "team.db"), "--model", "offline")
+
+
+start = partial(FullScreen, fresh=True)
+"""The program as a person starts it: it has imported nothing."""
 
 
 def left_behind(program: FullScreen) -> str:
@@ -58,7 +63,7 @@ def locked(directory: Path) -> "closing[sqlite3.Connection]":
 
 @pytest.mark.parametrize("early", [True, False], ids=["at once", "while it imports"])
 def test_what_is_typed_before_the_screen_is_there_is_as_if_typed_later(tmp_path: Path, early: bool) -> None:
-    with FullScreen(*arguments(tmp_path)) as program:
+    with start(*arguments(tmp_path)) as program:
         if not early:
             begun(program)
         program.type("We sell tea.\r/fork --name buyer --no-follow\rand this stax\x7fys")
@@ -74,7 +79,7 @@ def test_what_is_typed_before_the_screen_is_there_is_as_if_typed_later(tmp_path:
 
 def test_every_key_that_is_pressed_in_the_start_arrives_once_and_in_order(tmp_path: Path) -> None:
     typed, letters = "", cycle(string.ascii_lowercase)
-    with FullScreen(*arguments(tmp_path), size=(200, 24)) as program:
+    with start(*arguments(tmp_path), size=(200, 24)) as program:
         begun(program)
         while "idle" not in program.text:
             letter = next(letters)
@@ -90,7 +95,7 @@ def test_every_key_that_is_pressed_in_the_start_arrives_once_and_in_order(tmp_pa
 
 
 def test_what_is_typed_before_the_prompt_of_line_mode_is_there_for_it(tmp_path: Path) -> None:
-    with FullScreen("--plain", *arguments(tmp_path)) as program:
+    with start("--plain", *arguments(tmp_path)) as program:
         begun(program)
         program.type("on")
         program.expect(r"(?m)[\w-]> on$")
@@ -103,7 +108,7 @@ def test_what_is_typed_before_the_prompt_of_line_mode_is_there_for_it(tmp_path: 
 
 
 def test_lines_that_are_typed_ahead_in_line_mode_are_prompts_one_by_one(tmp_path: Path) -> None:
-    with FullScreen("--plain", *arguments(tmp_path)) as program:
+    with start("--plain", *arguments(tmp_path)) as program:
         begun(program)
         program.type("one\rtwo\rthr")
         program.expect("You said “one”")
@@ -119,7 +124,7 @@ def test_lines_that_are_typed_ahead_in_line_mode_are_prompts_one_by_one(tmp_path
 
 
 def test_ctrl_d_that_is_pressed_in_the_start_leaves(tmp_path: Path) -> None:
-    with FullScreen(*arguments(tmp_path)) as program:
+    with start(*arguments(tmp_path)) as program:
         begun(program)
         program.type("\x04")
         assert program.ends() == 0
@@ -128,7 +133,7 @@ def test_ctrl_d_that_is_pressed_in_the_start_leaves(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [(), ("--plain",), ("agents",)], ids=["screen", "lines", "a command"])
 def test_ctrl_c_while_it_imports_ends_it_without_a_word(tmp_path: Path, options: tuple[str, ...]) -> None:
-    with FullScreen(*arguments(tmp_path), *options) as program:
+    with start(*arguments(tmp_path), *options) as program:
         begun(program)
         program.type("half a li\x03")
         assert program.ends() == 130
@@ -137,7 +142,7 @@ def test_ctrl_c_while_it_imports_ends_it_without_a_word(tmp_path: Path, options:
 
 
 def test_ctrl_c_while_the_database_is_opened_ends_it_without_a_word(tmp_path: Path) -> None:
-    with locked(tmp_path), FullScreen(*arguments(tmp_path)) as program:
+    with locked(tmp_path), start(*arguments(tmp_path)) as program:
         program.expect(r"Opening\s[^…]*…")
         program.type("\x03")
         assert program.ends() == 130
@@ -149,7 +154,7 @@ def test_ctrl_c_while_the_database_is_opened_ends_it_without_a_word(tmp_path: Pa
 def test_a_command_leaves_the_terminal_as_it_was_and_what_is_typed_to_the_next_one(tmp_path: Path) -> None:
     shell = ["/bin/sh", "-c", '"$@" >/dev/null; "$@"; read -r line; echo "read: $line"', "sh"]
     ActorSystem.open(tmp_path / "team.db", "offline").close()
-    with FullScreen(command=[*shell, *COMMAND, *arguments(tmp_path), "agents"]) as program:
+    with start(command=[*shell, *COMMAND, *arguments(tmp_path), "agents"]) as program:
         program.expect("idle|running")
         program.type("for the shell\r")
         program.expect("read: for the shell")
