@@ -141,8 +141,10 @@ def test_a_defect_in_the_background_is_told_and_the_session_goes_on(open_session
     assert printed.count("1 running, 0 dead") == 2
 
 
-def test_a_defect_is_told_and_the_session_goes_on(session: Session, caplog: pytest.LogCaptureFixture) -> None:
-    printed = session.by(Unplugged("tea", "/agents"))
+def test_a_defect_is_told_and_the_session_goes_on(open_session: OpenSession, caplog: pytest.LogCaptureFixture) -> None:
+    gate = Gate()  # an answer would be shown behind the error, or behind the agents
+    printed = open_session(gate.provider).by(Unplugged("tea", "/agents"))
+    gate.open()
     assert printed[0] == "error: RuntimeError: no terminal"
     assert printed[-1] == "1 running, 0 dead"
     assert "Traceback" in caplog.text
