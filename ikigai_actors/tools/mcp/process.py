@@ -116,6 +116,8 @@ class ServerProcess(SubprocessStreamProtocol):
                     self._lifeline.cut()
                 reader.cancel()
                 writer.cancel()
+                with anyio.CancelScope(shield=True):
+                    await self._gone()  # when the loop closes, nobody could wait for its end any more
                 self._process.close()
 
     async def _read(self, heard: MemoryObjectSendStream[Heard], on_end: Callable[[], None]) -> None:

@@ -1,0 +1,118 @@
+"""The tiers of the suite, a plugin of pytest: which tests run when, and in which order.
+
+    quick       after each change: what is pure, and all on the embedded stores
+    standard    before each stop, and in CI: PostgreSQL, programs, whatever takes over a second; the usual one
+    thorough    before a release: every database below every feature, Ray, soaks, campaigns
+
+A mark says the first tier that runs a test, and why: ``slow("starts a host")`` is standard, ``thorough("a minute of
+Ray")`` is thorough; without one it is quick. What runs on PostgreSQL is slow by itself.
+
+A test that takes ``database``, ``store`` or ``durable`` is made for each kind of database. In ``tests/store`` and
+``tests/records``, where SQL is the matter, each runs. Elsewhere a file's first such test runs on PostgreSQL as well as
+on the nearest embedded store, and the others on that store alone; the thorough tier runs them all everywhere.
+"""
+
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+from typing import NamedTuple, TypeVar
+
+import pytest
+
+T = TypeVar("T")
+
+
+class Tier(IntEnum):
+    """When a test runs: in this tier, and in those above."""
+
+    QUICK = 0
+    STANDARD = 1
+    THOROUGH = 2
+
+
+class Case(NamedTuple):
+    """What decides on a test's tier."""
+
+    folder: str
+    """The one below ``tests``."""
+    marked: Tier = Tier.QUICK
+    database: str | None = None
+    """The kind of database that it was made for."""
+    nearest: bool = True
+    """Whether that kind is the nearest one at hand."""
+    first: bool = False
+    """Whether its function is the first one of its file that is made for several databases."""
+
+
+SQL = ("store", "records")
+"""Folders in which each kind of database is tried."""
+
+NEAREST = {"database_url": "memory", "durable_url": "sqlite"}
+"""The fixtures that are made for several databases, and the kind that is nearest at hand for each."""
+
+
+def tier(case: Case) -> Tier:
+    """The first tier in which a test runs."""
+    if case.database is None:
+        return case.marked
+    if case.folder not in SQL and not case.nearest and not (case.first and case.database == "postgres"):
+        return Tier.THOROUGH
+    return max(case.marked, Tier.STANDARD if case.database == "postgres" else Tier.QUICK)
+
+
+def dealt(cases: Sequence[tuple[Tier, T]], workers: int) -> list[T]:
+    """The order for some workers, each of whom begins with a part of this list that is as long as the others'.
+
+    Each part begins with its share of the slow ones: a slow one that is begun last is waited for by all.
+    """
+    slow_first = [one for _, one in sorted(cases, key=lambda case: -case[0])]
+    return [one for worker in range(workers) for one in slow_first[worker::workers]]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The tier of a run."""
+    names = [one.name.lower() for one in Tier]
+    parser.addoption("--tier", choices=names, default="standard", help="which tests run: see tests.kit.tiers")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The marks."""
+    config.addinivalue_line("markers", "slow(reason): not in the quick tier")
+    config.addinivalue_line("markers", "thorough(reason): in the thorough tier alone")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is of a tier above, and bring the rest into an order."""
+    chosen = Tier[config.getoption("--tier").upper()]
+    tiers = list(zip((tier(case) for case in _cases(items)), items, strict=True))
+    if left := [item for one, item in tiers if one > chosen]:
+        config.hook.pytest_deselected(items=left)
+    workers: int = getattr(config, "workerinput", {}).get("workercount", 0)
+    kept = [(one, item) for one, item in tiers if one <= chosen]
+    items[:] = dealt(kept, workers) if workers else [item for _, item in kept]
+
+
+def _cases(items: Iterable[pytest.Item]) -> Iterable[Case]:
+    firsts: dict[str, str] = {}
+    for item in items:
+        parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        fixture = next((name for name in NEAREST if name in parameters), None)
+        kind = str(parameters[fixture]) if fixture else None
+        if kind is None and "postgres_url" in getattr(item, "fixturenames", ()):
+            kind = "postgres"
+        file, name = item.location[0], getattr(item, "originalname", item.name)
+        yield Case(
+            item.nodeid.removeprefix("tests/").split("/", 1)[0],
+            _marked(item),
+            kind,
+            nearest=fixture is None or kind == NEAREST[fixture],
+            first=bool(fixture) and firsts.setdefault(file, name) == name,
+        )
+
+
+def _marked(item: pytest.Item) -> Tier:
+    for name, marked in (("thorough", Tier.THOROUGH), ("slow", Tier.STANDARD)):
+        if mark := item.get_closest_marker(name):
+            assert len(mark.args) == 1, f"{item.nodeid}: Give the reason: {name}(REASON)."
+            return marked
+    return Tier.QUICK
