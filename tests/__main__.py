@@ -1,41 +1,68 @@
-"""All checks, fastest first: style, types, tests. ``python -m tests`` from the repository's root.
+"""All checks: style, types, tests. ``python -m tests`` from the repository's root.
 
-What follows goes to pytest: ``python -m tests -n 0 -x tests/store`` runs one folder, and stops at a failure.
-A test that fails runs once more, alone: see `tests.kit.rerun`.
+    python -m tests quick          after each change
+    python -m tests                before each stop, and in CI
+    python -m tests thorough       before a release: every test, and then the campaigns
+
+What follows goes to pytest: ``python -m tests quick -x tests/store`` runs one folder, and stops at a failure. What each
+tier holds is said by `tests.kit.tiers`. A test that fails runs once more, alone: see `tests.kit.rerun`.
 """
 
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Sequence
 
 # Tracebacks without carets: to place them CPython 3.11 parses the line, and of two threads that do so at once one gets
 # a SystemError. It may be the one that reports a failure.
 os.environ["PYTHONNODEBUGRANGES"] = "1"
 
-# The tests start about a thousand programs: each would compile the package anew, which takes half of its start.
+# The tests start hundreds of programs: each would compile the package anew, which takes half of its start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-WORKERS = min(8, (os.cpu_count() or 1) + 1)
-"""Processes that run tests. One more than there are processors: many a test waits for a program."""
+TIERS = ("quick", "standard", "thorough")
 
-CHECKS = (
-    ("ruff", "check", "."),
-    ("ruff", "format", "--check", "."),
-    ("mypy",),
-    ("tests.kit.rerun", "-q", "-n", str(WORKERS), "--dist", "worksteal"),
+WORKERS = min(8, 2 * (os.cpu_count() or 1))
+"""Processes that run tests. More than there are processors: many a test waits for a program, or for a server."""
+
+STYLE = (("ruff", "check", "."), ("ruff", "format", "--check", "."))
+
+CAMPAIGNS = (
+    ("tests.kit.browser",),
+    ("tests.mutants", "--shrink", "--seconds", "300"),
+    ("tests.mutants", "--hosts", "--seconds", "300"),
+    ("tests.fuzz",),
+    ("tests.torture", "--kills", "300"),
+    ("tests.torture.fleet", "--faults", "300"),
+    ("tests.soak", "--minutes", "60"),
 )
+"""What runs for hours, behind the tests of the thorough tier."""
 
 
-def main() -> int:
-    """Run every check with this interpreter; the exit status is that of the first one that fails."""
-    for check in CHECKS:
-        print("$", *check, flush=True)
-        status = subprocess.run(
-            [sys.executable, "-m", *check, *(sys.argv[1:] if check[0] == "tests.kit.rerun" else ())]
-        ).returncode
-        if status:
+def command(module: Sequence[str]) -> list[str]:
+    """Run a module with this interpreter; it is told."""
+    print("$", *module, flush=True)
+    return [sys.executable, "-m", *module]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run every check; the exit status is that of the first one that fails."""
+    tier, rest = (arguments[0], arguments[1:]) if arguments and arguments[0] in TIERS else ("standard", arguments)
+    for check in STYLE:
+        if status := subprocess.run(command(check)).returncode:
             return status
-    return 0
+    options = ["-q", "-n", str(WORKERS), "--dist", "worksteal", "--tier", tier]
+    with tempfile.TemporaryFile() as told, subprocess.Popen(command(["mypy"]), stdout=told, stderr=told) as types:
+        status = subprocess.run(command(["tests.kit.rerun", *options, *rest])).returncode
+        if types.wait():
+            told.seek(0)
+            print("$ mypy", told.read().decode(), sep="\n", flush=True)
+        if status := status or types.returncode:
+            return status
+    if tier != "thorough" or rest:
+        return 0
+    return next((status for one in CAMPAIGNS if (status := subprocess.run(command(one)).returncode)), 0)
 
 
-sys.exit(main())
+sys.exit(main(sys.argv[1:]))

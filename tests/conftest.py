@@ -7,7 +7,7 @@ they never skip.
 
 import signal
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from itertools import count
 from pathlib import Path
 
@@ -21,8 +21,10 @@ from ikigai_actors.actors.threads import SYSTEM_THREADS, current_threads
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.migrations import ensure_schema
-from tests.kit.databases import Admin, postgres_database, postgres_server
+from tests.kit.databases import Admin, SchemaPool, postgres_database, postgres_server
 from tests.kit.sessions import OpenSession, Session
+
+pytest_plugins = ["tests.kit.tiers"]
 
 settings.register_profile(
     "suite",
@@ -44,8 +46,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--new-screens", action="store_true", help="keep what the screens look like now as what is right")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Tests interrupt themselves and their programs. A shell has what it starts in the background ignore that."""
+    config.addinivalue_line("markers", "empty: its databases have no tables yet")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -99,6 +102,20 @@ def new_postgres(postgres_url: str, postgres_admin: Admin) -> Iterator[NewDataba
         yield lambda: made.enter_context(postgres_database(postgres_url, postgres_admin))
 
 
+@pytest.fixture(scope="session")
+def postgres_pool(postgres_url: str, postgres_admin: Admin) -> Iterator[SchemaPool]:
+    """PostgreSQL databases with the runtime's tables."""
+    with closing(SchemaPool(postgres_url, postgres_admin)) as pool:
+        yield pool
+
+
+@pytest.fixture
+def lent_postgres(postgres_pool: SchemaPool) -> Iterator[NewDatabase]:
+    """PostgreSQL databases that have the runtime's tables, and nothing in them."""
+    with ExitStack() as lent:
+        yield lambda: lent.enter_context(postgres_pool.lend())
+
+
 @pytest.fixture
 def new_sqlite(tmp_path: Path) -> NewDatabase:
     """Fresh SQLite files."""
@@ -108,32 +125,33 @@ def new_sqlite(tmp_path: Path) -> NewDatabase:
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
 def database_url(request: pytest.FixtureRequest) -> NewDatabase:
-    """Fresh databases of each kind."""
+    """Databases of each kind, without agents."""
     return _factory(request)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def durable_url(request: pytest.FixtureRequest) -> NewDatabase:
-    """Fresh databases of each kind that can be opened twice."""
+    """Databases of each kind, without agents, that can be opened twice."""
     return _factory(request)
 
 
 def _factory(request: pytest.FixtureRequest) -> NewDatabase:
     if request.param == "memory":
         return lambda: "sqlite:///:memory:"
-    factory: NewDatabase = request.getfixturevalue(f"new_{request.param}")
+    kind = "lent_postgres" if request.param == "postgres" and not request.node.get_closest_marker("empty") else None
+    factory: NewDatabase = request.getfixturevalue(kind or f"new_{request.param}")
     return factory
 
 
 @pytest.fixture
 def database(database_url: NewDatabase) -> str:
-    """The URL of a fresh, empty database."""
+    """The URL of a database without agents."""
     return database_url()
 
 
 @pytest.fixture
 def durable(durable_url: NewDatabase) -> str:
-    """The URL of a fresh, empty database that can be opened twice."""
+    """The URL of a database without agents that can be opened twice."""
     return durable_url()
 
 

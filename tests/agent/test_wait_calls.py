@@ -286,6 +286,7 @@ def test_many_agents_wait_at_once_and_hold_no_thread(new_sqlite: Callable[[], st
         assert system.statistics().waits == 0
 
 
+@pytest.mark.thorough("ten thousand agents")
 def test_ten_thousand_waits_of_programs_hold_no_thread(new_sqlite: Callable[[], str]) -> None:
     url = new_sqlite()
     uuids = children_of_root(url, 10_000)

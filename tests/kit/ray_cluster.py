@@ -18,6 +18,7 @@ import pytest
 from tests.kit.databases import ROOT, eventually
 
 needs_ray = [
+    pytest.mark.thorough("Ray takes a minute to start"),
     pytest.mark.ray,
     pytest.mark.timeout(600),
     pytest.mark.skipif(

@@ -1,7 +1,8 @@
 """pytest, and at its end each test that failed once more, alone: ``python -m tests.kit.rerun [ARGUMENT OF PYTEST …]``.
 
 What fails again fails the run. What passes then is *flaky*: the last lines name it, and the exit status is 0, for a
-test that fails by chance shall not hold up what was finished beside it. It is a defect all the same.
+test that fails by chance shall not hold up what was finished beside it. It is a defect all the same, and fails a run of
+the thorough tier.
 
 A run that did not come to its end is never excused: a crash, an interrupt, an error of collection, ``-x``.
 """
@@ -82,7 +83,7 @@ def main(arguments: Sequence[str]) -> int:
     flaky = [test for test in tests if passes(run_pytest([*options, *ALONE, test]), test)]
     status, lines = verdict(run, flaky, time.monotonic() - began)
     print(lines, flush=True)
-    return status
+    return run.status if "thorough" in arguments else status
 
 
 if __name__ == "__main__":

@@ -81,6 +81,7 @@ def has_sent(body: Mapping[str, Any]) -> bool:
     return any(block.get("name") == "send" for message in body["messages"][-2:-1] for block in message["content"])
 
 
+@pytest.mark.slow("starts three examples")
 def test_with_a_key_a_model_does_it_over_the_api(new_sqlite: Callable[[], str]) -> None:
     database = new_sqlite()
     with MessagesServer() as server:
@@ -104,6 +105,7 @@ def test_an_agent_that_stumbles_is_restarted_with_its_history_intact(tmp_path: P
     assert done.stderr == ""
 
 
+@pytest.mark.slow("a run of pytest with two simulations")
 def test_a_race_in_a_team_is_found_and_the_mended_team_has_none() -> None:
     plugins = ("-p", "ikigai_actors.testing.pytest_plugin", "-p", "pytest_timeout")
     done = subprocess.run(

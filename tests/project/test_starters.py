@@ -154,6 +154,7 @@ def asked(url: str) -> str:
     return done.stdout
 
 
+@pytest.mark.thorough("three hosts, as systemd and Kubernetes start them")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", [Systemd, Kubernetes])
 def test_what_the_file_says_keeps_three_hosts_answering(

@@ -48,6 +48,7 @@ class Beginnings:
         return self._told.wait(PATIENCE) and not self.errors
 
 
+@pytest.mark.thorough("a thousand streams")
 @pytest.mark.timeout(2 * PATIENCE)
 def test_more_streams_than_the_clients_default_run_at_once() -> None:
     beginnings = Beginnings(STREAMS)

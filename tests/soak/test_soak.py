@@ -45,6 +45,7 @@ from tests.soak.worker import FAILED
 KINDS = {"sqlite": {KILL, END, FREEZE, FILL}, "postgres": {KILL, END, FREEZE, CUT, RESTART}}
 
 
+@pytest.mark.thorough("a soak of seconds; its judge, hands and model are tested beside it")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_short_soak_finds_nothing(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("IKIGAI_TEST_DATABASE_URL", raising=False)  # a server that may be restarted

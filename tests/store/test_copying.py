@@ -22,6 +22,8 @@ from tests.conftest import NewDatabase
 from tests.kit.databases import sql, tables
 from tests.kit.program import PATIENCE, Program, run
 
+pytestmark = pytest.mark.empty
+
 T = TypeVar("T")
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.sqlite.fork_gate import FORK_GATE
 from tests.actors.test_os_fork import in_child
@@ -48,6 +50,7 @@ def test_a_transaction_may_fork(tmp_path: Path) -> None:
         assert store.read(lambda tx: sql(tx, "SELECT 1")) == [(1,)]
 
 
+@pytest.mark.slow("many forks")
 def test_a_child_uses_sqlite_while_the_threads_of_its_parent_do(tmp_path: Path) -> None:
     over = threading.Event()
 

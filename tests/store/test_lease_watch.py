@@ -20,6 +20,7 @@ from ikigai_actors.testing import Simulation, simulated
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, eventually, sql
 from tests.kit.faults import FaultyStore
+from tests.kit.network import with_settings
 from tests.kit.program import Program
 from tests.kit.sessions import Session
 from tests.kit.wire import Wire
@@ -170,7 +171,7 @@ def test_a_lease_that_is_renewed_in_time_is_no_trouble_any_more(watched: Watched
 @pytest.fixture
 def wire(new_postgres: NewDatabase) -> Iterator[Wire]:
     """A way to a fresh PostgreSQL database that can swallow everything."""
-    wire = Wire(new_postgres(), heard=True)
+    wire = Wire(with_settings(new_postgres(), connect_timeout="2"), heard=True)
     yield wire
     wire.close()
 

@@ -28,6 +28,8 @@ from tests.kit.databases import DEADLINE, printed, python, sql, tables
 from tests.kit.faults import FaultyStore
 from tests.kit.network import with_settings
 
+pytestmark = pytest.mark.empty
+
 
 def test_tables_of_somebody_else_are_refused_and_left_alone(durable: str) -> None:
     store = open_store(durable)

@@ -65,6 +65,7 @@ def is_ended(store: Store, host: str) -> bool:
     return store.read(lambda tx: sql(tx, f"SELECT ended_at FROM hosts WHERE id = '{host}'")) != [(None,)]
 
 
+@pytest.mark.slow("waits for a real lease")
 def test_who_was_killed_is_followed_long_before_its_lease_is_over(new_postgres: NewDatabase, take: Hosts) -> None:
     url = new_postgres()
     take.kill(take(url, lease=LONG))
@@ -103,6 +104,7 @@ def test_who_joins_waits_until_a_host_that_shares_with_nobody_gives_the_database
         take(url)
 
 
+@pytest.mark.thorough("waits for a real lease")
 def test_who_joins_goes_on_when_a_host_that_shares_with_nobody_is_killed(
     new_postgres: NewDatabase, take: Hosts, threads: ThreadPoolExecutor
 ) -> None:
@@ -146,6 +148,7 @@ def test_who_hangs_is_ended_after_its_lease_and_then_writes_nothing(new_postgres
     assert ends == []
 
 
+@pytest.mark.thorough("waits for a real lease")
 def test_a_host_that_renews_its_lease_is_left_alone(new_postgres: NewDatabase, take: Hosts) -> None:
     url = new_postgres()
     ends: list[IkigaiError] = []
@@ -163,6 +166,7 @@ def test_a_host_that_renews_its_lease_is_left_alone(new_postgres: NewDatabase, t
     assert ends == []
 
 
+@pytest.mark.thorough("waits for a real lease")
 def test_a_host_that_is_killed_before_it_has_a_shard_is_ended(new_postgres: NewDatabase, take: Hosts) -> None:
     url = new_postgres()
     first = take(url, lease=LONG, name="a")

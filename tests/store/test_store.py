@@ -354,6 +354,7 @@ def test_closing_waits_for_the_transaction_in_progress(store: Store) -> None:
         closing.result(DEADLINE)
 
 
+@pytest.mark.empty
 def test_opening_makes_no_tables_and_ensuring_the_schema_twice_makes_them_once(database: str) -> None:
     store = open_store(database)
     assert schema_version(store) == 0

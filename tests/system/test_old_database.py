@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from contextlib import closing
 
+import pytest
+
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.store import Transaction, open_store
@@ -10,6 +12,8 @@ from ikigai_actors.store.migrations import newest, schema_version
 from ikigai_actors.store.queries import split
 from tests.kit.databases import DEADLINE, sql
 from tests.store.test_migrations import FIRST_PUBLISHED
+
+pytestmark = pytest.mark.empty
 
 AGENTS = """
 INSERT INTO hosts (id, hostname, pid, epoch, started_at, lease_until, ended_at) VALUES ('host', 'here', 1, 1, 1, 0, 2);

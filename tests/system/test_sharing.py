@@ -114,6 +114,7 @@ def test_each_of_two_hosts_runs_a_part_and_both_reach_all(fleet: Fleet, apart: t
     assert check(fleet["a"].store) == []
 
 
+@pytest.mark.thorough("waits for the balance of real hosts; tests/store/test_placement.py decides on it")
 def test_a_host_whose_agents_have_all_to_do_gives_some_of_them_away(fleet: Fleet) -> None:
     gate = Gate()
     options: dict[str, Any] = {"balance": 0.8, "lease": 2}  # each knows the other's number anew before it gives again
@@ -181,6 +182,7 @@ def test_a_name_that_another_host_gives_is_known_everywhere(fleet: Fleet, apart:
     eventually(lambda: there.origin.name == "dba", "the new name")
 
 
+@pytest.mark.slow("drains a real host")
 def test_what_was_asked_of_a_host_that_drains_is_answered_by_another(fleet: Fleet) -> None:
     gate = Gate()
     a = fleet.start("a", gate.provider, lease=2)
@@ -198,6 +200,7 @@ def test_what_was_asked_of_a_host_that_drains_is_answered_by_another(fleet: Flee
     gate.open()
 
 
+@pytest.mark.slow("waits for a real lease")
 def test_the_agents_of_a_host_that_is_killed_go_on_at_another(fleet: Fleet) -> None:
     gate = Gate()
     a = fleet.start("a", gate.provider)
@@ -210,6 +213,7 @@ def test_the_agents_of_a_host_that_is_killed_go_on_at_another(fleet: Fleet) -> N
     gate.open()
 
 
+@pytest.mark.thorough("waits for real leases")
 def test_the_end_of_a_host_is_told_once_to_the_others_and_to_who_is_attached(
     fleet: Fleet, apart: tuple[AgentRef, AgentRef]
 ) -> None:
@@ -364,6 +368,7 @@ def test_an_agent_that_is_adopted_while_its_branch_gets_ready_to_move_stays_and_
     assert answer.get(timeout=DEADLINE).text == "worked"
 
 
+@pytest.mark.thorough("waits for real leases")
 def test_an_agent_that_is_moved_in_its_turn_goes_on_and_who_waits_gets_the_answer(fleet: Fleet) -> None:
     gate = Gate()
     a = fleet.start("a", gate.provider, lease=2)
@@ -394,6 +399,7 @@ def test_who_does_not_join_is_refused_while_hosts_share(fleet: Fleet) -> None:
         ActorSystem.open(fleet.url)
 
 
+@pytest.mark.thorough("waits for real leases; two programs do it in tests/shell/cli/test_host.py")
 def test_the_later_host_of_a_name_replaces_the_earlier_one(fleet: Fleet) -> None:
     first = fleet.start("a")
     second = fleet.start("a")

@@ -8,6 +8,8 @@ import threading
 import time
 from random import Random
 
+import pytest
+
 from ikigai_actors import IkigaiError, ScriptedProvider, Signal
 from ikigai_actors.testing import AgentTreeMachine, Faults, ProcessCrashed, Schedule, simulated
 from ikigai_actors.testing.simulation.faults import ALL
@@ -93,6 +95,7 @@ def planted(code: str) -> str:
         return str(world.trace)
 
 
+@pytest.mark.slow("processes with several hash seeds")
 def test_no_order_of_hashes_and_no_clock_of_the_machine_decides_anything() -> None:
     """And the same comparison finds each source that a run must not depend on, when it is planted."""
     code = (

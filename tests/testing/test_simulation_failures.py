@@ -15,7 +15,7 @@ from ikigai_actors.testing import AgentTreeMachine, Broken, Faults, Schedule, sc
 from tests.testing.test_agent_tree_machine import FAST
 from tests.testing.test_simulate import counts
 
-SHORT = settings(FAST, stateful_step_count=10, phases=[Phase.generate, Phase.shrink])
+SHORT = settings(FAST, stateful_step_count=5, phases=[Phase.generate, Phase.shrink])
 """Explaining a failure takes longer than all the rest."""
 
 
@@ -46,6 +46,7 @@ def failure() -> tuple[str, list[str]]:
     return str(caught.value), notes[begin : notes.index("state.teardown()") + 1]
 
 
+@pytest.mark.slow("Hypothesis shrinks")
 def test_a_failure_of_a_rule_is_what_is_reported_and_shrunk_to_the_steps_that_it_needs(
     failure: tuple[str, list[str]],
 ) -> None:
@@ -55,6 +56,7 @@ def test_a_failure_of_a_rule_is_what_is_reported_and_shrunk_to_the_steps_that_it
     assert rules == ["state.begin", "state.fails"]  # invariants, and the end, take no arguments
 
 
+@pytest.mark.slow("Hypothesis shrinks")
 def test_the_program_that_a_failing_machine_prints_runs_again_as_it_stands(failure: tuple[str, list[str]]) -> None:
     _, program = failure
     names: dict[str, Any] = {name: getattr(ikigai_actors, name) for name in ikigai_actors.__all__}

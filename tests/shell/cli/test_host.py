@@ -112,7 +112,7 @@ def launch() -> str:
     return "launched"
 
 def app():
-    return {"provider": "offline", "balance": None, "tools": [launch], "approvals": "ask"}
+    return {"provider": "offline", "balance": None, "tools": [launch], "approvals": "ask", "lease": 4}
 '''
 
 
