@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.program import PATIENCE
-from tests.kit.rerun import ALONE, AT_MOST, Run, suspects, verdict
+from tests.kit.rerun import AT_MOST, Run, suspects, verdict
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,15 +33,6 @@ def thing():
 def test_with_a_bad_end(thing): pass
 """
 SKIPPED = "import pytest\n@pytest.mark.skip\ndef test_skipped(): pass\n"
-CRASH = "import os\ndef test_crash(): os._exit(7)\n"
-CRASH_ONCE = """
-import os
-from pathlib import Path
-def test_crash():
-    if not Path("crashed").exists():
-        Path("crashed").touch()
-        os._exit(7)
-"""
 
 
 @pytest.fixture
@@ -70,6 +60,7 @@ def closing(printed: str, lines: int) -> list[str]:
     return [re.sub(r" in \d+\.\d\ds$", "", line) for line in printed.splitlines()[-lines:]]
 
 
+@pytest.mark.slow("a run of pytest, and others for what failed")
 def test_what_passes_alone_is_named_as_flaky_and_does_not_fail_the_run(folder: Path) -> None:
     status, printed = run(folder, good=GOOD, flaky=FLAKY, skipped=SKIPPED)
     assert status == 0
@@ -80,62 +71,13 @@ def test_what_passes_alone_is_named_as_flaky_and_does_not_fail_the_run(folder: P
     assert last == "4 passed, 1 skipped"
 
 
+@pytest.mark.slow("a run of pytest, and others for what failed")
 def test_what_fails_again_fails_the_run(folder: Path) -> None:
     status, printed = run(folder, "-n", "2", good=GOOD, bad=BAD, flaky=FLAKY)
     assert status == 1
     assert printed.count("assert 1 == 2") >= 2
     assert "flaky: test_bad.py" not in printed
     assert closing(printed, 1) == ["1 failed, 4 passed"]
-
-
-def test_a_test_that_is_skipped_the_second_time_is_not_excused(folder: Path) -> None:
-    text = FLAKY.replace("    if not seen.exists():", "    if seen.exists(): pytest.skip()\n    else:")
-    status, printed = run(folder, flaky=text)
-    assert (status, closing(printed, 1)) == (1, ["3 failed"])
-
-
-def test_a_process_that_crashes_is_not_excused(folder: Path) -> None:
-    status, printed = run(folder, "-n", "2", good=GOOD, crash=CRASH_ONCE, flaky=FLAKY)
-    assert status == 1
-    assert printed.count("$ pytest") == 1
-    assert "crashed while running 'test_crash.py::test_crash'" in printed
-
-
-def test_a_crash_of_the_whole_run_is_not_excused(folder: Path) -> None:
-    status, printed = run(folder, "-n", "0", crash=CRASH)
-    assert (status, printed.count("$ pytest")) == (7, 1)
-
-
-def test_an_error_of_collection_is_not_excused(folder: Path) -> None:
-    options = ("-n", "2", "--continue-on-collection-errors")
-    status, printed = run(folder, *options, flaky=FLAKY, broken="import not_there\n")
-    assert status != 0
-    assert printed.count("$ pytest") == 1
-
-
-def test_nothing_collected_is_told_by_the_status(folder: Path) -> None:
-    assert run(folder, "-k", "nothing", good=GOOD)[0] == pytest.ExitCode.NO_TESTS_COLLECTED
-
-
-def test_a_run_that_stopped_at_a_failure_is_not_excused(folder: Path) -> None:
-    status, printed = run(folder, "-n", "0", "-x", "test_flaky.py", "test_good.py", flaky=FLAKY, good=GOOD)
-    assert status != 0
-    assert printed.count("$ pytest") == 1
-
-
-def test_options_hold_in_the_second_run_and_paths_do_not(folder: Path) -> None:
-    arguments = ("-n", "2", "-k", "chance or bad", "--junitxml=report.xml", "-o", "console_output_style=count")
-    status, printed = run(folder, *arguments, "test_flaky.py", "test_bad.py", flaky=FLAKY, bad=BAD, good=GOOD)
-    assert (status, closing(printed, 1)) == (1, ["1 failed, 3 passed"])
-    second = next(line for line in printed.splitlines() if line.startswith("$ pytest") and "[a b]" in line)
-    command = ["pytest", "-q", "-p", "xdist.plugin", *arguments, *ALONE, "test_flaky.py::test_by_chance[a b]"]
-    assert second == f"$ {shlex.join(command)}"
-    assert '<testsuite name="pytest" errors="1" failures="3"' in (folder / "report.xml").read_text(encoding="utf-8")
-
-
-def test_a_run_without_failures_is_pytests_own(folder: Path) -> None:
-    status, printed = run(folder, good=GOOD)
-    assert (status, closing(printed, 1)) == (0, ["1 passed"])
 
 
 def test_of_many_failures_none_runs_again() -> None:
