@@ -8,6 +8,8 @@ import pytest
 from ikigai_actors import BadInput, cluster
 from tests.kit.databases import ROOT
 
+pytestmark = pytest.mark.slow("programs that import everything")
+
 WITHOUT = """
 import sys
 

@@ -24,6 +24,8 @@ from tests.kit.messages_server.server import Ending, MessagesServer, Refuses, Sa
 from tests.kit.network import with_settings
 from tests.kit.program import COMMAND, PATIENCE, environment
 
+pytestmark = pytest.mark.slow("starts programs")
+
 DISTINCT = "Zq7Kx0Wv"
 """What is in every secret here, and in nothing else."""
 

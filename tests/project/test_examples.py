@@ -14,6 +14,8 @@ from tests.kit.databases import ROOT
 from tests.kit.messages_server.server import MessagesServer, Says
 from tests.kit.program import PATIENCE, environment
 
+pytestmark = pytest.mark.slow("starts every example")
+
 FAN_OUT = ROOT / "examples" / "fan_out.py"
 
 

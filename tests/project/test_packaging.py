@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow("builds and installs the package")
+
 ROOT = Path(__file__).parents[2]
 
 

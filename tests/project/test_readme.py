@@ -13,6 +13,8 @@ from tests.kit.databases import ROOT
 from tests.kit.program import run
 from tests.kit.transcripts import PAGES, Transcript, differs, play, transcripts
 
+pytestmark = pytest.mark.slow("every page is played")
+
 README = ROOT / "README.md"
 DEFAULT, SERVER = "~/.local/share/ikigai/ikigai.db", "postgresql:///team"
 """How the pages call the default database, and one of a server."""

@@ -15,6 +15,8 @@ from ikigai_actors.testing import AgentTreeMachine, Faults, ProcessCrashed, Sche
 from ikigai_actors.testing.simulation.faults import ALL
 from tests.kit.bustle import a_bit_of_everything
 
+pytestmark = pytest.mark.slow("each run twice")
+
 
 def trace(schedule: Schedule | Random | int, faults: Faults = ALL) -> tuple[str, Schedule]:
     """The trace of a run in which much happens, and the schedule that leads there."""

@@ -23,6 +23,8 @@ from ikigai_actors import (
 from ikigai_actors.testing import Broken, CrashPoint, Faults, ProcessCrashed, Schedule, Simulation, TakenOver, simulated
 from tests.kit.echo import echo, kinds
 
+pytestmark = pytest.mark.slow("a run for each fault")
+
 
 def prompted(world: Simulation) -> tuple[ActorSystem, AgentRef]:
     """A system with an agent that can be prompted."""

@@ -13,6 +13,8 @@ from ikigai_actors.testing import Broken, Faults, ProcessCrashed, Schedule, Simu
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
 from tests.kit.echo import echo
 
+pytestmark = pytest.mark.slow("hundreds of simulated hosts")
+
 
 @pytest.fixture
 def world() -> Iterator[Simulation]:

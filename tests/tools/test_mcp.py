@@ -22,6 +22,8 @@ from tests.kit.blocking_provider import DEADLINE
 from tests.kit.mcp_rendezvous import SERVER, Bench, Meeting
 from tests.kit.mcp_server import CHILD
 
+pytestmark = pytest.mark.slow("starts MCP servers")
+
 
 @pytest.fixture
 def meeting(tmp_path: Path) -> Iterator[Meeting]:

@@ -16,6 +16,8 @@ from tests.kit.mcp_rendezvous import COMMAND, SERVER, Meeting
 from tests.kit.program import Program, run
 from tests.kit.tool_scripts import calling, requests_of, results, scripted
 
+pytestmark = pytest.mark.slow("starts programs and MCP servers")
+
 ROOT = Path(__file__).parents[2]
 
 CHILD_OF_DEAF = """

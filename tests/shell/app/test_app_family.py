@@ -10,6 +10,8 @@ from tests.kit.app_pilot import Stage, on_stage, open_memory, short
 from tests.kit.blocking_provider import Hanging
 from tests.kit.trees import says
 
+pytestmark = pytest.mark.slow("the application, key by key")
+
 
 def test_a_fork_goes_to_the_child_which_shows_what_it_inherited() -> None:
     async def play(stage: Stage) -> None:

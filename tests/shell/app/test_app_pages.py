@@ -13,6 +13,8 @@ from tests.kit.blocking_provider import Gate
 from tests.kit.faults import FaultyStore
 from tests.kit.open_on import open_on
 
+pytestmark = pytest.mark.slow("every page of the application")
+
 
 async def go(stage: Stage, agent: AgentRef) -> None:
     """Go to an agent, by a way that reads nothing."""

@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from ikigai_actors import ScriptedProvider
 from tests.kit.app_pilot import Stage, on_stage, open_memory
 from tests.kit.blocking_provider import Hanging
+
+pytestmark = pytest.mark.slow("the application, key by key")
 
 
 def test_tab_completes_commands_agents_marks_and_documents() -> None:

@@ -5,11 +5,14 @@ import random
 import re
 from pathlib import Path
 
+import pytest
 from textual.containers import VerticalScroll
 
 from ikigai_actors import ActorSystem, FunctionProvider, OfflineProvider, Reply, Request, ScriptedProvider, Usage
 from tests.kit.app_pilot import Stage, on_stage
 from tests.kit.blocking_provider import Gate
+
+pytestmark = pytest.mark.slow("every screen of the application")
 
 
 def crew(provider: object = None) -> ActorSystem:

@@ -16,6 +16,8 @@ from ikigai_actors.store.migrations import ensure_schema
 from tests.kit.fullscreen import DOWN, RIGHT, UP, FullScreen
 from tests.kit.program import COMMAND, ENDLESS, PATIENCE, environment
 
+pytestmark = pytest.mark.slow("programs at terminals")
+
 
 def arguments(directory: Path, model: str = "offline") -> tuple[str, ...]:
     return ("--database", str(directory / "team.db"), "--model", model)

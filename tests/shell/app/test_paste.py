@@ -12,6 +12,8 @@ from ikigai_actors.shell.app.widgets.prompt import LARGE
 from tests.kit.app_pilot import Stage, on_stage, open_memory
 from tests.kit.fullscreen import FullScreen
 
+pytestmark = pytest.mark.slow("programs at terminals, and pastes at every place")
+
 READY = r"\[\w[\w-]+\].*idle"
 
 PASTES = {

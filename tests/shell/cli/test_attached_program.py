@@ -2,11 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from ikigai_actors.shell.cli import registry
 from tests.conftest import NewDatabase
 from tests.kit.databases import eventually
 from tests.kit.fullscreen import DOWN, FullScreen
 from tests.kit.program import Program, run
+
+pytestmark = pytest.mark.slow("programs at terminals")
 
 
 def test_a_whole_screen_shows_the_agents_of_another_shell_which_is_killed_and_taken_over(tmp_path: Path) -> None:

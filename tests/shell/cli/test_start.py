@@ -21,6 +21,8 @@ from ikigai_actors.store.migrations import ensure_schema
 from tests.kit.fullscreen import FullScreen
 from tests.kit.program import COMMAND, PATIENCE
 
+pytestmark = pytest.mark.slow("programs that import everything")
+
 READY = r"\[\w[\w-]+\].*idle"
 
 

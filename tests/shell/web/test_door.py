@@ -12,11 +12,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiohttp
+import pytest
 
 from ikigai_actors.shell.web.door import Door, Room, listen
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.program import PATIENCE
 from tests.shell.web.test_serve import served, visit
+
+pytestmark = pytest.mark.slow("serves pages")
 
 LOOPBACK = "127.0.0.1"
 

@@ -15,6 +15,8 @@ import pytest
 from tests.kit.databases import eventually
 from tests.kit.program import PATIENCE, Program, run
 
+pytestmark = pytest.mark.slow("serves pages")
+
 Play = Callable[[aiohttp.ClientSession, str, str], Awaitable[None]]
 """What a test does with a browser that has no cookies yet, the link, and the server's address."""
 
