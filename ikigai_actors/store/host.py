@@ -5,8 +5,8 @@ may have another name elsewhere. The kernel frees them at death, so the next hos
 or clock decides: a process that wants to know whether there is a host asks the lock. *In memory:* no other process can
 come.
 
-*PostgreSQL:* the host's row holds a lease by the server's clock, renewed every few seconds on a connection of its own,
-which also holds a lock of the server. A second host takes over when the lease has run out, or when the lock has been
+*PostgreSQL:* the host's row holds a lease by the server's clock, renewed every second on a connection of its own, which
+also holds a lock of the server. A second host takes over when the lease has run out, or when the lock has been
 free for some seconds: then the process has ended. Hosts that have names share the agents: each takes shards that nobody
 has, and those of a host that has ended (`ikigai_actors.store.shards`). A host that could not renew for half its lease
 starts no effect until it has. One that finds its row ended by another host is fenced, and closes. A network that
@@ -32,9 +32,10 @@ from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads
 from ikigai_actors.errors import Fenced, IkigaiError, StoreConflict, StoreInUse, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.database_clock import DatabaseClock, clock_of
+from ikigai_actors.store.membership import LOOK, rhythm
 from ikigai_actors.store.migrations import is_newest, migrate_within
 from ikigai_actors.store.owner import HostRow, went_back, why_ended
-from ikigai_actors.store.peers import LOOK, Peers
+from ikigai_actors.store.peers import Peers
 from ikigai_actors.store.placement import Living
 from ikigai_actors.store.shards import claim
 from ikigai_actors.store.sqlite.file import ASKED, lock_path
@@ -211,8 +212,8 @@ class Host:
                     told = owner.id
                     on_wait(owner)
                 self._pause(LOOK)
-                self._renew_when_due()
                 self._peers.look()
+                self.renew()
             except (StoreConflict, StoreUnavailable) as error:
                 logger.warning("This host waits, and the database does not answer: %s", error)
                 self._pause(LOOK)
@@ -277,10 +278,11 @@ class Host:
 
     def _run(self) -> None:
         assert self._lease is not None
-        rhythm = self._lease / 4
-        while not self._pause(rhythm if self.name is None else min(rhythm, LOOK)):
+        while not self._pause(rhythm(self._lease)):
+            if self.name is not None:  # before the renewal: by its own lock it sees whether its connection was lost
+                self._look_at_peers()
             try:
-                self._renew_when_due()
+                self.renew()
             except Fenced as error:
                 logger.error("%s", error)
                 self._end()
@@ -288,13 +290,6 @@ class Host:
                 return
             except IkigaiError as error:
                 logger.warning("The lease could not be renewed: %s", error)
-            if self.name is not None:
-                self._look_at_peers()
-
-    def _renew_when_due(self) -> None:
-        assert self._lease is not None
-        if self.name is None or self.clock.monotonic() - self._renewed >= self._lease / 4:
-            self.renew()
 
     def _look_at_peers(self) -> None:
         try:

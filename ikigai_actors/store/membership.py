@@ -1,14 +1,16 @@
 """Membership: which hosts of a database are dead, as another host judges.
 
-A host that lives changes its row's ``beat`` again and again, and a session of it holds a lock of the server. Whoever
-looks judges by two signs:
+A host that lives changes its row's ``beat`` again and again (`rhythm`), and a session of it holds a lock of the server.
+Whoever looks judges by two signs:
 
     the beat stays the same for the host's whole lease     it hangs, or is cut off from the server
-    the lock is free at every look for `UNHELD` seconds    its process has ended: the server notices that at once
+    for `UNHELD` seconds the lock is free at every look,   its process has ended: the server notices that at once. One
+    and the beat stays the same                            that lives beats, and has a lost lock again, in a second
 
 Time is counted by the monotonic clock of the one who looks. No other clock is believed, so a wall clock that is set,
 the server's too, ends nobody. Who did not look for a while, since its process was stopped or the server did not answer,
-knows nothing of the time between: it forgets what it saw, and begins anew.
+knows nothing of the time between: it forgets what it saw, and begins anew. Where the server did not answer, others may
+not be back yet, and none has its lock: it counts once it was seen held (`CUT_OFF`).
 
 A judgement may be wrong. Then a host ends that could have gone on, and that is all: the row of a host that is judged
 dead is ended only if its beat is still the one that was seen, and a host whose row has ended writes nothing more. So
@@ -19,11 +21,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+LOOK = 1.0
+"""Seconds between two looks at the other hosts."""
+
 UNHELD = 2.0
-"""Seconds for which the lock of a host must have been free."""
+"""Seconds for which the lock of a host must have been free: it could have renewed its lease twice (`rhythm`)."""
 
 GAP = 5.0
 """Seconds between two looks after which what was seen before is forgotten."""
+
+
+def rhythm(lease: float) -> float:
+    """Seconds between two renewals of a lease of so many seconds. Each takes the lock, if its connection was lost."""
+    return min(lease / 4, LOOK)
 
 
 class Sighting(NamedTuple):
@@ -48,7 +58,8 @@ class Suspect(NamedTuple):
 class _Seen(NamedTuple):
     beat: int
     since: float
-    unheld_since: float | None
+    unheld_since: float | None = None
+    lock_counts: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +68,7 @@ class Membership:
 
     _seen: Mapping[str, _Seen] = field(default_factory=dict)
     _looked: float = float("-inf")
+    _locks_count: bool = True
 
     def look(self, now: float, sightings: Sequence[Sighting]) -> "tuple[Membership, list[Suspect]]":
         """Judge the hosts that have not ended.
@@ -69,17 +81,25 @@ class Membership:
             What is known from now on, and the hosts that are dead.
         """
         known = self._seen if now - self._looked <= GAP else {}
-        seen = {one.host: _see(known.get(one.host), now, one) for one in sightings}
+        new = _Seen(-1, now, lock_counts=self._locks_count)
+        seen = {one.host: _see(known.get(one.host, new), now, one) for one in sightings}
         dead = [Suspect(one.host, one.beat) for one in sightings if _is_dead(seen[one.host], now, one.lease)]
         return Membership(seen, now), dead
 
 
-def _see(before: _Seen | None, now: float, one: Sighting) -> _Seen:
-    since = before.since if before is not None and before.beat == one.beat else now
+KNOWS_NOBODY = Membership()
+"""Of a host that begins."""
+
+CUT_OFF = Membership(_locks_count=False)
+"""Of a host that could not reach the server. The others may have been cut off as well, and have lost their locks."""
+
+
+def _see(before: _Seen, now: float, one: Sighting) -> _Seen:
+    if before.beat != one.beat:
+        before = _Seen(one.beat, now, lock_counts=before.lock_counts)
     if one.held:
-        return _Seen(one.beat, since, None)
-    unheld = before.unheld_since if before is not None else None
-    return _Seen(one.beat, since, now if unheld is None else unheld)
+        return before._replace(unheld_since=None, lock_counts=True)
+    return before._replace(unheld_since=now) if before.lock_counts and before.unheld_since is None else before
 
 
 def _is_dead(seen: _Seen, now: float, lease: float) -> bool:

@@ -4,12 +4,9 @@ import logging
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.store.base import Store, Transaction
-from ikigai_actors.store.membership import Membership, Sighting, Suspect
+from ikigai_actors.store.membership import CUT_OFF, KNOWS_NOBODY, Sighting, Suspect
 
 logger = logging.getLogger(__name__)
-
-LOOK = 1.0
-"""Seconds between two looks at the other hosts."""
 
 
 class Peers:
@@ -24,23 +21,29 @@ class Peers:
             clock: of the database, for its times; and the clock by which silence is measured.
         """
         self._store, self._host, self._clock = store, host, clock
-        self._membership = Membership()
+        self._membership = KNOWS_NOBODY
+        self._held = False  # this host's own lock, at the latest look
         self._names: dict[str, str] = {}
 
     def look(self) -> None:
         """Look at the others once, and end the dead. Raises `StoreError`; then all that was seen is forgotten."""
-        seen, self._membership = self._membership, Membership()
+        seen, self._membership = self._membership, CUT_OFF
         began = self._clock.monotonic()
-        membership, dead = seen.look(began, self._store.read(self._sightings))
+        sightings, own = self._store.read(self._sightings)
+        if self._held and not own:  # its connection broke, perhaps with those of all others
+            seen = CUT_OFF
+        self._held = own
+        membership, dead = seen.look(began, sightings)
         for suspect in dead:
             self._end(suspect)
         self._membership = membership
 
-    def _sightings(self, tx: Transaction) -> list[Sighting]:
+    def _sightings(self, tx: Transaction) -> tuple[list[Sighting], bool]:
+        """The other hosts, and whether the lock of this one is held."""
         rows = tx.run("other_hosts", host=self._host)
-        held = tx.held([row[0] for row in rows])
+        held = tx.held([self._host, *(row[0] for row in rows)])
         self._names = {host: name for host, _, _, name in rows}
-        return [Sighting(host, beat, lease / 1000, host in held) for host, beat, lease, _ in rows]
+        return [Sighting(host, beat, lease / 1000, host in held) for host, beat, lease, _ in rows], self._host in held
 
     def _end(self, suspect: Suspect) -> None:
         now = self._clock.now_ms()

@@ -36,8 +36,8 @@ from ikigai_actors.records.requests import CarryOut
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.host import Host
 from ikigai_actors.store.journal import Journal
+from ikigai_actors.store.membership import LOOK
 from ikigai_actors.store.owner import HostRow, unended
-from ikigai_actors.store.peers import LOOK
 from ikigai_actors.store.placement import Gift, gifts, gives, is_stuck
 from ikigai_actors.store.shards import Drain, GiveShard, Shares, agents_in, living_in, shares
 from ikigai_actors.store.unit import Unit

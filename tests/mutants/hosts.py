@@ -33,6 +33,13 @@ HOST_MUTANTS = (
         "began = self._clock.now_ms() / 1000",
     ),
     Mutant(
+        "a lock that was lost with its connection is taken again too late",
+        "store/host.py",
+        "                self.renew()\n            except Fenced as error:",
+        "                if self.clock.monotonic() - self._renewed >= self._lease / 4:\n"
+        "                    self.renew()\n            except Fenced as error:",
+    ),
+    Mutant(
         "agents are given away before their actors have ended",
         "system/sharing.py",
         "            self._leave(parting.agents)\n",

@@ -14,6 +14,7 @@ from ikigai_actors.actors.threads import current_threads
 from ikigai_actors.errors import Fenced, OutcomeUnknown, StoreUnavailable
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.host import LOST, Host, Renewal, renewal
+from ikigai_actors.store.membership import rhythm
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.sqlite.store import SQLiteStore
 from ikigai_actors.testing import Simulation, simulated
@@ -117,7 +118,7 @@ def watched() -> Iterator[Watched]:
 def test_a_lease_is_renewed_in_time_and_is_no_trouble(watched: Watched) -> None:
     before = watched.store.writes
     for _ in range(400):
-        watched.passes(LEASE / 4)
+        watched.passes(rhythm(LEASE))
         assert watched.host.may_act(lambda: None)
     assert (watched.troubles, watched.ends) == ([], [])
     assert 395 <= watched.store.writes - before <= 405

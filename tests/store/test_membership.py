@@ -1,16 +1,16 @@
 """Which hosts another host takes for dead."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ikigai_actors.store.membership import GAP, UNHELD, Membership, Sighting, Suspect
+from ikigai_actors.store.host import LEASE
+from ikigai_actors.store.membership import CUT_OFF, GAP, KNOWS_NOBODY, UNHELD, Membership, Sighting, Suspect, rhythm
 
-LEASE = 10.0
 
-
-def judged(looks: list[tuple[float, list[Sighting]]]) -> list[list[Suspect]]:
+def judged(looks: list[tuple[float, list[Sighting]]], membership: Membership = KNOWS_NOBODY) -> list[list[Suspect]]:
     """The judgement after each look, which is a time and what was found."""
-    membership, found = Membership(), []
+    found = []
     for now, sightings in looks:
         membership, dead = membership.look(now, sightings)
         found.append(dead)
@@ -47,11 +47,28 @@ def test_a_lock_that_is_held_again_counts_anew() -> None:
     assert judged([(float(second), each) for second, each in enumerate(found)]) == [[]] * 5
 
 
+def test_a_host_that_beats_lives_though_nobody_holds_its_lock() -> None:
+    looks = [(float(second), one(second // 2, held=False)) for second in range(30)]
+    assert judged(looks) == [[]] * 30
+
+
+@pytest.mark.parametrize("lease", [1.0, LEASE, 600.0])
+def test_a_host_renews_twice_before_a_free_lock_can_end_it(lease: float) -> None:
+    assert 2 * rhythm(lease) <= UNHELD
+
+
 def test_who_has_not_looked_for_a_while_begins_anew() -> None:
     stopped = 4.0 + GAP + 0.1
     looks = [(0.0, one(7, held=False)), (4.0, one(7)), (stopped, one(7, held=False)), (stopped + 1, one(7, held=False))]
     assert judged(looks) == [[]] * 4
     assert judged([*looks, (stopped + UNHELD, one(7, held=False))])[-1] == [Suspect("a", 7)]
+
+
+def test_who_was_cut_off_itself_leaves_those_to_their_lease_whose_lock_it_has_not_seen_held_since() -> None:
+    looks = [(float(second), one(7, held=False)) for second in range(11)]
+    assert judged(looks, CUT_OFF) == [[]] * 10 + [[Suspect("a", 7)]]
+    back = [(0.0, one(7, held=False)), (1.0, one(7)), *[(second, one(7, held=False)) for second in (2.0, 3.0, 4.0)]]
+    assert judged(back, CUT_OFF) == [[]] * 4 + [[Suspect("a", 7)]]
 
 
 def test_a_host_that_is_gone_from_the_table_is_forgotten() -> None:
@@ -82,7 +99,7 @@ def test_nobody_is_judged_dead_without_a_whole_lease_or_a_whole_time_of_looks(
                 break
             same = when
         for when, [each] in reversed(unbroken):
-            if each.held:
+            if each.held or each.beat != beat:
                 break
             unheld = when
         assert end - same >= LEASE or end - unheld >= UNHELD

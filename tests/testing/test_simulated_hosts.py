@@ -213,3 +213,22 @@ def test_who_ends_a_host_that_has_renewed_or_was_there_is_found(world: Simulatio
     a.process.store.write(lambda tx: tx.run("end_suspect", host=b.host_id, beat=beat))
     with pytest.raises(Broken, match=r"believed: host .* was ended, and was there for"):
         world.sleep(1)
+
+
+def test_a_server_that_restarts_ends_nobody_who_is_back_within_a_lease(world: Simulation) -> None:
+    world.sleep(20)
+    for host in world.hosts:
+        host.disconnect()
+    world.hosts[1].partition()
+    world.sleep(7)
+    world.hosts[1].heal()
+    world.sleep(30)
+    assert parts(world) == {"a": 22, "b": 21, "c": 21}
+
+
+def test_connections_that_break_and_are_made_again_end_nobody(world: Simulation) -> None:
+    world.sleep(20)
+    for _ in range(8):  # sooner and later behind a renewal
+        world.hosts[1].disconnect()
+        world.sleep(3.3)
+    assert parts(world) == {"a": 22, "b": 21, "c": 21}

@@ -17,10 +17,14 @@ from ikigai_actors.testing import ManualClock, Schedule
 from ikigai_actors.testing.simulation.scheduler import Agenda
 from ikigai_actors.testing.simulation.store import Commits, CommitTrouble, SimulatedStore, StoredChange, empty_image
 from ikigai_actors.testing.simulation.threads import SimulatedThreads
-from tests.kit.databases import DEADLINE, eventually, tree_change
+from tests.kit.databases import DEADLINE, Admin, eventually, tree_change
 
 LONG = 600.0
 """Seconds of a lease that no test waits out."""
+
+
+END_HOSTS = b"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'ikigai host a'"
+"""Ends the connections of one host at a server."""
 
 
 class Smooth(Commits):
@@ -40,8 +44,16 @@ class Smooth(Commits):
 class Server:
     """A database with leases, for as many processes as a test opens."""
 
-    def __init__(self, connect: Callable[[], Store], clock: Clock, threads: Threads, undone: ExitStack) -> None:
-        self._connect, self._clock, self._threads, self._undone = connect, clock, threads, undone
+    def __init__(
+        self,
+        connect: Callable[[], Store],
+        disconnect: Callable[[], object],
+        clock: Clock,
+        threads: Threads,
+        undone: ExitStack,
+    ) -> None:
+        self._connect, self._disconnect = connect, disconnect
+        self._clock, self._threads, self._undone = clock, threads, undone
 
     def store(self) -> Store:
         """The database, as another process has it."""
@@ -49,6 +61,10 @@ class Server:
         self._undone.callback(store.close)
         ensure_schema(store)
         return store
+
+    def disconnect(self) -> None:
+        """End every connection of those that are hosts."""
+        self._disconnect()
 
     def host(self, store: Store, host_id: str, name: str | None) -> Host:
         """A host that has joined."""
@@ -63,7 +79,10 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     with ExitStack() as undone:
         if request.param == "postgres":
             url = request.getfixturevalue("new_postgres")()
-            yield Server(lambda: open_store(url), SystemClock(), SYSTEM_THREADS, undone)
+            admin: Admin = request.getfixturevalue("postgres_admin")
+            yield Server(
+                lambda: open_store(url), lambda: admin.execute(END_HOSTS), SystemClock(), SYSTEM_THREADS, undone
+            )
             return
         clock, opened = ManualClock(), list[SimulatedStore]()
         threads = SimulatedThreads(Agenda(Schedule({}).begin(), clock))
@@ -73,8 +92,12 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
             opened.append(SimulatedStore(clock.now_ms, empty_image(), Smooth(), threads, beside, leases=True))
             return opened[-1]
 
+        def disconnect() -> None:
+            for store in opened:
+                store.disconnect()
+
         undone.enter_context(one_of(threads))
-        yield Server(connect, clock, threads, undone)
+        yield Server(connect, disconnect, clock, threads, undone)
 
 
 def held(store: Store, *hosts: str) -> set[str]:
@@ -98,6 +121,16 @@ def test_the_lock_of_a_host_is_held_until_its_connection_is_closed(server: Serve
     assert held(first, "a", "b") == held(second, "a", "b") == {"a"}
     own.close()
     eventually(lambda: not held(second, "a", "b"), "the end of the connection at the server")
+
+
+def test_a_lock_that_was_lost_with_its_connection_is_held_again_at_the_next_renewal(server: Server) -> None:
+    store = server.store()
+    host = server.host(server.store(), "host a", "a")
+    assert held(store, host.id) == {host.id}
+    server.disconnect()
+    eventually(lambda: not held(store, host.id), "the end of the connections at the server")
+    host.renew()
+    assert held(store, host.id) == {host.id}
 
 
 def test_an_abandoned_store_says_why_and_frees_its_locks_and_others_go_on(server: Server) -> None:

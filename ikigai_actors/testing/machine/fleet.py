@@ -328,6 +328,12 @@ class FleetMachine(Stage):
         """A host is cut off from the database."""
         self.host(host).partition(silent=silent)
 
+    @rule(host=HOSTS)
+    def disconnect(self, host: int) -> None:
+        """The connections of a host break, and it makes them again: nobody takes it for dead meanwhile."""
+        self.host(host).disconnect()
+        self._pass(0.5)
+
     @rule()
     def recover(self) -> None:
         """Hosts that are stopped or cut off go on."""

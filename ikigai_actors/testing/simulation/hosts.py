@@ -99,6 +99,10 @@ class SimulatedHost:
         process = self._told("partition", self.process)
         process.store.link = Link.SILENT if silent else Link.CUT
 
+    def disconnect(self) -> None:
+        """Break its connections to the database; they can be made again at once."""
+        self._told("disconnect", self.process).store.disconnect()
+
     def heal(self) -> None:
         """Connect the process with the database again."""
         process = self._told("heal", self.process)

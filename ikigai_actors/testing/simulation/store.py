@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ikigai_actors.actors.threads import Threads
-from ikigai_actors.errors import StoreError, StoreUnavailable, SystemClosed
+from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, SystemClosed
 from ikigai_actors.store.base import Row, Store, Transaction, Watch
 from ikigai_actors.store.migrations import ensure_schema, migrate
 from ikigai_actors.store.queries import query
@@ -158,6 +158,11 @@ class SimulatedStore(SQLiteStore):
             self.let_go()
             self._link_changed.notify_all()
 
+    def disconnect(self) -> None:
+        """Lose every connection. They are made again at the next use, without the locks that they held."""
+        self.let_go()
+        self.changed_by_others()
+
     def let_go(self) -> None:
         """Free every lock of a host that is held here."""
         held = self._shared.locks
@@ -210,6 +215,13 @@ class _Separate(BorrowedStore):
     def __init__(self, store: SimulatedStore) -> None:
         super().__init__(store)
         self._own = store
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        try:
+            return super().write(work)
+        except (StoreUnavailable, CommitUnknown):  # the connection is lost, and its lock
+            self._own.let_go()
+            raise
 
     def separate(self) -> Store:
         return _Separate(self._own)
