@@ -5,12 +5,13 @@ has more than another one gives:
 
     shards without agents     at once, until the two have equally many shards, give or take one
     shards with turns         one at a time, while it has `FEW_TURNS` turns more than twice those of the other
-    shards with agents        a part of the difference at a time, until the two have about equally many agents; those
-                              with turns only if that leaves the turns about as equal as they are
+    shards with agents        a part of the difference at a time, or the smallest shard that makes it smaller, until
+                              none does; those with turns only if that leaves the turns about as equal as they are
 
-So a host that joins gets its own soon, whoever was there before, and not all agents have to move at the same moment. A
-host whose agents have much to do keeps some of them and gets idle ones for the others. A host that drains takes none,
-is given none, and gives all of its own away.
+So a host that joins gets its own soon, whoever was there before, and not all agents have to move at the same moment.
+At the end the hosts differ by no more than the largest shard, which is a whole branch. A host whose agents have much to
+do keeps some of them and gets idle ones for the others. A host that drains takes none, is given none, and gives all of
+its own away.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -149,17 +150,40 @@ def _turns(own: Member, others: Sequence[Member], agents: Mapping[int, Living]) 
     return [Gift(max(fit, key=lambda shard: (agents[shard].working, -agents[shard].agents, shard)), least.host)]
 
 
-def _agents(own: Member, others: Sequence[Member], agents: Mapping[int, Living]) -> Iterator[Gift]:
-    """Shards with agents for the host that has the fewest of these, idle ones and the largest that fit first."""
+def _agents(own: Member, others: Sequence[Member], agents: Mapping[int, Living]) -> list[Gift]:
+    """Shards with agents for the host that has the fewest of these: some that fit, else the smallest one that helps.
+
+    Whoever gives keeps more than the other one had, also when several give to it at once. So with every gift the host
+    with the fewest agents has more than before, and nobody has as few: gifts come to an end.
+    """
     least = min(others, key=lambda one: (one.agents, one.host))
     difference = sum(living.agents for living in agents.values()) - least.agents
-    left, moved, turns = max(1, difference // MOVED_AT_ONCE), 0, 0
+    spare = own.working - least.working + FEW_TURNS // 2
+    movable = {
+        shard: one for shard, one in agents.items() if one.agents and (not one.working or 2 * one.working <= spare)
+    }
+    return [Gift(shard, least.host) for shard in _fitting(movable, difference, spare) or _smallest(movable, difference)]
+
+
+def _fitting(agents: Mapping[int, Living], difference: int, spare: int) -> list[int]:
+    """Shards that together are no more than the part of the difference that moves at once, idle and large ones first.
+
+    Args:
+        agents: the shards that may move.
+        difference: in agents.
+        spare: no more than half as many turns move.
+    """
+    left, turns, chosen = difference // MOVED_AT_ONCE, 0, list[int]()
     for shard in sorted(agents, key=lambda shard: (agents[shard].working, -agents[shard].agents, shard)):
         living, working = agents[shard]
-        if working and 2 * (turns + working) > own.working - least.working + FEW_TURNS // 2:
-            return
-        if 0 < living <= left and 2 * (moved + living) <= difference:
-            moved += living
-            turns += working
+        if living <= left and (not working or 2 * (turns + working) <= spare):
             left -= living
-            yield Gift(shard, least.host)
+            turns += working
+            chosen.append(shard)
+    return chosen
+
+
+def _smallest(agents: Mapping[int, Living], difference: int) -> list[int]:
+    """The smallest shard that makes a difference in agents smaller, an idle one first; none if none does."""
+    small = [shard for shard, living in agents.items() if living.agents < difference]
+    return sorted(small, key=lambda shard: (agents[shard].working, agents[shard].agents, shard))[:1]

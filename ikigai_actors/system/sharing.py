@@ -359,6 +359,8 @@ class Sharing:
             logger.info("%s", error)
         else:
             self._leave(born)
+            if born:  # the host that has got them tells the new numbers first
+                self._given = self._clock.monotonic()
         if self._drained and not self._leaving:
             self.look_again()
 

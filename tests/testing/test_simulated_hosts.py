@@ -7,10 +7,12 @@ import pytest
 
 from ikigai_actors import Future, Reply, ScriptedProvider
 from ikigai_actors.errors import SystemClosed
+from ikigai_actors.providers.scripted import Stream
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.migrations import SchemaTransaction
 from ikigai_actors.testing import Broken, Faults, ProcessCrashed, Schedule, Simulation, simulate, simulated
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
+from ikigai_actors.testing.simulation.store import RanStatement
 from tests.kit.echo import echo
 
 pytestmark = pytest.mark.slow("hundreds of simulated hosts")
@@ -120,6 +122,35 @@ def test_the_wall_clock_of_a_host_ends_nobody(world: Simulation) -> None:
     world.sleep(60)
     assert parts(world) == {"a": 22, "b": 21, "c": 21}
 
+
+def test_a_host_that_joins_gets_a_team_and_nothing_goes_back_and_forth() -> None:
+    """Although agents at work have time to end it before they go, and what each host has is told a little later."""
+    gifts = []
+    with simulated(hosts=2) as world:
+        world.open(ScriptedProvider(lambda request: Stream(("it ", "takes time"), delay=4.0)))
+        a, b = world.hosts
+        b.kill()
+        world.sleep(20)
+        teams = [a.system.root.fork(name=name) for name in ("anna", "bert", "carl")]
+        for team in teams:
+            team.fork()
+        b.start()
+        world.watchers.append(
+            lambda changes: gifts.extend(
+                [one.parameters["shard"] for one in changes if isinstance(one, RanStatement) and one.query == GIVE]
+            )
+        )
+        for _ in range(8):
+            for team in teams:
+                b.system.handle(team.uuid).prompt("hello")
+            world.sleep(5)
+        assert [one.agents for one in a.system.hosts() if one.ended_at is None] == [4, 3]
+        assert len({team.record.shard for team in teams}) == 3
+        assert len([shard for shard in gifts if shard in {one.shard for one in a.system.agents()}]) == 2
+
+
+GIVE = "give_shard"
+"""The statement by which a host gives a shard away."""
 
 NEVER_TAKEN = "BEFORE UPDATE ON shards WHEN OLD.host IS NULL BEGIN SELECT RAISE(IGNORE); END"
 """The rest of a trigger."""
