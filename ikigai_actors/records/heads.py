@@ -15,6 +15,9 @@ from ikigai_actors.store.base import Transaction
 UP_TO_THE_END = 2**62
 """An ``end`` of a section that no log comes to."""
 
+EVERYBODY = 2**62
+"""More agents than there are."""
+
 
 class Head(NamedTuple):
     """How far the log of an agent has come."""
@@ -45,9 +48,16 @@ class Section(NamedTuple):
     """Why nothing behind these messages was read; None when all was."""
 
 
-def heads(tx: Transaction, since: int) -> list[Head]:
-    """The heads of the living, and of those who died at ``since`` or later; in milliseconds since 1970."""
-    return [Head._make(row) for row in tx.run("heads", since=since)]
+def heads(tx: Transaction, since: int, after: str = "", most: int = EVERYBODY) -> list[Head]:
+    """The heads of the living, and of those who died at ``since`` or later; by uuid.
+
+    Args:
+        tx: where they are read.
+        since: in milliseconds since 1970.
+        after: only those whose uuids come behind this one.
+        most: so many of them at most.
+    """
+    return [Head._make(row) for row in tx.run("heads", since=since, after=after, most=most)]
 
 
 def heads_of(tx: Transaction, uuids: Collection[str]) -> list[Head]:

@@ -177,9 +177,11 @@ SELECT MAX(id) FROM messages WHERE agent_uuid = :uuid
 
 -- name: heads
 -- How far each log has come, and the turn in progress, of the living and of those who died lately: for who follows them all.
+-- So many of them, whose uuids come next.
 SELECT a.uuid, a.status, a.turn, a.fork_message_id, COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), 0),
        a.exit_cause, a.exit_reason, a.name
-  FROM agents a WHERE a.status <> 'dead' OR a.ended_at >= :since
+  FROM agents a WHERE a.uuid > :after AND (a.status <> 'dead' OR a.ended_at >= :since)
+ ORDER BY a.uuid LIMIT CAST(:most AS BIGINT)
 
 -- name: heads_of
 -- The same of these agents.

@@ -7,7 +7,8 @@
         rounds.done(among)              # or rounds.failed()
 
 A hint may get lost, so all are looked at every few seconds. Where that takes long, it is done less often: it takes a
-small share of the time only.
+small share of the time only. Who looks at all some at a time asks `meanwhile` whom hints have named by then, so that
+these need not wait for the end.
 """
 
 from ikigai_actors.actors.clock import Clock
@@ -25,26 +26,51 @@ NOBODY = frozenset[str]()
 class Rounds:
     """The looks of one thread."""
 
-    def __init__(self, watch: Watch, clock: Clock) -> None:
-        """Make the rounds of the thread that waits with a watch; the clock is monotonic."""
-        self._watch, self._clock = watch, clock
+    def __init__(self, watch: Watch, clock: Clock, rest: int = 0) -> None:
+        """Make the rounds of the thread that waits with a watch.
+
+        Args:
+            watch: tells of commits.
+            clock: measures how long a look takes.
+            rest: how many times as long as a look at all has taken the next one is put off that a hint asks for.
+        """
+        self._watch, self._clock, self._rest = watch, clock, rest
         self._began = clock.monotonic()
-        self._due = self._began
+        self._due = self._may = (
+            self._began
+        )  # when all are looked at next, and when they may be since a hint asks for it
+        self._asked = False
 
     def wait(self, timeout: float | None = HEARTBEAT) -> frozenset[str] | None:
         """Wait until something may be new, or so many seconds, None for ever; return the agents to look at, by uuid.
 
         None for all; also after the watch was closed.
         """
-        heard = self._watch.heard() if self._watch.wait(timeout) else NOBODY
+        if self._asked:
+            left = max(0.0, self._may - self._clock.monotonic())
+            timeout = left if timeout is None else min(left, timeout)
+        heard = self._heard(timeout)
         self._began = self._clock.monotonic()
-        return None if self._began >= self._due else heard
+        if self._began < self._due and not (self._asked and self._began >= self._may):
+            return heard
+        self._asked = False
+        return None
+
+    def meanwhile(self) -> frozenset[str]:
+        """The agents, by uuid, that hints have named since a look at all has begun. Does not wait."""
+        return self._heard(0)
+
+    def _heard(self, timeout: float | None) -> frozenset[str]:
+        heard = self._watch.heard() if self._watch.wait(timeout) else NOBODY
+        self._asked |= heard is None
+        return NOBODY if heard is None else heard
 
     def done(self, among: frozenset[str] | None) -> None:
         """Note that these agents were looked at."""
         if among is None:
             now = self._clock.monotonic()
             self._due = now + max(HEARTBEAT, REST * (now - self._began))
+            self._may = now + self._rest * (now - self._began)
 
     def failed(self) -> None:
         """Note that the look failed: the next one is at all."""

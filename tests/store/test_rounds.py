@@ -66,3 +66,24 @@ def test_all_are_looked_at_after_a_look_that_failed() -> None:
     assert rounds.wait() == A
     rounds.failed()
     assert rounds.wait() is None
+
+
+def test_what_a_hint_names_is_looked_at_at_once_behind_a_look_at_all_and_all_for_whom_it_names_nobody_later() -> None:
+    clock = ManualClock()
+    rounds = Rounds(Told(None, None, A, B, B), clock, rest=3)
+    assert rounds.wait() is None
+    clock.advance(1)
+    rounds.done(None)
+    assert looks(rounds, 2) == [NOBODY, A]
+    clock.advance(2.9)
+    assert looks(rounds, 1) == [B]
+    clock.advance(0.1)
+    assert rounds.wait() is None
+
+
+def test_whom_hints_name_while_a_look_at_all_is_under_way_is_told_and_whom_they_do_not_name_comes_next() -> None:
+    rounds = Rounds(Told(None, A, None), ManualClock())
+    assert rounds.wait() is None
+    assert [rounds.meanwhile() for _ in range(3)] == [A, NOBODY, NOBODY]
+    rounds.done(None)
+    assert rounds.wait() is None

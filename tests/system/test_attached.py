@@ -23,13 +23,15 @@ from ikigai_actors.agent.subscriptions import Event, HostChanged, StoreTrouble
 from ikigai_actors.errors import AgentDead, HostElsewhere, NoHost, StoreUnusable, SystemClosed
 from ikigai_actors.records.registry import Died
 from ikigai_actors.store import open_store
+from ikigai_actors.store.base import Watch
 from ikigai_actors.store.migrations import ensure_schema
-from ikigai_actors.system.attached.system import AttachedSystem
+from ikigai_actors.store.sqlite.store import BorrowedStore, SQLiteStore
+from ikigai_actors.system.attached.system import PAGE, AttachedSystem
 from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Status
 from tests.kit.app_pilot import Stage, on_stage
 from tests.kit.blocking_provider import DEADLINE, Gate
-from tests.kit.databases import eventually, sql
+from tests.kit.databases import add_agents, eventually, sql
 from tests.kit.echo import echo
 from tests.kit.sessions import Session
 
@@ -319,3 +321,61 @@ def test_calls_that_wait_for_approval_are_listed_and_decided_on(
         assert said[1] == "/approve N lets one run, /deny N does not."
         assert said[-1] == "launch gave: launched"  # the result before it is told if the turn is followed by then
         eventually(lambda: system.root.state == "idle", "the end of the turn")
+
+
+class Told(Watch):
+    """A watch that hears what a test says, after it did something; then it ends what waits."""
+
+    def __init__(self, *steps: Callable[[], frozenset[str] | None]) -> None:
+        self._steps = [*steps]
+        self._heard: frozenset[str] | None = None
+        self.end: Callable[[], object] = lambda: None
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if not self._steps:
+            self.end()
+            return False
+        self._heard = self._steps.pop(0)()
+        return True
+
+    def heard(self) -> frozenset[str] | None:
+        return self._heard
+
+    def close(self) -> None:
+        """Nothing waits."""
+
+
+class OwnWatch(BorrowedStore):
+    """A database with the watch of a test."""
+
+    def __init__(self, store: SQLiteStore, told: Told) -> None:
+        super().__init__(store)
+        self._told = told
+
+    def watch(self, *, hosts: bool = False) -> Watch:
+        return self._told
+
+
+def test_whom_a_hint_names_while_very_many_agents_are_looked_at_does_not_wait_for_the_rest() -> None:
+    heard: list[str] = []
+    middle, last = f"{PAGE + 1:05}", f"{2 * PAGE + 1:05}"
+    with closing(SQLiteStore()) as store:
+        ensure_schema(store)
+        store.write(lambda tx: add_agents(tx, root=None, **{f"{number:05}": "root" for number in range(2 * PAGE + 9)}))
+
+        def commit() -> frozenset[str]:
+            rows = [(agent, 1, "user", "text", None, 1) for agent in (middle, last)]
+            store.write(lambda tx: tx.append(rows))
+            return frozenset({last})
+
+        def hear(event: Event) -> None:
+            if isinstance(event, Message):
+                heard.append(event.agent_uuid)
+
+        told = Told(lambda: None, commit)  # the latter when the first ones of all have been looked at
+        with closing(AttachedSystem(OwnWatch(store, told))) as system:
+            system._remote.look(lambda: system._follower.begin(0))
+            system.subscribe(hear)
+            told.end = system._closing.set
+            system._follow()
+    assert heard == [last, middle]

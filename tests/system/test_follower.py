@@ -72,6 +72,27 @@ def test_a_death_by_a_clock_that_is_slow_is_told_all_the_same(durable: str) -> N
         assert follower.news().died == []
 
 
+def test_what_is_told_of_some_at_a_time_is_what_is_told_of_all_at_once(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as system, closing(open_store(durable)) as store:
+        kids = [system.root.fork() for _ in range(6)]
+        follower, whole = Follower(store), Follower(store)
+        for one in (follower, whole):
+            one.begin(NOW)
+        for number, kid in enumerate(kids):
+            kid.prompt(f"tea {number}").get(timeout=DEADLINE)
+        kids[0].rename("anna")
+        kids[5].kill(reason="no more")  # long before now, by the clock of the host
+        pages = [follower.page(3)]
+        while follower.is_midway:
+            pages.append(follower.page(3))
+        assert [len(page.turns) for page in pages] == [3, 3, 1]
+        at_once = whole.news()
+        assert sorted(text for page in pages for text in spoken(page)) == sorted(spoken(at_once))
+        assert [death for page in pages for death in page.died] == at_once.died
+        assert [renamed for page in pages for renamed in page.renamed] == at_once.renamed
+        assert (follower.page(9).messages, follower.news().messages, follower.is_midway) == ([], [], False)
+
+
 def test_only_those_who_are_named_are_followed_into_their_death(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as system, closing(open_store(durable)) as store:
         one, other = system.root.fork(), system.root.fork()

@@ -16,10 +16,11 @@ by the time of its death.
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import merge
+from typing import NamedTuple
 
-from ikigai_actors.records.heads import Head, heads, heads_of, readable_section
+from ikigai_actors.records.heads import EVERYBODY, Head, heads, heads_of, readable_section
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import Died, Renamed
 from ikigai_actors.store.base import Store, Transaction, Watch
@@ -50,6 +51,14 @@ class News:
         return self.looked_at is None or agent in self.looked_at
 
 
+class _Look(NamedTuple):
+    """What a look has found at one moment."""
+
+    heads: Sequence[Head]
+    sections: Sequence[Sequence[Message]]
+    hosts: Sequence[HostRow]
+
+
 class Follower:
     """Follows the logs of some agents, or of everybody. Of one thread at a time. Raises `StoreError`."""
 
@@ -60,13 +69,15 @@ class Follower:
         self._told: set[str] = set()
         self._names: dict[str, str | None] = {}
         self._since = 0
+        self._after = ""  # the latest agent of a page that was not the last one
+        self._unseen: set[str] = set()  # those who may come on a later page
 
     def begin(self, now: int) -> News:
         """Everything that is there was told before; ``now`` in milliseconds since 1970. Gives no messages."""
         self._since = now - CLOCK_MARGIN
 
         def look(tx: Transaction) -> tuple[list[Head], Sequence[HostRow]]:
-            return self._heads(tx), owners(tx)
+            return heads(tx, self._since) if self._agents is None else heads_of(tx, self._agents), owners(tx)
 
         found, hosts = self._store.read(look)
         self._places = {head.uuid: head.position for head in found}
@@ -100,12 +111,41 @@ class Follower:
             among: look at these agents only, by uuid, as far as they are followed; None for all. What is new of others
                 is told when they are looked at.
         """
+        if among is None and self._agents is None:
+            return replace(self.page(), looked_at=None)
+        asked = self._agents if among is None else [u for u in among if self._agents is None or u in self._agents]
+        return self._told_of(self._store.read(lambda tx: self._look(tx, heads_of(tx, asked or ()))), among)
 
-        def look(tx: Transaction) -> tuple[list[Head], list[list[Message]], Sequence[HostRow]]:
-            found = self._heads(tx, among)
-            return found, [self._section(tx, head) for head in found if self._is_new(head)], owners(tx)
+    @property
+    def is_midway(self) -> bool:
+        """Whether the latest `page` was not the last one."""
+        return bool(self._after)
 
-        found, sections, hosts = self._store.read(look)
+    def page(self, most: int = EVERYBODY) -> News:
+        """As `news` of all, of some of them at a time; behind the last ones it begins again.
+
+        Args:
+            most: how many come at a time, at most.
+        """
+        unseen = self._unseen if self.is_midway else self._places.keys() - self._told
+
+        def look(tx: Transaction) -> tuple[_Look, set[str], str]:
+            found = heads(tx, self._since, self._after, most)
+            left = unseen - {head.uuid for head in found}
+            if len(found) == most:
+                return self._look(tx, found), left, found[-1].uuid
+            gone = heads_of(tx, sorted(left)) if left else []  # they died, and their clock is another one
+            return self._look(tx, found + gone), set(), ""
+
+        looked, self._unseen, self._after = self._store.read(look)
+        return self._told_of(looked, frozenset(head.uuid for head in looked.heads))
+
+    def _look(self, tx: Transaction, found: Sequence[Head]) -> "_Look":
+        return _Look(found, [self._section(tx, head) for head in found if self._is_new(head)], owners(tx))
+
+    def _told_of(self, looked: "_Look", among: frozenset[str] | None) -> News:
+        """The news of a look: from now on they have been told."""
+        found, sections, hosts = looked
         died = [head for head in found if head.status == "dead" and head.uuid not in self._told]
         self._places.update((head.uuid, head.position) for head in found)
         self._told.update(head.uuid for head in died)
@@ -120,15 +160,6 @@ class Follower:
             renamed,
             among,
         )
-
-    def _heads(self, tx: Transaction, among: frozenset[str] | None = None) -> list[Head]:
-        if among is not None:
-            return heads_of(tx, [uuid for uuid in among if self._agents is None or uuid in self._agents])
-        if self._agents is not None:
-            return heads_of(tx, self._agents)
-        found = heads(tx, self._since)
-        gone = self._places.keys() - self._told - {head.uuid for head in found}
-        return found + heads_of(tx, sorted(gone)) if gone else found  # they died, and their clock is another one
 
     def _is_new(self, head: Head) -> bool:
         return head.uuid not in self._told and head.position > self._places.get(head.uuid, head.fork_message_id)

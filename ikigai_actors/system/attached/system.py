@@ -21,7 +21,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
@@ -66,6 +65,12 @@ from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Status
 
 logger = logging.getLogger(__name__)
+
+PAGE = 2_000
+"""How many agents are looked at together when all are looked at."""
+
+REST = 3
+"""How many times as long as a look at all has taken nobody looks at all again: with 100,000 agents it takes a while."""
 
 
 @dataclass(slots=True)
@@ -296,12 +301,14 @@ class AttachedSystem(OfOneProcess):
         self._thread.start()
 
     def _follow(self) -> None:
-        rounds = Rounds(self._watch, self.clock)
+        rounds = Rounds(self._watch, self.clock, REST)
         while not self._closing.is_set():
             among = rounds.wait()
-            began = monotonic()
             try:
-                self._look(among)
+                if among is None:
+                    self._look_at_all(rounds)
+                else:
+                    self._look(among)
             except StoreError as error:
                 rounds.failed()
                 self._tell_trouble(str(error))
@@ -310,13 +317,20 @@ class AttachedSystem(OfOneProcess):
             else:
                 rounds.done(among)
                 self._tell_trouble(None)
-            if among is None:
-                self._closing.wait(3 * (monotonic() - began))  # looking at 100,000 agents takes a share of the time
         while self._watch.wait():  # until it is closed: then it gives its connection back
             pass
 
-    def _look(self, among: frozenset[str] | None) -> None:
+    def _look(self, among: frozenset[str]) -> None:
         self._remote.look(lambda: self._follower.news(among), self._tell)
+        self.waits.look_again()
+
+    def _look_at_all(self, rounds: Rounds) -> None:
+        """Look at all, some at a time: those of whom a hint tells meanwhile need not wait for the others."""
+        self._remote.look(lambda: self._follower.page(PAGE), self._tell)
+        while self._follower.is_midway and not self._closing.is_set():
+            if named := rounds.meanwhile():
+                self._look(named)
+            self._remote.look(lambda: self._follower.page(PAGE), self._tell)
         self.waits.look_again()
 
     def _tell(self, news: News, before: Sequence[HostRow]) -> None:
