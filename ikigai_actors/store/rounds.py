@@ -26,15 +26,15 @@ NOBODY = frozenset[str]()
 class Rounds:
     """The looks of one thread."""
 
-    def __init__(self, watch: Watch, clock: Clock, rest: int = 0) -> None:
+    def __init__(self, watch: Watch, clock: Clock, pause: int = 0) -> None:
         """Make the rounds of the thread that waits with a watch.
 
         Args:
             watch: tells of commits.
             clock: measures how long a look takes.
-            rest: how many times as long as a look at all has taken the next one is put off that a hint asks for.
+            pause: how many times as long as a look at all has taken the next one is put off that a hint asks for.
         """
-        self._watch, self._clock, self._rest = watch, clock, rest
+        self._watch, self._clock, self._pause = watch, clock, pause
         self._began = clock.monotonic()
         self._due = self._may = (
             self._began
@@ -70,7 +70,7 @@ class Rounds:
         if among is None:
             now = self._clock.monotonic()
             self._due = now + max(HEARTBEAT, REST * (now - self._began))
-            self._may = now + self._rest * (now - self._began)
+            self._may = now + self._pause * (now - self._began)
 
     def failed(self) -> None:
         """Note that the look failed: the next one is at all."""

@@ -70,7 +70,7 @@ def test_all_are_looked_at_after_a_look_that_failed() -> None:
 
 def test_what_a_hint_names_is_looked_at_at_once_behind_a_look_at_all_and_all_for_whom_it_names_nobody_later() -> None:
     clock = ManualClock()
-    rounds = Rounds(Told(None, None, A, B, B), clock, rest=3)
+    rounds = Rounds(Told(None, None, A, B, B), clock, pause=3)
     assert rounds.wait() is None
     clock.advance(1)
     rounds.done(None)

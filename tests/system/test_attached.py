@@ -26,7 +26,7 @@ from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Watch
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.sqlite.store import BorrowedStore, SQLiteStore
-from ikigai_actors.system.attached.system import PAGE, AttachedSystem
+from ikigai_actors.system.attached.system import AT_A_TIME, AttachedSystem
 from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Status
 from tests.kit.app_pilot import Stage, on_stage
@@ -358,10 +358,12 @@ class OwnWatch(BorrowedStore):
 
 def test_whom_a_hint_names_while_very_many_agents_are_looked_at_does_not_wait_for_the_rest() -> None:
     heard: list[str] = []
-    middle, last = f"{PAGE + 1:05}", f"{2 * PAGE + 1:05}"
+    middle, last = f"{AT_A_TIME + 1:05}", f"{2 * AT_A_TIME + 1:05}"
     with closing(SQLiteStore()) as store:
         ensure_schema(store)
-        store.write(lambda tx: add_agents(tx, root=None, **{f"{number:05}": "root" for number in range(2 * PAGE + 9)}))
+        store.write(
+            lambda tx: add_agents(tx, root=None, **{f"{number:05}": "root" for number in range(2 * AT_A_TIME + 9)})
+        )
 
         def commit() -> frozenset[str]:
             rows = [(agent, 1, "user", "text", None, 1) for agent in (middle, last)]

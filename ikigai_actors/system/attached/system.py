@@ -66,10 +66,10 @@ from supervisors.signals import Status
 
 logger = logging.getLogger(__name__)
 
-PAGE = 2_000
+AT_A_TIME = 2_000
 """How many agents are looked at together when all are looked at."""
 
-REST = 3
+PAUSE = 3
 """How many times as long as a look at all has taken nobody looks at all again: with 100,000 agents it takes a while."""
 
 
@@ -301,7 +301,7 @@ class AttachedSystem(OfOneProcess):
         self._thread.start()
 
     def _follow(self) -> None:
-        rounds = Rounds(self._watch, self.clock, REST)
+        rounds = Rounds(self._watch, self.clock, PAUSE)
         while not self._closing.is_set():
             among = rounds.wait()
             try:
@@ -326,11 +326,11 @@ class AttachedSystem(OfOneProcess):
 
     def _look_at_all(self, rounds: Rounds) -> None:
         """Look at all, some at a time: those of whom a hint tells meanwhile need not wait for the others."""
-        self._remote.look(lambda: self._follower.page(PAGE), self._tell)
+        self._remote.look(lambda: self._follower.page(AT_A_TIME), self._tell)
         while self._follower.is_midway and not self._closing.is_set():
             if named := rounds.meanwhile():
                 self._look(named)
-            self._remote.look(lambda: self._follower.page(PAGE), self._tell)
+            self._remote.look(lambda: self._follower.page(AT_A_TIME), self._tell)
         self.waits.look_again()
 
     def _tell(self, news: News, before: Sequence[HostRow]) -> None:
