@@ -113,9 +113,9 @@ class Store(Protocol):
         """
 
     def checkpoint(self) -> None:
-        """Bring the database's file up to date, where commits go to a log beside it first.
+        """Bring the database's file up to date, where commits go to a log beside it first. For the host alone.
 
-        Nothing depends on it for being right; a copy of the file alone loses less.
+        Nothing depends on it for being right.
         """
 
     def introduce(self, host: str) -> None:

@@ -400,6 +400,7 @@ def _take_file(store: Store, host_id: str, clock: Clock, threads: Threads) -> Ho
         if isinstance(store, SQLiteStore) and store.path is not None:
             host.holds(_lock_file(store))
             host.holds(_lock_name(store, store.path))
+            host.holds(store.mark())
         store.write(lambda tx: _take(tx, store.location, host_id, 0))
     except BaseException:
         host.release()

@@ -183,7 +183,7 @@ def test_a_copy_without_its_log_is_not_begun_anew(tmp_path: Path) -> None:
     before = copy.read_bytes()
     with pytest.raises(StoreUnusable, match=r"has no table.*Put the log back") as refused:
         ActorSystem.open(copy, OfflineProvider())
-    assert f"{copy}-wal, which is missing" in str(refused.value)
+    assert f"its log {copy}-wal is missing" in str(refused.value)
     assert "ikigai backup FILE" in str(refused.value)
     assert copy.read_bytes() == before
     assert [path.name for path in tmp_path.glob("copy.db?*")] == []
@@ -204,24 +204,6 @@ def test_two_stores_that_are_open_before_the_schema_find_it(tmp_path: Path) -> N
         other.write(tree_change)
         one.write(tree_change)
         assert one.read(tree_version) == other.read(tree_version) == 2
-
-
-def test_a_checkpoint_brings_the_file_up_to_date(file: Path, tmp_path: Path) -> None:
-    with closing(open_store(file)) as store:
-        store.write(tree_change)
-        store.checkpoint()
-        shutil.copy(file, tmp_path / "copy.db")
-    with closing(open_store(tmp_path / "copy.db")) as copy:
-        assert copy.read(tree_version) == 1
-
-
-def test_a_checkpoint_waits_for_no_reader(file: Path) -> None:
-    with closing(open_store(file)) as store, closing(sqlite3.connect(file, isolation_level=None)) as reader:
-        reader.execute("BEGIN")
-        reader.execute("SELECT * FROM tree").fetchall()
-        store.write(tree_change)
-        store.checkpoint()
-        assert reader.execute("SELECT version FROM tree").fetchone() == (0,)
 
 
 def test_who_runs_a_file_is_asked_of_its_lock(file: Path, take: Hosts) -> None:

@@ -88,6 +88,7 @@ def _fill(part: Path, store: SQLiteStore) -> None:
     try:
         with FORK_GATE, closing(sqlite3.connect(part, isolation_level=None)) as connection:
             store.copy_into(connection)
+            connection.execute("PRAGMA user_version = 0")  # it needs no log: see wal.py
             [(verdict,), *_] = connection.execute("PRAGMA integrity_check(1)").fetchall()
     except sqlite3.Error as error:
         raise ours(error, store.location) from error

@@ -31,6 +31,9 @@ LOG, SHARED = "-wal", "-shm"
 ASKED = 1.0
 """Seconds that a lock may be held by processes that only ask whether there is a host: one may be stopped meanwhile."""
 
+HEADER = 100
+"""Bytes of an SQLite file before its first page's content."""
+
 LOCKS_MEET = sys.platform != "linux"
 """Whether ``flock`` and SQLite's POSIX locks hinder one another, as they do on BSD and macOS."""
 
@@ -38,6 +41,11 @@ LOCKS_MEET = sys.platform != "linux"
 def lock_path(path: Path) -> Path:
     """The file whose lock a host holds, beside the database."""
     return path.with_name(path.name + ".lock")
+
+
+def log_path(path: Path) -> Path:
+    """The log of an SQLite file, beside it."""
+    return path.with_name(path.name + LOG)
 
 
 def is_locked(path: Path) -> bool:
@@ -108,6 +116,12 @@ class Anchor:
             fcntl.flock(self._descriptors[0], fcntl.LOCK_UN)
             return False
 
+    def header(self) -> bytes:
+        """The first bytes of the file; none when it cannot be read."""
+        with contextlib.suppress(OSError):
+            return os.pread(self._descriptors[0], HEADER, 0)
+        return b""
+
     def _release(self) -> None:
         with _lock:
             self._users -= 1
@@ -174,6 +188,10 @@ class SQLiteFile:
         for name, seen in zip(self._names, self._seen, strict=False):
             if inode(name) != seen:
                 raise StoreUnusable(self._gone(name))
+
+    def header(self) -> bytes:
+        """The first bytes of the file, as they are in it and not in its log; none when it cannot be read."""
+        return b"" if self._anchor is None else self._anchor.header()
 
     def lock(self) -> Callable[[], None] | None:
         """Lock the file for a host, as `Anchor.lock` does; without an anchor there is nothing to lock."""

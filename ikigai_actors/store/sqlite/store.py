@@ -4,7 +4,7 @@ One connection writes and one reads, each with a lock that is held for a whole t
 connection and one lock for both. Writes begin with BEGIN IMMEDIATE: a transaction that reads first and writes later
 would be refused at once when another process has written in between. Durability is WAL with ``synchronous=FULL``: a
 commit that returned survives a crash. A new file gets its log (WAL) behind its tables: so a file that has a log and no
-tables has lost what was in the log.
+tables has lost what was in the log. Later the file itself says whether it needs one: `ikigai_actors.store.sqlite.wal`.
 
 Limits: one process writes at a time; the others wait up to ``patience`` seconds and then get `StoreUnavailable`.
 """
@@ -20,9 +20,10 @@ from typing import TypeVar
 from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Store, Transaction, Watch
 from ikigai_actors.store.location import MEMORY
-from ikigai_actors.store.sqlite.file import LOG, SQLiteFile
+from ikigai_actors.store.sqlite.file import SQLiteFile
 from ikigai_actors.store.sqlite.fork_gate import FORK_GATE, GatedLock
 from ikigai_actors.store.sqlite.transaction import SQLITE_ERRORS, SQLiteTransaction, failed_commit, ours
+from ikigai_actors.store.sqlite.wal import WriteAheadLog, check_log, has_no_table
 from ikigai_actors.store.sqlite.watch import FileWatch, NoWatch
 
 T = TypeVar("T")
@@ -123,13 +124,15 @@ class SQLiteStore(Store):
         self._closed = False
         self._now_ms = now_ms
         self._patience = patience
-        self._logged = False
+        self._log: WriteAheadLog | None = None
+        self._hosted = False
         self._file = None if self.path is None else SQLiteFile(self.path)
         with FORK_GATE:
             self._open_connections(image)
 
     def _open_connections(self, image: bytes) -> None:
         try:
+            self._look_at_log()
             self._writer = self._reader = _Session(self._connect(), self.location)
             try:
                 if image:
@@ -142,6 +145,13 @@ class SQLiteStore(Store):
             self._let_go()
             raise
 
+    def _look_at_log(self) -> None:
+        if self._file is not None:
+            try:
+                check_log(self._file, self._patience)
+            except sqlite3.Error as error:
+                raise ours(error, self.location) from error
+
     def read(self, work: Callable[[Transaction], T]) -> T:
         with self._reader.lock:
             self._check()
@@ -150,10 +160,15 @@ class SQLiteStore(Store):
     def write(self, work: Callable[[Transaction], T]) -> T:
         with self._writer.lock:
             self._check()
+            if self._hosted:
+                self._care(WriteAheadLog.claim)
             result = self._writer.transact(work, writes=True)
-            if self._file is not None and not self._logged:  # the first transaction, which made the tables
+            if self._file is not None and self._log is None:  # the first transaction, which made the tables
                 with contextlib.suppress(StoreUnavailable):  # somebody reads: the next one does it
                     self._keep_log(self._file)
+            elif self._hosted:
+                with contextlib.suppress(StoreError):  # the transaction is committed; the next one tells
+                    self._care(WriteAheadLog.move_when_long)
             return result
 
     def image(self) -> bytes:
@@ -170,14 +185,33 @@ class SQLiteStore(Store):
             self._let_go()
 
     def checkpoint(self) -> None:
-        """Move the log into the file, except for the part that another process still reads."""
+        """Move the log into the file, except for the part that another process still reads. For the host alone."""
         with self._writer.lock:
             self._check()
-            if self._logged:
-                try:
-                    self._writer.connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-                except sqlite3.Error as error:
-                    raise ours(error, self.location) from error
+            self._care(WriteAheadLog.move)
+
+    def mark(self) -> Callable[[], None]:
+        """Let the file say that it needs its log, before each transaction from now on: this is the host.
+
+        Returns what ends that; see `ikigai_actors.store.sqlite.wal`.
+        """
+        self._hosted = True
+        return self._end_marking
+
+    def _end_marking(self) -> None:
+        with self._reader.lock, self._writer.lock:
+            self._hosted = False
+            if not self._closed:
+                with contextlib.suppress(StoreError):  # the close moves all, and a copy made meanwhile may be torn
+                    self._care(lambda log: log.settle(self._reader.connection))
+
+    def _care(self, work: Callable[[WriteAheadLog], None]) -> None:
+        """Do something with the log, if there is one."""
+        if self._log is not None:
+            try:
+                work(self._log)
+            except sqlite3.Error as error:
+                raise ours(error, self.location) from error
 
     def lock(self) -> Callable[[], None] | None:
         """Lock the file itself for a host, under any name; see `Anchor.lock`. In memory there is nothing to lock."""
@@ -247,9 +281,9 @@ class SQLiteStore(Store):
         """Set the connections up, and find out whether the file is a database at all."""
         writer = self._writer.connection
         try:
+            writer.execute("PRAGMA synchronous = FULL")
             if self._file is not None:
                 self._keep_log(self._file)
-            writer.execute("PRAGMA synchronous = FULL")
             writer.execute("PRAGMA foreign_keys = ON")
             writer.execute(f"PRAGMA cache_size = -{CACHE}")
             writer.execute(f"PRAGMA cache_spill = {SPILL // _PAGE}")
@@ -262,8 +296,11 @@ class SQLiteStore(Store):
     def _keep_log(self, file: SQLiteFile) -> None:
         """Keep a log from now on, if the tables are there, and remember the files."""
         try:
-            self._logged = self._has_log()
-            file.remember(log=self._logged)
+            has_log = self._has_log()
+            file.remember(log=has_log)
+            if has_log:
+                self._log = WriteAheadLog(file, self._writer.connection)
+                self._log.recover()
         except sqlite3.Error as error:
             raise ours(error, self.location) from error
 
@@ -277,7 +314,7 @@ class SQLiteStore(Store):
             try:
                 mode, tables = writer.execute("PRAGMA journal_mode").fetchone()[0], _tables(writer)
                 if mode == "wal" and not tables:
-                    raise StoreUnusable(_lost_log(self.location))
+                    raise has_no_table(self.location)
                 if mode != "wal" and "schema_version" not in tables:  # new, or foreign: then refused unchanged
                     return False
                 if mode != "wal":
@@ -330,12 +367,3 @@ class BorrowedStore(Store):
 
 def _tables(connection: sqlite3.Connection) -> set[str]:
     return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-
-
-def _lost_log(location: str) -> str:
-    log = f"{location}{LOG}"
-    return (
-        f"Database {location} was in use, and has no table: what was in it is in its log {log}, which is missing. It "
-        "was copied without it, or the log was deleted. Put the log back beside it, or take another copy where it came "
-        "from (ikigai backup FILE makes one of a database in use). If nothing in it is needed, delete the file."
-    )

@@ -1,0 +1,237 @@
+"""The log of an SQLite file, and the mark by which the file says that its log belongs to it.
+
+What is committed goes to the log (``-wal``) first, and is moved into the file later, so a file alone may be an older
+state than the database. Its mark tells: SQLite's ``user_version``, a number at a fixed place of the first page, which
+the log may hold anew like any other page. In the file a mark n > 0 says that the file needs its log, any other one that
+the file is whole. Through the log -n is seen: so whoever moves the log into the file, SQLite at a close or the sqlite3
+shell, makes the file whole without knowing of the mark.
+
+Only the host moves the log while it lives, in three steps (`WriteAheadLog.move`): it commits n + 1, lets SQLite move
+the log, and commits the negative of what the file then has: SQLite begins the log anew with that, if all was moved and
+nobody reads what is in it. So a file that was moved to has a mark above 0 at every moment, and the number ties it to
+the log that follows. SQLite itself moves nothing before the last connection is closed. A step that is cut off leaves:
+
+| state | in the file | seen | the file alone | at the next open, with the log beside it |
+|---|---|---|---|---|
+| new: its tables were made, without a log | 0 | 0 | whole | nothing to do |
+| closed: no log | -n | -n | whole | nothing to do |
+| no host, a client has written | -n | -n | lacks what it wrote | the next host marks the file before it writes |
+| step 1 at a host's start, nothing moved | -n | n + 1 | whole | -n is committed |
+| a host lives, or was killed | n | -n | refused | nothing to do |
+| step 1, nothing or a part moved (a reader) | n | n + 1 | refused | -n is committed |
+| step 2, all moved | n + 1 | n + 1 | refused | -(n + 1) is committed |
+| step 3 | n + 1 | -(n + 1) | refused | nothing to do: a host lives |
+| a host closes (`WriteAheadLog.settle`) | n | -n | refused | nothing to do |
+| the last connection closed, its first page moved | -n | -n | whole | SQLite deletes the log |
+
+A file that needs its log is refused when the log is missing or empty. A file is refused with a log that shows another
+number than the table has: the two were copied at different moments, or the log is another database's. So is a whole
+file that is longer than its first page says: it was copied while a host began, and grew. That is looked at before
+SQLite may move such a log, and not while a host lives there, whose log it is. An earlier program leaves 0 everywhere.
+
+Limits. A reader that was in the middle of a transaction before the host began keeps the file from being marked: each
+transaction of the host tries again. A copy that began before the host did, and went on while it moved its log, may be
+taken for whole if the file did not grow, and a file and a log that were copied while the log was moved. A copy by
+SQLite's own backup within step 2 is refused, and so is a file whose host was killed there when the sqlite3 shell moved
+its log: the error says how to take the file as it is.
+"""
+
+import contextlib
+import os
+import secrets
+import shlex
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from ikigai_actors.errors import StoreUnusable
+from ikigai_actors.store.sqlite.file import HEADER, LOG, SQLiteFile, is_locked, log_path
+
+LOG_PAGES = 1000
+"""So many pages of the log are moved into the file, however much is written; SQLite would do the same."""
+
+_LIMIT = 2**31 - 1
+_PREFIX, _FRAME = 32, 24
+"""Bytes before the frames of a log, and before the page in each."""
+
+
+def following(mark: int) -> int:
+    """The mark above 0 that comes after one. The first is random, so that no other database has the same."""
+    return abs(mark) % _LIMIT + 1 if mark else 1 + secrets.randbelow(2**30)
+
+
+def belongs(mark: int, seen: int) -> bool:
+    """Whether the log of a file is its own, by the mark in the file and the one that is seen through the log."""
+    return seen in (mark, -abs(mark), following(mark)) or (mark == 0 and seen > 0)
+
+
+class Header(bytes):
+    """What an SQLite file begins with."""
+
+    @property
+    def mark(self) -> int:
+        """The mark of the file; 0 for a file that keeps no log."""
+        return int.from_bytes(self[60:64], "big", signed=True) if self._keeps_log else 0
+
+    @property
+    def size(self) -> int | None:
+        """How many bytes the file has according to it; None for a file that keeps no log."""
+        page = int.from_bytes(self[16:18], "big")
+        return int.from_bytes(self[28:32], "big") * (page if page > 1 else 65536) if self._keeps_log else None
+
+    @property
+    def _keeps_log(self) -> bool:
+        return len(self) == HEADER and self.startswith(b"SQLite format 3\0") and self[18:20] == b"\2\2"
+
+
+def check_log(file: SQLiteFile, patience: float) -> None:
+    """Look whether the log beside a file is its own, and there if the file needs it. Before SQLite may move the log.
+
+    A host that lives knows its log itself. Raises `StoreUnusable`, and changes nothing then.
+    """
+    beside = log_path(file.path)
+    while not is_locked(file.path):
+        header, log = Header(file.header()), _size(beside)
+        if log:
+            wrong = None if belongs(header.mark, _seen(file.path, patience)) else _FOREIGN
+        elif header.mark > 0:
+            wrong = _LOST
+        else:
+            wrong = _TORN if header.size is not None and header.size < _size(file.path) else None
+        if wrong is None:
+            return
+        if (header, log) == (file.header(), _size(beside)):  # else somebody has closed it, or a host has begun
+            raise StoreUnusable(_refusal(str(file.path), wrong))
+
+
+class WriteAheadLog:
+    """The log of a file, for a connection that writes. Every call is made outside of transactions."""
+
+    def __init__(self, file: SQLiteFile, writer: sqlite3.Connection) -> None:
+        self._file, self._writer = file, writer
+        self._path, self._due = str(log_path(file.path)), LOG_PAGES
+        writer.execute("PRAGMA wal_autocheckpoint = 0")  # it would move a mark that says that the file is whole
+
+    def recover(self) -> None:
+        """End a move that a host began and did not survive."""
+        if self._mark_seen() > 0 and not is_locked(self._file.path):
+            with _unsynced(self._writer):
+                self._say_whole()
+
+    def claim(self) -> None:
+        """Let the file say that it needs this log, unless it does."""
+        if self._mark_in_file() <= 0:
+            self.move()
+
+    def move(self) -> None:
+        """Move the log into the file, except for the part that another process still reads."""
+        with _unsynced(self._writer):
+            self._writer.execute(f"PRAGMA user_version = {following(self._mark_in_file())}")
+            try:
+                pages = self._checkpoint()
+            finally:
+                self._say_whole()
+        self._due = LOG_PAGES + (pages if self._reaches(pages + 1) else 0)
+
+    def move_when_long(self) -> None:
+        """Move the log into the file if it has grown long."""
+        if self._reaches(self._due):
+            self.move()
+
+    def settle(self, reader: sqlite3.Connection) -> None:
+        """Move all but the mark into the file, so that the last close moves that alone.
+
+        It moves page by page, the mark first: a copy made meanwhile would look whole. What another connection reads
+        stays in the log, so ``reader`` reads what was there before the mark was written again.
+        """
+        if self._mark_in_file() <= 0:
+            return
+        reader.execute("BEGIN")
+        try:
+            reader.execute("SELECT COUNT(*) FROM sqlite_master").fetchall()
+            with _unsynced(self._writer):
+                self._say_whole()
+                self._writer.execute("PRAGMA synchronous = OFF")  # the log stays until the close has synchronized both
+                self._checkpoint()
+        finally:
+            reader.execute("ROLLBACK")
+
+    def _checkpoint(self) -> int:
+        """Let SQLite move what it may; return how many pages the log has."""
+        [(_, pages, _)] = self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        return int(pages)
+
+    def _mark_in_file(self) -> int:
+        return Header(self._file.header()).mark
+
+    def _mark_seen(self) -> int:
+        return int(self._writer.execute("PRAGMA user_version").fetchone()[0])
+
+    def _say_whole(self) -> None:
+        self._writer.execute(f"PRAGMA user_version = {-abs(self._mark_in_file())}")
+
+    def _reaches(self, pages: int) -> bool:
+        """Whether the log has that many pages. It is a file of pages, of which those with its present salt count."""
+        try:
+            descriptor = os.open(self._path, os.O_RDONLY)
+        except OSError:
+            return False
+        try:
+            header = os.pread(descriptor, _PREFIX, 0)
+            size = _FRAME + int.from_bytes(header[8:12], "big")
+            frame = os.pread(descriptor, _FRAME, _PREFIX + (pages - 1) * size)
+        finally:
+            os.close(descriptor)  # no lock is lost: SQLite has none on the log
+        return len(frame) == _FRAME and frame[8:16] == header[16:24]
+
+
+@contextlib.contextmanager
+def _unsynced(writer: sqlite3.Connection) -> Iterator[None]:
+    """Commits reach the disk in their order, but later: a mark may be lost together with what follows it."""
+    writer.execute("PRAGMA synchronous = NORMAL")
+    try:
+        yield
+    finally:
+        writer.execute("PRAGMA synchronous = FULL")
+
+
+def _size(path: Path) -> int:
+    try:
+        return os.stat(path).st_size  # noqa: PTH116 - as in file.py
+    except OSError:
+        return 0
+
+
+def _seen(path: Path, patience: float) -> int:
+    """The mark as SQLite shows it, by a connection that moves nothing."""
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=patience)) as connection:
+        return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def has_no_table(location: str) -> StoreUnusable:
+    """The refusal of a file that an earlier program has used, and whose tables are in a log that is not there."""
+    told = _LOST.format(log=f"{location}{LOG}")
+    return StoreUnusable(
+        f"Database {location} has no table. It {told} {_ANOTHER_COPY} If nothing in it is needed, delete the file."
+    )
+
+
+def _refusal(location: str, wrong: str) -> str:
+    return (
+        f"Database {location} {wrong.format(log=f'{location}{LOG}')} {_ANOTHER_COPY} To open it without a log as it "
+        f"is, which may be an older state or damaged: sqlite3 {shlex.quote(location)} 'PRAGMA user_version = 0', then "
+        "ikigai fsck."
+    )
+
+
+_LOST = (
+    "was in use, and its log {log} is missing: it was copied without it, or the log was deleted. Put the log back "
+    "beside it."
+)
+_FOREIGN = (
+    "has a log {log} that is not its own: the two were copied at different moments, or another file of this name left "
+    "the log. Move the log away; if the file is a backup, that is all."
+)
+_TORN = "was copied while a host began to use it, and has pages of before and after."
+_ANOTHER_COPY = "Or take another copy where it came from: ikigai backup FILE makes one of a database in use."
