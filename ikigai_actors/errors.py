@@ -41,11 +41,17 @@
 A message says what was expected, what came, and what to do. What a program may want to know is an attribute.
 """
 
+import copyreg
 from collections.abc import Sequence
+from typing import Any
 
 
 class IkigaiError(Exception):
-    """Base of all errors that ikigai raises on purpose."""
+    """Base of all errors that ikigai raises on purpose. They can be pickled, with their attributes."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Make it without its ``__init__``, whose arguments are not those of `Exception`."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class AgentError(IkigaiError):

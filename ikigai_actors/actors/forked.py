@@ -7,7 +7,7 @@ a copy of them would end them for both.
 """
 
 import os
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 from weakref import WeakSet
 
 from ikigai_actors.errors import SystemClosed
@@ -31,6 +31,14 @@ class OfOneProcess:
     def forked(self) -> bool:
         """Whether this process is a fork of the one in which it was made."""
         return self._parent is not None
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled or copied: what it holds is of this process."""
+        raise TypeError(
+            f"Cannot pickle or copy {type(self).__name__}, nor a handle of an agent with it: it belongs to this "
+            "process. Hand on ref.uuid, and in the other process use "
+            "ActorSystem.attach(database).agent(uuid)."
+        )
 
     if not TYPE_CHECKING:  # a type checker would take it for every attribute there could be
 
