@@ -3,14 +3,24 @@
 Ctrl-C, and what is typed, are seen to before anything that takes long is imported.
 """
 
-from typing import NoReturn
+import os
 
-from ikigai_actors.shell.cli import start
+_ENDED_BY_CTRL_C = 130
+
+try:
+    from typing import NoReturn
+
+    from ikigai_actors.shell.cli import start
+except KeyboardInterrupt:
+    os._exit(_ENDED_BY_CTRL_C)
 
 
 def main() -> NoReturn:
     """Run the command line, and end the process."""
-    start.begin()
+    try:
+        start.begin()
+    except KeyboardInterrupt:
+        os._exit(_ENDED_BY_CTRL_C)
     from ikigai_actors.shell.cli.main import main
 
     main()

@@ -18,6 +18,7 @@ from ikigai_actors import ActorSystem
 from ikigai_actors.shell.app.pastes import END, START, Pastes
 from ikigai_actors.store import open_store
 from ikigai_actors.store.migrations import ensure_schema
+from tests.kit.databases import printed, python
 from tests.kit.fullscreen import FullScreen
 from tests.kit.program import COMMAND, PATIENCE
 
@@ -183,3 +184,26 @@ def test_pastes_lose_their_escapes_and_all_else_goes_through(parts: list[tuple[s
 def _spelled(pasted: str) -> str:
     """A paste ends at the first mark, which its own end and the mark may make together."""
     return pasted.replace("\x1b", "\\x1b")
+
+
+def test_ctrl_c_before_the_program_has_seen_to_it_ends_it_without_a_word() -> None:
+    script = """
+        import os, signal, sys
+        class CtrlC:
+            def __init__(self, at):
+                self.at = at
+            def find_spec(self, name, path, target=None):
+                if name == self.at:
+                    os.kill(os.getpid(), signal.SIGINT)
+        def status(at):
+            child = os.fork()
+            if not child:
+                sys.meta_path.insert(0, CtrlC(at))
+                from ikigai_actors.__main__ import main
+                main()
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        import ikigai_actors
+        parts = ["shell", "shell.cli", "shell.cli.start", "shell.cli.main"]
+        print([status(f"ikigai_actors.{part}") for part in parts])
+    """
+    assert printed(python(script)) == "[130, 130, 130, 130]"
