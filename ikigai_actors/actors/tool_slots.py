@@ -4,78 +4,130 @@ A tool takes a slot before it gets its thread, and gives it back when the thread
 of ours (`lent`), another tool has the slot: so tools that wait for agents never keep the tools of those agents from
 running. A thread that has waited goes on at once, even if one more then runs than there are slots; the next tool begins
 when that is made up for.
+
+A thread cannot be ended. One that goes on past the time of its call is abandoned, and gives its slot back as well. Only
+above `MOST_ABANDONED` such threads, which would fill the process, do the further ones keep theirs until they end.
 """
 
 import asyncio
 import contextlib
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TypeVar
 
 T = TypeVar("T")
 
+MOST_ABANDONED = 256
+"""Abandoned threads that hold no slot."""
+
 _thread = threading.local()
+
+
+class Slot:
+    """The slot of one call. Its methods run on the loop, except `run` and `lend`."""
+
+    __slots__ = ("_slots", "abandoned", "lent", "name", "taken")
+
+    def __init__(self, slots: "Slots", name: str) -> None:
+        self._slots, self.name = slots, name
+        self.taken = self.lent = self.abandoned = False
+
+    @property
+    def counts_as(self) -> bool | None:
+        """Whether its thread is abandoned; None when no thread holds it now."""
+        return self.abandoned if self.taken and not self.lent else None
+
+    def run(self, call: Callable[[], T]) -> T:
+        """Run the call, on its thread."""
+        _thread.slot = self
+        try:
+            return call()
+        finally:
+            del _thread.slot
+
+    @contextlib.contextmanager
+    def lend(self) -> Iterator[None]:
+        """Let another tool have the slot of this thread for the block."""
+        self._tell(True)
+        try:
+            yield
+        finally:
+            self._tell(False)
+
+    def abandon(self) -> None:
+        """Note that the call is over, and its thread is not."""
+        self._slots.change(self, abandoned=True)
+
+    def give_back(self) -> None:
+        """Note that the thread has ended, or will not begin."""
+        self._slots.change(self, taken=False)
+
+    def _tell(self, lent: bool) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: no tool begins any more
+            self._slots.loop.call_soon_threadsafe(partial(self._slots.change, self, lent=lent))
 
 
 class Slots:
     """The slots of one event loop. They are given out in the order of the requests."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, number: int) -> None:
-        """Make ``number`` slots."""
-        self._loop = loop
-        self._free = number  # below 0: so many threads went on without one
-        self._queue: deque[asyncio.Future[None]] = deque()
+    def __init__(self, loop: asyncio.AbstractEventLoop, number: int, most_abandoned: int = MOST_ABANDONED) -> None:
+        """Make ``number`` slots; ``most_abandoned`` threads go on without one."""
+        self.loop = loop
+        self._number, self._most_abandoned = number, most_abandoned
+        self._taken: dict[Slot, None] = {}
+        self._busy: Counter[bool | None] = Counter()  # by `Slot.counts_as`
+        self._queue: deque[tuple[Slot, asyncio.Future[None]]] = deque()
 
-    async def take(self) -> None:
-        """Wait for a slot. Call it on the loop, like `give_back`."""
-        if self._free > 0:
-            self._free -= 1
-            return
-        given = self._loop.create_future()
-        self._queue.append(given)
+    @property
+    def abandoned(self) -> int:
+        """How many abandoned threads there are, besides those that wait in a call of ours. Any thread may ask."""
+        return self._busy[True]
+
+    @property
+    def full(self) -> bool:
+        """Whether there are so many that the next one keeps its slot."""
+        return self.abandoned >= self._most_abandoned
+
+    async def take(self, name: str) -> Slot:
+        """Wait for a slot for a tool of this name. Call it on the loop."""
+        slot, given = Slot(self, name), self.loop.create_future()
+        self._queue.append((slot, given))
+        self._hand_out()
         try:
             await given
         except asyncio.CancelledError:
-            if not given.cancelled():
-                self.give_back()
+            slot.give_back()
             raise
+        return slot
 
-    def give_back(self) -> None:
-        """Hand a slot to the tool that has waited longest."""
-        self._free += 1
-        while self._free > 0 and self._queue:
-            given = self._queue.popleft()
-            if not given.cancelled():
-                self._free -= 1
+    def change(self, slot: Slot, **now: bool) -> None:
+        """Change the state of a slot, and give out what gets free by it."""
+        self._busy[slot.counts_as] -= 1
+        for field, value in now.items():
+            setattr(slot, field, value)
+        self._busy[slot.counts_as] += 1
+        if slot.taken:
+            self._taken[slot] = None
+        else:
+            self._taken.pop(slot, None)
+        self._hand_out()
+
+    def holders(self) -> str:
+        """Who has the slots: the tools by name, and how many threads of each."""
+        held = Counter(slot.name for slot in self._taken if slot.counts_as is not None)
+        return ", ".join(f"{count} × {name}" for name, count in held.most_common(5))
+
+    def _hand_out(self) -> None:
+        while self._queue and self._busy[False] + max(0, self.abandoned - self._most_abandoned) < self._number:
+            slot, given = self._queue.popleft()
+            if not given.done():  # else its call was cancelled
                 given.set_result(None)
-
-    def run(self, call: Callable[[], T]) -> T:
-        """Run a call on a thread that has a slot."""
-        _thread.slots = self
-        try:
-            return call()
-        finally:
-            del _thread.slots
-
-    @contextlib.contextmanager
-    def lend(self) -> Iterator[None]:
-        """Let another tool have the slot of this thread for the block."""
-        self._tell(self.give_back)
-        try:
-            yield
-        finally:
-            self._tell(self._go_on)
-
-    def _go_on(self) -> None:
-        self._free -= 1
-
-    def _tell(self, what: Callable[[], None]) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: no tool begins any more
-            self._loop.call_soon_threadsafe(what)
+                self.change(slot, taken=True)
 
 
 def lent() -> contextlib.AbstractContextManager[None]:
     """Let another tool have the calling thread's slot, if it has one, while it waits in this block."""
-    slots: Slots | None = getattr(_thread, "slots", None)
-    return contextlib.nullcontext() if slots is None else slots.lend()
+    slot: Slot | None = getattr(_thread, "slot", None)
+    return contextlib.nullcontext() if slot is None else slot.lend()

@@ -23,13 +23,13 @@ from typing import Any, Generic, TypeVar
 from ikigai_actors.actors.closing import raise_first
 from ikigai_actors.actors.futures import TimedOut, acting_agent, forbid_blocking
 from ikigai_actors.actors.threads import HARMLESS, SYSTEM_THREADS, Threads, current_threads, in_thread, tried_to_end
-from ikigai_actors.actors.tool_slots import Slots
+from ikigai_actors.actors.tool_slots import MOST_ABANDONED, Slot, Slots
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.base import Delta, Exit, OnDelta, Provider, Reply, Request
 from ikigai_actors.providers.checked import checked_delta, checked_reply
 from ikigai_actors.text import described
 from ikigai_actors.tools.base import Tell, Toolset
-from ikigai_actors.tools.function import Result, Tool, checked_result, cut, timed_out
+from ikigai_actors.tools.function import Result, Tool, checked_result, cut, not_begun, timed_out
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +41,11 @@ _PATIENCE = 30.0
 
 TOOL_THREADS = 32
 """Plain tools that run at once, besides those that wait for agents; further ones wait for a slot."""
+
+_PAST_ITS_TIME = (
+    "a call did not end with its time-out. Its thread goes on, for nothing can end it: give what it waits for a "
+    "time-out of its own."
+)
 
 A = TypeVar("A")
 OnResult = Callable[[Result], None]
@@ -192,6 +197,8 @@ class Executor:
         unwind: float = UNWIND,
         threads: Threads = SYSTEM_THREADS,
         patience: float = _PATIENCE,
+        most_abandoned: int = MOST_ABANDONED,
+        tell: Callable[[str, str], None] = lambda tool, text: None,
     ) -> None:
         """Start the event loop.
 
@@ -200,11 +207,14 @@ class Executor:
             unwind: seconds that `close` gives cancelled work to clean up.
             threads: makes the thread of the loop.
             patience: seconds that `close` gives each toolset and provider.
+            most_abandoned: how many threads may go on past the time of their calls without holding up other tools.
+            tell: takes the name of a tool and what a person must know of it, on the loop's thread.
         """
         self._unwind, self._patience = unwind, patience
         self._loop = threads.new_event_loop()
         self._thread = threads.thread(self._run, "ikigai-executor")
-        self._slots = Slots(self._loop, tool_threads)
+        self._slots = Slots(self._loop, tool_threads, most_abandoned)
+        self._tell, self._told = tell, set[str]()
         self._jobs: dict[ModelRequest | ToolRun, None] = {}  # in order, so that they are cancelled in order
         self._async_tools: dict[asyncio.Task[Result], None] = {}
         self._toolsets: list[Toolset] = []
@@ -312,7 +322,7 @@ class Executor:
                 asyncio.run_coroutine_threadsafe(ask(), self._loop)
 
     async def _with_time_limit(self, tool: Tool, arguments: Mapping[str, Any]) -> Result:
-        """Run the tool for at most its timeout, counted from its start and not from its wait for a thread."""
+        """Run the tool for at most its timeout. A plain one may wait as long for a thread before."""
         if tool.is_async:
             task = self._loop.create_task(_called(tool, arguments))
             self._async_tools[task] = None
@@ -322,15 +332,45 @@ class Executor:
             finally:
                 task.cancel()  # not waited for: a tool may be deaf to it
             return task.result() if ended else timed_out(tool)
-        await self._slots.take()
-        call = partial(self._slots.run, lambda: tool.call(arguments))
+        try:
+            async with asyncio.timeout(tool.timeout):
+                slot = await self._slots.take(tool.name)
+        except TimeoutError:
+            return not_begun(tool, self._slots.holders())
+        call = partial(slot.run, lambda: tool.call(arguments))
         running = asyncio.ensure_future(in_thread(call, f"ikigai-tool {tool.name}"))
-        # The slot is the thread's: one that goes on past its time keeps it.
-        running.add_done_callback(lambda _: self._slots.give_back())
-        done, _ = await asyncio.wait({running}, timeout=tool.timeout)
+        running.add_done_callback(lambda _: slot.give_back())
+        try:
+            done, _ = await asyncio.wait({running}, timeout=tool.timeout)
+        except asyncio.CancelledError:
+            self._abandon(slot)
+            raise
         if not done:
+            self._abandon(slot)
+            self._tell_once(tool.name, _PAST_ITS_TIME)
             return timed_out(tool)
         return checked_result(running.result())
+
+    def _abandon(self, slot: Slot) -> None:
+        """Let the thread of a call that is over go on."""
+        slot.abandon()
+        if self._slots.full:
+            self._tell_once(
+                "tools",
+                f"{self.abandoned} calls of plain tools go on past their time ({self._slots.holders()}). Each further "
+                "one keeps other tools from running until it ends: end what they wait for, or start this program anew.",
+            )
+
+    def _tell_once(self, tool: str, text: str) -> None:
+        if tool not in self._told:
+            self._told.add(tool)
+            logger.warning("%s: %s", tool, text)
+            self._tell(tool, text)
+
+    @property
+    def abandoned(self) -> int:
+        """How many threads of plain tools have gone on past the time of their calls, and run still."""
+        return self._slots.abandoned
 
     def close(self, providers: Iterable[Provider]) -> None:
         """Cancel every job, close the toolsets and the providers, end the loop.

@@ -190,3 +190,5 @@ class SystemStatistics(TurnStatistics):
     """Prompts and commands that wait in memory for the end of a turn, or for a stopped agent to go on: lost with the
     process. Prompts to stopped agents are kept in the database, and not counted.
     """
+    abandoned: int = 0
+    """Threads of plain tools that have gone on past the time-out or the end of their calls, and run still."""

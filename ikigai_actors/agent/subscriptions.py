@@ -63,7 +63,7 @@ class StoreTrouble:
 
 @dataclass(frozen=True, slots=True)
 class ToolTrouble:
-    """A toolset tells a person something, for example that its server died."""
+    """What a person should know of a toolset or a tool, for example that its server died, or that a call hangs."""
 
     toolset: str
     """Its name."""

@@ -331,6 +331,7 @@ class ProcessTable(Processes):
             waits=len(self._parts.waits),
             models=total_by_model(tallies),
             pending=sum(actor.backlog.volatile for actor in actors),
+            abandoned=self._parts.executor.abandoned,
         )
 
     def _make_successor(self, old: Predecessor, handover: Handover) -> AgentActor:

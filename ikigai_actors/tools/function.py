@@ -15,9 +15,12 @@
     ActorSystem.open(tools=[count_lines, weather])
 
 The signature gives the schema and the docstring the texts. A plain function runs on a tool thread, an ``async`` one on
-the runtime's event loop, where it must not block. So many plain tools run at once, besides those that wait for agents
-(``ref.wait``, ``ref.prompt(...).get()``). What a function returns is what the model reads: text as it is, anything else
-as JSON.
+the runtime's event loop, where it must not block. 32 plain tools run at once, besides those that wait for agents
+(``ref.wait``, ``ref.prompt(...).get()``); a further call waits for one of them, at most as long as its own time-out.
+What a function returns is what the model reads: text as it is, anything else as JSON.
+
+A call that has not ended by its time-out is over, but its thread goes on, since Python cannot end it: give what blocks
+in a tool a time-out of its own. `SystemStatistics.abandoned` counts such threads.
 
 Whatever goes wrong is a result that helps the model to correct itself: arguments that do not fit, an exception, a
 time-out, output over the limit. Nothing of it crashes the agent. A tool says deliberately that it failed by raising
@@ -243,6 +246,15 @@ def cut(text: str) -> str:
 def timed_out(tool: Tool) -> Result:
     """The result of a call that took too long."""
     return Result(f"{tool.name} did not finish within {tool.timeout:g} s. What it did so far may stand.", True)
+
+
+def not_begun(tool: Tool, busy: str) -> Result:
+    """The result of a call that found no free thread in time; ``busy`` names the calls that have them."""
+    return Result(
+        f"{tool.name} did not begin within {tool.timeout:g} s, and nothing of it was done: other calls have all the "
+        f"threads for tools ({busy}). Call it again later.",
+        True,
+    )
 
 
 def deliberate(error: BaseException) -> str | None:

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from ikigai_actors.agent.actor import AgentActor
-from ikigai_actors.agent.statistics import AgentStatistics
+from ikigai_actors.agent.statistics import AgentStatistics, SystemStatistics
 from ikigai_actors.agent.turn.calls import PendingCall, Progress
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.errors import AgentDead, HistoryError, IkigaiError, SystemClosed
@@ -76,6 +76,8 @@ class Snapshot:
     """How often each agent was restarted, by uuid; when asked for."""
     hosts: Mapping[str, str] = field(default_factory=dict)
     """The names of the hosts, by id, where there are several; when asked for."""
+    abandoned: int = 0
+    """Threads of tools that go on past the time of their calls; when asked for, and this process runs the agents."""
 
 
 class Snapshots:
@@ -180,6 +182,7 @@ class Snapshots:
             costs={each: cost for each, cost in costs.items() if cost is not None},
             restarts=found.restarts,
             hosts=found.hosts,
+            abandoned=self._abandoned() if everybody else 0,
         )
 
     def _state(self, record: AgentRecord) -> str:
@@ -217,6 +220,10 @@ class Snapshots:
                 except AgentDead:
                     continue
         return found
+
+    def _abandoned(self) -> int:
+        told = self._system.statistics()
+        return told.abandoned if isinstance(told, SystemStatistics) else 0
 
 
 class _Rows(NamedTuple):

@@ -3,14 +3,25 @@
 import asyncio
 import random
 import re
+import threading
 from pathlib import Path
 
 import pytest
 from textual.containers import VerticalScroll
 
-from ikigai_actors import ActorSystem, FunctionProvider, OfflineProvider, Reply, Request, ScriptedProvider, Usage
+from ikigai_actors import (
+    ActorSystem,
+    FunctionProvider,
+    OfflineProvider,
+    Reply,
+    Request,
+    ScriptedProvider,
+    ToolCall,
+    Usage,
+    tool,
+)
 from tests.kit.app_pilot import Stage, on_stage
-from tests.kit.blocking_provider import Gate
+from tests.kit.blocking_provider import DEADLINE, Gate
 
 pytestmark = pytest.mark.slow("every screen of the application")
 
@@ -117,6 +128,25 @@ def test_processes_show_what_was_restarted_and_what_it_cost(tmp_path: Path) -> N
         for name in ("buyer", "clerk"):
             system.agent(name).prompt("go").get(timeout=20)
         on_stage(system, play, history=tmp_path / "history")
+
+
+def test_the_processes_show_how_many_calls_of_tools_go_on_past_their_time() -> None:
+    leave = threading.Event()
+
+    @tool(timeout=0.01)
+    def hang() -> str:
+        assert leave.wait(DEADLINE)
+        return ""
+
+    async def play(stage: Stage) -> None:
+        await stage.press("f4")
+        await stage.expect("1 past their time: calls of tools that do not end\n.*n name")
+
+    script = ScriptedProvider([Reply(tool_calls=(ToolCall("hang"),)), "done"])
+    with ActorSystem.open(":memory:", script, tools=[hang]) as system:
+        system.root.prompt("go").get(timeout=DEADLINE)
+        on_stage(system, play)
+        leave.set()
 
 
 def test_mail_is_listed_opened_and_deleted() -> None:

@@ -64,7 +64,7 @@ class ProcessScreen(Screen[str | None]):
         self._keys = Static(id="keys")
         self._by = "since"
         self._processes: list[_Process] = []
-        self._now = 0
+        self._now = self._abandoned = 0
         self._hidden = {"host"}
         """The columns that would tell nothing."""
 
@@ -76,7 +76,7 @@ class ProcessScreen(Screen[str | None]):
 
     def update_from(self, snapshot: Snapshot) -> None:
         """Show the agents of a snapshot."""
-        self._now = int(time() * 1_000)
+        self._now, self._abandoned = int(time() * 1_000), snapshot.abandoned
         self._hidden = set() if snapshot.hosts else {"host"}
         if snapshot.hosts and not snapshot.costs:  # a line of 80 columns has room for one of the two
             self._hidden = {"cost"}
@@ -110,7 +110,8 @@ class ProcessScreen(Screen[str | None]):
         head = f"{told['name']:<13} {host}{told['state']:<17}{told['inbox']:>7}{told['mail']:>6}{told['tokens']:>10}"
         self._head.update(Text(f"{head}{cost}{told['turns']:>6}{told['restarts']:>5}{told['since']:>7}", "bold"))
         shown = [f"{key} {name}" for name, (key, _) in _COLUMNS.items() if name not in self._hidden]
-        self._keys.update(" ".join(shown) + " · Esc")
+        hang = f"{self._abandoned} past their time: calls of tools that do not end\n" if self._abandoned else ""
+        self._keys.update(f"{hang}{' '.join(shown)} · Esc")
         self._rows.show(sorted(self._processes, key=_COLUMNS[self._by][1]))
 
     def _row(self, one: _Process) -> Text:
