@@ -1,5 +1,6 @@
 # The names that this package hands on: read by type checkers, and by `lazy.handed_on` when the program runs.
 
+from ikigai_actors.actors.actor import ActorGone as ActorGone
 from ikigai_actors.actors.futures import Future as Future
 from ikigai_actors.actors.futures import TimedOut as TimedOut
 from ikigai_actors.agent.statistics import AgentStatistics as AgentStatistics
@@ -42,6 +43,7 @@ from ikigai_actors.providers.base import OnDelta as OnDelta
 from ikigai_actors.providers.base import Provider as Provider
 from ikigai_actors.providers.base import Reply as Reply
 from ikigai_actors.providers.base import Request as Request
+from ikigai_actors.providers.base import Spent as Spent
 from ikigai_actors.providers.base import ToolCall as ToolCall
 from ikigai_actors.providers.base import Usage as Usage
 from ikigai_actors.providers.function import FunctionProvider as FunctionProvider

@@ -32,7 +32,7 @@ QUANTUM = 50
 
 
 class ActorGone(AgentDead, pykka.ActorDeadError):
-    """The actor stopped before it handled the message."""
+    """The agent died, or left this host, before it had done what was asked."""
 
 
 class Dispatcher(Protocol):

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, NoReturn
 
-from ikigai_actors.providers.base import Delta, Reply, ToolCall, Usage
+from ikigai_actors.providers.base import Delta, Reply, Spent, ToolCall, Usage
 from ikigai_actors.text import storable
 
 _DEEPEST = 100
@@ -45,7 +45,8 @@ def checked_reply(value: object) -> Reply:
         _check_call(f"tool_calls[{number}]", call)
     for number, block in enumerate(value.blocks):
         check_block(f"blocks[{number}]", block)
-    _check_usage(value.usage)
+    if value.usage is not None:
+        _check_usage("usage", value.usage, "a Reply")
     used = [block["name"] for block in value.blocks if block["type"] == "tool_use"]
     if value.blocks and value.tool_calls and used != [call.name for call in value.tool_calls]:
         named = [call.name for call in value.tool_calls]
@@ -72,13 +73,20 @@ def check_block(where: str, block: object) -> None:
 
 
 def checked_delta(value: object) -> Delta:
-    """A piece of a reply, if it is one. Raises `TypeError`."""
+    """A piece of a reply, if it is one throughout. Raises `TypeError`, which names the field."""
     if not isinstance(value, Delta):
         raise TypeError(f"Expected a Delta, got {_shown(value)}.")
     for name in ("text", "kind"):
         if not isinstance(getattr(value, name), str):
-            raise TypeError(f"Expected a Delta whose {name} is text, got {_shown(getattr(value, name))}.")
-    return value
+            _refuse(name, "text", getattr(value, name), "a Delta")
+    if value.spent is None:
+        return value
+    if not isinstance(value.spent, Spent):
+        _refuse("spent", "Spent(usage, model) or None", value.spent, "a Delta")
+    if not isinstance(value.spent.model, str):
+        _refuse("spent.model", "text", value.spent.model, "a Delta")
+    _check_usage("spent.usage", value.spent.usage, "a Delta")
+    return replace(value, spent=replace(value.spent, model=storable(value.spent.model)))
 
 
 def _check_call(where: str, call: object) -> None:
@@ -97,15 +105,13 @@ def _check_use(where: str, name: object, given: object, call_id: object, path: s
         _refuse(path.format(where, "id"), "text", call_id)
 
 
-def _check_usage(usage: object) -> None:
-    if usage is None:
-        return
+def _check_usage(where: str, usage: object, of: str) -> None:
     if not isinstance(usage, Usage):
-        _refuse("usage", "a Usage or None", usage)
+        _refuse(where, "a Usage", usage, of)
     for field in fields(Usage):
         count: object = getattr(usage, field.name)
         if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count < 2**63:
-            _refuse(f"usage.{field.name}", "a number of tokens", count)
+            _refuse(f"{where}.{field.name}", "a number of tokens", count, of)
 
 
 def _check_json(where: str, value: object, depth: int = 0) -> None:
@@ -130,8 +136,8 @@ def _check_json(where: str, value: object, depth: int = 0) -> None:
             _refuse(where, "JSON (text, numbers, true, false, null, lists, dicts)", value)
 
 
-def _refuse(where: str, expected: str, got: Any) -> NoReturn:
-    raise TypeError(f"Expected {where} of a Reply to be {expected}, got {_shown(got)}.")
+def _refuse(where: str, expected: str, got: Any, of: str = "a Reply") -> NoReturn:
+    raise TypeError(f"Expected {where} of {of} to be {expected}, got {_shown(got)}.")
 
 
 def _shown(value: object) -> str:

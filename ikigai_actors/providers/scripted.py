@@ -15,6 +15,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from ikigai_actors.arguments import check_seconds, shown
 from ikigai_actors.errors import BadInput, ProviderError
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request
 from ikigai_actors.providers.shorthand import as_reply
@@ -114,6 +115,9 @@ def _opened(script: Script) -> Iterator[ScriptedReply] | ReplyFunction:
 
 async def _play(stream: Stream, on_delta: OnDelta) -> Reply:
     """Send the pieces, then end as the stream says."""
+    check_seconds(stream.delay, "the delay of a Stream")
+    if not isinstance(stream.deltas, tuple | list):
+        raise TypeError(f"Expected the deltas of a Stream to be a tuple, got {shown(stream.deltas)}.")
     for delta in stream.deltas:
         await asyncio.sleep(stream.delay)  # also without a delay: here it can be cancelled
         on_delta(Delta(delta) if isinstance(delta, str) else delta)

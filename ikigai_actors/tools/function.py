@@ -33,7 +33,7 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
@@ -215,17 +215,32 @@ def tool(
 
 
 def result_of(value: object) -> Result:
-    """A function's return value as the model reads it: text unchanged, None as empty text, anything else as JSON."""
+    """A function's return value as the model reads it: text unchanged, None as empty text, anything else as JSON.
+
+    Raises `TypeError` for what has no content that could be written, such as bytes or a generator.
+    """
     if isinstance(value, Result):
         return replace(value, content=cut(value.content))
     if value is None:
         return Result("")
-    if inspect.iscoroutine(value):
-        value.close()
-        return Result("This tool is broken: it returned a coroutine. Declare its function with `async def`.", True)
     if isinstance(value, str):
         return Result(cut(value))
-    return Result(cut(json.dumps(value, ensure_ascii=False, default=str)))
+    return Result(cut(json.dumps(value, ensure_ascii=False, default=_as_text)))
+
+
+def _as_text(value: object) -> str:
+    """What JSON has no type for, as text. Raises `TypeError`, which says what to return instead."""
+    if inspect.iscoroutine(value):
+        value.close()
+        raise TypeError("This tool is broken: it returned a coroutine. Declare its function with `async def`.")
+    if isinstance(value, bytes | bytearray | memoryview):
+        raise TypeError("This tool is broken: it returned bytes. Return text: value.decode(), or base64.")
+    if isinstance(value, Iterator | AsyncIterator):
+        kind = type(value).__name__
+        raise TypeError(
+            f"This tool is broken: it returned an iterator ({kind}), which a model cannot read. Return a list."
+        )
+    return str(value)
 
 
 def checked_result(value: object) -> Result:

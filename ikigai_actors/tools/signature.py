@@ -81,9 +81,14 @@ class Signature:
 
 
 def _check_parameters(function: Callable[..., Any]) -> None:
-    """Refuse parameters without names: they give no usable schema. Raises `BadInput`."""
+    """Refuse generators, and parameters without names, which give no usable schema. Raises `BadInput`."""
     if not (inspect.isfunction(function) or inspect.ismethod(function)):
         raise BadInput(f"Expected a function as a tool, got {function!r}. Write one that calls it.")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise BadInput(
+            f"{function.__name__} cannot be a tool: it yields, and a model reads one result. Return a list of what it "
+            "yields."
+        )
     kinds = inspect.Parameter
     for one in inspect.signature(function).parameters.values():
         if one.kind in (kinds.POSITIONAL_ONLY, kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD):

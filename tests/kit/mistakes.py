@@ -1,14 +1,16 @@
 """Mistakes in the code of whoever uses the library: what it raises, and what it gives instead of an answer."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, fields, is_dataclass, replace
 from functools import partial
-from typing import Any
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import strategies as st
 
-from ikigai_actors import Exit, ProviderError, Reply, Request, ToolCall, Usage
+from ikigai_actors import Exit, ProviderError, Reply, Request
 from ikigai_actors.providers.base import Delta, OnDelta
 from ikigai_actors.providers.scripted import Stream
 from ikigai_actors.tools.function import Result
@@ -160,44 +162,89 @@ def block(parts: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
     """What is nearly a content block."""
     kind: st.SearchStrategy[Any] = st.sampled_from(["text", "tool_use", "thinking"]) | parts
     return st.fixed_dictionaries(
-        {}, optional={"type": kind, "text": parts, "name": odd_or(parts), "input": parts, "id": parts}
+        {}, optional={"type": kind, "text": parts, "name": st.just("odd") | parts, "input": parts, "id": parts}
     )
 
 
-def odd_or(parts: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """The name of a tool that there is, or something else."""
-    return st.sampled_from(["odd", "agents", "exit"]) | parts
+def parts_of(hint: Any) -> tuple[Any, ...]:
+    """The alternatives of a type."""
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
 
-def usages() -> st.SearchStrategy[Any]:
-    """What is nearly a usage."""
-    return st.none() | anything() | st.builds(Usage, anything(), anything()) | st.builds(Usage, st.integers())
+def is_record(hint: Any) -> bool:
+    """Whether it is a dataclass."""
+    return is_dataclass(hint)
 
 
-def replies() -> st.SearchStrategy[Any]:
-    """What is nearly a reply: each of its fields may be anything."""
-    calls = st.builds(ToolCall, odd_or(anything()), anything() | st.just({}), anything() | st.just("id"))
-    return st.builds(
-        Reply,
-        text=st.just("said") | anything(),
-        tool_calls=st.just(()) | st.lists(calls | anything(), max_size=2).map(tuple) | anything(),
-        stop_reason=st.just("end_turn") | anything(),
-        usage=usages(),
-        blocks=st.just(()) | st.lists(block(anything()), max_size=2).map(tuple) | anything(),
-        model=st.just("") | anything(),
-    )
+def fields_of(record: type[Any]) -> dict[str, Any]:
+    """The fields of a record, with their types."""
+    hints = get_type_hints(record)
+    return {each.name: hints[each.name] for each in fields(record)}
 
 
-def deltas() -> st.SearchStrategy[Any]:
-    """What is nearly a delta."""
-    return anything() | st.builds(Delta, anything(), st.just("text") | anything())
+def nearly(hint: Any) -> st.SearchStrategy[Any]:
+    """What is nearly of this type: in a record each field may be anything, as deep as there are records."""
+    found: list[st.SearchStrategy[Any]] = [anything()]
+    for part in parts_of(hint):
+        if is_record(part):
+            found.append(st.builds(part, **{name: nearly(each) for name, each in fields_of(part).items()}))
+        elif get_origin(part) is tuple:
+            found.append(st.lists(nearly(get_args(part)[0]), max_size=2).map(tuple))
+        elif get_origin(part) is Mapping:
+            found.append(block(anything()) | st.just({}))
+        elif part is str:
+            found.append(st.sampled_from(["said", "odd", "agents", "exit", "end_turn", "thinking"]))
+        elif part is float:  # seconds: more of them would be waited for
+            return st.just(0.0) | anything().filter(lambda value: not isinstance(value, int | float))
+    return st.one_of(found)
+
+
+VALUES = (None, True, -1, 2**70, 0, 0.5, float("nan"), "text", b"", ("a",), [5], {"a": object()}, object(), Reply)
+"""Values, each of which is right in few places."""
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value that is no record is right for a type."""
+    if isinstance(value, bool):
+        return False
+    match get_origin(hint) or hint:
+        case kind if kind is int:
+            return isinstance(value, int) and 0 <= value < 2**63
+        case kind if kind is float:
+            return isinstance(value, int | float) and 0 <= value < 10**9
+        case kind if kind is tuple:
+            inner = parts_of(get_args(hint)[0])
+            return isinstance(value, tuple | list) and all(any(fits(each, part) for part in inner) for each in value)
+        case kind if kind is Mapping:
+            return False  # none of them is JSON
+        case kind:
+            return isinstance(value, kind)
+
+
+def wrong(hint: Any) -> Iterator[Any]:
+    """Values that are wrong for a type in exactly one place, whatever records it is made of."""
+    parts = parts_of(hint)
+    yield from (value for value in VALUES if not any(fits(value, part) for part in parts))
+    for part in parts:
+        if get_origin(part) is tuple:
+            yield from ((each,) for each in wrong(get_args(part)[0]))
+        elif is_record(part):
+            for name, each in fields_of(part).items():
+                yield from (replace(right(part), **{name: value}) for value in wrong(each))
+
+
+def right(hint: Any) -> Any:
+    """A value that is right for a type."""
+    if is_record(hint):
+        required = [each.name for each in fields(hint) if MISSING is each.default and MISSING is each.default_factory]
+        return hint(**{name: right(each) for name, each in fields_of(hint).items() if name in required})
+    return hint()
 
 
 def answers() -> st.SearchStrategy[Any]:
     """What somebody may give in the place of an answer."""
-    streams = st.builds(Stream, st.lists(deltas(), max_size=2).map(tuple) | anything(), anything() | replies())
-    results = st.builds(Result, anything(), anything())
-    return anything() | replies() | deltas() | streams | results | st.lists(replies(), max_size=2)
+    records = [nearly(record) for record in (Reply, Delta, Stream, Result)]
+    return st.one_of(anything(), *records, st.lists(nearly(Reply), max_size=2))
 
 
 def errors() -> st.SearchStrategy[Callable[[], BaseException]]:

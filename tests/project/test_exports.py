@@ -16,6 +16,7 @@ import ikigai_actors.shell
 import ikigai_actors.testing
 
 PUBLIC = [
+    "ActorGone",
     "ActorSystem",
     "AgentDead",
     "AgentNotFound",
@@ -68,6 +69,7 @@ PUBLIC = [
     "RootProtected",
     "ScriptedProvider",
     "Signal",
+    "Spent",
     "StoreError",
     "StoreInUse",
     "StoreTrouble",

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -259,3 +260,39 @@ def test_a_tool_with_the_name_of_a_built_in_call_is_refused(name: str) -> None:
 def test_tools_of_one_name_are_refused(tools: tuple[FunctionTool | Named, ...]) -> None:
     with pytest.raises(BadInput, match=f"Two tools are named '{tools[-1].name}'"):
         Toolbox(tools)
+
+
+async def _pages() -> AsyncIterator[int]:
+    yield 1
+
+
+def test_a_function_that_yields_is_no_tool() -> None:
+    def rows() -> Any:
+        yield 1
+
+    async def pages() -> Any:
+        yield 1
+
+    for function in (rows, pages):
+        with pytest.raises(BadInput, match="it yields, and a model reads one result"):
+            tool(function)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (b"PNG\xff", "it returned bytes"),
+        ({"picture": bytearray(b"PNG")}, "it returned bytes"),
+        ((row for row in "ab"), "an iterator (generator)"),
+        ([map(str, "ab")], "an iterator (map)"),
+        (_pages(), "an iterator (async_generator)"),
+    ],
+)
+def test_what_has_no_content_that_a_model_could_read_is_a_clear_error(given: object, said: str) -> None:
+    @tool
+    def odd() -> Any:
+        return given
+
+    result = odd.call({})
+    assert result.is_error
+    assert said in result.content
