@@ -5,8 +5,8 @@ so a refused call changes nothing.
 """
 
 import reprlib
-from collections.abc import Collection
-from typing import TypeVar
+from collections.abc import Collection, Mapping
+from typing import Any, TypeVar
 
 from ikigai_actors.errors import BadInput
 
@@ -84,6 +84,27 @@ def check_choice(value: object, what: str, choices: Collection[str]) -> str:
     if not isinstance(value, str) or value not in choices:
         raise BadInput(f"Expected {what} to be one of {', '.join(choices)}; got {shown(value)}.")
     return str(value)
+
+
+def check_optional(value: object, kind: type[T], what: str, expected: str) -> T | None:
+    """Check for a value of the type ``kind``, or None."""
+    return None if value is None else check_type(value, kind, what, f"{expected}, or None")
+
+
+def check_mapping(value: object, what: str, expected: str) -> Mapping[Any, Any]:
+    """Check for a dict, which ``expected`` says in words."""
+    if not isinstance(value, Mapping):
+        raise BadInput(f"Expected {what} to be {expected}; got {shown(value)}.")
+    return value
+
+
+def check_variables(value: object, what: str) -> dict[str, str]:
+    """Check for environment variables, or None for none of them."""
+    variables = check_mapping({} if value is None else value, what, "a dict from names to texts, or None")
+    for name, text in variables.items():
+        check_type(name, str, f"each name in {what}", "text")
+        check_type(text, str, f"{what}[{name!r}]", "text")
+    return {**variables}
 
 
 def check_callable(value: T, what: str, expected: str) -> T:

@@ -22,6 +22,7 @@ from http import HTTPStatus
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ikigai_actors.arguments import check_count, check_flag, check_optional, check_seconds
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.address import check_address, suspects
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, Spent, ToolCall, Usage
@@ -84,7 +85,7 @@ CONNECTIONS = 8
 
 
 class AnthropicProvider:
-    """Answers with a model of Anthropic's.
+    """Answers with a model of Anthropic's. An argument of a wrong type is a `BadInput`.
 
     Args:
         model: The model of agents whose settings name none.
@@ -110,9 +111,15 @@ class AnthropicProvider:
         timeout: float | None = None,
         prompt_cache: bool = True,
     ) -> None:
-        self.model = model or DEFAULT_MODEL
-        self.max_tokens = max_tokens
-        self._prompt_cache = prompt_cache
+        self.model = check_optional(model, str, "model", "text") or DEFAULT_MODEL
+        self.max_tokens = check_count(max_tokens, "max_tokens", least=1)
+        self._prompt_cache = check_flag(prompt_cache, "prompt_cache")
+        check_optional(api_key, str, "api_key", "text")
+        check_optional(base_url, str, "base_url", "text")
+        if max_retries is not None:
+            check_count(max_retries, "max_retries")
+        if timeout is not None:
+            check_seconds(timeout, "timeout", zero=False)
         options = {"api_key": api_key, "base_url": base_url, "max_retries": max_retries, "timeout": timeout}
         self._options: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
         self._client: AsyncAnthropic | None = None

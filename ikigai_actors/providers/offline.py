@@ -25,6 +25,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ikigai_actors.arguments import check_seconds
 from ikigai_actors.providers.base import GO_ON, OPENING, Delta, OnDelta, Reply, Request, ToolCall, Usage
 
 SLOW_PACE = 0.05
@@ -52,7 +53,7 @@ class OfflineProvider:
     name = "offline"
 
     def __init__(self, pace: float = 0.0) -> None:
-        self.pace = pace
+        self.pace = check_seconds(pace, "pace")
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
         """Call what the prompt says; else tell the results of the calls, or recall what was said before."""

@@ -12,7 +12,7 @@ and a script that is used up, are a `ProviderError`.
 import asyncio
 import inspect
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ikigai_actors.arguments import check_seconds, shown
@@ -110,6 +110,11 @@ def _opened(script: Script) -> Iterator[ScriptedReply] | ReplyFunction:
         raise BadInput(
             f"Expected a script as a list of replies or a function, got {script!r}. Put a single reply into a list."
         )
+    for reply in script if isinstance(script, list | tuple) else ():
+        if not isinstance(reply, str | Reply | Exception | Stream | Sequence):
+            raise BadInput(
+                f"Expected each reply of a script to be text, a Reply, an error or a Stream; got {shown(reply)}."
+            )
     return iter(script) if isinstance(script, Iterable) else script
 
 

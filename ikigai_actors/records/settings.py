@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
+from ikigai_actors.arguments import check_mapping
 from ikigai_actors.errors import BadInput
 from ikigai_actors.text import check_text
 
@@ -130,7 +131,7 @@ _WORDS = {"on": True, "true": True, "yes": True, "off": False, "false": False, "
 
 def check_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Check settings that a process gives to its agents, and that are never stored. Raises `BadInput`."""
-    for key in settings:
+    for key in check_mapping(settings, "settings", "a dict of settings"):
         if key in SETTINGS and not SETTINGS[key].of_the_model:
             raise BadInput(f"Setting {key} has no default: an agent has it or has not. Set it there: /set {key} VALUE.")
     return {key: value for key, value in check_settings(settings).items() if value is not None}

@@ -1,5 +1,6 @@
 """Databases that are there already: opened beside a running host or without one. Nothing is taken over, or migrated."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,7 +11,7 @@ from ikigai_actors.store.location import locate
 from ikigai_actors.store.migrations import require_schema
 
 
-def open_existing(database: str | None) -> Store:
+def open_existing(database: str | os.PathLike[str] | None) -> Store:
     """Open a database that is there. Whoever opens it closes it.
 
     Args:
@@ -41,7 +42,7 @@ def open_existing(database: str | None) -> Store:
 
 
 @contextmanager
-def existing(database: str | None) -> Iterator[Store]:
+def existing(database: str | os.PathLike[str] | None) -> Iterator[Store]:
     """A database that is there, for the length of a block. Raises what `open_existing` does."""
     store = open_existing(database)
     try:

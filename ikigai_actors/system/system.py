@@ -48,6 +48,7 @@ from ikigai_actors.arguments import (
     check_choice,
     check_count,
     check_flag,
+    check_optional,
     check_seconds,
     check_timeout,
     check_type,
@@ -131,6 +132,7 @@ def check_tools(tools: object) -> list[Tool | Toolset]:
 
 def check_host_name(name: str | None, join: bool) -> str | None:
     """The name of a host that joins; None for one that does not. Raises `BadInput`."""
+    check_optional(name, str, "name", "the name of a host")
     if name is not None and not join:
         raise BadInput(f"Expected join=True with name={shown(name)}: only hosts that share agents have names.")
     if not join:
@@ -185,7 +187,7 @@ class ActorSystem(OfOneProcess):
         self.lifecycle = Lifecycle(gate, journal, clock, host.id, self._here, self._move)  # what handles do to lives
         self.documents = Documents(gate, journal.perform, clock.now_ms)
         """The documents that all agents share."""
-        processes = self._processes = ProcessTable(self.handle)
+        processes = self._processes = ProcessTable(lambda uuid: AgentRef(self, uuid))
         self._archive = Archive(store, lambda uuid: host.name is None or processes.get(uuid) is not None)
         waits = self.waits = Waits(store, clock, processes.is_idle, threads)
         self._supervision = SupervisionLoop(store, journal, processes, host.id, clock, threads, self._move_as_asked)
@@ -325,6 +327,7 @@ class ActorSystem(OfOneProcess):
             check_flag(resume, "resume")
         if balance is not None:
             check_seconds(balance, "balance", zero=False)
+        check_type(parts, Platform, "parts", "a Platform")
         called = check_host_name(name, join)
         if called is not None and parts is SYSTEM_PLATFORM and (place := locate(database)).url is None:
             raise unshareable(place.shown)  # before there is an empty file
@@ -384,7 +387,7 @@ class ActorSystem(OfOneProcess):
             StoreError: the database does not answer.
             BadInput: the place is none.
         """
-        return AttachedSystem.open(None if database is None else os.fspath(database))
+        return AttachedSystem.open(database)
 
     def _boot(self, found: Survey) -> None:
         """Start the actors of agents that come back, and bury the others."""
@@ -449,6 +452,7 @@ class ActorSystem(OfOneProcess):
             self.toolbox.add(self._runtime.executor.open(toolset, tell))
 
     def __enter__(self) -> Self:
+        self.check_open()
         return self
 
     def __exit__(
@@ -518,6 +522,7 @@ class ActorSystem(OfOneProcess):
 
     def statistics(self) -> SystemStatistics:
         """What the system is doing now."""
+        self.check_open()
         return self._processes.statistics(self._archive.read_logs)
 
     def statistics_of(self, uuid: str, record: AgentRecord | None = None) -> AgentStatistics:
@@ -527,12 +532,13 @@ class ActorSystem(OfOneProcess):
         host the state alone is known; its numbers are 0.
         """
         self.check_open()
+        check_optional(record, AgentRecord, "record", "a row of the registry")
         actor = self._processes.get(check_type(uuid, str, "uuid", "text"))
         if actor is not None:
             return actor.statistics()
         if record is None:
             record = self.store.read(lambda tx: registry.get(tx, uuid))
-        if self._sharing is None or not check_type(record, AgentRecord, "record", "a row of the registry").living:
+        if self._sharing is None or not record.living:
             raise self._not_here(record)
         return AgentStatistics(self.state_of(record), 0, 0, 0, 0, NO_TOKENS, 0, 0, 0)
 
@@ -629,6 +635,7 @@ class ActorSystem(OfOneProcess):
 
     def handle(self, uuid: str) -> AgentRef:
         """The handle of an agent whose uuid is known; nothing is looked up."""
+        self.check_open()
         return AgentRef(self, check_type(uuid, str, "uuid", "text"))
 
     def actor(self, uuid: str) -> AgentActor:
@@ -664,6 +671,7 @@ class ActorSystem(OfOneProcess):
 
     def state_of(self, record: AgentRecord) -> str:
         """What an agent is doing, in a word or two."""
+        self.check_open()
         if check_type(record, AgentRecord, "record", "a row of the registry").status != "running":
             return record.status
         actor = self._processes.get(record.uuid)

@@ -37,6 +37,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
+from ikigai_actors.arguments import check_flag, check_optional, check_seconds, shown
 from ikigai_actors.errors import BadInput
 from ikigai_actors.text import described, storable
 from ikigai_actors.tools.policy import Policy, ToolTraits
@@ -196,8 +197,12 @@ def tool(
             otherwise.
 
     Raises:
-        BadInput: the signature gives no schema, or the name is not allowed.
+        BadInput: the signature gives no schema, the name is not allowed, or an argument cannot be used.
     """
+    check_optional(name, str, "name", "text")
+    check_optional(description, str, "description", "text")
+    check_seconds(timeout, "timeout", zero=False)
+    traits = ToolTraits(check_flag(idempotent, "idempotent"), check_flag(alone, "alone"), _policy(policy))
 
     def make(plain: Callable[..., Any]) -> FunctionTool:
         from ikigai_actors.tools.signature import Signature  # only who defines tools waits for pydantic
@@ -206,9 +211,6 @@ def tool(
         called = name or plain.__name__
         if _NAME.fullmatch(called) is None:
             raise BadInput(f"A tool's name is 1 to 128 of a-z A-Z 0-9 _ -, got {called!r}; give it another.")
-        if timeout <= 0:
-            raise BadInput(f"Expected a timeout in seconds above 0, got {timeout!r}.")
-        traits = ToolTraits(idempotent, alone, _policy(policy))
         return FunctionTool(called, description or signature.description, plain, signature, timeout, traits)
 
     return make if function is None else make(function)
@@ -292,4 +294,4 @@ def _policy(text: str) -> Policy:
     try:
         return Policy(text)
     except ValueError as error:
-        raise BadInput(f"Expected policy to be one of {', '.join(Policy)}; got {text!r}.") from error
+        raise BadInput(f"Expected policy to be one of {', '.join(Policy)}; got {shown(text)}.") from error

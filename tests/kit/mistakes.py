@@ -1,7 +1,7 @@
 """Mistakes in the code of whoever uses the library: what it raises, and what it gives instead of an answer."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
 from functools import partial
 from types import UnionType
@@ -205,20 +205,24 @@ VALUES = (None, True, -1, 2**70, 0, 0.5, float("nan"), "text", b"", ("a",), [5],
 
 def fits(value: Any, hint: Any) -> bool:
     """Whether a value that is no record is right for a type."""
+    if hint is Any:
+        return True
+    kind, inner = get_origin(hint) or hint, get_args(hint)
     if isinstance(value, bool):
+        return kind is bool
+    if kind is int:
+        return isinstance(value, int) and 0 <= value < 2**63
+    if kind is float:
+        return isinstance(value, int | float) and 0 <= value < 10**9
+    if getattr(kind, "_is_protocol", False) or (isinstance(value, str) and kind is not str):
         return False
-    match get_origin(hint) or hint:
-        case kind if kind is int:
-            return isinstance(value, int) and 0 <= value < 2**63
-        case kind if kind is float:
-            return isinstance(value, int | float) and 0 <= value < 10**9
-        case kind if kind is tuple:
-            inner = parts_of(get_args(hint)[0])
-            return isinstance(value, tuple | list) and all(any(fits(each, part) for part in inner) for each in value)
-        case kind if kind is Mapping:
-            return False  # none of them is JSON
-        case kind:
-            return isinstance(value, kind)
+    if isinstance(kind, type) and issubclass(kind, Mapping) and isinstance(value, Mapping):
+        return not inner or all(any(fits(each, part) for part in parts_of(inner[1])) for each in value.values())
+    if inner and issubclass(kind, Iterable):
+        return isinstance(value, Iterable) and all(
+            any(fits(each, part) for part in parts_of(inner[0])) for each in value
+        )
+    return isinstance(value, kind)
 
 
 def wrong(hint: Any) -> Iterator[Any]:

@@ -276,7 +276,7 @@ def test_a_line_without_an_end_before_it_serves_is_bad_input_that_says_so(bench:
 
 
 def test_a_limit_that_is_none_is_refused() -> None:
-    with pytest.raises(BadInput, match="line_limit in bytes above 0, got 0"):
+    with pytest.raises(BadInput, match="Expected line_limit"):
         McpServer(SERVER, line_limit=0)
 
 

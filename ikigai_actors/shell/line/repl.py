@@ -117,7 +117,10 @@ def leaving(system: System) -> str | None:
 
     None when there are none.
     """
-    statistics = system.statistics()
+    try:
+        statistics = system.statistics()
+    except SystemClosed:  # it stopped, and has said what is lost
+        return None
     if not isinstance(statistics, SystemStatistics):  # the agents go on: another process runs them
         return None
     working, pending, told = statistics.working, statistics.pending, []

@@ -39,7 +39,7 @@ from ikigai_actors.agent.subscriptions import (
 )
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.waits import Waits
-from ikigai_actors.arguments import check_callable, check_choice, check_type
+from ikigai_actors.arguments import check_callable, check_choice, check_optional, check_type
 from ikigai_actors.errors import NoHost, StoreError, SystemClosed
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.records.documents import Documents
@@ -120,7 +120,7 @@ class AttachedSystem(OfOneProcess):
         )
 
     @classmethod
-    def open(cls, database: str | None = None) -> Self:
+    def open(cls, database: str | os.PathLike[str] | None = None) -> Self:
         """Look at a database that is there; see `ActorSystem.open` for its place.
 
         Raises `StoreError` when it cannot be used, and `BadInput` for a place that is none.
@@ -135,6 +135,7 @@ class AttachedSystem(OfOneProcess):
         return system
 
     def __enter__(self) -> Self:
+        self.check_open()
         return self
 
     def __exit__(
@@ -206,14 +207,16 @@ class AttachedSystem(OfOneProcess):
 
     def handle(self, uuid: str) -> AgentRef:
         """The handle of an agent whose uuid is known; nothing is looked up."""
+        self.check_open()
         return AgentRef(self, check_type(uuid, str, "uuid", "text"))
 
     def target(self, uuid: str) -> RemoteActor:
         """What stands for the actor of an agent. Raises `SystemClosed`."""
-        return self._remote.actor(uuid)
+        return self._remote.actor(check_type(uuid, str, "uuid", "text"))
 
     def state_of(self, record: AgentRecord) -> str:
         """What an agent is doing, as far as rows tell."""
+        self.check_open()
         return state_of(check_type(record, AgentRecord, "record", "a row of the registry"), self.host is not None)
 
     def check_open(self) -> None:
@@ -255,6 +258,7 @@ class AttachedSystem(OfOneProcess):
 
     def statistics(self) -> TurnStatistics:
         """What was done in other processes: turns, steps and tokens are those seen since this process was attached."""
+        self.check_open()
         seen, tokens = list(self._seen.values()), NO_TOKENS
         for each in seen:
             tokens = added(tokens, each.tokens)
@@ -272,7 +276,8 @@ class AttachedSystem(OfOneProcess):
         0 stands for what no row tells: the inbox and the times it waited, which only its host knows, and its restarts.
         """
         self.check_open()
-        seen = self._seen.get(uuid) or _Seen()
+        check_optional(record, AgentRecord, "record", "a row of the registry")
+        seen = self._seen.get(check_type(uuid, str, "uuid", "text")) or _Seen()
         state = turn_state(seen.turn, self.host is not None)
         return AgentStatistics(state, seen.since, 0, seen.turns, seen.steps, seen.tokens, 0, 0, 0)
 

@@ -174,8 +174,4 @@ def system_class(called: Callable[[], None]) -> type[ActorSystem]:
             called()
             super().check_open()
 
-        def handle(self, uuid: str) -> AgentRef:
-            called()
-            return super().handle(uuid)
-
     return SimulatedSystem

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.actors.clock import Clock, SystemClock
 from ikigai_actors.actors.threads import in_thread
+from ikigai_actors.arguments import check_callable, check_count, check_seconds, check_type, check_variables, shown
 from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.base import Tell, Toolset
 from ikigai_actors.tools.function import TIMEOUT, Result, Tool, ToolError
@@ -116,18 +117,17 @@ class McpServer(Toolset):
         """
         self._command = _words(command)
         self._name = name_of(self._command) if name is None else name
-        if re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", self._name) is None:
+        if re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", check_type(self._name, str, "name", "text, or None")) is None:
             raise BadInput(f"A server's name is 1 to 64 of a-z A-Z 0-9 _ -, got {self._name!r}; give another.")
         if policy is not None and policy not in list(Policy):
             raise BadInput(f"Expected policy to be one of {', '.join(Policy)}, or None; got {policy!r}.")
-        for seconds in (timeout, start_timeout):
-            if seconds <= 0:
-                raise BadInput(f"Expected a timeout in seconds above 0, got {seconds!r}.")
-        if line_limit < 1:
-            raise BadInput(f"Expected line_limit in bytes above 0, got {line_limit!r}.")
         self._policy = None if policy is None else Policy(policy)
-        self._timeout, self._start_timeout, self._line_limit = timeout, start_timeout, line_limit
-        self._env = dict(env or {})
+        self._timeout = check_seconds(timeout, "timeout", zero=False)
+        self._start_timeout = check_seconds(start_timeout, "start_timeout", zero=False)
+        self._line_limit = check_count(line_limit, "line_limit", least=1)
+        self._env = check_variables(env, "env")
+        if clock is not None:
+            check_callable(getattr(clock, "monotonic", None), "clock", "a Clock")
         self._clock = clock or SystemClock()
         self._restarts = Restarts()
         self._run: Run | None = None
@@ -265,6 +265,8 @@ def unused(name: str, used: set[str], longest: int) -> str:
 
 
 def _words(command: str | Sequence[str]) -> list[str]:
+    if not isinstance(command, Iterable) or not all(isinstance(word, str | os.PathLike) for word in command):
+        raise BadInput(f"Expected command to be a line or a list of words; got {shown(command)}.")
     try:
         words = shlex.split(command) if isinstance(command, str) else [os.fspath(word) for word in command]
     except ValueError as error:

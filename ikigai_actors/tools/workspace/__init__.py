@@ -25,6 +25,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ikigai_actors.actors.threads import in_thread
+from ikigai_actors.arguments import check_seconds, check_variables, shown
 from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.base import Tell, Toolset
 from ikigai_actors.tools.function import Tool
@@ -56,15 +57,17 @@ class Workspace(Toolset):
             idle: seconds after which an unused shell is closed, with its background jobs.
 
         Raises:
-            BadInput: there is no such directory.
+            BadInput: there is no such directory, or another argument cannot be used.
         """
+        if not isinstance(directory, str | os.PathLike):
+            raise BadInput(f"Expected directory to be a path; got {shown(directory)}.")
         self.directory = Path(directory).absolute()
         if not self.directory.is_dir():
             found = "is a file" if self.directory.exists() else "does not exist"
             raise BadInput(f"Expected a directory as workspace, but {directory} {found}. Create it, or name another.")
         passed_on = {name: value for name, value in os.environ.items() if name in PASSED_ON or name.startswith("LC_")}
-        self._environment = {**passed_on, "TERM": "dumb", **(environment or {})}
-        self._shells = Shells(self.directory, self._environment, idle)
+        self._environment = {**passed_on, "TERM": "dumb", **check_variables(environment, "environment")}
+        self._shells = Shells(self.directory, self._environment, check_seconds(idle, "idle", zero=False))
 
     @property
     def name(self) -> str:
