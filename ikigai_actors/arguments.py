@@ -15,7 +15,7 @@ T = TypeVar("T")
 LONGEST_TIME = 1_000_000_000
 """The longest time in seconds: thirty years, which every clock and every database can hold."""
 
-_FARTHEST = 10**15
+FARTHEST = 10**15
 """The most seconds that a clock can count, also in milliseconds, without losing one."""
 
 _LARGEST_INTEGER = 2**63 - 1
@@ -50,12 +50,12 @@ def check_count(value: object, what: str, least: int = 0, most: int = _LARGEST_I
     return value
 
 
-def check_seconds(value: object, what: str, *, zero: bool = True) -> float:
-    """Check for a time in seconds: not negative, at most `LONGEST_TIME`, and above 0 unless ``zero`` is allowed."""
+def check_seconds(value: object, what: str, *, zero: bool = True, most: int = LONGEST_TIME) -> float:
+    """Check for a time in seconds: not negative, at most ``most``, and above 0 unless ``zero`` is allowed."""
     seconds = _seconds(value)
-    if seconds is None or seconds > LONGEST_TIME or not (seconds or zero):
+    if seconds is None or seconds > most or not (seconds or zero):
         bounds = "0 or more" if zero else "above 0"
-        raise BadInput(f"Expected {what} in seconds, {bounds}, at most {LONGEST_TIME:,}; got {shown(value)}.")
+        raise BadInput(f"Expected {what} in seconds, {bounds}, at most {most:,}; got {shown(value)}.")
     return seconds
 
 
@@ -74,7 +74,7 @@ def check_timeout(value: object, what: str = "timeout") -> float | None:
 
 def _seconds(value: object) -> float | None:
     """The value if it is a finite time, and not negative; else None, for NaN too."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _FARTHEST:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= FARTHEST:
         return None
     return value
 

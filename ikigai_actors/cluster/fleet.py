@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ikigai_actors.arguments import check_count, check_seconds, check_type
+from ikigai_actors.arguments import check_count, check_mapping, check_optional, check_seconds, check_type
 from ikigai_actors.cluster import local
 from ikigai_actors.cluster.child import Launch
 from ikigai_actors.cluster.connection import RayConnection, connected
@@ -92,6 +92,10 @@ def start(
         raise BadInput(f"Expected app to be MODULE:FUNCTION; got {app[:80]!r}. For one: shop.agents:app")
     if cpus is not None:
         check_seconds(cpus, "cpus")
+    check_optional(address, str, "address", "text")
+    for name, amount in check_mapping({} if resources is None else resources, "resources", "a dict of numbers").items():
+        check_type(name, str, "each name in resources", "text")
+        check_seconds(amount, f"resources[{name!r}]")
     place = _server(url)
     fleet = Fleet(place, address)
     with _with_own_ray(address, begin=True) as to:
@@ -114,6 +118,7 @@ def find_fleet(url: str | None = None, address: str | None = None) -> "Fleet":
         ClusterError: Ray cannot be reached.
         NoHost: there is no such fleet.
     """
+    check_optional(address, str, "address", "text")
     fleet = Fleet(_server(url), address)
     with connected(address) as to:
         if not fleet._names(to.ray):
@@ -161,6 +166,7 @@ class Fleet:
 
     def drain(self, name: str) -> None:
         """Have a host give its agents to the others, and end it. Raises `NoHost` when there is none of that name."""
+        check_type(name, str, "name", "the name of a host")
         with connected(self._address) as to:
             names = self._names(to.ray)
             if name not in names:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from ikigai_actors.arguments import check_callable, check_count, check_type
 from ikigai_actors.testing.simulation.faults import NONE, Faults
 from ikigai_actors.testing.simulation.process import ProcessCrashed
 from ikigai_actors.testing.simulation.schedule import Schedule
@@ -35,12 +36,20 @@ def simulate(
         hosts: how many hosts share the agents, as in `Simulation`.
 
     Raises:
+        BadInput: an argument cannot be used.
         Broken: an invariant of the runtime did not hold.
         Stuck: a thread waits for something that can never happen.
         Endless: the run does not come to rest.
         Exception: what the program or ``after`` raised, under the simplest schedule.
     """
+    check_callable(scenario, "scenario", "a function of a Simulation")
+    if after is not None:
+        check_callable(after, "after", "a function of a Simulation")
+    if examples is not None:
+        check_count(examples, "examples", least=1)
+    Simulation(faults=faults, steps=steps, hosts=hosts)  # it checks them
     if replay is not None:
+        check_type(replay, str, "replay", "the line that a failure printed")
         _once(Schedule.parse(replay), scenario, after, faults, steps, hosts)
         return
     from hypothesis import HealthCheck, Phase, given, settings

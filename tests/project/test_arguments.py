@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
+from hypothesis.stateful import RuleBasedStateMachine
 
 import ikigai_actors
+import ikigai_actors.cluster
+import ikigai_actors.testing
 from ikigai_actors import (
     ActorSystem,
     AgentRef,
@@ -25,8 +28,10 @@ from ikigai_actors import (
     SystemClosed,
 )
 from ikigai_actors.arguments import LONGEST_TIME, check_count, check_seconds, check_timeout, shown
+from ikigai_actors.cluster import Fleet
 from ikigai_actors.records.settings import SETTINGS
 from ikigai_actors.store import Store
+from ikigai_actors.store.location import locate
 from ikigai_actors.system.attached.system import AttachedSystem
 from ikigai_actors.system.ref import System
 from tests.kit.databases import sql
@@ -118,10 +123,11 @@ class Subject:
         self.running, self.kid = running, system.handle(kid.uuid)
         self.owners: list[object] = [system, self.kid, self.kid.ask, system.documents, system.approvals, answered]
         self._right: Mapping[str, Any] = {
-            "agent": kid, "body": "text", "call": PendingCall(kid.uuid, 1, "1", "knock", {}),
+            "agent": kid, "app": "a:b", "body": "text", "call": PendingCall(kid.uuid, 1, "1", "knock", {}),
             "callback": print, "child": kid, "command": "true", "directory": ".", "fn": print, "function": plain,
-            "host": "b", "label": "here", "name": "other", "number": 1, "path": "plan.md", "recipient": kid,
-            "record": kid.record, "replies": ["text"], "signal": Signal.STOP, "text": kid.uuid, "uuid": kid.uuid,
+            "host": "b", "hosts": 1, "label": "here", "name": "other", "number": 1, "path": "plan.md", "recipient": kid,
+            "record": kid.record, "replies": ["text"], "scenario": print, "signal": Signal.STOP, "text": kid.uuid,
+            "uuid": kid.uuid,
         }  # fmt: skip
 
     def right(self, call: Callable[..., Any]) -> dict[str, Any]:
@@ -145,19 +151,25 @@ def subject() -> Iterator[Subject]:
         yield Subject(system, system)
 
 
+FLEET = Fleet(locate("postgresql://someone@nowhere/team"), None)
+
+
 def public() -> dict[str, Callable[..., Any]]:
-    """The functions, and the classes whose objects a program makes, that the package hands on."""
-    handed_out = (ActorSystem, AgentRef, Documents, Future)  # by `open`, and by each other
-    found: dict[str, Any] = {name: getattr(ikigai_actors, name) for name in ikigai_actors.__all__}
-    for name, one in list(found.items()):
-        made = inspect.isfunction(one) or (
-            inspect.isclass(one)
-            and not issubclass(one, (*handed_out, BaseException, Enum))
-            and not (is_dataclass(one) or getattr(one, "_is_protocol", False))
-        )
-        if not made:
-            del found[name]
-    return found | {"ActorSystem.open": ActorSystem.open, "ActorSystem.attach": ActorSystem.attach}
+    """The functions, and the classes whose objects a program makes, that the packages hand on."""
+    packages = (ikigai_actors, ikigai_actors.cluster, ikigai_actors.testing)
+    named: dict[str, Any] = {name: getattr(package, name) for package in packages for name in package.__all__}
+    found = {name: one for name, one in named.items() if is_called(one)}
+    return found | {"open": ActorSystem.open, "attach": ActorSystem.attach, "scale": FLEET.scale, "drain": FLEET.drain}
+
+
+def is_called(one: Any) -> bool:
+    """Whether programs call it, and it looks at its arguments at once."""
+    if not inspect.isclass(one):
+        return inspect.isfunction(one) and not re.search("Strategy|Iterator", str(inspect.signature(one)))
+    handed_out = (ActorSystem, AgentRef, Documents, Future, Fleet, RuleBasedStateMachine)  # by functions; by Hypothesis
+    if issubclass(one, (*handed_out, BaseException, Enum)) or getattr(one, "_is_protocol", False):
+        return False
+    return not is_dataclass(one) or hasattr(one, "__post_init__")  # others are checked where they are handed in
 
 
 def hints(call: Callable[..., Any]) -> dict[str, Any]:

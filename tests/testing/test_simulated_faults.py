@@ -259,7 +259,7 @@ def test_the_figures_of_a_simulated_system_count_who_is_ready() -> None:
 
 
 def test_a_crash_point_before_the_first_commit_is_refused() -> None:
-    with pytest.raises(ValueError, match="Expected commit to be 1 or more"):
+    with pytest.raises(ValueError, match="Expected commit to be a whole number from 1 on"):
         CrashPoint(0)
 
 

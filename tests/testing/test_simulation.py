@@ -279,5 +279,5 @@ def test_a_world_that_is_used_wrongly_says_what_to_do() -> None:
         with pytest.raises(AssertionError, match=r"call open\(\)"):
             world.reopen()
         world.open(OfflineProvider())
-    with pytest.raises(ValueError, match="Expected crashes to be how many at most"):
+    with pytest.raises(ValueError, match="Expected crashes to be a whole number from 0 on"):
         Faults(crashes=-1)

@@ -1,6 +1,7 @@
 """A clock whose hands a test turns; and a calendar that can be wrong, as people's are."""
 
 from ikigai_actors.actors.clock import Clock
+from ikigai_actors.arguments import FARTHEST, check_seconds
 
 
 class WallClock(Clock):
@@ -28,7 +29,7 @@ class ManualClock(Clock):
 
     def __init__(self, seconds: float = 1_000.0) -> None:
         """Make a clock that shows so many seconds since 1970."""
-        self._seconds = seconds
+        self._seconds = check_seconds(seconds, "seconds", most=FARTHEST)
         self.wrong = 0.0
         """Seconds by which the wall clock was set ahead; negative when it was set back."""
 

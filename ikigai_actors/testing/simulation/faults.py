@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ikigai_actors.arguments import check_count, check_flag
+
 RARITY = 2
 """Of so many choices that are not plain, where a fault is possible, one is a fault."""
 
@@ -58,9 +60,9 @@ class Faults:
         printer.text(repr(self))  # Hypothesis would print all fields
 
     def __post_init__(self) -> None:
+        """Raise `BadInput` for a number that is none."""
         for name in self.__slots__:
-            if (value := getattr(self, name)) < 0:
-                raise ValueError(f"Expected {name} to be how many at most, 0 or more; got {value!r}.")
+            check_count(getattr(self, name), name)
 
 
 NONE = Faults()
@@ -98,8 +100,9 @@ class CrashPoint:
     """Whether it ends after the commit, before any caller is answered; else before it, and the writes are lost."""
 
     def __post_init__(self) -> None:
-        if self.commit < 1:
-            raise ValueError(f"Expected commit to be 1 or more, the first one from now; got {self.commit!r}.")
+        """Raise `BadInput` unless there is such a commit."""
+        check_count(self.commit, "commit", least=1)
+        check_flag(self.committed, "committed")
 
 
 class Luck:

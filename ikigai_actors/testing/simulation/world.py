@@ -12,7 +12,8 @@ from string import ascii_lowercase
 from typing import Any, Self, TypeVar
 
 from ikigai_actors.actors.threads import Condition, Queue, Threads, one_of
-from ikigai_actors.errors import StoreError
+from ikigai_actors.arguments import check_count, check_optional, check_type, shown
+from ikigai_actors.errors import BadInput, StoreError
 from ikigai_actors.providers.base import Provider, Request
 from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.records import registry
@@ -62,7 +63,19 @@ class Simulation:
             steps: the most steps of a run; then it counts as endless.
             hosts: how many hosts share the agents, at most 26. Those of one world are called a, b, c and so on. One
                 has the database for itself.
+
+        Raises:
+            BadInput: an argument cannot be used.
         """
+        if isinstance(schedule, int):
+            check_count(schedule, "schedule")
+        elif not isinstance(schedule, Schedule) and not hasattr(schedule, "randrange"):
+            raise BadInput(f"Expected schedule to be a Schedule, a number or a Random; got {shown(schedule)}.")
+        check_type(faults, Faults, "faults", "Faults")
+        check_optional(crash, CrashPoint, "crash", "a CrashPoint")
+        check_count(choices, "choices")
+        check_count(steps, "steps", least=1)
+        check_count(hosts, "hosts", least=1, most=len(ascii_lowercase))
         self.clock = ManualClock(1_000_000.0)
         given = Schedule.seeded(schedule) if isinstance(schedule, int) else schedule
         self.agenda = Agenda(given.begin() if isinstance(given, Schedule) else given, self.clock, choices, steps)

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.actors.clock import Clock, SystemClock
 from ikigai_actors.actors.threads import in_thread
-from ikigai_actors.arguments import check_callable, check_count, check_seconds, check_type, check_variables, shown
+from ikigai_actors.arguments import check_count, check_seconds, check_type, check_variables, shown
 from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.base import Tell, Toolset
 from ikigai_actors.tools.function import TIMEOUT, Result, Tool, ToolError
@@ -126,8 +126,8 @@ class McpServer(Toolset):
         self._start_timeout = check_seconds(start_timeout, "start_timeout", zero=False)
         self._line_limit = check_count(line_limit, "line_limit", least=1)
         self._env = check_variables(env, "env")
-        if clock is not None:
-            check_callable(getattr(clock, "monotonic", None), "clock", "a Clock")
+        if clock is not None and not hasattr(clock, "monotonic"):
+            raise BadInput(f"Expected clock to be a Clock; got {shown(clock)}.")
         self._clock = clock or SystemClock()
         self._restarts = Restarts()
         self._run: Run | None = None
