@@ -260,7 +260,7 @@ def test_a_statement_that_deadlocks_all_the_same_runs_again(race: Race) -> None:
     two = race.start(race.hosts[1], crosswise("b", "a"))
     one.result(DEADLINE)
     two.result(DEADLINE)
-    assert len(runs) in (3, 4)  # a loaded server may end both
+    assert len(runs) > 2  # how often the server ends which one is its own business
     assert race.hosts[0].read(lambda tx: sql(tx, "SELECT turn FROM agents WHERE uuid = 'a'")) == [(2,)]
 
 

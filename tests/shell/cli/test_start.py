@@ -206,4 +206,4 @@ def test_ctrl_c_before_the_program_has_seen_to_it_ends_it_without_a_word() -> No
         parts = ["shell", "shell.cli", "shell.cli.start", "shell.cli.main"]
         print([status(f"ikigai_actors.{part}") for part in parts])
     """
-    assert printed(python(script)) == "[130, 130, 130, 130]"
+    assert printed(python(script, fresh=True)) == "[130, 130, 130, 130]"
