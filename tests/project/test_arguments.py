@@ -17,14 +17,17 @@ import ikigai_actors.cluster
 import ikigai_actors.testing
 from ikigai_actors import (
     ActorSystem,
+    AgentCommands,
     AgentRef,
     BadInput,
     Documents,
+    FunctionTool,
     Future,
     IkigaiError,
     OfflineProvider,
     PendingCall,
     Signal,
+    Subscription,
     SystemClosed,
 )
 from ikigai_actors.arguments import LONGEST_TIME, check_count, check_seconds, check_timeout, shown
@@ -34,7 +37,7 @@ from ikigai_actors.store import Store
 from ikigai_actors.store.location import locate
 from ikigai_actors.system.attached.system import AttachedSystem
 from ikigai_actors.system.ref import System
-from tests.kit.databases import sql
+from tests.kit.databases import eventually, sql
 from tests.kit.mistakes import VALUES, fits, parts_of
 
 NAN, INFINITE = float("nan"), float("inf")
@@ -166,8 +169,10 @@ def is_called(one: Any) -> bool:
     """Whether programs call it, and it looks at its arguments at once."""
     if not inspect.isclass(one):
         return inspect.isfunction(one) and not re.search("Strategy|Iterator", str(inspect.signature(one)))
-    handed_out = (ActorSystem, AgentRef, Documents, Future, Fleet, RuleBasedStateMachine)  # by functions; by Hypothesis
-    if issubclass(one, (*handed_out, BaseException, Enum)) or getattr(one, "_is_protocol", False):
+    by_functions = (ActorSystem, AgentCommands, AgentRef, Documents, Fleet, FunctionTool, Future, Subscription)
+    if issubclass(one, (*by_functions, RuleBasedStateMachine, BaseException, Enum)) or getattr(
+        one, "_is_protocol", False
+    ):
         return False
     return not is_dataclass(one) or hasattr(one, "__post_init__")  # others are checked where they are handed in
 
@@ -252,6 +257,7 @@ def test_whatever_is_given_to_a_method_it_answers_or_raises_an_error_of_ours() -
 
 def attempt(these: Subject, call: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
     """Call with odd arguments: an error is one of ours, and a refused call has stored nothing."""
+    eventually(lambda: not these.running.statistics().working, "the end of the turns that earlier calls began")
     before = stored(these.running)
     try:
         answer = call(**arguments)

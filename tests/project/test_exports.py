@@ -1,12 +1,16 @@
 """The public surface: few names, pinned."""
 
 import ast
+import builtins
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import get_args, get_type_hints
 
 import pytest
 
@@ -14,11 +18,15 @@ import ikigai_actors
 import ikigai_actors.cluster
 import ikigai_actors.shell
 import ikigai_actors.testing
+from ikigai_actors import errors
+from ikigai_actors.agent.subscriptions import Event
 
 PUBLIC = [
     "ActorGone",
     "ActorSystem",
+    "AgentCommands",
     "AgentDead",
+    "AgentError",
     "AgentNotFound",
     "AgentRecord",
     "AgentRef",
@@ -27,22 +35,30 @@ PUBLIC = [
     "AmbiguousAgent",
     "AnthropicProvider",
     "BadInput",
+    "CommitUnknown",
     "Context",
     "Delta",
     "Died",
     "Document",
     "DocumentChanged",
+    "DocumentError",
     "DocumentNotFound",
     "DocumentVersion",
     "Documents",
     "Exit",
     "Fenced",
     "FunctionProvider",
+    "FunctionTool",
     "Future",
+    "Handle",
     "HistoryError",
+    "HostChanged",
+    "HostElsewhere",
+    "HostEnded",
     "HostRecord",
     "IkigaiError",
     "InboxFull",
+    "JournalStatistics",
     "Kind",
     "Mail",
     "MailNotFound",
@@ -54,34 +70,51 @@ PUBLIC = [
     "Message",
     "NameTaken",
     "NoCurrentAgent",
+    "NoHost",
     "NoTurn",
     "OfflineProvider",
     "OnDelta",
     "OrphanPolicy",
     "OutcomeUnknown",
     "PendingCall",
+    "Policy",
+    "Preview",
     "PromptKept",
     "Provider",
     "ProviderError",
+    "ProviderUnknown",
     "Renamed",
+    "ReplayRange",
     "Reply",
     "Request",
+    "Result",
     "RootProtected",
     "ScriptedProvider",
     "Signal",
     "Spent",
+    "StoreConflict",
     "StoreError",
     "StoreInUse",
     "StoreTrouble",
+    "StoreUnavailable",
+    "StoreUnusable",
     "Stream",
     "Streamed",
+    "Subscription",
     "SystemClosed",
+    "SystemStatistics",
     "TimedOut",
     "TooManyAgents",
+    "Tool",
     "ToolCall",
     "ToolError",
+    "ToolTraits",
+    "ToolTrouble",
+    "Toolset",
     "TurnInterrupted",
+    "TurnStatistics",
     "Usage",
+    "WaitResult",
     "Workspace",
     "WouldDeadlock",
     "WouldWaitForItself",
@@ -92,6 +125,69 @@ PUBLIC = [
 
 HANDING_ON = [ikigai_actors, ikigai_actors.testing, ikigai_actors.shell, ikigai_actors.cluster]
 """Packages whose names are looked up when they are used."""
+
+
+OURS = ("ikigai_actors", "supervisors")
+
+INNER = {"ActorElsewhere", "AgentActor", "Archive", "AttachedSystem", "Clock", "Platform", "Toolbox"}
+"""Types of members that only the runtime and the kit use, and of what `ActorSystem.attach` returns: as the methods of
+`ActorSystem` say it.
+"""
+
+MADE_BY_US = {"ActorSystem", "AgentCommands", "AgentRef", "Documents", "Mailbox", "Subscription"}
+"""Classes that users do not make by calling them."""
+
+
+def members(name: str) -> Iterator[object]:
+    """An export, and whatever of it is public and can be called or read."""
+    export = getattr(ikigai_actors, name)
+    yield export
+    for base in inspect.getmro(export) if inspect.isclass(export) else ():
+        for part, value in vars(base).items() if base.__module__.startswith(OURS) else ():
+            if not part.startswith("_") or (part == "__init__" and name not in MADE_BY_US):
+                yield getattr(value, "fget", None) or getattr(value, "__func__", value)
+
+
+def types_of(hint: object) -> Iterator[type]:
+    """The classes that an annotation names."""
+    if inspect.isclass(hint):
+        yield hint
+    for argument in hint if isinstance(hint, list) else get_args(hint):
+        yield from types_of(argument)
+
+
+def hints(member: object) -> Iterator[object]:
+    """What a signature, or a record's fields, say of types."""
+    try:
+        yield from get_type_hints(member).values()
+    except (NameError, TypeError):  # what only type checkers import, and values without annotations
+        return
+
+
+def raised(member: object) -> list[str]:
+    """The exceptions that a docstring names."""
+    said = inspect.getdoc(member) or ""
+    section = re.search(r"^Raises:\n((?:    .*\n?)+)", said, re.MULTILINE)
+    return re.findall(r"^    (\w+):", section[1], re.MULTILINE) if section else re.findall(r"Raises `(\w+)`", said)
+
+
+def test_whatever_a_signature_an_event_or_a_docstring_names_can_be_imported() -> None:
+    known = {*PUBLIC, *INNER, *dir(builtins)}
+    every = [(name, member) for name in PUBLIC for member in members(name)]
+    named = {
+        (name, one.__name__)
+        for name, member in every
+        for hint in (*hints(member), *get_args(Event))
+        for one in types_of(hint)
+        if one.__module__.startswith(OURS)
+    }
+    named |= {(name, error) for name, member in every for error in raised(member)}
+    assert sorted((name, missing) for name, missing in named if missing not in known) == []
+
+
+def test_every_error_can_be_caught_by_its_name() -> None:
+    raised = [name for name, value in vars(errors).items() if inspect.isclass(value) and issubclass(value, Exception)]
+    assert [name for name in raised if name not in (*PUBLIC, *ikigai_actors.cluster.__all__)] == []
 
 
 def test_the_package_exports_these_names_sorted() -> None:
