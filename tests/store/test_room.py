@@ -1,5 +1,6 @@
 """What a host needs of a server: a pooler in transaction mode and too few connections are refused when it is opened."""
 
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from uuid import uuid4
@@ -10,9 +11,9 @@ import pytest
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.errors import StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.store import open_store
-from ikigai_actors.store.postgres.room import HOST_CONNECTIONS
+from ikigai_actors.store.postgres.room import CLIENT_CONNECTIONS, HOST_CONNECTIONS, limits
 from tests.conftest import NewDatabase
-from tests.kit.databases import DEADLINE, Admin, backend, eventually
+from tests.kit.databases import DEADLINE, ROOT, Admin, backend, eventually
 from tests.kit.network import with_settings
 from tests.kit.pooler import Pooler
 
@@ -65,11 +66,46 @@ def test_connections_that_others_hold_are_told_of_and_as_many_as_needed_do(
     new_postgres: NewDatabase, postgres_admin: Admin, role: str
 ) -> None:
     url = limited(postgres_admin, new_postgres(), role, HOST_CONNECTIONS)
-    with psycopg.connect(url), pytest.raises(StoreUnavailable, match=r"of which 1 are in use by others\. Close some"):
+    with (
+        psycopg.connect(url),
+        pytest.raises(StoreUnavailable, match=r"of which 1 are in use by others or kept for their hosts\. Close some"),
+    ):
         ActorSystem.open(url, OfflineProvider())
     eventually(lambda: not connections(postgres_admin, role), "the end of the connections")
     with ActorSystem.open(url, OfflineProvider(), join=True) as system:
         assert system.root.prompt("tea").get(timeout=DEADLINE)
+
+
+def test_a_host_is_let_in_only_where_all_connections_of_the_others_fit_too(
+    new_postgres: NewDatabase, postgres_admin: Admin, role: str
+) -> None:
+    url = limited(postgres_admin, new_postgres(), role, 2 * HOST_CONNECTIONS - 1)
+    with ActorSystem.open(url, OfflineProvider(), join=True, name="a"):
+        assert connections(postgres_admin, role) < HOST_CONNECTIONS  # it makes the others when it needs them
+        with pytest.raises(StoreUnavailable, match=f"of which {HOST_CONNECTIONS} are in use by others or kept for"):
+            ActorSystem.open(url, OfflineProvider(), join=True, name="b")
+        postgres_admin.execute(f"ALTER ROLE {role} CONNECTION LIMIT {2 * HOST_CONNECTIONS}".encode())
+        ActorSystem.open(url, OfflineProvider(), join=True, name="b").close()
+
+
+def test_a_user_who_sees_little_of_others_counts_their_connections_too(
+    new_postgres: NewDatabase, postgres_admin: Admin, role: str
+) -> None:
+    url = limited(postgres_admin, new_postgres(), role, HOST_CONNECTIONS)
+    with closing(open_store(url)) as store:
+        found = store.read(limits)
+    assert [limit.whose for limit in found] == [f"role {role}", "the server"]
+    of_role, of_server = (limit.others for limit in found)
+    assert of_server > of_role  # the administrator's
+
+
+@pytest.mark.parametrize("page", ["databases.md", "cluster.md"])
+def test_the_pages_tell_how_many_connections_a_host_and_a_shell_hold(page: str) -> None:
+    text = " ".join((ROOT / "docs" / page).read_text(encoding="utf-8").split())
+    told = re.findall(r"a host (?:holds )?up to (\S+?)(?: connections)?, an attached shell up to (\w+):", text, re.I)
+    assert told == [(str(HOST_CONNECTIONS), str(CLIENT_CONNECTIONS))]
+    factors = re.findall(r"`max_connections` ≥ (\d+) × hosts \+ (\d+) × shells", text)
+    assert {*factors} <= {*told}
 
 
 @pytest.fixture

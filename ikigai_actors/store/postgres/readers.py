@@ -55,6 +55,12 @@ class Readers:
         finally:
             self._places.release()
 
+    def change(self, change: Callable[[Connection], object]) -> None:
+        """Have each idle connection changed; one that breaks is not lent again. Raises what ``change`` does."""
+        with self._lock:
+            for connection in self._idle:
+                change(connection)
+
     def close(self) -> None:
         """Close every connection, those that are lent when they come back; whoever waits for one hears of it."""
         self._closed.set()

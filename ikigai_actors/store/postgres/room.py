@@ -1,65 +1,99 @@
 """What a host needs of a server: connections of its own, and enough of them. Asked when a host begins."""
 
 import logging
+from typing import NamedTuple
 
 from ikigai_actors.errors import StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Row, Store, Transaction
-from ikigai_actors.store.postgres.transaction import PostgresTransaction
+from ikigai_actors.store.postgres.readers import MOST_READERS
+from ikigai_actors.store.postgres.transaction import HOST_NAME, PostgresTransaction
 
 logger = logging.getLogger(__name__)
 
-HOST_CONNECTIONS = 9
-"""The most connections that a host holds at once: writer, bell, lease, two watches and four readers."""
+HOST_CONNECTIONS = 5 + MOST_READERS
+"""The most connections that a host holds at once: writer, bell, lease, two watches and the readers."""
 
-_LIMITS = """
-    WITH taken AS (SELECT usename, datname FROM pg_stat_activity WHERE backend_type = 'client backend')
+CLIENT_CONNECTIONS = 2 + MOST_READERS
+"""The most that an attached program holds: writer, watch and the readers."""
+
+_LIMITS = f"""
+    WITH called AS (
+        SELECT usename, datname, application_name AS name, COUNT(*) AS made FROM pg_stat_activity
+         WHERE datname IS NOT NULL AND usesysid IS NOT NULL
+           AND COALESCE(backend_type, 'client backend') = 'client backend'
+         GROUP BY usename, datname, application_name
+    ), taken AS (
+        SELECT usename, datname, CASE WHEN name ~ '{HOST_NAME.format("[[:alnum:]_-]{22}")}$'
+               THEN GREATEST(made, {HOST_CONNECTIONS}) ELSE made END AS number
+          FROM called WHERE name <> current_setting('application_name')
+    )
     SELECT 'role ' || rolname, rolconnlimit, 'ALTER ROLE ' || rolname || ' CONNECTION LIMIT n',
-           (SELECT COUNT(*) FROM taken WHERE usename = session_user)
+           (SELECT SUM(number) FROM taken WHERE usename = session_user)
       FROM pg_roles WHERE rolname = session_user AND rolconnlimit >= 0 AND NOT rolsuper
     UNION ALL
     SELECT 'database ' || datname, datconnlimit, 'ALTER DATABASE ' || datname || ' CONNECTION LIMIT n',
-           (SELECT COUNT(*) FROM taken WHERE datname = current_database())
+           (SELECT SUM(number) FROM taken WHERE datname = current_database())
       FROM pg_database WHERE datname = current_database() AND datconnlimit >= 0
        AND NOT (SELECT rolsuper FROM pg_roles WHERE rolname = session_user)
     UNION ALL
     SELECT 'the server', current_setting('max_connections')::bigint
            - CASE WHEN rolsuper THEN 0 ELSE current_setting('superuser_reserved_connections')::bigint
            + COALESCE(current_setting('reserved_connections', true), '0')::bigint END,
-           'max_connections', (SELECT COUNT(*) FROM taken)
+           'max_connections', (SELECT SUM(number) FROM taken)
       FROM pg_roles WHERE rolname = session_user
 """
-"""Each limit of connections that holds for this user: whose it is, the number, how to raise it, and those in use."""
+"""Each limit of connections that holds for this user: whose it is, the number, how to raise it, and how many those of
+another name than this connection take. A host takes all that it may need, also those that it has not made yet. Of other
+users not all is shown: neither the kind of their connections nor that of the server's own, which have no database.
+"""
 
 _LOOKS = 3
 """How often it is looked whether a connection keeps its server process."""
 
 
-def check_room(store: Store, held: int) -> None:
-    """Refuse a server that gives fewer connections than a host needs.
+class Limit(NamedTuple):
+    """A limit of connections."""
+
+    whose: str
+    most: int
+    remedy: str
+    """How it is raised."""
+    others: int
+    """How many connections of others take: each host all that it may need."""
+
+
+def limits(tx: Transaction) -> list[Limit]:
+    """The limits of connections that hold for this user. Raises `StoreError` on a server of another make."""
+    return [Limit(whose, most, remedy, int(others or 0)) for whose, most, remedy, others in _rows(tx, _LIMITS)]
+
+
+def check_room(store: Store) -> None:
+    """Refuse a server that gives fewer connections than a host needs beside the others.
+
+    Called when the host's connections have its name already: of two that come at once each sees the other.
 
     Args:
         store: by which the server is asked.
-        held: how many connections this process has already.
 
     Raises:
         StoreUnusable: a limit is too low.
-        StoreUnavailable: too many of them are in use at the moment.
+        StoreUnavailable: too many of them are in use at the moment, or will be.
     """
     try:
-        limits = store.write(lambda tx: _rows(tx, _LIMITS))
+        found = store.write(limits)
     except StoreUnavailable:
         raise
     except StoreError as error:  # a server of another make
         logger.info("The limits of connections could not be asked for: %s", error)
         return
-    for whose, limit, remedy, taken in limits:
-        if limit - taken >= HOST_CONNECTIONS - held:
+    for whose, most, remedy, others in found:
+        if most - others >= HOST_CONNECTIONS:
             continue
         told = (
-            f"Database {store.location}: a host needs {HOST_CONNECTIONS} connections, and {whose} has {limit}, of "
-            f"which {taken - held} are in use by others."
+            f"Database {store.location}: a host needs {HOST_CONNECTIONS} connections, and {whose} has {most}, of "
+            f"which {others} are in use by others or kept for their hosts."
         )
-        if limit < HOST_CONNECTIONS:
+        if most < HOST_CONNECTIONS:
             raise StoreUnusable(f"{told} Raise the limit ({remedy}).")
         raise StoreUnavailable(f"{told} Close some of those, or raise the limit ({remedy}).")
 

@@ -77,11 +77,13 @@ class _Server:
         """Call connections from now on after a host."""
         self.called = self.settings["application_name"] = HOST_NAME.format(host)
 
-    @property
-    def held(self) -> int:
-        """How many connections are open."""
-        with self._lock:
-            return sum(not connection.closed for connection in self._open)
+    def call(self, connection: Connection) -> None:
+        """Give an idle connection the name that new ones have. Raises `StoreError`."""
+        try:
+            connection.execute(b"SELECT set_config('application_name', %s, false)", (self.called,))
+            connection.commit()
+        except psycopg.Error as error:
+            raise self.errors.ours(error) from self.errors.cause(error)
 
     def check(self) -> None:
         """Raise `SystemClosed` when the server was abandoned."""
@@ -205,10 +207,13 @@ class _Session:
         if self._closed:
             raise StoreError(f"Database {self._errors.shown}: this store was closed.")
         self._server.check()
-        if self._called != self._server.called or not is_alive(self._connection):
+        if not is_alive(self._connection):
             self._connection.close()
             self._called = self._server.called
             self._connection = self._server.connect()
+        elif self._called != self._server.called:
+            self._server.call(self._connection)
+            self._called = self._server.called
         return self._connection
 
 
@@ -294,8 +299,9 @@ class PostgresStore(Store):
         self._server.abandon(why)
 
     def introduce(self, host: str) -> None:
-        check_room(self, self._server.held)
         self._server.introduce(host)
+        self._readers.change(self._server.call)
+        check_room(self)
 
     def ring(self, agents: Collection[str] | None = None, *, hosts: bool = False) -> None:
         self._bell.ring((HOSTS, CLIENTS) if hosts else (HOSTS,), agents)
