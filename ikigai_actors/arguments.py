@@ -30,6 +30,12 @@ def shown(value: object) -> str:
     return f"{_repr.repr(value)} ({type(value).__name__})"
 
 
+def a_value(value: object) -> str:
+    """The kind of a value with its article: ``an int``, ``a dict``."""
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
 def check_type(value: object, kind: type[T], what: str, expected: str) -> T:
     """Check for a value of the type ``kind``, which ``expected`` says in words."""
     if not isinstance(value, kind):

@@ -24,6 +24,7 @@ from ikigai_actors.actors.closing import raise_first
 from ikigai_actors.actors.futures import TimedOut, acting_agent, forbid_blocking
 from ikigai_actors.actors.threads import HARMLESS, SYSTEM_THREADS, Threads, current_threads, in_thread, tried_to_end
 from ikigai_actors.actors.tool_slots import MOST_ABANDONED, Slot, Slots
+from ikigai_actors.arguments import a_value
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.base import Delta, Exit, OnDelta, Provider, Reply, Request
 from ikigai_actors.providers.checked import checked_delta, checked_reply
@@ -165,9 +166,8 @@ class ModelRequest(Job[ModelAnswer]):
             case Exit(result=str()):
                 return error
             case Exit():
-                error = TypeError(
-                    f"Expected the result of Exit as text, got a {type(getattr(error, 'result', None)).__name__}."
-                )
+                result = getattr(error, "result", None)
+                error = TypeError(f"Expected the result of Exit as text, got {a_value(result)}.")
         if self._own_code:
             return Crash(error if isinstance(error, Exception) else tried_to_end(error))
         return provider_failed(error, self.text)

@@ -173,6 +173,11 @@ class Publisher:
             self._subscriptions = (*self._subscriptions, subscription)
         return subscription
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether there is a subscriber."""
+        return bool(self._subscriptions)
+
     def publish(self, event: Event) -> None:
         """Tell every subscriber. Never waits."""
         for subscription in self._subscriptions:

@@ -95,6 +95,7 @@ class Host:
         self._peers = Peers(store, host_id, clock)
         self._renewed = clock.monotonic()
         self._beat = 0  # the number of the latest renewal
+        self._warned = False
         self._postponed: list[Callable[[], None]] = []
         self._lock = threading.Lock()
         self._threads = threads
@@ -166,7 +167,7 @@ class Host:
         [(now, number)] = renewed
         if number <= self._beat:
             raise went_back(self._store.location, f"it knows {number - 1} of {self._beat} renewals of its lease")
-        self._beat = number
+        self._beat, self._warned = number, False
         if isinstance(self.clock, DatabaseClock):
             self.clock.hear(asked, now)
         with self._lock:
@@ -215,7 +216,7 @@ class Host:
                 self._peers.look()
                 self.renew()
             except (StoreConflict, StoreUnavailable) as error:
-                logger.warning("This host waits, and the database does not answer: %s", error)
+                self._warn("This host waits, and the database does not answer: %s", error)
                 self._pause(LOOK)
 
     @property
@@ -284,12 +285,16 @@ class Host:
             try:
                 self.renew()
             except Fenced as error:
-                logger.error("%s", error)
                 self._end()
                 self._on_end(error)
                 return
             except IkigaiError as error:
-                logger.warning("The lease could not be renewed: %s", error)
+                self._warn("The lease could not be renewed: %s", error)
+
+    def _warn(self, text: str, error: IkigaiError) -> None:
+        """Warn of a database that does not answer: once, until it does again."""
+        logger.log(logging.INFO if self._warned else logging.WARNING, text, error)
+        self._warned = True
 
     def _look_at_peers(self) -> None:
         try:
@@ -326,7 +331,6 @@ class Host:
         error = StoreUnavailable(
             f"{self._late(age)}, so this one ends. Check the network and the server, and start again."
         )
-        logger.error("%s", error)
         self._end()
         self._on_end(error)
         self._store.abandon(str(error))

@@ -391,7 +391,6 @@ class Journal(Writer):
     def _give_up(self, error: IkigaiError) -> IkigaiError:
         """Write nothing from now on; return the error for the units at hand."""
         self._failure = error.trouble if isinstance(error, _InDoubt) else error
-        logger.error("The journal gives up: %s", self._failure)
         _tell(self._on_failure, self._failure)
         return OutcomeUnknown(str(error)) if isinstance(error, _InDoubt) else self._gone()
 

@@ -721,6 +721,8 @@ class ActorSystem(OfOneProcess):
             if self._failure is not None:
                 return
             self._failure = error
+        if not self._runtime.publisher.is_heard:
+            logger.error("The system stopped: %s", error)
         self._runtime.publisher.publish(StoreTrouble(str(error), final=True))
         closing = self._threads.thread(lambda: note_failure(self.close, error), "ikigai-closing")
         closing.daemon = False  # a process that ends waits for it

@@ -1,4 +1,4 @@
-"""A pooler before a PostgreSQL server, in transaction mode: a client has a server process for one transaction only."""
+"""Poolers before a PostgreSQL server: a client has a server process for one transaction only, or for one statement."""
 
 import selectors
 import socket
@@ -11,6 +11,8 @@ from tests.kit.network import CHUNK, Network
 _TERMINATE = b"X"
 _READY = ord("Z")
 _IDLE = b"I"
+_REASON = b"SFATAL\0VFATAL\0C08P01\0Mtransaction blocks not allowed in statement pooling mode\0\0"
+_REFUSAL = b"E" + struct.pack("!i", len(_REASON) + 4) + _REASON
 
 
 class Pooler(Network):
@@ -33,7 +35,11 @@ class Pooler(Network):
                 taken = self._idle.pop() if self._idle else None  # the one that was used last, as PgBouncer does
             server = taken or self._greeted(start)[0]
             server.sendall(data)
-            _carry(client, server, self._give)
+            self.carry_transaction(client, server)
+
+    def carry_transaction(self, client: socket.socket, server: socket.socket) -> None:
+        """Pass on what is said, to the end of a transaction; then give the server back."""
+        _carry(client, server, self._give)
 
     def _give(self, server: socket.socket) -> None:
         with self._idle_lock:
@@ -47,6 +53,20 @@ class Pooler(Network):
         while not _is_idle(said):
             said += server.recv(CHUNK)
         return server, said
+
+
+class StatementPooler(Pooler):
+    """Passes single statements on, and refuses transactions, as PgBouncer does with pool_mode = statement."""
+
+    def carry_transaction(self, client: socket.socket, server: socket.socket) -> None:
+        said = b""
+        while not _is_ready(said):
+            said += server.recv(CHUNK)
+        if not _is_idle(said):
+            client.sendall(_REFUSAL)
+            raise OSError("a transaction was begun")
+        self._give(server)
+        client.sendall(said)
 
 
 def _startup(client: socket.socket) -> bytes:
@@ -95,5 +115,10 @@ def _left(said: bytes) -> bytes:
 
 def _is_idle(said: bytes) -> bool:
     """Whether the last message of a server is that it is ready, outside of a transaction."""
+    return _is_ready(said) and _left(said)[5:] == _IDLE
+
+
+def _is_ready(said: bytes) -> bool:
+    """Whether the last message of a server is that it is ready, within a transaction or outside."""
     last = _left(said)
-    return len(last) == 6 and last[0] == _READY and last[5:] == _IDLE
+    return len(last) == 6 and last[0] == _READY

@@ -15,7 +15,7 @@ from ikigai_actors.store.postgres.room import CLIENT_CONNECTIONS, HOST_CONNECTIO
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, ROOT, Admin, backend, eventually
 from tests.kit.network import with_settings
-from tests.kit.pooler import Pooler
+from tests.kit.pooler import Pooler, StatementPooler
 
 
 @pytest.fixture
@@ -136,6 +136,15 @@ def test_a_pooler_in_transaction_mode_is_refused_and_left_without_a_host(pooler:
         ActorSystem.open(pooler.url, OfflineProvider(), join=join)
     with closing(open_store(pooler.url)) as store:
         assert store.read(lambda tx: tx.run("open_hosts")) == []
+
+
+def test_a_pooler_in_statement_mode_is_named_with_what_helps(new_postgres: NewDatabase) -> None:
+    with closing(StatementPooler(new_postgres())) as pooler, pytest.raises(StoreUnusable) as refused:
+        ActorSystem.open(pooler.url, OfflineProvider())
+    assert "PgBouncer: pool_mode = statement). Connect to the server itself, or by a pool in session" in str(
+        refused.value
+    )
+    assert "Try again" not in str(refused.value)
 
 
 def test_a_separate_store_has_a_process_of_its_own(new_postgres: NewDatabase) -> None:

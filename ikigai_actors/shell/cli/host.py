@@ -2,7 +2,7 @@
 
 On PostgreSQL several share the agents: each runs a part of them, and the others take that over when it ends or dies.
 SIGTERM and Ctrl-C give the agents to the others, if there are any, and then close the system. When the database takes
-the agents away from this host, or does not answer for too long, the exit status says: start me again.
+the agents away from this host, or does not answer when it begins or for too long, the exit status says: start me again.
 """
 
 import contextlib
@@ -16,8 +16,17 @@ from typing import Any
 
 from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.agent.subscriptions import Event, HostEnded
-from ikigai_actors.arguments import shown
-from ikigai_actors.errors import BadInput, Fenced, NoHost, SystemClosed
+from ikigai_actors.arguments import a_value, shown
+from ikigai_actors.errors import (
+    BadInput,
+    Fenced,
+    NoHost,
+    StoreConflict,
+    StoreError,
+    StoreInUse,
+    StoreUnavailable,
+    SystemClosed,
+)
 from ikigai_actors.shell.cli.liveness import Liveness
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.line.interrupts import Interrupts
@@ -29,7 +38,10 @@ from ikigai_actors.store.location import locate
 from ikigai_actors.system.system import ActorSystem
 
 START_AGAIN = 75
-"""Exit status of a host that did not end because it was told to: sysexits' EX_TEMPFAIL."""
+"""Exit status of a host that was not told to end, and that may run when it is started again: sysexits' EX_TEMPFAIL."""
+
+_PASSES = (StoreUnavailable, StoreInUse, StoreConflict)
+"""Why a host could not be started this time."""
 
 DRAIN = 25.0
 """Seconds for giving the agents away: less than those after which systemd and Kubernetes send SIGKILL."""
@@ -61,7 +73,7 @@ def run_host(
         The exit status.
 
     Raises:
-        BadInput, StoreError: it cannot be started so.
+        BadInput, StoreError: it cannot be started so, and another try would not help.
     """
     arguments = _of_options(options) if app is None else _of_app(app, options)
     shares = locate(options.database).url is not None
@@ -73,7 +85,7 @@ def run_host(
         raise BadInput(f"--name {name} is for hosts that share agents on PostgreSQL; a file has one host.")
     liveness = Liveness(alive, arguments.get("lease", LEASE))
     arguments["on_renewal"] = liveness.beat
-    interrupts = Interrupts().install()
+    interrupts, runs = Interrupts().install(), False
     try:
         with interrupts.heard():
             system = ActorSystem.open(options.database, **arguments)
@@ -82,6 +94,7 @@ def run_host(
             system.subscribe(lambda event: _tell_of_hosts(event, tell))
             liveness.beat()
             liveness.ready()
+            runs = True
             status = until(system, lambda: _wait(interrupts, None if shares else liveness))
             liveness.stopping()
             if shares:
@@ -90,6 +103,11 @@ def run_host(
     except (SystemExit, KeyboardInterrupt):  # told to end while it waited
         return 0
     except (Fenced, SystemClosed) as error:
+        tell(one_line(str(error)))
+        return START_AGAIN
+    except StoreError as error:
+        if runs or not isinstance(error, _PASSES):
+            raise
         tell(one_line(str(error)))
         return START_AGAIN
 
@@ -139,7 +157,7 @@ def _of_app(app: str, options: Options) -> dict[str, Any]:
     try:
         named = getattr(importlib.import_module(module), function)
         if not callable(named) or inspect.iscoroutinefunction(named):
-            what = "an async function" if callable(named) else f"a {type(named).__name__} and no function"
+            what = "an async function" if callable(named) else f"{a_value(named)} and no function"
             raise BadInput(f"--app {harmless(app)} is {what}. It names a function that returns a dict of arguments.")
         made = named()
     except BadInput:

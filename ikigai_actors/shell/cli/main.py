@@ -170,7 +170,7 @@ def host(context: click.Context, /, **how: Any) -> None:
     """Run the agents without a shell, for shells and commands elsewhere, until SIGTERM or Ctrl-C.
 
     On PostgreSQL several hosts share the agents. When one ends, is killed or hangs, the others go on with its agents.
-    SIGTERM gives them away first. Exit status 75: it lost the database, start it again.
+    SIGTERM gives them away first. Exit status 75: it lost the database, or did not get it; start it again.
 
     Under systemd (Type=notify) it tells when it runs the agents, and that it lives (WatchdogSec).
     """

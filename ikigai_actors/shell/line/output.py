@@ -57,6 +57,11 @@ def as_json(value: Any, indent: int | None = None) -> str:
 class HarmlessFormatter(logging.Formatter):
     """Formats log lines. Text of models and people in them moves no cursor and begins no line."""
 
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - as logging calls it
+        """The message in one line; a traceback has its own."""
+        record.message = " ".join(record.message.split())
+        return super().formatMessage(record)
+
     def format(self, record: logging.LogRecord) -> str:
         return harmless(super().format(record)).replace("\n", "\n  ")
 

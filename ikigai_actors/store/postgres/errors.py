@@ -23,10 +23,15 @@ _RIGHTS = (
 )
 _ENTRY = "this user may not enter it. GRANT CONNECT ON DATABASE, or name another user"
 _FULL = "it gives no more connections. Close some, or raise max_connections, or the limit of the role or database"
+_STATEMENTS = (
+    "it is reached through a pooler that takes statements one by one, and no transactions (PgBouncer: pool_mode = "
+    "statement). Connect to the server itself, or by a pool in session mode"
+)
 _URL = "the URL cannot be understood. Write postgresql://user:password@host:5432/name, odd characters as %40"
 
 _STATES: tuple[tuple[str, type[StoreError], str], ...] = (
     ("40003", CommitUnknown, "it is not known whether the transaction was committed"),
+    ("08P01 .*statement pooling", StoreUnusable, _STATEMENTS),
     ("40", Again, "transactions kept standing in each other's way. Try again"),
     ("08|57P|57014|25P03|55P03|58", StoreUnavailable, "it ended the connection or the statement. Try again"),
     ("53100", StoreUnavailable, "its disk is full. Free some space"),
@@ -41,7 +46,7 @@ _STATES: tuple[tuple[str, type[StoreError], str], ...] = (
     ("25006", StoreUnusable, "it is read-only. Name the primary server"),
     ("XX001|XX002", StoreUnusable, "it is damaged. Restore a copy"),
 )
-"""Our error for an SQLSTATE with this beginning; the first that fits."""
+"""Our error for an SQLSTATE with this beginning, and the text behind it; the first that fits."""
 
 _TEXTS: tuple[tuple[str, type[StoreError], str], ...] = (
     ("authentication failed|no password supplied|pg_hba.conf|not permitted to log in", StoreUnusable, _USER),
@@ -69,7 +74,7 @@ class PostgresErrors:
         """Our error for one of psycopg's."""
         state = getattr(error, "sqlstate", None)
         if state is not None:
-            rules, fits, subject = _STATES, re.match, state
+            rules, fits, subject = _STATES, re.match, f"{state} {error}"
         elif isinstance(error, psycopg.OperationalError):
             rules, fits, subject = _TEXTS, re.search, str(error)
         else:

@@ -292,7 +292,7 @@ def test_a_file_has_one_host_and_no_names(tmp_path: Path) -> None:
         first.expect("runs .*team.db: 1 running")
         assert run("--database", file, "--provider", "offline", "prompt", "--wait", root(file), "tea").returncode == 0
         refused = run("--database", file, "--provider", "offline", "host")
-        assert refused.returncode == 1
+        assert refused.returncode == 75
         assert "is in use by host" in refused.stderr
         [one] = listed(file)
         assert (one["state"], one["name"]) == ("runs", None)

@@ -1,0 +1,105 @@
+"""How a host ends that cannot run the agents: its exit status, and what it says; called within this process."""
+
+import logging
+import signal
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors.errors import BadInput, IkigaiError
+from ikigai_actors.shell.cli import main
+from ikigai_actors.shell.cli.host import START_AGAIN, run_host
+from ikigai_actors.shell.cli.options import Options
+from ikigai_actors.store import open_store
+from tests.conftest import NewDatabase
+from tests.kit.databases import sql
+from tests.kit.wire import Wire
+
+
+@pytest.fixture(autouse=True)
+def handlers() -> Iterator[None]:
+    """Give the signals of this process back, which a host takes."""
+    taken = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+    before = [signal.getsignal(number) for number in taken]
+    yield
+    for number, handler in zip(taken, before, strict=True):
+        signal.signal(number, handler)
+
+
+def options(database: str) -> Options:
+    """Those of a command line that names a database."""
+    return Options(database, "offline", None)
+
+
+def started(database: str, name: str | None = "a") -> tuple[int, list[str]]:
+    """Start a host, and end it as soon as it runs the agents: its exit status, and what it said."""
+    said: list[str] = []
+    status = run_host(options(database), None, name, None, None, lambda system, wait: 0, said.append)
+    return status, said
+
+
+def test_a_server_that_does_not_answer_is_tried_again() -> None:
+    status, [said] = started("postgresql://bob@127.0.0.1:1/db")
+    assert status == START_AGAIN
+    assert "it does not answer. Check that it runs" in said
+
+
+@pytest.mark.parametrize("heard", [False, True])
+@pytest.mark.parametrize("at", [b"COMMIT\0", b"INTO hosts", b"UPDATE shards", b"INTO agents"])
+def test_a_host_whose_connection_breaks_while_it_starts_is_started_again(
+    new_postgres: NewDatabase, at: bytes, heard: bool
+) -> None:
+    url = new_postgres()
+    if at != b"INTO agents":
+        ActorSystem.open(url, OfflineProvider()).close()
+    wire = Wire(url, heard=heard, at=at)
+    wire.armed.set()
+    with closing(wire):
+        status, [said] = started(wire.url)
+    assert (status, said.count("\n")) == (START_AGAIN, 0)
+    assert started(url)[0] == 0
+
+
+def test_a_file_that_another_host_has_may_be_free_later(tmp_path: Path) -> None:
+    file = str(tmp_path / "team.db")
+    with ActorSystem.open(file, OfflineProvider()):
+        status, [said] = started(file, None)
+        assert status == START_AGAIN
+        assert "is in use by host" in said
+    assert started(file, None)[0] == 0
+
+
+@pytest.mark.parametrize(("app", "told"), [("sys:maxsize", "an int"), ("math:pi", "a float")])
+def test_an_app_that_is_no_function_is_told_what_it_is(tmp_path: Path, app: str, told: str) -> None:
+    with pytest.raises(BadInput, match=f"--app {app} is {told} and no function"):
+        run_host(Options(str(tmp_path / "team.db"), None, None), app, None, None, None, lambda system, wait: 0, print)
+
+
+def test_what_no_other_try_would_mend_is_another_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "other.db").write_bytes(b"no database at all" * 100)
+    assert main.run(["--database", str(tmp_path / "other.db"), "host"]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_host_whose_place_another_one_has_taken_says_so_once(
+    new_postgres: NewDatabase, caplog: pytest.LogCaptureFixture
+) -> None:
+    url, said = new_postgres(), list[str]()
+
+    def until_it_is_lost(system: ActorSystem) -> int:
+        with closing(open_store(url)) as store:
+            store.write(lambda tx: sql(tx, "UPDATE hosts SET ended_at = 1"))
+        with pytest.raises(IkigaiError):
+            system.root.rename("root")
+        system.check_open()
+        return 0
+
+    with caplog.at_level(logging.WARNING):
+        status = run_host(
+            options(url), None, "a", None, None, lambda system, wait: until_it_is_lost(system), said.append
+        )
+    assert status == START_AGAIN
+    assert len([line for line in [*caplog.messages, *said] if "gave no sign of life" in line]) == 1
