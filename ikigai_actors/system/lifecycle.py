@@ -12,11 +12,14 @@ from ikigai_actors.arguments import check_choice, check_count, check_flag, check
 from ikigai_actors.errors import AgentDead, BadInput
 from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import LifecycleChange
+from ikigai_actors.records.identity import check_name
+from ikigai_actors.records.settings import check_settings
 from ikigai_actors.records.signals import SendSignal, milliseconds
 from ikigai_actors.records.supervision import AdoptChild, SetGroupSupervision, SetSupervision
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.writer import Writer
 from ikigai_actors.text import check_text
+from supervisors.children import RestartType
 from supervisors.orphans import OrphanPolicy
 from supervisors.signals import Signal
 from supervisors.strategies import Strategy
@@ -130,6 +133,27 @@ class Lifecycle:
         """
         assert self._move is not None  # the lifecycle of a process that runs no agents asks their host
         return self._move(uuid, host)
+
+
+def new_fork(
+    child: str,
+    prompt: str | None = None,
+    *,
+    name: str | None = None,
+    model: str | None = None,
+    system: str | None = None,
+    restart: str = RestartType.TRANSIENT,
+    on_orphan: str | None = None,
+) -> Callable[[on.Caller], on.Fork]:
+    """The command that makes a child, for whoever asks for it; arguments as of `AgentRef.fork`. Raises `BadInput`."""
+    if prompt is not None and not check_text(prompt, "prompt").strip():
+        raise BadInput("Expected a prompt for the child, got blank text. Leave it out to fork without one.")
+    check_choice(restart, "restart", [*RestartType])
+    policy = check_policy(on_orphan)
+    given = {key: value for key, value in (("model", model), ("system", system)) if value is not None}
+    settings = check_settings(given)
+    name = check_name(name) if name is not None else None
+    return lambda caller: on.Fork(child, name, prompt, settings, restart, caller, policy)
 
 
 def supervision(

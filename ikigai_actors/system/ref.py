@@ -29,14 +29,14 @@ from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.agent.waits import Waiter, WaitResult, Waits
-from ikigai_actors.arguments import check_choice, check_count, check_flag, check_timeout, check_type
+from ikigai_actors.arguments import check_count, check_flag, check_timeout, check_type
 from ikigai_actors.errors import AgentDead, BadInput
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.history import ReplayRange
-from ikigai_actors.records.identity import RandomBytes, check_name, new_agent_uuid
+from ikigai_actors.records.identity import RandomBytes, new_agent_uuid
 from ikigai_actors.records.log import Archive, read_ranges, read_whole
 from ikigai_actors.records.mail import (
     Delete,
@@ -60,9 +60,8 @@ from ikigai_actors.records.supervision import times_restarted
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.writer import Writer
 from ikigai_actors.system.approvals import Approvals
-from ikigai_actors.system.lifecycle import GRACE, CommandTarget, Lifecycle, check_policy, had_effect, supervision, tell
+from ikigai_actors.system.lifecycle import GRACE, CommandTarget, Lifecycle, had_effect, new_fork, supervision, tell
 from ikigai_actors.text import check_text
-from supervisors.children import RestartType
 from supervisors.signals import Signal
 
 
@@ -210,18 +209,11 @@ class AgentCommands:
         on_orphan: str | None = None,
     ) -> "Future[AgentRef]":
         """Make a child. The future gives its handle."""
-        if prompt is not None and not check_text(prompt, "prompt").strip():
-            raise BadInput("Expected a prompt for the child, got blank text. Leave it out to fork without one.")
-        check_choice(restart, "restart", [*RestartType])
-        policy = check_policy(on_orphan)
-        settings = check_settings(
-            {key: value for key, value in (("model", model), ("system", system)) if value is not None}
-        )
         child = new_agent_uuid(self._ref.system.random_bytes)
-        name = check_name(name) if name is not None else None
+        fork = new_fork(child, prompt, name=name, model=model, system=system, restart=restart, on_orphan=on_orphan)
         late = f"the fork may still happen: the child is agent {child} then (system.agent finds it)."
         future: Future[AgentRef] = Future(self._ref.uuid, make=self._ref.system.handle, late=late)
-        return self._tell(lambda caller: on.Fork(child, name, prompt, settings, restart, caller, policy), future)
+        return self._tell(fork, future)
 
     def reply(self) -> Future[Reply]:
         """The outcome of the turn in progress, or else of the latest one."""

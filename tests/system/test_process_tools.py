@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from ikigai_actors import ActorSystem, Reply, ScriptedProvider, Signal, Usage
+from ikigai_actors.errors import NoHost
 from ikigai_actors.shell.cli import client
 from ikigai_actors.shell.cli.main import cli
 from ikigai_actors.store import open_store
@@ -160,6 +161,69 @@ def test_a_prompt_is_waited_for_and_its_answer_printed(durable: str) -> None:
         told = json.loads(done.stdout)
         assert told.pop("agent_uuid") == system.agent("kid").uuid
         assert told == {"name": "kid", "mail": 2, "text": "and now? / 3", "stop_reason": "end_turn"}
+
+
+def test_an_agent_is_forked_by_the_process_that_runs_it(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
+        system.root.prompt("tea").get(timeout=DEADLINE)
+        root = system.root.uuid
+        told, status = call(durable, "fork", root, "--name", "kid", "--restart", "permanent", "--system", "Be brief.")
+        kid = system.agent("kid")
+        assert (told, status) == (f"kid ({kid.uuid[:6]}): forked from {root[:6]}; inherits 2 messages\n", 0)
+        assert (kid.record.parent_uuid, kid.record.restart) == (root, "permanent")
+        assert {"system": "Be brief."} in [one.data for one in kid.history() if one.kind == "configure"]
+        assert call(durable, "fork", "kid", "milk", "and sugar", "--wait") == ("milk and sugar / 3\n", 0)
+        told, status = call(durable, "fork", "kid", "milk", "--json", "--wait")
+        made = json.loads(told)
+        assert (made["parent_uuid"], made["text"], status) == (kid.uuid, "milk / 3", 0)
+        assert system.agent(made["agent_uuid"]).record.supervisor_uuid == kid.uuid
+
+
+def test_an_agent_is_forked_on_whichever_host_it_lives(new_postgres: NewDatabase) -> None:
+    url, model = new_postgres(), ScriptedProvider(echo)
+    with (
+        ActorSystem.open(url, model, join=True, name="a", balance=None) as a,
+        ActorSystem.open(url, model, join=True, name="b", balance=None) as b,
+    ):
+        eventually(lambda: all(one.shards for one in a.hosts()), "shards for both")
+        a.root.fork(name="kid").move("b", timeout=DEADLINE)
+        assert call(url, "fork", "kid", "milk", "--name", "young", "--wait") == ("milk / 1\n", 0)
+        assert b.actor(b.agent("young").uuid)
+
+
+def test_a_fork_that_cannot_be_is_refused_as_by_a_handle(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
+        system.root.fork(name="kid")
+        for told, arguments in (
+            ("A living agent is named", ["--name", "kid"]),
+            ("Expected restart to be one of", ["--restart", "always"]),
+            ("got blank text", [" "]),
+            ("--wait is for a PROMPT", ["--wait"]),
+        ):
+            with pytest.raises(Exception, match=told):
+                CliRunner().invoke(
+                    cli, ["--database", durable, "fork", "kid", *arguments], standalone_mode=False,
+                    catch_exceptions=False,
+                )  # fmt: skip
+        assert len(system.agents()) == 2
+
+
+def test_a_fork_without_a_host_or_in_time_is_not_made_later_either(durable: str) -> None:
+    gate = Gate()
+    with ActorSystem.open(durable, gate.provider) as system:
+        root = system.root
+        answer = root.ask.prompt("tea")
+        gate.wait_until_asked()
+        done = CliRunner().invoke(cli, ["--database", durable, "fork", root.uuid, "--timeout", "0"])
+        assert (done.stdout, done.exit_code) == ("", 3)
+        assert "has not forked within 0 s, and does not later either." in done.stderr
+        gate.open()
+        answer.get(timeout=DEADLINE)
+        assert len(system.agents()) == 1
+    with pytest.raises(NoHost, match="not done later either"):
+        client.fork(durable, root.uuid, None, print)
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
+        assert len(system.agents()) == 1
 
 
 def test_a_wait_that_is_over_too_early_has_a_status_of_its_own_and_the_prompt_stays(durable: str) -> None:

@@ -3,8 +3,10 @@
 Each function opens the database, does one thing, and gives it back. Whatever it returns is committed.
 """
 
+import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.records.registry import AgentRecord
@@ -25,6 +27,17 @@ class Prompted(NamedTuple):
     agent: AgentRecord
     mail: int
     """Its number among the mails of the agent."""
+    reply: "Reply | None" = None
+    """None when it was not waited for, or not for long enough."""
+
+
+class Forked(NamedTuple):
+    """A child, and what it answered as far as that was waited for."""
+
+    child: AgentRecord
+    parent: AgentRecord
+    inherited: int
+    """How many messages it remembers."""
     reply: "Reply | None" = None
     """None when it was not waited for, or not for long enough."""
 
@@ -71,6 +84,51 @@ def prompt_and_wait(database: str | None, agent: str, text: str, timeout: float 
     if isinstance(end, IkigaiError):
         raise end
     return Prompted(to, mail.id, end)
+
+
+def fork(
+    database: str | None,
+    agent: str,
+    prompt: str | None,
+    notice: _Tell,
+    *,
+    wait: bool = False,
+    timeout: float | None = None,
+    **how: Any,
+) -> Forked:
+    """Have an agent make a child, and return when it is there; with ``wait`` when its first turn is over.
+
+    Args:
+        database: see `Client.open`.
+        agent: the parent, as in `Client.find`.
+        prompt: the child's first prompt; None for none.
+        notice: told when the reply may take long.
+        wait: whether the reply to the prompt is waited for.
+        timeout: seconds for all of it; None waits for ever. A child that is not there by then is not made later.
+        **how: further arguments of `AgentRef.fork`.
+
+    Raises what `AgentRef.fork` and `Client.perform` do, and as `prompt_and_wait` how the turn ended without a reply.
+    """
+    from ikigai_actors.actors.futures import Future
+    from ikigai_actors.records.identity import new_agent_uuid
+    from ikigai_actors.system.lifecycle import new_fork
+
+    until = None if timeout is None else monotonic() + timeout
+    uuid = new_agent_uuid(os.urandom)
+    command = new_fork(uuid, prompt, **how)
+    with Client.open(database) as client:
+        parent = client.find(agent)
+        late = f"{parent.short} has not forked within {timeout or 0:g} s, and does not later either."
+        client.perform(parent.uuid, command(Future()), timeout, late)
+        child, inherited, reply = client.get(uuid), client.scrollback(uuid).remembered(), None
+        if wait:
+            with client.feed([uuid]) as feed:
+                left = None if until is None else max(0.0, until - monotonic())
+                end = feed.await_turn(client.first_turn(uuid), left, lambda: _tell_of_delay(child, None, notice))
+            if isinstance(end, IkigaiError):
+                raise end
+            reply = end
+    return Forked(child, parent, inherited, reply)
 
 
 def signal(database: str | None, agent: str, name: "Signal", *, cascade: bool, reason: str, grace: float) -> str:

@@ -129,6 +129,58 @@ def prompt(
 
 @click.command()
 @click.argument("agent")
+@click.argument("prompt", nargs=-1)
+@click.option("--name", help="A name for the child, unique among the living.")
+@click.option("--model", metavar="PROVIDER:MODEL", help="Its model; else the one of the agent.")
+@click.option("--system", metavar="TEXT", help="Its system prompt; else the one of the agent.")
+@click.option(
+    "--restart", default="transient", show_default=True, help="When it is restarted: permanent, transient or temporary."
+)
+@click.option(
+    "--on-orphan",
+    metavar="POLICY",
+    help="Its children when it dies: reparent, cascade, stop or continue; else as here.",
+)
+@click.option("--wait", is_flag=True, help="Wait for the end of its first turn, and print the answer.")
+@click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0), help="Wait no longer; then exit status 3.")
+@click.option("--json", "json", is_flag=True, help="The child, and the answer, as a JSON object.")
+@click.pass_context
+def fork(context: click.Context, /, agent: str, prompt: tuple[str, ...], wait: bool, json: bool, **how: Any) -> None:
+    """Fork an agent: make a child that remembers all that was said before. With a PROMPT the child answers at once.
+
+    The process that runs the agent does it, on whichever host that is: a busy agent forks when its model has replied,
+    and the tools of that reply are done. Without such a process nothing is done, and nothing later either.
+    """
+    from ikigai_actors.actors.futures import TimedOut
+    from ikigai_actors.shell.cli import client
+    from ikigai_actors.shell.commands.context import called
+
+    if wait and not prompt:
+        raise click.UsageError("--wait is for a PROMPT.")
+    said = " ".join(prompt) if prompt else None
+    with _ended_by_ctrl_c(context):
+        try:
+            made = client.fork(context.obj.database, agent, said, wait=wait, **how, notice=_notice)
+        except TimedOut as late:
+            _notice(str(late))
+            context.exit(TIMED_OUT)
+    child, reply = made.child, made.reply
+    if json:
+        told = {"agent_uuid": child.uuid, "name": child.name, "parent_uuid": made.parent.uuid}
+        told |= {"text": reply.text, "stop_reason": reply.stop_reason} if reply is not None else {}
+        click.echo(as_json(told))
+    elif reply is not None:
+        click.echo(_shown(reply.text))
+    else:
+        messages = "1 message" if made.inherited == 1 else f"{made.inherited} messages"
+        click.echo(f"{called(child)}: forked from {made.parent.short}; inherits {messages}")
+    if wait and reply is None:
+        _notice(f"No answer within {how['timeout']:g} s. {child.short} is there, and goes on.")
+        context.exit(TIMED_OUT)
+
+
+@click.command()
+@click.argument("agent")
 @click.option("--cascade", is_flag=True, help="All its descendants too, at once.")
 @click.option("--reason", default="", help="Why; it stands in the registry.")
 @click.pass_obj
@@ -281,7 +333,9 @@ def backup(context: click.Context, file: str) -> None:
     context.exit(0 if done.sound else 1)
 
 
-COMMANDS = (agents, backup, copy, drain, fsck, hosts, kill, log, move, prompt, rename, send, send_signal, stats, tail)
+COMMANDS = (
+    agents, backup, copy, drain, fork, fsck, hosts, kill, log, move, prompt, rename, send, send_signal, stats, tail,
+)  # fmt: skip
 
 
 def _send_signal(options: Options, name: str, agent: str, *, cascade: bool, reason: str, grace: float = 30.0) -> None:

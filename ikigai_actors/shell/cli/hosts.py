@@ -2,12 +2,12 @@
 
 from time import monotonic
 
-from ikigai_actors.errors import IkigaiError
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.requests import Move
 from ikigai_actors.frozen import as_dict
 from ikigai_actors.records.hosts import HostRecord, Vacant
 from ikigai_actors.shell.line.output import as_json
 from ikigai_actors.system.attached.client import Client
-from ikigai_actors.system.attached.remote_agents import nobody_asked
 
 
 def look(database: str | None) -> tuple[list[HostRecord], Vacant]:
@@ -46,20 +46,8 @@ def move(database: str | None, agent: str, host: str, timeout: float) -> str:
     """
     with Client.open(database) as client:
         record = client.find(agent)
-        until = monotonic() + timeout
-        with client.feed([]) as feed:
-            asked = client.move(record.uuid, host)
-            while (answer := client.answer(asked)) is None:
-                if feed.host is None:
-                    client.withdraw(asked, nobody_asked())
-                elif (left := until - monotonic()) <= 0:
-                    late = f"{record.short} was not moved within {timeout:g} s, and is not moved later either."
-                    client.withdraw(asked, IkigaiError(f"{late} See: ikigai hosts"))
-                else:
-                    feed.wait(min(1.0, left))
-                    feed.news()
-    if isinstance(answer.value, IkigaiError):
-        raise answer.value
+        late = f"{record.short} was not moved within {timeout:g} s, and is not moved later either. See: ikigai hosts"
+        client.perform(record.uuid, Move(host, Future()), timeout, late)
     return record.short
 
 

@@ -16,6 +16,7 @@ Beside a running shell, or without one (commands.py, documents.py):
     ikigai tail [AGENT]...          what agents write from now on
     ikigai send AGENT TEXT          sends a mail
     ikigai prompt AGENT TEXT        a prompt, which the agent answers when it is idle; --wait prints the answer
+    ikigai fork AGENT [PROMPT]      a child of an agent, which answers the prompt; --wait prints the answer
     ikigai kill AGENT [--cascade]   the end of an agent, or of a branch
     ikigai rename AGENT NAME        another name for an agent; "" takes its name away
     ikigai signal NAME AGENT        INT, STOP, CONT, TERM or KILL

@@ -15,10 +15,12 @@ words. What takes time to import is imported by the method that needs it: a comm
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from ikigai_actors.actors.clock import Clock, SystemClock
+from ikigai_actors.errors import IkigaiError, NoHost
 from ikigai_actors.records import registry
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.base import Store
@@ -28,7 +30,7 @@ from ikigai_actors.store.owner import HostRow, owner, owners
 from ikigai_actors.store.unit import Unit, write_alone
 
 if TYPE_CHECKING:
-    from ikigai_actors.errors import IkigaiError
+    from ikigai_actors.agent.requests import Asked
     from ikigai_actors.records.deaths import LifecycleChange
     from ikigai_actors.records.documents import Documents
     from ikigai_actors.records.figures import Counts
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from ikigai_actors.records.requests import Answered, RequestKey
     from ikigai_actors.records.scrollback import Scrollback
     from ikigai_actors.system.attached.feed import Feed
+    from ikigai_actors.system.attached.turn import RemoteTurn
     from supervisors.signals import Signal
 
 SPENDING_BATCH = 10_000
@@ -74,6 +77,30 @@ def turn_state(turn: int, hosted: bool) -> str:
     if not turn:
         return "idle"
     return "in a turn" if hosted else "interrupted"
+
+
+def no_host(former: HostRow | None = None) -> NoHost:
+    """Why a prompt has no answer; ``former`` ran the agents last, if that is known."""
+    return NoHost(
+        f"No process runs the agents now{_gone(former)}. What was not answered waits in the database: leave, and start "
+        f"{_starter(former)}, which then runs them."
+    )
+
+
+def nobody_asked(former: HostRow | None = None) -> NoHost:
+    """Why a request has no answer; ``former`` ran the agents last, if that is known."""
+    return NoHost(
+        f"No process runs the agents now{_gone(former)}, so this was not done, and is not done later either. Start "
+        f"{_starter(former)}, which then runs them, and try again."
+    )
+
+
+def _gone(former: HostRow | None) -> str:
+    return "" if former is None else f": {former.called} is gone"
+
+
+def _starter(former: HostRow | None) -> str:
+    return "ikigai" if former is None or former.name is None else f"ikigai host --name {former.name}"
 
 
 class Client:
@@ -240,12 +267,40 @@ class Client:
 
         return RequestKey(uuid, self.write(AddRequest(uuid, kind, body, self._clock.now_ms())))
 
-    def move(self, uuid: str, host: str) -> "RequestKey":
-        """Ask for an agent to be moved to a host, given by its name or id. Raises what `AddRequest` does."""
-        from ikigai_actors.actors.futures import Future
-        from ikigai_actors.agent.requests import Move, encode
+    def perform(self, uuid: str, command: "Asked", timeout: float | None, late: str) -> Any:
+        """Have an agent do something itself, and wait for the answer.
 
-        return self.request(uuid, *encode(Move(host, Future())))
+        When nobody runs the agent, or the time is over, it is not done later either.
+
+        Args:
+            uuid: the agent.
+            command: what it is to do; its caller is told nothing.
+            timeout: seconds to wait; None waits for ever.
+            late: the text of the `TimedOut`.
+
+        Raises:
+            IkigaiError: what `AddRequest` raises, or the answer of the agent.
+            NoHost: no process runs the agents.
+            TimedOut: there was no answer in time.
+        """
+        from ikigai_actors.actors.futures import TimedOut
+        from ikigai_actors.agent.requests import encode
+
+        until = float("inf") if timeout is None else monotonic() + timeout
+        with self.feed([]) as feed:
+            asked = self.request(uuid, *encode(command))
+            while (answer := self.answer(asked)) is None:
+                if feed.host is None:
+                    self.withdraw(asked, nobody_asked())
+                elif (left := until - monotonic()) <= 0:
+                    if self.withdraw(asked, IkigaiError(late)):
+                        raise TimedOut(late)
+                else:
+                    feed.wait(min(1.0, left))
+                    feed.news()
+        if isinstance(answer.value, IkigaiError):
+            raise answer.value
+        return answer.value
 
     def answer(self, key: "RequestKey") -> "Answered | None":
         """The answer of a request; None while there is none."""
@@ -253,11 +308,30 @@ class Client:
 
         return self._store.read(lambda tx: answer_of(tx, key))
 
-    def withdraw(self, key: "RequestKey", why: "IkigaiError") -> None:
-        """Answer a request with an error, unless it has an answer: it is not carried out any more."""
+    def withdraw(self, key: "RequestKey", why: "IkigaiError") -> bool:
+        """Answer a request with an error, unless it has an answer; return whether it had none.
+
+        It is not carried out any more.
+        """
         from ikigai_actors.records.requests import AnswerRequest
 
-        self.write(AnswerRequest(key, why, self._clock.now_ms()))
+        return bool(self.write(AnswerRequest(key, why, self._clock.now_ms())))
+
+    def first_turn(self, child: str) -> "RemoteTurn":
+        """The turn of a child that was forked with a prompt, followed by a feed that began before this call.
+
+        Raises `AgentNotFound`.
+        """
+        from ikigai_actors.records.heads import section
+        from ikigai_actors.records.messages import Kind
+        from ikigai_actors.system.attached.follower import News
+        from ikigai_actors.system.attached.turn import RemoteTurn
+
+        messages = self._store.read(lambda tx: section(tx, child, registry.get(tx, child).fork_message_id))
+        opening = next(message.id for message in messages if message.kind == Kind.USER)
+        turn = RemoteTurn(child, turn=opening)
+        turn.take(News(messages, (), {child: opening}, ()))  # of which a part may be told again
+        return turn
 
     def signal(self, uuid: str, name: "Signal", *, cascade: bool, reason: str, grace: float) -> "LifecycleChange":
         """Send a signal, as a person; arguments as of `AgentRef.signal`. Raises what `SendSignal` does."""

@@ -23,7 +23,7 @@ from ikigai_actors.agent.requests import Adopt, Asked, Move, encode
 from ikigai_actors.agent.subscriptions import Event, PromptKept
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.arguments import check_timeout
-from ikigai_actors.errors import AgentDead, HostElsewhere, IkigaiError, NoHost, NoTurn
+from ikigai_actors.errors import AgentDead, HostElsewhere, IkigaiError, NoTurn
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records import registry
 from ikigai_actors.records.heads import section
@@ -34,7 +34,7 @@ from ikigai_actors.records.requests import Answered, RequestKey, answer_of
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.owner import HostRow
 from ikigai_actors.store.writer import Writer
-from ikigai_actors.system.attached.client import Client
+from ikigai_actors.system.attached.client import Client, no_host, nobody_asked
 from ikigai_actors.system.attached.follower import News
 from ikigai_actors.system.attached.turn import RemoteTurn
 from ikigai_actors.system.lifecycle import CommandTarget, Lifecycle
@@ -260,27 +260,3 @@ class RemoteLifecycle(Lifecycle):
         moved: Future[None] = Future(uuid)
         self._remote.request(uuid, Move(host, moved))
         return moved
-
-
-def no_host(former: HostRow | None = None) -> NoHost:
-    """Why a prompt has no answer; ``former`` ran the agents last, if that is known."""
-    return NoHost(
-        f"No process runs the agents now{_gone(former)}. What was not answered waits in the database: leave, and start "
-        f"{_starter(former)}, which then runs them."
-    )
-
-
-def nobody_asked(former: HostRow | None = None) -> NoHost:
-    """Why a request has no answer; ``former`` ran the agents last, if that is known."""
-    return NoHost(
-        f"No process runs the agents now{_gone(former)}, so this was not done, and is not done later either. Start "
-        f"{_starter(former)}, which then runs them, and try again."
-    )
-
-
-def _gone(former: HostRow | None) -> str:
-    return "" if former is None else f": {former.called} is gone"
-
-
-def _starter(former: HostRow | None) -> str:
-    return "ikigai" if former is None or former.name is None else f"ikigai host --name {former.name}"
