@@ -1,6 +1,6 @@
 """An app of hosts: what each of them needs beside the database.
 
-    ikigai --database postgresql:///team host --name a --app examples.shop:app
+    ikigai --database postgresql:///team host --name a --app shop:app
 
 The function returns arguments of `ActorSystem.open`. Every host of a team is given the same one, by its import path.
 """
