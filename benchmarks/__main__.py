@@ -15,6 +15,7 @@ from benchmarks import (
     actors,
     cache,
     cascade,
+    failover,
     fork,
     hosts,
     journal,
@@ -25,6 +26,7 @@ from benchmarks import (
     replay,
     signals,
     simulation,
+    spread,
     streams,
 )
 from benchmarks.machine import load, machine, versions
@@ -45,6 +47,8 @@ BENCHMARKS: dict[str, ModuleType] = {
         streams,
         mail,
         reach,
+        failover,
+        spread,
         keyboard,
         cascade,
         signals,

@@ -4,6 +4,9 @@ Take-over: `take_database`, after the host before it has died and its lease has 
 server's log. Beside it one UPDATE of the row of each living agent, which an owner that stands in the agents' rows would
 need.
 
+Boot: `ActorSystem.open` of a host that joins and finds the database without another, beside a read of the rows of the
+agents.
+
 Commits: hosts that each write units of five agents through a journal of their own, in one process, with a COMMIT that
 takes 20 ms, as with a synchronous standby (``commit_delay``). Beside them as many plain connections that insert the
 same rows. Two hosts should commit twice as often as one; they do not where a lock of the server is held through COMMIT,
@@ -23,6 +26,7 @@ from benchmarks.journal import Writers
 from benchmarks.measure import timed
 from benchmarks.places import Database, Place, prepared
 from benchmarks.results import Row
+from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.records.append import FIRST_EPOCH, Append, Fence
 from ikigai_actors.records.identity import new_agent_uuid
@@ -67,12 +71,15 @@ def _take_over(place: Place, count: int) -> Iterator[Row]:
     database = place.fresh()
     try:
         population.tree(database, count, 0)
+        boots = [_booted(database) for _ in range(3)]
+        reads = [_read(database) for _ in range(3)]
         ours = [_taken(database) for _ in range(3)]
         raw = [_rewritten(database) for _ in range(3)]
     finally:
         database.drop()
     head, beside = ("ikigai", place.name, count, "agents"), "a write for each agent"
     seconds, written = (tuple(median(values) for values in zip(*each, strict=True)) for each in (ours, raw))
+    yield Row("boot of a host", *head, median(boots), "s", "a read of the rows", median(reads))
     yield Row("take-over", *head, seconds[0], "s", beside, written[0])
     yield Row("take-over: written", *head, seconds[1], "B", beside, written[1])
 
@@ -89,6 +96,18 @@ def _taken(database: Database) -> TakeOver:
     finally:
         store.close()
     return TakeOver(seconds, written)
+
+
+def _booted(database: Database) -> float:
+    """Seconds until a host that joins runs all agents."""
+    seconds, system = timed(lambda: ActorSystem.open(database.url, OfflineProvider(), join=True, name="first"))
+    system.close()
+    return seconds
+
+
+def _read(database: Database) -> float:
+    with database.connect() as connection:
+        return timed(lambda: connection.execute("SELECT * FROM agents WHERE status <> 'dead'").fetchall())[0]
 
 
 def _rewritten(database: Database) -> TakeOver:

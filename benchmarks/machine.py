@@ -12,7 +12,7 @@ from benchmarks.places import Place
 
 PACKAGES = (
     "ikigai-actors", "anthropic", "psycopg", "pykka", "xoscar", "autogen-core", "openai-agents", "claude-agent-sdk",
-    "langgraph", "langgraph-checkpoint-sqlite", "langgraph-checkpoint-postgres", "dbos",
+    "langgraph", "langgraph-checkpoint-sqlite", "langgraph-checkpoint-postgres", "dbos", "ray",
 )  # fmt: skip
 """Ours, what it stands on, and the peers."""
 

@@ -8,37 +8,25 @@ The raw limit is what rows and hints allow: two plain connections, each in a pro
 notifies; the other one inserts two, as the prompt and the reply are two commits, and notifies.
 """
 
-import os
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack
 from multiprocessing import get_context
 from statistics import median, quantiles
-from typing import Any
 
 import psycopg
 
 from benchmarks import population
+from benchmarks.host_processes import TIMEOUT, app, host, until
 from benchmarks.measure import each_time
 from benchmarks.places import Database, Place
 from benchmarks.results import Row
-from ikigai_actors import ActorSystem, FunctionProvider
+from ikigai_actors import ActorSystem
 
 AGENTS = (100, 20_000)
 """Agents of the database."""
 
-TIMEOUT = 60.0
-"""Seconds after which the benchmark has failed."""
-
 FAR = "far"
 """The name of the agent that the second host runs."""
-
-
-def app() -> dict[str, Any]:
-    """The options of both hosts."""
-    return {"provider": FunctionProvider(lambda request: "yes", "yes"), "balance": None}
 
 
 def run(places: list[Place], quick: bool) -> Iterator[Row]:
@@ -71,8 +59,8 @@ def _prompts(database: Database, times: int) -> dict[str, list[float]]:
     with ExitStack() as stack:
         first = stack.enter_context(ActorSystem.open(database.url, join=True, name="first", **app()))
         near, far = first.root.fork(), first.root.fork(name=FAR)
-        stack.enter_context(_second_host(database.url))
-        _until(lambda: any(one.name == "second" and one.shards for one in first.hosts()))
+        stack.enter_context(host(database.url, "second"))
+        until(lambda: any(one.name == "second" and one.shards for one in first.hosts()), "the second host")
         first.move(far, "second", timeout=TIMEOUT)
         client = stack.enter_context(ActorSystem.attach(database.url))
         asked = {"here": near, "elsewhere": far, "attached": client.agent(FAR)}
@@ -82,26 +70,6 @@ def _prompts(database: Database, times: int) -> dict[str, list[float]]:
             taken[name] = each_time(lambda agent=agent: agent.prompt("go").get(timeout=TIMEOUT), times)
             agent.clear(timeout=TIMEOUT)
         return taken
-
-
-@contextmanager
-def _second_host(url: str) -> Iterator[None]:
-    command = ["-m", "ikigai_actors", "host", "--app", "benchmarks.reach:app", "--name", "second"]
-    environment = os.environ | {"IKIGAI_DATABASE_URL": url}
-    process = subprocess.Popen([sys.executable, *command], stdout=subprocess.DEVNULL, env=environment)
-    try:
-        yield
-    finally:
-        process.terminate()
-        process.wait(TIMEOUT)
-
-
-def _until(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + TIMEOUT
-    while not done():
-        if time.monotonic() > deadline:
-            raise AssertionError("The hosts did not share the agents in time.")
-        time.sleep(0.05)  # outside of what is measured
 
 
 def _by_rows(database: Database, times: int) -> list[float]:
