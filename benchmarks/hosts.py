@@ -71,10 +71,10 @@ def _take_over(place: Place, count: int) -> Iterator[Row]:
     database = place.fresh()
     try:
         population.tree(database, count, 0)
-        boots = [_booted(database) for _ in range(3)]
-        reads = [_read(database) for _ in range(3)]
         ours = [_taken(database) for _ in range(3)]
         raw = [_rewritten(database) for _ in range(3)]
+        boots = [_booted(database) for _ in range(3)]
+        reads = [_read(database) for _ in range(3)]
     finally:
         database.drop()
     head, beside = ("ikigai", place.name, count, "agents"), "a write for each agent"

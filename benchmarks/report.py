@@ -217,6 +217,17 @@ TABLES = {
     "keyboard": Table("keyboard", _by_name(
         *((f"{screen}: {rank}", f"key to screen {screen}, {rank}")
           for screen in ("80×24", "200×60") for rank in ("p50", "p90", "p99")))),
+    "failover": Table("failover", _by_name(
+        *((f"prompted {part}: {rank}", f"kill to answer, prompted {part}: {rank}")
+          for part in ("before", "behind") for rank in ("p50", "max")))),
+    "spread": Table("spread", _titled("forks with", _by_size("forks")), "hosts"),
+    "spread-death": Table("spread", _by_size("death of a tree on 4 hosts", ratio=True), "agents"),
+    "hosts": Table("hosts", _at_largest(
+        *((name, name) for name in ("boot of a host", "take-over", "take-over: written")), ratio=True)),
+    "hosts-commits": Table("hosts", _by_size("commits", ratio=True), "hosts"),
+    "reach": Table("reach", _by_name(
+        *((f"{where}: {rank}", f"prompt, {where}: {rank}")
+          for where in ("here", "elsewhere", "attached") for rank in ("p50", "p90")))),
     "simulation": Table("simulation", _at_largest(("steps a second", "steps of a simulation, CPU time"))),
 }  # fmt: skip
 """By their names in the pages."""

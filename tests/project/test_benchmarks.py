@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks import report, table
+from benchmarks.peers import clusters
 from benchmarks.peers.sessions import Peer, Unavailable
 from benchmarks.results import RESULTS, Row, Run, beside_ours, growth, read, write
 
@@ -103,6 +104,10 @@ def test_a_peer_whose_package_is_missing_is_not_installed() -> None:
     assert peer.who == "absent"
     with pytest.raises(Unavailable, match="not installed"), peer.session([], 5):
         raise AssertionError("There is no such session.")
+
+
+def test_a_peer_of_several_processes_whose_package_is_missing_says_so_without_a_process() -> None:
+    assert clusters.Peer("absent", "no-such-package", "benchmarks.peers.nowhere").measured("forks") == "not installed"
 
 
 def test_a_table_that_nothing_is_known_of_is_refused_and_one_without_results_says_so() -> None:

@@ -52,7 +52,7 @@ def log(context: click.Context, /, agent: str, **how: Any) -> None:
     """
     from ikigai_actors.shell.cli.tail import show_log
 
-    with _ended_by_ctrl_c(context):
+    with _ended_early(context):
         show_log(context.obj.database, agent, **how, echo=click.echo, notice=_notice)
 
 
@@ -68,7 +68,7 @@ def tail(context: click.Context, agents: tuple[str, ...], json: bool) -> None:
     """
     from ikigai_actors.shell.cli import tail as tails
 
-    with _ended_by_ctrl_c(context):
+    with _ended_early(context):
         tails.tail(context.obj.database, agents, json=json, echo=click.echo, notice=_notice)
 
 
@@ -107,7 +107,7 @@ def prompt(
     if timeout is not None and not wait:
         raise click.UsageError("--timeout is for --wait.")
     database, said = context.obj.database, " ".join(text)
-    with _ended_by_ctrl_c(context):
+    with _ended_early(context):
         left = (
             client.prompt_and_wait(database, agent, said, timeout, _notice)
             if wait
@@ -151,19 +151,14 @@ def fork(context: click.Context, /, agent: str, prompt: tuple[str, ...], wait: b
     The process that runs the agent does it, on whichever host that is: a busy agent forks when its model has replied,
     and the tools of that reply are done. Without such a process nothing is done, and nothing later either.
     """
-    from ikigai_actors.actors.futures import TimedOut
     from ikigai_actors.shell.cli import client
     from ikigai_actors.shell.commands.context import called
 
     if wait and not prompt:
         raise click.UsageError("--wait is for a PROMPT.")
     said = " ".join(prompt) if prompt else None
-    with _ended_by_ctrl_c(context):
-        try:
-            made = client.fork(context.obj.database, agent, said, wait=wait, **how, notice=_notice)
-        except TimedOut as late:
-            _notice(str(late))
-            context.exit(TIMED_OUT)
+    with _ended_early(context):
+        made = client.fork(context.obj.database, agent, said, wait=wait, **how, notice=_notice)
     child, reply = made.child, made.reply
     if json:
         told = {"agent_uuid": child.uuid, "name": child.name, "parent_uuid": made.parent.uuid}
@@ -261,7 +256,7 @@ def drain(context: click.Context, host: str, timeout: float) -> None:
     """
     from ikigai_actors.shell.cli.hosts import drain
 
-    with _ended_by_ctrl_c(context):
+    with _ended_early(context):
         left = drain(context.obj.database, host, timeout)
     click.echo(harmless(f"{host} has no agents left" if not left else f"{host} still has {left} agents"))
     context.exit(1 if left else 0)
@@ -279,7 +274,7 @@ def move(context: click.Context, agent: str, host: str, timeout: float) -> None:
     """
     from ikigai_actors.shell.cli.hosts import move
 
-    with _ended_by_ctrl_c(context):
+    with _ended_early(context):
         moved = move(context.obj.database, agent, host, timeout)
     click.echo(harmless(f"{moved} is run by {host} from now on"))
 
@@ -327,7 +322,7 @@ def backup(context: click.Context, file: str) -> None:
     """
     from ikigai_actors.shell.cli import backup as backups
 
-    with _ended_by_ctrl_c(context):
+    with _ended_early(context):
         done = backups.make(context.obj.database, file)
     click.echo(harmless("\n".join(done.lines)))
     context.exit(0 if done.sound else 1)
@@ -346,11 +341,15 @@ def _send_signal(options: Options, name: str, agent: str, *, cascade: bool, reas
 
 
 @contextmanager
-def _ended_by_ctrl_c(context: click.Context) -> Iterator[None]:
+def _ended_early(context: click.Context) -> Iterator[None]:
+    """Ctrl-C, and a wait that was over too early, have statuses of their own."""
     try:
         yield
     except KeyboardInterrupt:
         context.exit(ENDED_BY_CTRL_C)
+    except TimeoutError as late:
+        _notice(str(late))
+        context.exit(TIMED_OUT)
 
 
 def _notice(text: str) -> None:
