@@ -60,7 +60,7 @@ def run(places: list[Place], quick: bool) -> Iterator[Row]:
     for place in places:
         if place.name != "PostgreSQL":  # a file has one host, and its lock is free at once
             continue
-        for count in AGENTS[:1] if quick else AGENTS:
+        for count in AGENTS[:2] if quick else AGENTS:
             yield from _take_over(place, count)
         for hosts in HOSTS:
             ours, raw = _commits(place, hosts, 20 if quick else 100)

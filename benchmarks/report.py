@@ -17,6 +17,9 @@ ROOT = RESULTS.parent.parent
 PAGES = (ROOT / "README.md", ROOT / "docs" / "figures.md")
 PLOTS = ROOT / "docs" / "benchmarks"
 
+ABSENT = "not installed"
+"""The version of what a run was without; another run may have had it."""
+
 MARKED = re.compile(r"(<!-- benchmark: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -73,7 +76,9 @@ def machine(results: Results) -> str:
         return "Not measured yet."
     hardware = _each(f"{run.machine['processor']}, {run.machine['cores']} cores, "
                      f"{show(run.machine['memory'], 'B')}, {run.machine['system']}" for run in runs)  # fmt: skip
-    versions = _each((f"{name} {version}" for run in runs for name, version in run.versions.items()), "; ")
+    known = {name for run in runs for name, version in run.versions.items() if version != ABSENT}
+    versions = _each((f"{name} {version}" for run in runs for name, version in run.versions.items()
+                      if version != ABSENT or name not in known), "; ")  # fmt: skip
     loads = [load for run in runs for load in run.load]
     quick = ", ".join(name for name, run in results.items() if run.quick)
     days, minutes = _each(run.date[:10] for run in runs), sum(run.seconds for run in runs) / 60

@@ -90,6 +90,14 @@ def test_a_peer_that_is_not_installed_is_named_in_the_tables() -> None:
     assert re.search(r"\| absent, SQLite +\| +not installed \|", text)
 
 
+def test_what_one_run_was_without_is_not_told_beside_the_version_that_another_had() -> None:
+    runs = {
+        "fork": run(OURS),
+        "cache": replace(run(OURS), versions={"Python": "not installed", "ray": "not installed"}),
+    }
+    assert "- Python 3.11.7; ray not installed" in report.machine(runs).splitlines()
+
+
 def test_a_summary_shows_the_largest_size_at_which_there_is_a_figure() -> None:
     rows = [OURS, replace(OURS, size=10_000), PEER, replace(PEER, size=10_000, figure=None, why="not tried")]
     text = report.rendered("<!-- benchmark: fork-summary -->\n<!-- end -->", {"fork": run(*rows)})
