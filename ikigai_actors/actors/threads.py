@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from ikigai_actors.actors.event_loop import EndlessLoop, SystemLoop
 from ikigai_actors.text import described
 
 T = TypeVar("T")
@@ -82,7 +83,7 @@ class Threads(Protocol):
     def queue(self) -> Queue[Any]:
         """An unbounded queue."""
 
-    def new_event_loop(self) -> asyncio.AbstractEventLoop:
+    def new_event_loop(self) -> EndlessLoop:
         """An event loop for one of the threads."""
 
     def result(self, future: "concurrent.futures.Future[T]", timeout: float | None) -> T:
@@ -105,8 +106,8 @@ class SystemThreads(Threads):
         made: queue.SimpleQueue[Any] = queue.SimpleQueue()
         return made
 
-    def new_event_loop(self) -> asyncio.AbstractEventLoop:
-        return asyncio.new_event_loop()
+    def new_event_loop(self) -> EndlessLoop:
+        return SystemLoop()
 
     def result(self, future: "concurrent.futures.Future[T]", timeout: float | None) -> T:
         on_main = threading.current_thread() is threading.main_thread()

@@ -221,7 +221,6 @@ class Executor:
         self._at_toolsets: set[asyncio.Task[Any]] = set()
         self._left: list[Toolset | Provider] = []
         self._ending: concurrent.futures.Future[list[Exception]] | None = None
-        self._stopping = False
         self._closed = False
         self._attempts: set[asyncio.Task[Any] | None] = set()  # to close all, which cancel not one another
         self._one_attempt = asyncio.Lock()
@@ -390,7 +389,7 @@ class Executor:
             self._ending = asyncio.run_coroutine_threadsafe(self._close_all(), self._loop)
         errors: list[Exception] = current_threads().result(self._ending, None)
         raise_first(errors)
-        self._loop.call_soon_threadsafe(self._stop)
+        self._loop.call_soon_threadsafe(self._loop.end)
         self._thread.join()
 
     async def _close_all(self) -> list[Exception]:
@@ -436,18 +435,9 @@ class Executor:
         if tasks:
             await asyncio.wait(tasks, timeout=self._unwind)
 
-    def _stop(self) -> None:
-        self._stopping = True
-        self._loop.stop()
-
     def _run(self) -> None:
         forbid_blocking("the runtime's event loop")
-        while not self._stopping:
-            try:
-                self._loop.run_forever()
-                break
-            except BaseException:  # other people's task, by `SystemExit`: that one is over
-                logger.exception("A task on the event loop tried to end the process")
+        self._loop.run_to_end()
         try:
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         except BaseException:  # a generator of other people's

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from ikigai_actors.actors.event_loop import EndlessLoop
 from ikigai_actors.testing.simulation.scheduler import Abandoned, Agenda
 
 BEGINNING = 3
@@ -37,7 +38,7 @@ class Waiting(Protocol):
         """A wait of the calling thread."""
 
 
-class SimulatedLoop(asyncio.BaseEventLoop):
+class SimulatedLoop(EndlessLoop):
     """An event loop that waits on an agenda; it has no sockets and no processes.
 
     Before each round of callbacks it hands over, so chance may let anything happen between two of them.
@@ -85,7 +86,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         tasks = asyncio.all_tasks(self)
         if not tasks or self._rounds > UNWINDING:
             self._rounds = UNWINDING + 1
-            self.stop()
+            self.end()
         for task in tasks:
             task.cancel()
 

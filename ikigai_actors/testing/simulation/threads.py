@@ -7,7 +7,6 @@ So the code of the runtime, of tools and of providers may block as it does in a 
 thread goes on. A thread-local or context variable works as elsewhere, since the threads are real.
 """
 
-import asyncio
 import concurrent.futures
 import queue
 import threading
@@ -49,7 +48,7 @@ class SimulatedThreads(Threads):
     def queue(self) -> Queue[Any]:
         return SimulatedQueue(self)
 
-    def new_event_loop(self) -> asyncio.AbstractEventLoop:
+    def new_event_loop(self) -> SimulatedLoop:
         self._loops.append(SimulatedLoop(self))
         return self._loops[-1]
 

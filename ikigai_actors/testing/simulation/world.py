@@ -1,6 +1,5 @@
 """A simulation: the real system on one agenda, with a clock, a database and an outside that belong to the test."""
 
-import asyncio
 import concurrent.futures
 import hashlib
 import json
@@ -11,6 +10,7 @@ from dataclasses import replace
 from string import ascii_lowercase
 from typing import Any, Self, TypeVar
 
+from ikigai_actors.actors.event_loop import EndlessLoop
 from ikigai_actors.actors.threads import Condition, Queue, Threads, one_of
 from ikigai_actors.arguments import check_count, check_optional, check_type, shown
 from ikigai_actors.errors import BadInput, StoreError
@@ -442,7 +442,7 @@ class _TestThreads(Threads):
     def queue(self) -> Queue[Any]:
         return self._world.threads.queue()
 
-    def new_event_loop(self) -> asyncio.AbstractEventLoop:
+    def new_event_loop(self) -> EndlessLoop:
         return self._world.threads.new_event_loop()
 
     def result(self, future: "concurrent.futures.Future[T]", timeout: float | None) -> T:

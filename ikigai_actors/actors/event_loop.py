@@ -1,0 +1,63 @@
+"""The event loop on which other people's coroutines run, of all agents together: nobody of them can end it.
+
+    loop = SystemLoop()
+    loop.run_to_end()               # on a thread of its own
+    loop.call_soon_threadsafe(loop.end)
+
+A coroutine gets the loop by `asyncio.get_running_loop`, and many old examples stop or close theirs. On this one that is
+an error, in the code that does it; what runs beside it goes on.
+"""
+
+import asyncio
+import logging
+from typing import Any
+
+logger = logging.getLogger(__name__)
+
+
+class EndlessLoop(asyncio.BaseEventLoop):
+    """An event loop that only `end` ends."""
+
+    _runs_on = False
+
+    def run_to_end(self) -> None:
+        """Run until `end` was called, whatever the callbacks raise."""
+        self._runs_on = True
+        while self._runs_on:
+            try:
+                self.run_forever()
+            except BaseException:  # other people's task, by `SystemExit`: that one is over
+                logger.exception("A task on the event loop tried to end the process")
+
+    def end(self) -> None:
+        """Stop after this round of callbacks. From now on the loop can be closed. Called on the loop."""
+        self._runs_on = False
+        self.stop()
+
+    def stop(self) -> None:
+        """Stop a loop that has ended. Raises `RuntimeError` before that, as the three below."""
+        self._check_ended("stop")
+        super().stop()
+
+    def close(self) -> None:
+        self._check_ended("close")
+        super().close()
+
+    async def shutdown_asyncgens(self) -> None:
+        self._check_ended("shutdown_asyncgens")
+        await super().shutdown_asyncgens()
+
+    async def shutdown_default_executor(self, *within: Any) -> None:
+        self._check_ended("shutdown_default_executor")
+        await super().shutdown_default_executor(*within)
+
+    def _check_ended(self, what: str) -> None:
+        if self._runs_on:
+            raise RuntimeError(
+                f"The event loop is the system's, and other agents run on it: {what}() is not for a provider or a "
+                "tool. Return instead; cancel the tasks that you have made, if there are any."
+            )
+
+
+class SystemLoop(EndlessLoop, asyncio.SelectorEventLoop):
+    """The event loop of a system, with the machine's sockets and processes."""
