@@ -29,3 +29,6 @@ class SystemClock(Clock):
 
     def monotonic(self) -> float:
         return time.clock_gettime(_CLOCK) if _CLOCK is not None else time.monotonic()
+
+
+SYSTEM_CLOCK = SystemClock()

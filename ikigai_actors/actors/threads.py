@@ -86,6 +86,13 @@ class Threads(Protocol):
     def new_event_loop(self) -> EndlessLoop:
         """An event loop for one of the threads."""
 
+    def repeat(self, seconds: float, call: Callable[[], object], name: str) -> Callable[[], None]:
+        """Call this again and again, so many seconds apart, on a thread of its own.
+
+        Returns what ends it. For looks at what lasts too long only: in a simulation code takes no time, and there are
+        none.
+        """
+
     def result(self, future: "concurrent.futures.Future[T]", timeout: float | None) -> T:
         """Wait for a future on the calling thread, and return its result.
 
@@ -108,6 +115,22 @@ class SystemThreads(Threads):
 
     def new_event_loop(self) -> EndlessLoop:
         return SystemLoop()
+
+    def repeat(self, seconds: float, call: Callable[[], object], name: str) -> Callable[[], None]:
+        over = threading.Event()
+
+        def run() -> None:
+            while not over.wait(seconds):
+                call()
+
+        thread = self.thread(run, name)
+        thread.start()
+
+        def end() -> None:
+            over.set()
+            thread.join()
+
+        return end
 
     def result(self, future: "concurrent.futures.Future[T]", timeout: float | None) -> T:
         on_main = threading.current_thread() is threading.main_thread()

@@ -20,8 +20,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from ikigai_actors.actors.clock import SYSTEM_CLOCK, Clock
 from ikigai_actors.actors.closing import raise_first
 from ikigai_actors.actors.futures import TimedOut, acting_agent, forbid_blocking
+from ikigai_actors.actors.loop_watchdog import SAMPLE_EVERY, LoopWatchdog
 from ikigai_actors.actors.threads import HARMLESS, SYSTEM_THREADS, Threads, current_threads, in_thread, tried_to_end
 from ikigai_actors.actors.tool_slots import MOST_ABANDONED, Slot, Slots
 from ikigai_actors.arguments import a_value
@@ -85,14 +87,15 @@ class Job(ABC, Generic[A]):
             with contextlib.suppress(RuntimeError):  # the loop is closed: all that was on it is cancelled
                 self._loop.call_soon_threadsafe(self._cancel_task)
 
-    def begin(self, coroutine: Coroutine[Any, Any, A], done: Callable[[Any], None]) -> None:
+    def begin(self, coroutine: Coroutine[Any, Any, A], done: Callable[[Any], None], name: str) -> None:
         """Start the job; called on the loop.
 
         Args:
             coroutine: gives the outcome.
             done: called when nothing of the job is left on the loop.
+            name: tells people what runs, and for whom.
         """
-        self.task = self._loop.create_task(self._unless_over(coroutine))
+        self.task = self._loop.create_task(self._unless_over(coroutine), name=name)
         self.task.add_done_callback(lambda _: coroutine.close())  # it may never have begun
         self.task.add_done_callback(done)
 
@@ -199,6 +202,8 @@ class Executor:
         patience: float = _PATIENCE,
         most_abandoned: int = MOST_ABANDONED,
         tell: Callable[[str, str], None] = lambda tool, text: None,
+        clock: Clock = SYSTEM_CLOCK,
+        held: float = _PATIENCE,
     ) -> None:
         """Start the event loop.
 
@@ -209,8 +214,10 @@ class Executor:
             patience: seconds that `close` gives each toolset and provider.
             most_abandoned: how many threads may go on past the time of their calls without holding up other tools.
             tell: takes the name of a tool and what a person must know of it, on the loop's thread.
+            clock: tells how long other people's code holds the loop.
+            held: seconds that `close` waits for such code to let go of the loop.
         """
-        self._unwind, self._patience = unwind, patience
+        self._unwind, self._patience, self._held = unwind, patience, held
         self._loop = threads.new_event_loop()
         self._thread = threads.thread(self._run, "ikigai-executor")
         self._slots = Slots(self._loop, tool_threads, most_abandoned)
@@ -226,6 +233,8 @@ class Executor:
         self._one_attempt = asyncio.Lock()
         self._closing = threading.Lock()  # held to start something: nothing is started on a loop that is closed
         self._thread.start()
+        self._watchdog = LoopWatchdog(self._loop, self._thread, clock)
+        self._unwatch = threads.repeat(SAMPLE_EVERY, self._watchdog.look, "ikigai-watchdog")
 
     def ask_model(
         self, provider: Provider, request: Request, agent: object, on_delta: OnDelta, on_reply: OnReply
@@ -242,7 +251,8 @@ class Executor:
 
         def begin() -> None:
             acting_agent.set(agent)  # in the context of this callback, which the call's task copies
-            call.begin(_answer(provider, request, call.delta), lambda _: self._jobs.pop(call, None))
+            name = f"Provider {_name(provider)}, asked by agent {request.name or request.agent},"
+            call.begin(_answer(provider, request, call.delta), lambda _: self._jobs.pop(call, None), name)
 
         call = ModelRequest(self._loop, on_delta, on_reply, getattr(provider, "own_code", False))
         with self._closing:
@@ -296,7 +306,8 @@ class Executor:
 
         def begin() -> None:
             acting_agent.set(agent)
-            run.begin(self._with_time_limit(tool, arguments), lambda _: self._jobs.pop(run, None))
+            name = f"Tool {_name(tool)}, called by agent {getattr(agent, 'uuid', agent)},"
+            run.begin(self._with_time_limit(tool, arguments, name), lambda _: self._jobs.pop(run, None), name)
 
         run = ToolRun(self._loop, on_result)
         with self._closing:
@@ -320,10 +331,10 @@ class Executor:
             if not self._closed:
                 asyncio.run_coroutine_threadsafe(ask(), self._loop)
 
-    async def _with_time_limit(self, tool: Tool, arguments: Mapping[str, Any]) -> Result:
+    async def _with_time_limit(self, tool: Tool, arguments: Mapping[str, Any], name: str) -> Result:
         """Run the tool for at most its timeout. A plain one may wait as long for a thread before."""
         if tool.is_async:
-            task = self._loop.create_task(_called(tool, arguments))
+            task = self._loop.create_task(_called(tool, arguments), name=name)
             self._async_tools[task] = None
             task.add_done_callback(lambda task: self._async_tools.pop(task))
             try:
@@ -387,10 +398,26 @@ class Executor:
             return
         if self._ending is None or self._ending.done():  # else Ctrl-C ended the wait for it
             self._ending = asyncio.run_coroutine_threadsafe(self._close_all(), self._loop)
-        errors: list[Exception] = current_threads().result(self._ending, None)
-        raise_first(errors)
+        raise_first(self._ended(self._ending))
         self._loop.call_soon_threadsafe(self._loop.end)
         self._thread.join()
+        self._unwatch()
+
+    def _ended(self, ending: "concurrent.futures.Future[list[Exception]]") -> list[Exception]:
+        """Wait for the end of `_close_all`, which takes its time, as long as the loop gets to run it."""
+        threads = current_threads()
+        while not ending.done():
+            answered: concurrent.futures.Future[None] = concurrent.futures.Future()
+            self._loop.call_soon_threadsafe(answered.set_result, None)
+            try:
+                threads.result(answered, self._held)
+            except TimeoutError as error:
+                holder = self._watchdog.holder() or "Something"
+                told = f"The event loop did not close within {self._held:g} s. {holder} holds it: let it return."
+                raise TimedOut(told) from error
+            with contextlib.suppress(TimeoutError):
+                threads.result(ending, _PATIENCE)
+        return ending.result()
 
     async def _close_all(self) -> list[Exception]:
         """Give the cancelled calls a moment to unwind, then close each part, whatever happens to another one.
@@ -478,10 +505,10 @@ async def _close(part: Toolset | Provider) -> Exception | None:
     return None
 
 
-def _name(part: Toolset | Provider) -> str:
+def _name(part: Toolset | Provider | Tool) -> str:
     try:
         return f"{part.name}"
-    except Exception:  # other people's code
+    except BaseException:  # other people's code
         return type(part).__name__
 
 

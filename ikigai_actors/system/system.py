@@ -192,7 +192,9 @@ class ActorSystem(OfOneProcess):
         waits = self.waits = Waits(store, clock, processes.is_idle, threads)
         self._supervision = SupervisionLoop(store, journal, processes, host.id, clock, threads, self._move_as_asked)
         with ExitStack() as undone:
-            executor = Executor(threads=threads, tell=lambda name, text: publisher.publish(ToolTrouble(name, text)))
+            executor = Executor(
+                threads=threads, clock=clock, tell=lambda name, text: publisher.publish(ToolTrouble(name, text))
+            )
             undone.callback(executor.close, ())
             log_loader = LogLoader(self._archive, threads)
             undone.callback(log_loader.close)

@@ -52,6 +52,9 @@ class SimulatedThreads(Threads):
         self._loops.append(SimulatedLoop(self))
         return self._loops[-1]
 
+    def repeat(self, seconds: float, call: Callable[[], object], name: str) -> Callable[[], None]:
+        return lambda: None
+
     def result(self, future: "concurrent.futures.Future[T]", timeout: float | None) -> T:
         if not future.done():
             waiter = SimulatedWaiter(self)

@@ -445,6 +445,9 @@ class _TestThreads(Threads):
     def new_event_loop(self) -> EndlessLoop:
         return self._world.threads.new_event_loop()
 
+    def repeat(self, seconds: float, call: Callable[[], object], name: str) -> Callable[[], None]:
+        return self._world.threads.repeat(seconds, call, name)
+
     def result(self, future: "concurrent.futures.Future[T]", timeout: float | None) -> T:
         if not future.done() and (line := calling_line()):
             self._world.trace.note("call", line)

@@ -1,0 +1,124 @@
+"""The watchdog of an event loop: it names the line of code that holds the loop, and so everybody who is on it.
+
+    watchdog = LoopWatchdog(loop, thread, clock)
+    end = threads.repeat(SAMPLE_EVERY, watchdog.look, "ikigai-watchdog")
+
+A look takes the stack of the loop's thread. Each callback of a loop runs in a frame of its own. So the same frame at
+two looks is one callback that has not returned in between, and a loop that is busy with many short ones is never
+blamed. Nothing is measured on the loop itself, and a test makes the looks, by its own clock.
+
+A line is named once, however often it holds the loop. Code in C that keeps the interpreter's lock holds up the looks,
+too, and is not seen.
+"""
+
+import asyncio
+import linecache
+import logging
+import sys
+import sysconfig
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import NamedTuple
+
+from ikigai_actors.actors.clock import Clock
+
+logger = logging.getLogger(__name__)
+
+SAMPLE_EVERY = 0.25
+"""Seconds between two looks."""
+
+HOLD = 1.0
+"""Seconds for which one callback may hold the loop."""
+
+_CALLBACK = asyncio.Handle._run.__code__
+_OURS = str(Path(__file__).parents[1])
+_INSTALLED = ("site-packages", "dist-packages")
+_STANDARD = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))
+
+
+class CodeLine(NamedTuple):
+    """A line of code that runs."""
+
+    file: str
+    number: int
+    function: str
+
+    def __str__(self) -> str:
+        source = linecache.getline(self.file, self.number).strip()
+        return f"{self.file}:{self.number} in {self.function}{f': {source}' if source else ''}"
+
+
+class LoopWatchdog:
+    """Looks after one event loop. One thread at a time calls `look`."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, thread: threading.Thread, clock: Clock) -> None:
+        """Look after a loop that runs on this thread."""
+        self._loop, self._thread, self._clock = loop, thread, clock
+        self._callback: FrameType | None = None
+        self._since = 0.0
+        self._named: set[CodeLine] = set()
+
+    def look(self) -> None:
+        """Log a warning if the loop has been held since the looks of the last second, by a line not yet named."""
+        stack = self._stack()
+        callback, now = _callback_of(stack), self._clock.monotonic()
+        if callback is not self._callback:
+            self._callback, self._since = callback, now
+        if callback is None or now - self._since < HOLD:
+            return
+        line = culprit(_lines(stack, callback))
+        if line not in self._named:
+            self._named.add(line)
+            logger.warning(
+                "%s has held the event loop for more than a second at %s. Meanwhile no model answers and no async "
+                "tool goes on, for any agent. Await instead, or let a thread wait: await asyncio.to_thread(...).",
+                self._task(),
+                line,
+            )
+
+    def holder(self) -> str:
+        """What runs on the loop now, and where; empty while the loop waits."""
+        stack = self._stack()
+        callback = _callback_of(stack)
+        return "" if callback is None else f"{self._task()} at {culprit(_lines(stack, callback))}"
+
+    def _stack(self) -> FrameType | None:
+        return sys._current_frames().get(self._thread.ident or 0)
+
+    def _task(self) -> str:
+        task = asyncio.current_task(self._loop)
+        return "A callback" if task is None else task.get_name()
+
+
+def culprit(lines: Sequence[CodeLine]) -> CodeLine:
+    """The line to blame among those that run, the innermost first.
+
+    That is the innermost line of the user's own code; else of an installed library; else of all.
+    """
+    others = [line for line in lines if not line.file.startswith((_OURS, "<frozen ")) and not _is_standard(line)]
+    own = [line for line in others if not any(part in line.file for part in _INSTALLED)]
+    return next(iter((*own, *others, *lines)))
+
+
+def _is_standard(line: CodeLine) -> bool:
+    return line.file.startswith(_STANDARD) and not any(part in line.file for part in _INSTALLED)
+
+
+def _callback_of(stack: FrameType | None) -> FrameType | None:
+    """The frame in which the loop runs a callback; None while the loop waits for one."""
+    while stack is not None and stack.f_code is not _CALLBACK:
+        stack = stack.f_back
+    return stack
+
+
+def _lines(stack: FrameType | None, callback: FrameType) -> list[CodeLine]:
+    """The lines that run within a callback, the innermost first, and that of the callback itself."""
+    found = []
+    while stack is not None:
+        found.append(CodeLine(stack.f_code.co_filename, stack.f_lineno, stack.f_code.co_name))
+        if stack is callback:
+            break
+        stack = stack.f_back
+    return found
