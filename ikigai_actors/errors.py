@@ -35,7 +35,7 @@
     ├── NoCurrentAgent          `current_agent` outside of a provider or tool
     ├── SystemClosed            the system was closed, or has stopped because of its store
     │   └── OutcomeUnknown      it stopped while this was committed: it may or may not be written (a CommitUnknown too)
-    ├── WouldDeadlock           a blocking call on a thread that must not block
+    ├── WouldDeadlock           a wait that could never end: on a thread that must not block, or in a circle of agents
     └── WouldWaitForItself      an agent would wait for the end of its own turn
 
 A message says what was expected, what came, and what to do. What a program may want to know is an attribute.
@@ -230,7 +230,12 @@ class OutcomeUnknown(SystemClosed, CommitUnknown):
 
 
 class WouldDeadlock(IkigaiError, RuntimeError):
-    """A blocking call on a thread of the runtime. Await the future, or call from a thread of your own."""
+    """A wait that could never end: on a thread of the runtime, or in a circle of agents that wait for one another."""
+
+    def __init__(self, message: str, circle: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.circle = tuple(circle)
+        """The agents of the circle, by uuid, each of which waits for the next one; empty when it is about a thread."""
 
 
 class WouldWaitForItself(IkigaiError, RuntimeError):

@@ -1,8 +1,9 @@
 """Futures: the answer to a command, to be waited for by a thread or awaited in an asyncio program.
 
 A future is a `pykka.Future`, with two differences. Awaiting one does not block the event loop (Pykka's own does). And a
-wait that could never end is refused: with `WouldDeadlock` on a thread of the runtime, which would have to do the work;
-with `WouldWaitForItself` in an agent's own provider or tool, for something that happens after its turn.
+wait that could never end is refused: with `WouldDeadlock` on a thread of the runtime, which would have to do the work,
+and in the provider or tool of an agent for which the awaited agent waits; with `WouldWaitForItself` in an agent's own
+provider or tool, for something that happens after its turn.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ import contextvars
 import queue
 import sys
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -20,6 +21,8 @@ import pykka
 
 from ikigai_actors.actors.threads import current_threads
 from ikigai_actors.actors.tool_slots import lent
+from ikigai_actors.actors.wait_graph import Until, WaitedBy
+from ikigai_actors.actors.wait_registry import AwaitedAgent, OpenWait, WaitTarget, acting_code
 from ikigai_actors.arguments import check_timeout
 from ikigai_actors.errors import IkigaiError, NoCurrentAgent, WouldDeadlock, WouldWaitForItself
 
@@ -78,6 +81,8 @@ class Future(pykka.Future[T]):
         make: Callable[[Any], T] | None = None,
         cancel: Callable[[], object] | None = None,
         late: str = "what was asked for may still happen.",
+        until: Until = Until.TURN,
+        awaits: WaitTarget | None = None,
     ) -> None:
         """Make an open future.
 
@@ -88,6 +93,8 @@ class Future(pykka.Future[T]):
             cancel: called when an `await` of the future is cancelled, to end the work for it; None for a command, which
                 is on its way.
             late: what `TimedOut` says about what may still happen.
+            until: the point to which that agent must come.
+            awaits: the agents that are waited for, in the place of that one.
         """
         super().__init__()
         self._value: concurrent.futures.Future[T] = concurrent.futures.Future()
@@ -96,8 +103,12 @@ class Future(pykka.Future[T]):
         else:
             self._value.add_done_callback(lambda value: cancel() if value.cancelled() else None)
         self._waits_for = waits_for
+        self._awaits = AwaitedAgent(waits_for, self._value.done) if waits_for is not None else awaits
+        self._until = until
         self._make = make
         self._late = late
+        self.refusal: WouldDeadlock | None = None
+        """The circle that the caller would have closed. What was asked for is not begun any more."""
 
     def __repr__(self) -> str:
         return f"<Future {'done' if self._value.done() else 'open'}>"
@@ -111,26 +122,30 @@ class Future(pykka.Future[T]):
         Raises:
             BadInput: the timeout is no number of seconds.
             TimedOut: the value did not come in time.
-            WouldDeadlock: this is a thread of the runtime.
+            WouldDeadlock: this is a thread of the runtime; or the awaited agent waits for the calling one.
             WouldWaitForItself: the calling agent's own turn must end first.
         """
         check_timeout(timeout)
         if self._get_hook is not None:
             return super().get(timeout=timeout)
         if not self._value.done():
-            self.check_wait()
-        try:
-            with lent():
-                return current_threads().result(self._value, timeout)
-        except concurrent.futures.TimeoutError as error:
-            if self._value.done():  # the value is itself a TimeoutError
-                raise
-            raise TimedOut(f"No answer within {timeout} s; {self._late}") from error
+            refuse_to_block()
+            self._check_itself()
+        with self._noted(waits=timeout != 0) as value:
+            try:
+                with lent():
+                    return current_threads().result(value, timeout)
+            except concurrent.futures.TimeoutError as error:
+                if value.done():  # the value is itself a TimeoutError
+                    raise
+                raise TimedOut(f"No answer within {timeout} s; {self._late}") from error
 
     def check_wait(self) -> None:
         """Raise `WouldDeadlock` or `WouldWaitForItself` when the caller may not wait for the value."""
         refuse_to_block()
         self._check_itself()
+        with self._noted():
+            pass
 
     def set(self, value: T | None = None) -> None:
         """Set the value. Raises `queue.Full` when there is one, as Pykka's futures do."""
@@ -170,9 +185,41 @@ class Future(pykka.Future[T]):
         if self._get_hook is not None:
             return asyncio.get_running_loop().run_in_executor(None, self.get).__await__()
         self._check_itself()
-        return asyncio.wrap_future(self._value).__await__()
+        return self._awaiting()
 
     __iter__ = __await__
+
+    def _awaiting(self) -> Generator[Any, None, T]:
+        with self._noted() as value:
+            return (yield from asyncio.wrap_future(value).__await__())
+
+    @contextlib.contextmanager
+    def _noted(self, waits: bool = True) -> "Iterator[concurrent.futures.Future[T]]":
+        """Note for the block that the calling agent waits, if one does; gives what to wait for.
+
+        Raises `WouldDeadlock` when that closes a circle. When a circle is found later, that is what is waited for.
+        """
+        code = acting_code.get(None)
+        if code is None or self._awaits is None or not waits or self._value.done() or code.is_over():
+            yield self._value
+            return
+        ends: concurrent.futures.Future[T] = concurrent.futures.Future()
+        self._value.add_done_callback(lambda value: _pass_on(value, ends))
+        ends.add_done_callback(lambda ends: self._value.cancel() if ends.cancelled() else None)
+
+        def refuse(error: WouldDeadlock) -> None:
+            self.refusal = error
+            with contextlib.suppress(concurrent.futures.InvalidStateError):
+                ends.set_exception(error)
+
+        is_over = lambda: code.is_over() or ends.done()  # noqa: E731
+        wait = OpenWait(code.agent, self._awaits, WaitedBy.CODE, self._until, is_over, refuse)
+        try:
+            with code.registry.noted(wait):
+                yield ends
+        except WouldDeadlock as error:
+            self.refusal = error
+            raise
 
     def _check_itself(self) -> None:
         actor = acting_agent.get(None)
@@ -187,3 +234,14 @@ class Future(pykka.Future[T]):
                 'A function that is to fork its own agent returns [ToolCall("fork", {"prompt": "..."})] instead; '
                 "anything else is for another agent to do, or for after the turn."
             )
+
+
+def _pass_on(value: "concurrent.futures.Future[T]", to: "concurrent.futures.Future[T]") -> None:
+    """Give a second future what the first one has got."""
+    with contextlib.suppress(concurrent.futures.InvalidStateError):
+        if value.cancelled():
+            to.cancel()
+        elif (error := value.exception()) is not None:
+            to.set_exception(error)
+        else:
+            to.set_result(value.result())

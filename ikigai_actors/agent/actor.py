@@ -297,8 +297,11 @@ class AgentActor(PooledActor):
         state = self.state
         if state.status is Status.TERMINATING and not state.turn:
             return on.Leave()
-        if (command := self.backlog.next(state, self._loading)) is not None:
-            return command
+        while (command := self.backlog.next(state, self._loading)) is not None:
+            caller = getattr(command, "caller", None)
+            if state.status is Status.STOPPED or not isinstance(caller, Future) or caller.refusal is None:
+                return command
+            caller.settle(caller.refusal)  # who asked may not wait for it: as if it had not asked
         if state.phase is Phase.UNLOADED and self.backlog.needs_log:
             self._load()
         if state.phase is Phase.RUNNING_TOOLS:

@@ -26,8 +26,9 @@ from ikigai_actors.actors.futures import TimedOut, acting_agent, forbid_blocking
 from ikigai_actors.actors.loop_watchdog import SAMPLE_EVERY, LoopWatchdog
 from ikigai_actors.actors.threads import HARMLESS, SYSTEM_THREADS, Threads, current_threads, in_thread, tried_to_end
 from ikigai_actors.actors.tool_slots import MOST_ABANDONED, Slot, Slots
+from ikigai_actors.actors.wait_registry import ActingCode, WaitRegistry, acting_code
 from ikigai_actors.arguments import a_value
-from ikigai_actors.errors import ProviderError
+from ikigai_actors.errors import ProviderError, WouldDeadlock
 from ikigai_actors.providers.base import Delta, Exit, OnDelta, Provider, Reply, Request
 from ikigai_actors.providers.checked import checked_delta, checked_reply
 from ikigai_actors.text import described
@@ -105,7 +106,8 @@ class Job(ABC, Generic[A]):
             over, self._over = self._over, True
         return not over
 
-    def _was_ended(self) -> bool:
+    def is_over(self) -> bool:
+        """Whether it was cancelled, or has called back."""
         return self._over
 
     def _cancel_task(self) -> None:
@@ -114,12 +116,12 @@ class Job(ABC, Generic[A]):
 
     async def _unless_over(self, coroutine: Coroutine[Any, Any, A]) -> None:
         """Run the coroutine to its end, and pass its outcome on unless the job was cancelled."""
-        if self._was_ended():  # asked at the last moment: what was cancelled on its way must not reach the world
+        if self.is_over():  # asked at the last moment: what was cancelled on its way must not reach the world
             return
         try:
             end = await coroutine
         except BaseException as error:
-            if self._was_ended():  # a cancellation of ours, or what it led to: nobody listens
+            if self.is_over():  # a cancellation of ours, or what it led to: nobody listens
                 return
             end = self._failed(error)
         if not self._ends():
@@ -171,7 +173,8 @@ class ModelRequest(Job[ModelAnswer]):
             case Exit():
                 result = getattr(error, "result", None)
                 error = TypeError(f"Expected the result of Exit as text, got {a_value(result)}.")
-        if self._own_code:
+        is_circle = isinstance(error, WouldDeadlock) and bool(error.circle)  # it would be closed again, so no crash
+        if self._own_code and not is_circle:
             return Crash(error if isinstance(error, Exception) else tried_to_end(error))
         return provider_failed(error, self.text)
 
@@ -204,6 +207,7 @@ class Executor:
         tell: Callable[[str, str], None] = lambda tool, text: None,
         clock: Clock = SYSTEM_CLOCK,
         held: float = _PATIENCE,
+        registry: WaitRegistry | None = None,
     ) -> None:
         """Start the event loop.
 
@@ -216,7 +220,9 @@ class Executor:
             tell: takes the name of a tool and what a person must know of it, on the loop's thread.
             clock: tells how long other people's code holds the loop.
             held: seconds that `close` waits for such code to let go of the loop.
+            registry: knows for whom such code waits; None for one of its own.
         """
+        self._registry = registry or WaitRegistry()
         self._unwind, self._patience, self._held = unwind, patience, held
         self._loop = threads.new_event_loop()
         self._thread = threads.thread(self._run, "ikigai-executor")
@@ -251,6 +257,7 @@ class Executor:
 
         def begin() -> None:
             acting_agent.set(agent)  # in the context of this callback, which the call's task copies
+            acting_code.set(ActingCode(request.agent, self._registry, call.is_over))
             name = f"Provider {_name(provider)}, asked by agent {request.name or request.agent},"
             call.begin(_answer(provider, request, call.delta), lambda _: self._jobs.pop(call, None), name)
 
@@ -306,6 +313,7 @@ class Executor:
 
         def begin() -> None:
             acting_agent.set(agent)
+            acting_code.set(ActingCode(getattr(agent, "uuid", ""), self._registry, run.is_over))
             name = f"Tool {_name(tool)}, called by agent {getattr(agent, 'uuid', agent)},"
             run.begin(self._with_time_limit(tool, arguments, name), lambda _: self._jobs.pop(run, None), name)
 

@@ -26,6 +26,8 @@ from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, acting_agent
 from ikigai_actors.actors.threads import Threads
 from ikigai_actors.actors.timers import Timers
+from ikigai_actors.actors.wait_graph import Until, WaitedBy
+from ikigai_actors.actors.wait_registry import OpenWait, WaitRegistry, WaitTarget
 from ikigai_actors.arguments import check_timeout, shown
 from ikigai_actors.errors import (
     AgentDead,
@@ -33,6 +35,7 @@ from ikigai_actors.errors import (
     BadInput,
     IkigaiError,
     SystemClosed,
+    WouldDeadlock,
     WouldWaitForItself,
 )
 from ikigai_actors.records import registry
@@ -83,7 +86,7 @@ class Wait(NamedTuple):
 
 
 @dataclass(eq=False, slots=True)
-class Waiter:
+class Waiter(WaitTarget):
     """A wait that is registered with `Waits`, and its callback."""
 
     wait: Wait
@@ -92,6 +95,14 @@ class Waiter:
     pending: set[str] = field(default_factory=set)
     """The uuids that are still waited for; that of the mailbox stands for mail of anybody."""
     found: dict[str, WaitResult] = field(default_factory=dict)
+    of_call: OpenWait | None = None
+    """The same for the registry, when it is a call of the agent's model that waits."""
+
+    def awaited(self) -> list[str]:
+        return [uuid for uuid in self.wait.agents or () if uuid in self.pending]
+
+    def confirm(self, uuid: str) -> bool:
+        return self._waits.is_awaited(self, uuid)
 
     def begin(self) -> None:
         """Wait from now on. A caller that Ctrl-C may reach at any moment sees to it first that `cancel` follows."""
@@ -122,7 +133,14 @@ class _Row(NamedTuple):
 class Waits:
     """The waits of one host."""
 
-    def __init__(self, store: Store, clock: Clock, is_idle: Callable[[str], bool], threads: Threads) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        is_idle: Callable[[str], bool],
+        threads: Threads,
+        registry: WaitRegistry | None = None,
+    ) -> None:
         """Make the waits of a host.
 
         Args:
@@ -130,7 +148,9 @@ class Waits:
             clock: for deadlines.
             is_idle: whether the agent with this uuid is idle, as far as memory tells.
             threads: makes the thread that looks.
+            registry: knows which agents wait for which; None for one of its own.
         """
+        self._store, self._registry = store, registry or WaitRegistry()
         self._reader, self._clock, self._is_idle = RetryingReader(store, threads), clock, is_idle
         self._changed = threads.condition()
         self._open: dict[Waiter, None] = {}  # here and below in order, so that they are answered in order
@@ -159,8 +179,12 @@ class Waits:
             waiter.answer(SystemClosed("The system was closed before the wait was over."))
 
     def begin(self, wait: Wait, done: _Done) -> Waiter:
-        """Begin a wait; ``done`` is called once, soon if there is nothing to wait for."""
+        """Begin the wait of a model's call; ``done`` is called once, soon if there is nothing to wait for."""
         waiter = self.prepare(wait, done)
+        if wait.agents and (wait.deadline is None or wait.deadline > wait.since):
+            refuse = lambda error: self._end(waiter, error)  # noqa: E731
+            is_over = lambda: waiter not in self._open  # noqa: E731
+            waiter.of_call = OpenWait(wait.mailbox, waiter, WaitedBy.CALL, Until.TURN, is_over, refuse)
         waiter.begin()
         return waiter
 
@@ -208,12 +232,24 @@ class Waits:
                 return {handle(uuid) if uuid else PERSON: found for uuid, found in answers.items()}
             return {one: WaitResult.UNKNOWN if uuid is None else answers[uuid] for one, uuid in known.items()}
 
-        future: Future[dict[Any, WaitResult]] = Future(make=by_agent, cancel=lambda: waiter.cancel())
         uuids = None if known is None else tuple(dict.fromkeys(uuid for uuid in known.values() if uuid is not None))
         now = self._clock.now_ms()
         deadline = None if timeout is None else now + int(timeout * 1000)
-        waiter = self.prepare(Wait(mailbox, uuids, deadline, now), future.settle)
+        waiter = self.prepare(Wait(mailbox, uuids, deadline, now), lambda answers: future.settle(answers))
+        awaits = None if timeout == 0 else waiter
+        future: Future[dict[Any, WaitResult]] = Future(make=by_agent, cancel=waiter.cancel, awaits=awaits)
         return future, waiter
+
+    def is_awaited(self, waiter: Waiter, uuid: str) -> bool:
+        """Whether an agent is still waited for, as it and its mail are now. Raises `StoreError`."""
+        rest = {uuid} if self._is_idle(uuid) else set[str]()
+
+        def look(tx: Transaction) -> bool:
+            rows = {row[0]: _Row(*row) for row in look_at_all(tx, {uuid, waiter.wait.mailbox})}
+            wrote = unread_letters(tx, waiter.wait.mailbox, [uuid])
+            return _found(rows.get(uuid), uuid in wrote, uuid in rest) is None
+
+        return uuid in waiter.pending and self._store.read(look)
 
     def add(self, waiter: Waiter) -> None:
         """Register a waiter, and look at what it waits for soon."""
@@ -228,6 +264,8 @@ class Waits:
                     left = max(0.0, (wait.deadline - max(wait.since, self._clock.now_ms())) / 1000)
                     self._deadlines.add(self._clock.monotonic() + left, waiter)
                 self._mark(waiter, waiter.pending)
+                if waiter.of_call is not None:
+                    self._registry.add(waiter.of_call)
         if closed:
             waiter.answer(SystemClosed("The system is closed; open it again."))
 
@@ -277,6 +315,8 @@ class Waits:
         """Unregister a waiter; return whether it was registered. Ctrl-C may have left a registration half done."""
         there = waiter in self._open
         self._open.pop(waiter, None)
+        if waiter.of_call is not None:
+            self._registry.remove(waiter.of_call)
         self._dirty.pop(waiter, None)
         for uuid in {waiter.wait.mailbox, *(waiter.wait.agents or ())}:
             self._by_agent[uuid].pop(waiter, None)
@@ -315,6 +355,12 @@ class Waits:
         rest = {uuid for uuids in dirty.values() for uuid in uuids if self._is_idle(uuid)}
         for waiter, answers in self._reader.read(lambda tx: _answered(tx, dirty, over, rest)).items():
             self._end(waiter, answers)
+        for waiter, uuids in dirty.items():
+            if waiter.of_call is not None and waiter in self._open:
+                try:
+                    self._registry.check(waiter.of_call, uuids)
+                except WouldDeadlock as error:
+                    self._end(waiter, error)
 
     def _end(self, waiter: Waiter, answers: WaitResults | IkigaiError) -> None:
         with self._changed:

@@ -22,6 +22,7 @@ from typing import Any, Protocol
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, current_acting_agent, refuse_to_block
 from ikigai_actors.actors.threads import current_threads
+from ikigai_actors.actors.wait_graph import Until
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.statistics import AgentStatistics, TurnStatistics
 from ikigai_actors.agent.subscriptions import Callback, Subscription
@@ -212,7 +213,7 @@ class AgentCommands:
         child = new_agent_uuid(self._ref.system.random_bytes)
         fork = new_fork(child, prompt, name=name, model=model, system=system, restart=restart, on_orphan=on_orphan)
         late = f"the fork may still happen: the child is agent {child} then (system.agent finds it)."
-        future: Future[AgentRef] = Future(self._ref.uuid, make=self._ref.system.handle, late=late)
+        future: Future[AgentRef] = Future(self._ref.uuid, make=self._ref.system.handle, late=late, until=Until.STEP)
         return self._tell(fork, future)
 
     def reply(self) -> Future[Reply]:
@@ -402,6 +403,7 @@ class AgentRef:
             InboxFull: 10,000 commands wait for it.
             WouldWaitForItself: called by the agent's own code, during its turn: let that return ``[ToolCall("fork",
                 {...})]`` instead.
+            WouldDeadlock: called by the code of an agent for which this one waits.
         """
         commands = self._within(timeout)
         forked = commands.fork(prompt, name=name, model=model, system=system, restart=restart, on_orphan=on_orphan)
@@ -721,6 +723,7 @@ class AgentRef:
             AmbiguousAgent: a prefix is that of several.
             AgentDead: this agent is dead, so nobody sends it mail any more.
             WouldWaitForItself: called by the code of an agent that would wait for its own turn.
+            WouldDeadlock: called by the code of an agent for which one of these waits.
         """
         refuse_to_block()
         future, waiter = _wait(self, agents, timeout)
@@ -796,7 +799,7 @@ class AgentRef:
 
     @property
     def state(self) -> str:
-        """``idle``, ``waiting for the model``, ``interrupted``; or ``stopped``, ``terminating``, ``dead``."""
+        """``idle``, ``waiting for the model``, ``waits for b``, ``interrupted``; or ``stopped``, ``dead`` and so on."""
         return self.system.state_of(self.record)
 
     def statistics(self) -> AgentStatistics:

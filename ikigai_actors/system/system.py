@@ -17,12 +17,14 @@ import socket
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
 from ikigai_actors.actors.closing import Closing, ClosingStep, note_failure
 from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.actors.futures import Future, refuse_to_block
+from ikigai_actors.actors.wait_registry import WaitRegistry
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.boot import Survey, everything_stays, survey
 from ikigai_actors.agent.executor import Executor
@@ -42,6 +44,7 @@ from ikigai_actors.agent.subscriptions import (
 )
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.turn.calls import Approver
+from ikigai_actors.agent.turn.state import WORKING, waits_for
 from ikigai_actors.agent.waits import Waits
 from ikigai_actors.arguments import (
     check_callable,
@@ -62,7 +65,7 @@ from ikigai_actors.records.append import CallAppended
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.hosts import HostRecord, hosts_of_late
-from ikigai_actors.records.identity import check_name, new_agent_uuid
+from ikigai_actors.records.identity import SHORT_LENGTH, check_name, new_agent_uuid
 from ikigai_actors.records.log import Archive
 from ikigai_actors.records.mail import Mail, letter
 from ikigai_actors.records.registry import AgentRecord, Renamed, Touch, ensure_root, uuid_of
@@ -189,11 +192,15 @@ class ActorSystem(OfOneProcess):
         """The documents that all agents share."""
         processes = self._processes = ProcessTable(lambda uuid: AgentRef(self, uuid))
         self._archive = Archive(store, lambda uuid: host.name is None or processes.get(uuid) is not None)
-        waits = self.waits = Waits(store, clock, processes.is_idle, threads)
+        wait_registry = self._wait_registry = WaitRegistry(self._called, host.id)
+        waits = self.waits = Waits(store, clock, processes.is_idle, threads, wait_registry)
         self._supervision = SupervisionLoop(store, journal, processes, host.id, clock, threads, self._move_as_asked)
         with ExitStack() as undone:
             executor = Executor(
-                threads=threads, clock=clock, tell=lambda name, text: publisher.publish(ToolTrouble(name, text))
+                threads=threads,
+                clock=clock,
+                tell=lambda name, text: publisher.publish(ToolTrouble(name, text)),
+                registry=wait_registry,
             )
             undone.callback(executor.close, ())
             log_loader = LogLoader(self._archive, threads)
@@ -537,7 +544,8 @@ class ActorSystem(OfOneProcess):
         check_optional(record, AgentRecord, "record", "a row of the registry")
         actor = self._processes.get(check_type(uuid, str, "uuid", "text"))
         if actor is not None:
-            return actor.statistics()
+            waits = self._waits_for(uuid, actor)
+            return replace(actor.statistics(), state=waits) if waits else actor.statistics()
         if record is None:
             record = self.store.read(lambda tx: registry.get(tx, uuid))
         if self._sharing is None or not record.living:
@@ -679,7 +687,19 @@ class ActorSystem(OfOneProcess):
         actor = self._processes.get(record.uuid)
         if actor is None:
             return turn_state(record.turn, self._sharing is not None and self._sharing.lives(record.owner))
-        return actor.state.shown.value
+        return self._waits_for(record.uuid, actor) or actor.state.shown.value
+
+    def _waits_for(self, uuid: str, actor: AgentActor) -> str:
+        """For whom an agent waits, as a state; empty when it waits for nobody."""
+        awaited = self._wait_registry.awaited_by(uuid) if actor.state.phase in WORKING else ()
+        return waits_for([self._called(each) for each in awaited])
+
+    def _called(self, uuid: str) -> str:
+        """What people call an agent."""
+        actor = self._processes.get(uuid)
+        if actor is not None:
+            return actor.origin.name or uuid[:SHORT_LENGTH]
+        return self._store.read(lambda tx: registry.get(tx, uuid)).short
 
     def check_open(self) -> None:
         """Raise `SystemClosed` when the system was closed, or has stopped. Handles call this first."""

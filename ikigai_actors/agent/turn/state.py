@@ -1,6 +1,6 @@
 """What the machine decides on, and what it decides: an agent's state, effects, and the step that holds both."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -36,8 +36,28 @@ class Phase(StrEnum):
 WORKING = (Phase.WAITING_FOR_MODEL, Phase.RUNNING_TOOLS)
 """The phases in which a turn is in progress."""
 
+MOST_NAMED = 3
+"""How many of those for whom an agent waits its state names."""
+
+WAITS_FOR = "waits for "
+"""How the state begins of an agent whose turn waits for other agents."""
+
 IN_A_TURN = "in a turn"
 """What is shown for an agent with an open turn that another process runs."""
+
+
+def waits_for(names: Sequence[str]) -> str:
+    """The state of an agent that waits for others; empty when there are none."""
+    if not names:
+        return ""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{WAITS_FOR}{', '.join(names[:MOST_NAMED])}{more}"
+
+
+def is_working(state: str) -> bool:
+    """Whether a state, as people see it, is one of a turn in progress."""
+    return state in (*WORKING, IN_A_TURN) or state.startswith(WAITS_FOR)
+
 
 BETWEEN_TURNS = (Phase.IDLE, Phase.INTERRUPTED)
 """The phases in which a command of a turn can run: no turn is in progress."""

@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any, Protocol, TypeVar
 
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.agent.turn.state import IN_A_TURN, WORKING
+from ikigai_actors.agent.turn.state import is_working
 from ikigai_actors.errors import AgentDead, IkigaiError, ProviderError, SystemClosed, TurnInterrupted
 from ikigai_actors.shell import commands
 from ikigai_actors.shell.commands.approval_queue import ApprovalQueue
@@ -149,7 +149,7 @@ class AppCommandContext(CommandContext):
     def _later(
         self, what: str, future: Future[Any], done: Callable[[Any], None], until: str = "the end of the turn"
     ) -> None:
-        if self.system.state_of(self.current.record) in (*WORKING, IN_A_TURN) and not future.done:
+        if is_working(self.system.state_of(self.current.record)) and not future.done:
             self.screen.line(f"{what} waits for {until}", dim=True)
         self._window.tell_when_done(future, done, lambda error: self.screen.error(f"{what}: {error}"))
 

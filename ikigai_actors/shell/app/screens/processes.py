@@ -118,12 +118,13 @@ class ProcessScreen(Screen[str | None]):
         record, told = one.record, one.statistics
         name = Text(one_line(record.short))
         name.truncate(13, pad=True, overflow="ellipsis")
-        state = _SHORT.get(told.state, told.state) if record.status == "running" else record.status
+        state = Text(_SHORT.get(told.state, one_line(told.state)) if record.status == "running" else record.status)
+        state.truncate(16, pad=True, overflow="ellipsis")
         host = "" if "host" in self._hidden else f"{_end(one_line(one.host), _HOST - 1):<{_HOST}}"
         cost = "" if "cost" in self._hidden else f"{dollars(one.cost):>8}"
         since = _ago(self._now - told.since) if told.since else ""
         figures = f"{told.inbox:>7}{record.unread:>6}{tokens(told.tokens):>10}{cost}{told.turns:>6}{one.restarts:>5}"
-        return name.append(f" {host}{state:<17}{figures}{since:>7}")
+        return name.append(f" {host}{state.plain} {figures}{since:>7}")
 
 
 def _end(text: str, columns: int) -> str:

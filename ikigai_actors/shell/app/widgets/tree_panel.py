@@ -7,7 +7,7 @@ from rich.text import Text
 from textual import events
 
 from ikigai_actors.agent.statistics import AgentStatistics
-from ikigai_actors.agent.turn.state import IN_A_TURN, WORKING, Phase
+from ikigai_actors.agent.turn.state import Phase, is_working
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.widgets.rows import Rows
@@ -76,4 +76,4 @@ class TreePanel(Rows):
             return {"dead": "✝", "stopped": "■"}.get(record.status, "▪")
         if statistics is None:
             return " "
-        return self._sign if statistics.state in (*WORKING, IN_A_TURN) else _SIGNS.get(statistics.state, "·")
+        return self._sign if is_working(statistics.state) else _SIGNS.get(statistics.state, "·")

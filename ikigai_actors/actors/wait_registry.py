@@ -1,0 +1,172 @@
+"""The waits of a system's agents for one another: the place that knows who waits for whom.
+
+    with registry.noted(OpenWait("a", AwaitedAgent("b", future), registry, ...)):   # raises WouldDeadlock
+        future.get()
+
+Whoever closes a circle is refused: it gets `WouldDeadlock`, and the others go on waiting for what then comes. A wait is
+noted before it is looked at, so of two that close a circle at once one at least finds it; and only one is refused,
+since it is gone before the other is judged.
+
+What a wait waits for may be there already and not yet noticed, such as mail. So a circle counts only when each of its
+waits confirms that it still waits, from the rows.
+"""
+
+import contextvars
+import itertools
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ikigai_actors.actors.wait_graph import Circle, Until, WaitedBy, WaitEdge, WaitKey, closed_by, in_words
+from ikigai_actors.errors import WouldDeadlock
+
+
+class WaitTarget(Protocol):
+    """What a wait waits for. Any thread may ask."""
+
+    def awaited(self) -> Collection[str]:
+        """The agents that are still waited for, by uuid, in a fixed order. Reads nothing."""
+
+    def confirm(self, uuid: str) -> bool:
+        """Whether this one is, as the rows say. May read the store, and raise what that raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActingCode:
+    """The code of an agent that runs: the function of its provider, or of a tool."""
+
+    agent: str
+    """The uuid of the agent."""
+    registry: "WaitRegistry"
+    """That of its system."""
+    is_over: Callable[[], bool]
+    """Whether nobody wants its outcome any more: what it waits for then keeps nobody waiting."""
+
+
+acting_code: contextvars.ContextVar[ActingCode] = contextvars.ContextVar("acting_code")
+"""The code that runs in this context."""
+
+
+@dataclass(eq=False, slots=True)
+class OpenWait:
+    """A wait of one agent for others."""
+
+    waiter: str
+    """The uuid of the agent that waits."""
+    awaits: WaitTarget
+    by: WaitedBy
+    until: Until
+    is_over: Callable[[], bool]
+    """Whether nobody waits any more."""
+    refuse: Callable[[WouldDeadlock], object]
+    """Ends the wait by an error, from any thread."""
+    key: WaitKey = field(default=WaitKey(0, ""), init=False)
+    """Given by the registry."""
+
+    def edges(self) -> Iterator[WaitEdge]:
+        """Its edges now."""
+        if not self.is_over():
+            for uuid in self.awaits.awaited():
+                yield WaitEdge(self.waiter, uuid, self.by, self.until, self.key)
+
+
+class WaitRegistry:
+    """The open waits of one system. Any thread may call any method."""
+
+    def __init__(self, name: Callable[[str], str] = str, host: str = "") -> None:
+        """Begin without waits.
+
+        Args:
+            name: gives what people call an agent, by its uuid.
+            host: the id of the host.
+        """
+        self._name, self._host = name, host
+        self._lock = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._waits: dict[WaitKey, OpenWait] = {}
+        self._of: dict[str, dict[OpenWait, None]] = {}
+
+    def add(self, wait: OpenWait) -> None:
+        """Note a wait."""
+        with self._lock:
+            wait.key = WaitKey(next(self._numbers), self._host)
+            self._waits[wait.key] = wait
+            self._of.setdefault(wait.waiter, {})[wait] = None
+
+    def remove(self, wait: OpenWait) -> None:
+        """Forget a wait; nothing happens if it is not noted."""
+        with self._lock:
+            self._remove(wait)
+
+    @contextmanager
+    def noted(self, wait: OpenWait) -> Iterator[None]:
+        """Note a wait for the length of a block. Raises `WouldDeadlock` in its place when it closes a circle."""
+        self.add(wait)
+        try:
+            self.check(wait)
+            yield
+        finally:
+            self.remove(wait)
+
+    def check(self, wait: OpenWait, among: Collection[str] | None = None) -> None:
+        """Raise `WouldDeadlock`, and forget the wait, when it closes a circle.
+
+        Args:
+            wait: one that is noted.
+            among: only circles through these of the agents that it waits for; None for all.
+        """
+        with self._lock:
+            circle = closed_by((one for one in wait.edges() if among is None or one.awaited in among), self._out)
+            waits = [self._waits.get(edge.wait) for edge in circle or ()]
+        if circle is None or not all(
+            one is not None and one.awaits.confirm(edge.awaited) for one, edge in zip(waits, circle, strict=True)
+        ):
+            return
+        with self._lock:
+            if not all(one is not None and edge in one.edges() for one, edge in zip(waits, circle, strict=True)):
+                return
+            if not all(edge.wait in self._waits for edge in circle):  # another one was refused for it
+                return
+            self._remove(wait)
+        raise self.deadlock(circle)
+
+    def deadlock(self, circle: Circle) -> WouldDeadlock:
+        """The error of whoever closes this circle."""
+        return WouldDeadlock(
+            f"{in_words(circle, self._name)}: each would wait for ever. Let one of them end its turn first, or send "
+            "mail in place of a prompt.",
+            tuple(edge.waiter for edge in circle),
+        )
+
+    def awaited_by(self, uuid: str) -> tuple[str, ...]:
+        """The agents for which this one waits, by uuid, in the order of its waits."""
+        if uuid not in self._of:  # nearly always
+            return ()
+        with self._lock:
+            return tuple(dict.fromkeys(edge.awaited for edge in self._out(uuid)))
+
+    def _out(self, uuid: str) -> Iterable[WaitEdge]:
+        return itertools.chain.from_iterable(wait.edges() for wait in self._of.get(uuid, ()))
+
+    def _remove(self, wait: OpenWait) -> None:
+        self._waits.pop(wait.key, None)
+        of = self._of.get(wait.waiter, {})
+        of.pop(wait, None)
+        if not of:
+            self._of.pop(wait.waiter, None)
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitedAgent(WaitTarget):
+    """One agent is waited for until something is there; what there is, memory knows at once."""
+
+    uuid: str
+    is_there: Callable[[], bool]
+
+    def awaited(self) -> Collection[str]:
+        return () if self.is_there() else (self.uuid,)
+
+    def confirm(self, uuid: str) -> bool:
+        return not self.is_there()
