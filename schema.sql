@@ -32,7 +32,8 @@ CREATE TABLE hosts (
     beat        BIGINT NOT NULL DEFAULT 0,    -- counts the renewals of its lease
     agents      BIGINT NOT NULL DEFAULT 0,    -- how many it ran at its latest renewal
     draining    BIGINT NOT NULL DEFAULT 0 CHECK (draining IN (0, 1)),  -- 1: it gives its shards away, and gets none
-    working     BIGINT NOT NULL DEFAULT 0     -- how many of its agents were in a turn at its latest renewal
+    working     BIGINT NOT NULL DEFAULT 0,    -- how many of its agents were in a turn at its latest renewal
+    waits       TEXT NOT NULL DEFAULT ''      -- the waits of its agents for others that have lasted, as JSON; '': none
 );
 CREATE UNIQUE INDEX hosts_name ON hosts (name) WHERE name IS NOT NULL AND ended_at IS NULL;
 

@@ -109,6 +109,8 @@ class Future(pykka.Future[T]):
         self._late = late
         self.refusal: WouldDeadlock | None = None
         """The circle that the caller would have closed. What was asked for is not begun any more."""
+        self.withdraw: Callable[[], object] = lambda: None
+        """Takes back what was asked for, when the caller is refused and another process was asked."""
 
     def __repr__(self) -> str:
         return f"<Future {'done' if self._value.done() else 'open'}>"
@@ -209,6 +211,7 @@ class Future(pykka.Future[T]):
 
         def refuse(error: WouldDeadlock) -> None:
             self.refusal = error
+            self.withdraw()
             with contextlib.suppress(concurrent.futures.InvalidStateError):
                 ends.set_exception(error)
 

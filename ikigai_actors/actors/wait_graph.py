@@ -36,8 +36,10 @@ class WaitedBy(StrEnum):
 
 
 class WaitKey(NamedTuple):
-    """Tells the waits of all hosts apart."""
+    """Tells the waits of all hosts apart. The greatest is the latest one."""
 
+    began: int
+    """In milliseconds since 1970."""
     number: int
     """Counts the waits of its host."""
     host: str

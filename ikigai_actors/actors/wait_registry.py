@@ -62,7 +62,7 @@ class OpenWait:
     """Whether nobody waits any more."""
     refuse: Callable[[WouldDeadlock], object]
     """Ends the wait by an error, from any thread."""
-    key: WaitKey = field(default=WaitKey(0, ""), init=False)
+    key: WaitKey = field(default=WaitKey(0, 0, ""), init=False)
     """Given by the registry."""
 
     def edges(self) -> Iterator[WaitEdge]:
@@ -75,14 +75,17 @@ class OpenWait:
 class WaitRegistry:
     """The open waits of one system. Any thread may call any method."""
 
-    def __init__(self, name: Callable[[str], str] = str, host: str = "") -> None:
+    def __init__(self, name: Callable[[str], str] = str, host: str = "", now_ms: Callable[[], int] = lambda: 0) -> None:
         """Begin without waits.
 
         Args:
             name: gives what people call an agent, by its uuid.
             host: the id of the host.
+            now_ms: tells when a wait begins, in milliseconds since 1970.
         """
-        self._name, self._host = name, host
+        self._name, self._host, self._now_ms = name, host, now_ms
+        self.on_change: Callable[[], object] = lambda: None
+        """Called when there is one wait more, or one less. Never waits."""
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
         self._waits: dict[WaitKey, OpenWait] = {}
@@ -91,14 +94,16 @@ class WaitRegistry:
     def add(self, wait: OpenWait) -> None:
         """Note a wait."""
         with self._lock:
-            wait.key = WaitKey(next(self._numbers), self._host)
+            wait.key = WaitKey(self._now_ms(), next(self._numbers), self._host)
             self._waits[wait.key] = wait
             self._of.setdefault(wait.waiter, {})[wait] = None
+        self.on_change()
 
     def remove(self, wait: OpenWait) -> None:
         """Forget a wait; nothing happens if it is not noted."""
         with self._lock:
             self._remove(wait)
+        self.on_change()
 
     @contextmanager
     def noted(self, wait: OpenWait) -> Iterator[None]:
@@ -131,6 +136,19 @@ class WaitRegistry:
                 return
             self._remove(wait)
         raise self.deadlock(circle)
+
+    def refuse(self, circle: Circle) -> None:
+        """End the wait of the first edge of a circle over several hosts, unless it is over. May raise `StoreError`."""
+        with self._lock:
+            wait = self._waits.get(circle[0].wait)
+        if wait is not None and circle[0] in wait.edges() and wait.awaits.confirm(circle[0].awaited):
+            self.remove(wait)
+            wait.refuse(self.deadlock(circle))
+
+    def waits(self) -> list[OpenWait]:
+        """All open waits, in the order in which they began."""
+        with self._lock:
+            return list(self._waits.values())
 
     def deadlock(self, circle: Circle) -> WouldDeadlock:
         """The error of whoever closes this circle."""

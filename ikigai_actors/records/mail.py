@@ -339,6 +339,21 @@ class Delete(Unit):
             locked.count(self.recipient, unread=-1)
 
 
+@dataclass(frozen=True, slots=True)
+class WithdrawPrompt(Unit):
+    """Delete a prompt that its agent has not taken up; answered with whether it had not."""
+
+    recipient: str
+    id: int
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return (self.recipient,)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> bool:
+        return bool(tx.run("withdraw_prompt", recipient=self.recipient, id=self.id))
+
+
 def unread_mailbox(tx: Transaction, recipient: str) -> Mailbox:
     """The unread mail of an agent: counts, and the beginnings of the oldest. Marks nothing as read."""
     senders = Counter[str | None](sender for (sender,) in tx.run("unread_senders", recipient=recipient))

@@ -194,6 +194,14 @@ _LOAD = Migration(
     """,
 )
 
+_WAITS = Migration(
+    10,
+    """
+    -- Hosts tell which of their agents wait for which.
+    ALTER TABLE hosts ADD COLUMN waits TEXT NOT NULL DEFAULT '';
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     _MAIL_AND_SUPERVISION,
     _PROMPTS,
@@ -203,6 +211,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _CHANGES,
     _REQUESTS,
     _LOAD,
+    _WAITS,
 )
 """All steps since version `FIRST`, in order."""
 

@@ -29,6 +29,8 @@ class HostRow(NamedTuple):
     """How many it ran when it last told, if it shares them."""
     draining: int = 0
     """1 while it gives its agents away."""
+    waits: str = ""
+    """Which of its agents wait for which; see `ikigai_actors.records.host_waits`."""
 
     @property
     def is_believed(self) -> bool:

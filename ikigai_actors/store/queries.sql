@@ -434,6 +434,10 @@ SELECT id, body FROM mail
 UPDATE mail SET read_at = now_ms()
  WHERE recipient = :recipient AND id = :id AND kind = 'prompt' AND read_at IS NULL RETURNING id
 
+-- name: withdraw_prompt
+-- Under the lock of the recipient's row; no row when it was taken up before.
+DELETE FROM mail WHERE recipient = :recipient AND id = :id AND kind = 'prompt' AND read_at IS NULL RETURNING id
+
 -- name: unread_of_all
 -- Of whom an agent has unread mail, and of which kind.
 SELECT DISTINCT sender, kind FROM mail WHERE recipient = :recipient AND read_at IS NULL AND kind <> 'prompt'
@@ -503,7 +507,7 @@ SELECT id, hostname, pid, started_at, lease_until, epoch, now_ms() FROM hosts WH
 
 -- name: running_hosts
 -- The same with what newer versions know.
-SELECT id, hostname, pid, started_at, lease_until, epoch, now_ms(), name, agents, draining FROM hosts WHERE ended_at IS NULL ORDER BY epoch DESC
+SELECT id, hostname, pid, started_at, lease_until, epoch, now_ms(), name, agents, draining, waits FROM hosts WHERE ended_at IS NULL ORDER BY epoch DESC
 
 -- name: unshared_hosts
 -- Those of them that share the agents with nobody.
@@ -520,6 +524,9 @@ UPDATE hosts SET draining = 1 WHERE id = :host AND ended_at IS NULL RETURNING id
 
 -- name: count_agents
 UPDATE hosts SET agents = :agents, working = :working WHERE id = :host
+
+-- name: publish_waits
+UPDATE hosts SET waits = :waits WHERE id = :host AND ended_at IS NULL
 
 -- name: shards_of
 SELECT id, epoch FROM shards WHERE host = :host

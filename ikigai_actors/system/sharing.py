@@ -130,7 +130,8 @@ class Sharing:
         self._living: frozenset[str] = frozenset()
         self._clock: Clock = host.clock
         self._on_end, self._publish = on_end, publish
-        self._hosts: Sequence[HostRow] = ()  # at the latest look
+        self.hosts: Sequence[HostRow] = ()
+        """Who ran the agents at the latest look, the latest first."""
         self._resume = False
         self._run: dict[int, int] = {}  # this host runs the agents of these shards; the epoch of each
         self._rest: float | None = BALANCE
@@ -293,10 +294,10 @@ class Sharing:
         found, hosts = self._store.read(lambda tx: (shares(tx, self._host.id), unended(tx)))
         self._living = frozenset(one.host for one in found.members)
         if self._host.id in self._living:  # else this one has ended
-            for event in host_events(self._hosts, hosts):
+            for event in host_events(self.hosts, hosts):
                 if isinstance(event, HostEnded):
                     self._publish(event)
-        self._hosts = hosts
+        self.hosts = hosts
         return found
 
     def _take(self, shards: Sequence[int], epochs: dict[int, int]) -> None:

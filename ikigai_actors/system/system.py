@@ -44,7 +44,7 @@ from ikigai_actors.agent.subscriptions import (
 )
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.turn.calls import Approver
-from ikigai_actors.agent.turn.state import WORKING, waits_for
+from ikigai_actors.agent.turn.state import waits_for
 from ikigai_actors.agent.waits import Waits
 from ikigai_actors.arguments import (
     check_callable,
@@ -81,7 +81,7 @@ from ikigai_actors.store.rounds import HEARTBEAT, Rounds
 from ikigai_actors.store.shards import shares
 from ikigai_actors.system.agents_tool import ListAgents
 from ikigai_actors.system.approvals import Approvals
-from ikigai_actors.system.attached.client import turn_state
+from ikigai_actors.system.attached.client import shown_state, turn_state
 from ikigai_actors.system.attached.system import AttachedSystem
 from ikigai_actors.system.elsewhere import Elsewhere
 from ikigai_actors.system.lifecycle import Lifecycle, check_policy
@@ -90,6 +90,7 @@ from ikigai_actors.system.processes import ProcessTable
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.sharing import BALANCE, ActorElsewhere, Sharing
 from ikigai_actors.system.supervision import SupervisionLoop
+from ikigai_actors.system.wait_board import WaitBoard
 from ikigai_actors.tools.base import Toolset
 from ikigai_actors.tools.function import Tool
 from ikigai_actors.tools.policy import Policy
@@ -192,7 +193,7 @@ class ActorSystem(OfOneProcess):
         """The documents that all agents share."""
         processes = self._processes = ProcessTable(lambda uuid: AgentRef(self, uuid))
         self._archive = Archive(store, lambda uuid: host.name is None or processes.get(uuid) is not None)
-        wait_registry = self._wait_registry = WaitRegistry(self._called, host.id)
+        wait_registry = self._wait_registry = WaitRegistry(self._called, host.id, clock.now_ms)
         waits = self.waits = Waits(store, clock, processes.is_idle, threads, wait_registry)
         self._supervision = SupervisionLoop(store, journal, processes, host.id, clock, threads, self._move_as_asked)
         with ExitStack() as undone:
@@ -251,6 +252,15 @@ class ActorSystem(OfOneProcess):
                 self._fail,
                 publisher.publish,
             )
+        )
+        self._wait_board = WaitBoard(
+            wait_registry,
+            store,
+            host.id,
+            host.name is not None,
+            lambda uuid: processes.get(uuid) is not None,
+            self._waits_for,
+            threads,
         )
         self._threads = threads
         self._watching = threads.thread(self._follow_others, "ikigai-watch")
@@ -544,7 +554,7 @@ class ActorSystem(OfOneProcess):
         check_optional(record, AgentRecord, "record", "a row of the registry")
         actor = self._processes.get(check_type(uuid, str, "uuid", "text"))
         if actor is not None:
-            waits = self._waits_for(uuid, actor)
+            waits = self._waits_for(uuid)
             return replace(actor.statistics(), state=waits) if waits else actor.statistics()
         if record is None:
             record = self.store.read(lambda tx: registry.get(tx, uuid))
@@ -624,6 +634,7 @@ class ActorSystem(OfOneProcess):
         runtime = self._runtime
         return [
             ("the watch on other processes", self._end_watch),
+            ("the board of waits", self._wait_board.close),
             *([] if self._sharing is None else [("the share of this host", self._sharing.close)]),
             ("what runs outside", lambda: runtime.executor.close(runtime.providers)),
             ("the reader of logs", runtime.log_loader.close),
@@ -686,13 +697,14 @@ class ActorSystem(OfOneProcess):
             return record.status
         actor = self._processes.get(record.uuid)
         if actor is None:
-            return turn_state(record.turn, self._sharing is not None and self._sharing.lives(record.owner))
-        return self._waits_for(record.uuid, actor) or actor.state.shown.value
+            if self._sharing is None or not self._sharing.lives(record.owner):
+                return turn_state(record.turn, hosted=False)
+            return shown_state(record, self._sharing.hosts)
+        return self._waits_for(record.uuid) or actor.state.shown.value
 
-    def _waits_for(self, uuid: str, actor: AgentActor) -> str:
-        """For whom an agent waits, as a state; empty when it waits for nobody."""
-        awaited = self._wait_registry.awaited_by(uuid) if actor.state.phase in WORKING else ()
-        return waits_for([self._called(each) for each in awaited])
+    def _waits_for(self, uuid: str) -> str:
+        """For whom an agent of this host waits, as a state; empty when it waits for nobody."""
+        return waits_for([self._called(each) for each in self._wait_registry.awaited_by(uuid)])
 
     def _called(self, uuid: str) -> str:
         """What people call an agent."""

@@ -14,7 +14,7 @@ def edges() -> st.SearchStrategy[list[WaitEdge]]:
     names = st.sampled_from(AGENTS)
     drawn = st.tuples(names, names, st.sampled_from(WaitedBy), st.sampled_from(Until))
     return st.lists(drawn, min_size=1, max_size=9).map(
-        lambda all_of_them: [WaitEdge(*one, WaitKey(number, "")) for number, one in enumerate(all_of_them)]
+        lambda all_of_them: [WaitEdge(*one, WaitKey(0, number, "")) for number, one in enumerate(all_of_them)]
     )
 
 
@@ -38,5 +38,7 @@ def test_a_circle_is_found_if_there_is_one_and_it_is_the_shortest(among: list[Wa
 
 
 def test_a_circle_in_words_ends_where_it_begins() -> None:
-    circle = tuple(WaitEdge(one, other, WaitedBy.CODE, Until.TURN, WaitKey(0, "")) for one, other in ("ab", "bc", "ca"))
+    circle = tuple(
+        WaitEdge(one, other, WaitedBy.CODE, Until.TURN, WaitKey(0, 0, "")) for one, other in ("ab", "bc", "ca")
+    )
     assert in_words(circle, str.upper) == "A waits for B waits for C waits for A"

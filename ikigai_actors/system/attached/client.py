@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from ikigai_actors.actors.clock import Clock, SystemClock
 from ikigai_actors.errors import IkigaiError, NoHost
 from ikigai_actors.records import registry
+from ikigai_actors.records.host_waits import published_state
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.database_clock import clock_of
@@ -64,12 +65,15 @@ class Overview(NamedTuple):
 
     def state(self, record: AgentRecord) -> str:
         """What an agent is doing, as far as a reader can tell."""
-        return state_of(record, self.host is not None)
+        return shown_state(record, self.hosts)
 
 
-def state_of(record: AgentRecord, hosted: bool) -> str:
-    """What an agent is doing, as far as its row tells; ``hosted``: whether a process runs the agents."""
-    return turn_state(record.turn, hosted) if record.status == "running" else record.status
+def shown_state(record: AgentRecord, hosts: Sequence[HostRow]) -> str:
+    """What an agent is doing, as far as its row and those of the hosts tell that run the agents."""
+    if record.status != "running":
+        return record.status
+    waits = published_state(hosts, record.uuid) if record.turn else ""
+    return waits or turn_state(record.turn, bool(hosts))
 
 
 def turn_state(turn: int, hosted: bool) -> str:

@@ -27,6 +27,7 @@ from ikigai_actors.errors import AgentDead, HostElsewhere, IkigaiError, NoTurn
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records import registry
 from ikigai_actors.records.heads import section
+from ikigai_actors.records.mail import WithdrawPrompt
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.replies import last_outcome, outcome_of
@@ -131,7 +132,9 @@ class RemoteAgents:
         with self._looking:
             self._follow(uuid)
             mail = self._client.prompt(uuid, text)
-            self._await(RemoteTurn(uuid, prompt=mail.id), future)
+            turn = RemoteTurn(uuid, prompt=mail.id)
+            future.withdraw = lambda: self._withdraw_prompt(turn, mail.id, future)
+            self._await(turn, future)
         if self._client.get(uuid).status == Status.STOPPED:
             self._publish(PromptKept(uuid, mail.id, text))
 
@@ -168,7 +171,9 @@ class RemoteAgents:
             if self._ended is not None or not self.hosts:
                 command.caller.settle(self._ended or nobody_asked(self._former))
             else:
-                self._asked[self._client.request(uuid, kind, body)] = command.caller
+                key = self._client.request(uuid, kind, body)
+                self._asked[key] = command.caller
+                command.caller.withdraw = lambda: self._client.withdraw(key, command.caller.refusal)
 
     def end(self, error: IkigaiError) -> None:
         """Settle with an error whatever is awaited, now or later: nobody looks any more. Requests are not withdrawn."""
@@ -203,6 +208,13 @@ class RemoteAgents:
     def _settle(self, answers: Mapping[RequestKey, Answered]) -> None:
         for key, answer in answers.items():
             self._asked.pop(key).settle(answer.value)
+
+    def _withdraw_prompt(self, turn: RemoteTurn, mail: int, future: Future[Reply]) -> None:
+        """Take back a prompt whose sender would close a circle of waits by waiting for it, unless it was taken up."""
+        if self._client.write(WithdrawPrompt(turn.agent, mail)):
+            with self._looking:
+                self._awaited = [one for one in self._awaited if one[0] is not turn]
+            future.settle(future.refusal)
 
     def _withdraw(self) -> None:
         """Take back the requests that nobody has answered: the answer is `NoHost` then."""

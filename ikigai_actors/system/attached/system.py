@@ -43,6 +43,7 @@ from ikigai_actors.arguments import check_callable, check_choice, check_optional
 from ikigai_actors.errors import NoHost, StoreError, SystemClosed
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.records.documents import Documents
+from ikigai_actors.records.host_waits import published_state
 from ikigai_actors.records.hosts import HostRecord
 from ikigai_actors.records.log import Archive
 from ikigai_actors.records.mail import Mail, letter
@@ -57,7 +58,7 @@ from ikigai_actors.store.owner import HostRow
 from ikigai_actors.store.rounds import Rounds
 from ikigai_actors.store.writer import DirectWriter
 from ikigai_actors.system.approvals import Approvals
-from ikigai_actors.system.attached.client import Client, state_of, turn_state
+from ikigai_actors.system.attached.client import Client, shown_state, turn_state
 from ikigai_actors.system.attached.follower import Follower, News
 from ikigai_actors.system.attached.remote_agents import RemoteActor, RemoteAgents, RemoteLifecycle
 from ikigai_actors.system.host_events import host_events
@@ -217,7 +218,7 @@ class AttachedSystem(OfOneProcess):
     def state_of(self, record: AgentRecord) -> str:
         """What an agent is doing, as far as rows tell."""
         self.check_open()
-        return state_of(check_type(record, AgentRecord, "record", "a row of the registry"), self.host is not None)
+        return shown_state(check_type(record, AgentRecord, "record", "a row of the registry"), self._remote.hosts)
 
     def check_open(self) -> None:
         """Raise `SystemClosed` when the system was closed."""
@@ -278,7 +279,8 @@ class AttachedSystem(OfOneProcess):
         self.check_open()
         check_optional(record, AgentRecord, "record", "a row of the registry")
         seen = self._seen.get(check_type(uuid, str, "uuid", "text")) or _Seen()
-        state = turn_state(seen.turn, self.host is not None)
+        waits = published_state(self._remote.hosts, uuid) if seen.turn else ""
+        state = waits or turn_state(seen.turn, self.host is not None)
         return AgentStatistics(state, seen.since, 0, seen.turns, seen.steps, seen.tokens, 0, 0, 0)
 
     def close(self) -> None:

@@ -1,0 +1,133 @@
+"""The board on which a host writes who waits for whom, once that has lasted, and reads what other hosts have written.
+
+Other processes learn from it what the agents are doing. Hosts that share the agents find circles of waits in it that
+go over several of them. (Those within one host, `ikigai_actors.actors.wait_registry` finds at once.)
+
+A thread of its own begins with the first wait, and sleeps while there is none. A wait that is there at two looks, some
+seconds apart, is written; so most waits cost nothing. A circle counts when each of its waits was found again by a look
+of its host after this one had read it: all of them were there at that moment. Then the host with the latest wait ends
+that one.
+"""
+
+import logging
+from collections.abc import Callable
+
+from ikigai_actors.actors.threads import Threads
+from ikigai_actors.actors.wait_graph import WaitEdge, WaitKey
+from ikigai_actors.actors.wait_registry import OpenWait, WaitRegistry
+from ikigai_actors.errors import StoreError
+from ikigai_actors.records.host_waits import HostWaits, circles_of, decode_waits, encode_waits, lasting, publish
+from ikigai_actors.store.base import Store
+from ikigai_actors.store.owner import unended
+
+logger = logging.getLogger(__name__)
+
+LOOK_EVERY = 2.0
+"""Seconds between two looks."""
+
+MOST_EDGES = 1_000
+"""How many edges a host writes at most."""
+
+MOST_OF_ONE = 100
+"""How many edges of one wait: agents that others run come first, since only these may be in a circle over hosts."""
+
+
+class WaitBoard:
+    """The board of one host."""
+
+    def __init__(
+        self,
+        registry: WaitRegistry,
+        store: Store,
+        host: str,
+        shared: bool,
+        runs: Callable[[str], bool],
+        state: Callable[[str], str],
+        threads: Threads,
+    ) -> None:
+        """Put the parts together. The thread begins with the first wait.
+
+        Args:
+            registry: the waits of this host's agents.
+            store: where the rows of hosts are.
+            host: the id of this one.
+            shared: whether other hosts may run agents of this database.
+            runs: whether this host runs the agent with a uuid.
+            state: the state of an agent that waits, as people see it.
+            threads: makes the thread.
+        """
+        self._registry, self._store, self._host, self._shared = registry, store, host, shared
+        self._runs, self._state = runs, state
+        self._changed = threads.condition()
+        self._due = self._begun = self._closed = False
+        self._seen = frozenset[WaitKey]()
+        self._looks = 0
+        self._written = HostWaits()
+        self._read: dict[str, HostWaits] = {}
+        self._thread = threads.thread(self._run, "ikigai-wait-board")
+        registry.on_change = self._note
+
+    def close(self) -> None:
+        """End the thread."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+            begun = self._begun
+        if begun:
+            self._thread.join()
+
+    def look(self) -> None:
+        """Write what has lasted since the latest look, and end circles over hosts. Raises `StoreError`."""
+        waits = self._registry.waits()
+        told = self._told([wait for wait in waits if wait.key in self._seen])
+        keys = frozenset(wait.key for wait in waits)
+        young, self._seen = keys - self._seen, keys
+        self._due = bool(young or (told.edges and self._shared))
+        if told != self._written:
+            publish(self._store, self._host, encode_waits(told))
+            self._written = told
+        if self._shared and told.edges:
+            self._end_circles()
+        else:
+            self._read = {}
+
+    def _told(self, waits: list[OpenWait]) -> HostWaits:
+        edges, states = list[WaitEdge](), dict[str, str]()
+        for wait in waits:
+            of_wait = sorted(wait.edges(), key=lambda edge: self._runs(edge.awaited))[:MOST_OF_ONE]
+            of_wait = of_wait[: MOST_EDGES - len(edges)]
+            edges += of_wait
+            if of_wait and (state := self._state(wait.waiter)):
+                states[wait.waiter] = state
+        if self._shared and edges:
+            self._looks += 1
+        return HostWaits(self._looks if edges else 0, frozenset(edges), states)
+
+    def _end_circles(self) -> None:
+        rows = self._store.read(unended)
+        before, self._read = self._read, {row.id: decode_waits(row.waits) for row in rows}
+        for circle in circles_of(self._host, lasting(before, self._read)):
+            self._registry.refuse(circle)
+
+    def _note(self) -> None:
+        with self._changed:
+            if not self._begun and not self._closed:
+                self._begun = True
+                self._thread.start()
+            self._due = True
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed or self._due)
+                self._changed.wait_for(lambda: self._closed, LOOK_EVERY)
+            if self._closed:
+                return
+            try:
+                self.look()
+            except StoreError as error:  # it is looked at again soon
+                self._due = True
+                logger.info("Who waits for whom could not be written: %s", error)
+            except Exception:  # a defect of ours: the next look may do
+                logger.exception("Who waits for whom could not be looked at")
