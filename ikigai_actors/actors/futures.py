@@ -211,9 +211,11 @@ class Future(pykka.Future[T]):
 
         def refuse(error: WouldDeadlock) -> None:
             self.refusal = error
-            self.withdraw()
-            with contextlib.suppress(concurrent.futures.InvalidStateError):
-                ends.set_exception(error)
+            try:
+                self.withdraw()
+            finally:
+                with contextlib.suppress(concurrent.futures.InvalidStateError):
+                    ends.set_exception(error)
 
         is_over = lambda: code.is_over() or ends.done()  # noqa: E731
         wait = OpenWait(code.agent, self._awaits, WaitedBy.CODE, self._until, is_over, refuse)

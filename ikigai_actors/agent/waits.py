@@ -34,6 +34,7 @@ from ikigai_actors.errors import (
     AgentNotFound,
     BadInput,
     IkigaiError,
+    StoreUnavailable,
     SystemClosed,
     WouldDeadlock,
     WouldWaitForItself,
@@ -361,6 +362,9 @@ class Waits:
                     self._registry.check(waiter.of_call, uuids)
                 except WouldDeadlock as error:
                     self._end(waiter, error)
+                except StoreUnavailable:  # the next look begins when the store answers
+                    with self._changed:
+                        self._mark(waiter, uuids)
 
     def _end(self, waiter: Waiter, answers: WaitResults | IkigaiError) -> None:
         with self._changed:

@@ -18,7 +18,7 @@ from ikigai_actors import (
     current_agent,
     tool,
 )
-from ikigai_actors.agent.turn.state import waits_for
+from ikigai_actors.agent.turn.state import is_working, waits_for
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.testing import simulated
 from tests.kit.blocking_provider import DEADLINE
@@ -226,6 +226,7 @@ def test_the_state_of_an_agent_says_for_whom_it_waits() -> None:
 @pytest.mark.parametrize("count", range(1, 6))
 def test_a_state_names_three_of_those_for_whom_an_agent_waits(count: int) -> None:
     told = waits_for(["a", "b", "c", "d", "e"][:count])
+    assert is_working(told)
     assert (
         told
         == ["waits for a", "waits for a, b", "waits for a, b, c", *(f"waits for a, b, c and {n} more" for n in (1, 2))][
