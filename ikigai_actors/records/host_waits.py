@@ -33,7 +33,8 @@ def encode_waits(waits: HostWaits) -> str:
     """The text of the column; empty when nobody waits."""
     if not waits.edges:
         return ""
-    edges = [[*edge[:4], edge.wait.began, edge.wait.number] for edge in sorted(waits.edges, key=lambda one: one.wait)]
+    in_order = sorted(waits.edges, key=lambda one: (one.wait, one.awaited))  # the same text each time
+    edges = [[*edge[:4], edge.wait.began, edge.wait.number] for edge in in_order]
     host = next(iter(waits.edges)).wait.host
     return json.dumps({"host": host, "look": waits.look, "edges": edges, "states": waits.states})
 

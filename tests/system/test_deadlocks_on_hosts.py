@@ -1,7 +1,5 @@
 """Circles of waits over several hosts, and what other processes see of waits."""
 
-from typing import Any
-
 import pytest
 
 from ikigai_actors import AgentRef, FunctionProvider, ProviderError, Request, ScriptedProvider, Stream, current_agent
@@ -35,8 +33,9 @@ CIRCLE = (
 )
 
 
-@pytest.mark.parametrize(("way", "schedule"), [("prompt", Schedule({})), ("wait", 1), ("fork", 2)])
-def test_a_circle_over_hosts_ends_in_an_error_that_names_it(way: str, schedule: Any) -> None:
+def play(way: str, schedule: Schedule | int) -> str:
+    """Three agents in a circle, one on each host; the trace."""
+
     def act(request: Request) -> str:
         follows = other({"a": "b", "b": "c", "c": "a"}[request.name or ""])
         if request.name == "c" and way == "wait":
@@ -54,6 +53,16 @@ def test_a_circle_over_hosts_ends_in_an_error_that_names_it(way: str, schedule: 
         found = world.system.root.wait(["a", "b", "c"], timeout=60)
         assert set(found.values()) == {WaitResult.IDLE}
         assert {prompt.content for prompt in agents["a"].history() if prompt.kind == "user"} <= {"go", "hi"}
+        return str(world.trace)
+
+
+@pytest.mark.parametrize(("way", "schedule"), [("prompt", Schedule({})), ("wait", 1)])
+def test_a_circle_over_hosts_ends_in_an_error_that_names_it(way: str, schedule: Schedule | int) -> None:
+    assert "publish_waits" in play(way, schedule)
+
+
+def test_a_circle_over_hosts_ends_the_same_way_each_time() -> None:
+    assert play("fork", 2) == play("fork", 2)
 
 
 def test_who_is_the_last_to_wait_closes_the_circle_and_its_prompt_is_taken_back() -> None:
