@@ -222,29 +222,13 @@ def test_an_attached_system_refuses_wrong_arguments_alike(tmp_path: Path) -> Non
         assert stored(system) == before
 
 
-ODD: tuple[Any, ...] = (
-    0,
-    1,
-    0.5,
-    2**62,
-    True,
-    None,
-    "",
-    " ",
-    "\0",
-    "\ud800",
-    "x" * 100_000,
-    "../etc",
-    {},
-    [],
-    {"a": object()},
-)
+ODD: tuple[Any, ...] = (0, 1, 2**62, True, None, "", "\0", "\ud800", "x" * 100_000, {}, [], {"a": object()})
 """Values of right types that are hardly right."""
 
 
 def test_whatever_is_given_to_a_method_it_answers_or_raises_an_error_of_ours() -> None:
     with subject() as these:
-        names = [name for name, _ in these.methods() if name not in ("ActorSystem.close")]
+        names = [name for name, _ in these.methods() if name != "ActorSystem.close"]
     for name in names:
         with subject() as these:
             call = dict(these.methods())[name]
@@ -257,7 +241,7 @@ def test_whatever_is_given_to_a_method_it_answers_or_raises_an_error_of_ours() -
 
 def attempt(these: Subject, call: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
     """Call with odd arguments: an error is one of ours, and a refused call has stored nothing."""
-    eventually(lambda: not these.running.statistics().working, "the end of the turns that earlier calls began")
+    eventually(lambda: not any(record.turn for record in these.running.agents()), "the end of what was asked before")
     before = stored(these.running)
     try:
         answer = call(**arguments)
