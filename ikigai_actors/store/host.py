@@ -105,6 +105,8 @@ class Host:
         self.on_renewal: Callable[[], object] = lambda: None
         """Called when the lease begins and after each renewal, on the thread that did it."""
         self._over = False
+        self._why_ended: IkigaiError | None = None
+        self._told = Renewal.KEPT
         self._on_end: Callable[[IkigaiError], None] = lambda error: None
         self._on_trouble: Callable[[str | None], None] = lambda reason: None
         self._running: list[threading.Thread] = []
@@ -117,18 +119,25 @@ class Host:
 
     def keep(
         self,
-        on_end: Callable[[IkigaiError], None],
+        on_end: Callable[[IkigaiError], None] = lambda error: None,
         on_trouble: Callable[[str | None], None] = lambda reason: None,
     ) -> None:
         """Renew the lease from now on, where there is one.
+
+        May be called again, with others who are to be told. If the host has ended by then, that is told at once.
 
         Args:
             on_end: gets the reason why this host must end: `Fenced`, another host has taken over; `StoreUnavailable`,
                 the lease could not be renewed for too long.
             on_trouble: gets the reason when the lease has run out, and None when it is renewed again.
         """
-        self._on_end, self._on_trouble = on_end, on_trouble
-        if self._lease is not None:
+        with self._lock:
+            self._on_end, self._on_trouble = on_end, on_trouble
+            self._told = Renewal.KEPT  # these have heard of no trouble
+            ended = self._why_ended
+        if ended is not None:
+            on_end(ended)
+        if self._lease is not None and not self._running:
             self._running = [
                 self._threads.thread(self._run, "ikigai-lease"),
                 self._threads.thread(self._watch, "ikigai-lease-watch"),
@@ -267,6 +276,14 @@ class Host:
         """Register a function that gives something back when the database is released."""
         self._resources.callback(release)
 
+    def _end_by(self, error: IkigaiError) -> None:
+        """End since somebody or something has ended this host, and tell why."""
+        logger.error("%s", error)
+        self._end()
+        with self._lock:
+            self._why_ended, tell = error, self._on_end
+        tell(error)
+
     def _end(self) -> None:
         with self._changed:
             self._over = True
@@ -285,8 +302,7 @@ class Host:
             try:
                 self.renew()
             except Fenced as error:
-                self._end()
-                self._on_end(error)
+                self._end_by(error)
                 return
             except IkigaiError as error:
                 self._warn("The lease could not be renewed: %s", error)
@@ -305,8 +321,7 @@ class Host:
     def _watch(self) -> None:
         """Look at the age of the latest renewal again and again; end the host when it is too old."""
         assert self._lease is not None
-        told, looked = Renewal.KEPT, self.clock.monotonic()
-        awake = looked
+        looked = awake = self.clock.monotonic()
         while not self._pause(self._lease / 8):
             now = self.clock.monotonic()
             if now - looked > self._lease:
@@ -317,9 +332,10 @@ class Host:
             if found is Renewal.LOST:
                 self._give_up(age)
                 return
-            if found is not told:
-                told = found
-                self._on_trouble(self._late(age) if found is Renewal.LATE else None)
+            with self._lock:
+                is_new, self._told, tell = found is not self._told, found, self._on_trouble
+            if is_new:
+                tell(self._late(age) if found is Renewal.LATE else None)
 
     def _late(self, age: float) -> str:
         return (
@@ -331,8 +347,7 @@ class Host:
         error = StoreUnavailable(
             f"{self._late(age)}, so this one ends. Check the network and the server, and start again."
         )
-        self._end()
-        self._on_end(error)
+        self._end_by(error)
         self._store.abandon(str(error))
 
 

@@ -371,6 +371,7 @@ class ActorSystem(OfOneProcess):
                 on_renewal=on_renewal or (lambda: None),
             )
             undone.callback(host.release)
+            host.keep()  # also while it boots, which may take longer than the lease
             with everything_stays():
                 ensure_root(store, parts.random_bytes, host.clock.now_ms())
                 if called is not None:

@@ -1,9 +1,12 @@
 """Hosts that share the agents of a database: each runs a part, and nobody sees where an agent lives."""
 
+import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,7 @@ from ikigai_actors.errors import (
 )
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.store.placement import FEW_TURNS
+from ikigai_actors.system.platform import SYSTEM_PLATFORM
 from tests.conftest import NewDatabase
 from tests.kit.blocking_provider import Gate
 from tests.kit.databases import DEADLINE, Admin, eventually, sql
@@ -326,6 +330,23 @@ class Work:
     def _answer(self, request: Request) -> Reply | str:
         last = request.messages[-1]["content"][-1]
         return last["content"] if last["type"] == "tool_result" else Reply("", (ToolCall("work"),))
+
+
+def test_a_host_renews_its_lease_while_it_looks_at_its_agents_for_the_first_time(new_postgres: NewDatabase) -> None:
+    renewals, drawn, again = count(), count(), threading.Event()
+
+    def renewed() -> None:
+        if next(renewals) == 2:  # the first one is the beginning of the lease
+            again.set()
+
+    def random_bytes(number: int) -> bytes:
+        if next(drawn) == 1:  # those of agent 0, behind those of the host
+            assert again.wait(DEADLINE)
+        return os.urandom(number)
+
+    parts = replace(SYSTEM_PLATFORM, random_bytes=random_bytes)
+    with ActorSystem.open(new_postgres(), join=True, name="a", lease=4, parts=parts, on_renewal=renewed) as system:
+        assert system.root.record.living
 
 
 def test_a_tool_that_runs_when_its_agent_is_to_go_elsewhere_ends_first(fleet: Fleet) -> None:
