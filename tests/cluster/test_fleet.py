@@ -4,15 +4,17 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import pytest
 
 from tests.conftest import NewDatabase
 from tests.kit.databases import ROOT, eventually
-from tests.kit.program import PATIENCE, Program, run
+from tests.kit.program import Program, run
 from tests.kit.ray_cluster import RAY_PATIENCE, RayCluster, needs_ray, parent, ray_cluster
-from tests.torture.fleet.campaign import AGENTS, HANDS, judge_at_last
+from tests.torture.fleet.campaign import AGENTS, HANDS, judge_at_last, prepare
 from tests.torture.fleet.hands import Work, attached
+from tests.torture.fleet.hosts import LEASE, RECORDS, SHORT_LEASE
 
 pytestmark = needs_ray
 
@@ -46,15 +48,16 @@ def pids(work: Work, without: int = 0) -> dict[str, int]:
 def starting(url: str) -> Iterator[tuple[Work, ExitStack]]:
     """Let hands work until the second part is closed, at the latest at the end of the block."""
     with attached(url) as system, ExitStack() as hands:
-        work = Work(system, [system.root.fork(name=f"agent-{n}", timeout=PATIENCE) for n in range(AGENTS)], "1")
+        work = Work(system, "1")
+        work.populate(AGENTS)
         hands.enter_context(work.under_way(HANDS))
         yield work, hands
 
 
 def answered(work: Work, what: str) -> None:
     """Wait until prompts of after this moment are answered."""
-    number = len(work.asked) + 20
-    eventually(lambda: len(work.asked) >= number, f"answers after {what}")
+    number = len(work.waits) + 20
+    eventually(lambda: len(work.waits) >= number, f"answers after {what}")
 
 
 def kill_host(cluster: RayCluster, hosts: dict[str, int]) -> int:
@@ -83,10 +86,13 @@ FAULTS = (kill_host, stop_host, kill_shim, kill_raylet)
 
 
 def test_every_prompt_is_answered_once_whatever_of_ray_is_killed(
-    new_postgres: NewDatabase, monkeypatch: pytest.MonkeyPatch
+    new_postgres: NewDatabase, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     url = new_postgres()
+    prepare(url)
     monkeypatch.chdir(ROOT)
+    monkeypatch.setenv(RECORDS, str(tmp_path))
+    monkeypatch.setenv(LEASE, str(SHORT_LEASE))
     with ray_cluster(nodes=2) as cluster:
         for name, value in cluster.environment.items():
             monkeypatch.setenv(name, value)
@@ -119,5 +125,5 @@ def test_every_prompt_is_answered_once_whatever_of_ray_is_killed(
             with Program.by_pipe("--database", url, "host", "--name", "plain", "--app", APP):
                 answered(work, "the end of Ray")
                 hands.close()
-                assert judge_at_last(url, work.asked) == []
+                assert judge_at_last(url, work.facts, tmp_path) == []
     assert work.complaints == []

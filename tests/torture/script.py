@@ -119,7 +119,7 @@ def _moments(key: str) -> tuple[float, float]:
 
 def answer(request: Request) -> ScriptedReply:
     """The model's reply: some steps with calls, then an end; now and then streamed, now and then an error."""
-    told, step = _place(request)
+    told, step = place(request)
     chance = random.Random(f"{told} {step}")
     if step >= random.Random(told).randrange(4):
         if chance.random() < 0.05:
@@ -133,7 +133,7 @@ def answer(request: Request) -> ScriptedReply:
     return _streamed(chance, Reply("Let me see.", tool_calls=calls, stop_reason="tool_use"))
 
 
-def _place(request: Request) -> tuple[str, int]:
+def place(request: Request) -> tuple[str, int]:
     """The prompt that the turn answers, and how many replies it has had."""
     replies = 0
     for message in reversed(request.messages):

@@ -1,15 +1,164 @@
-"""Hosts that share agents, under faults of every kind, while hands prompt and fork."""
+"""Hosts that share agents, under faults of every kind, while hands do all that agents can be asked for."""
 
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from itertools import islice
+from typing import NamedTuple
+
+import psycopg
 import pytest
 
+from ikigai_actors import ActorSystem, FunctionProvider
+from ikigai_actors.records.messages import Kind
+from ikigai_actors.store import open_store
+from ikigai_actors.store.migrations import ensure_schema
+from tests.conftest import NewDatabase
+from tests.torture.fleet.audit import audit, audited, second_writers
 from tests.torture.fleet.campaign import torture
+from tests.torture.fleet.facts import Asked, Fact, Published, Sent
+from tests.torture.fleet.hands import DEEDS, Hand, Work
+from tests.torture.fleet.hosts import SHORT_LEASE
+from tests.torture.fleet.judge import Found, find, violations
+from tests.torture.script import place
+from tests.torture.victim import Died
 
 EVERY = {"kill": 2, "stop": 1, "drain": 1, "cut": 1}
 
 
 @pytest.mark.thorough("hosts as processes under faults; the simulation has them in the suite")
 def test_hosts_under_faults_lose_nothing_and_answer_everything_once() -> None:
-    result = torture(faults=5, seed=1, weights=EVERY)
+    result = torture(faults=5, seed=1, weights=EVERY, leases=(SHORT_LEASE,))
     assert result.violations == []
     assert sum(result.counts[kind] for kind in EVERY) == 5
-    assert result.counts["prompts"] > 0
+    assert result.counts["prompt"] > 0
+
+
+@pytest.fixture
+def work() -> Iterator[Work]:
+    """Hands without a fleet."""
+    provider = FunctionProvider(lambda request: f"answer to {place(request)[0]}")
+    with ActorSystem.open("sqlite:///:memory:", provider=provider) as system:
+        made = Work(system, "1.0")
+        made.populate(2)
+        yield made
+
+
+def test_hands_that_begin_anew_behind_an_older_copy_take_no_name_twice(work: Work) -> None:
+    for spell in (0, 1):
+        work.spells = spell
+        hand = Hand(work, 0)
+        for token in islice(hand.tokens(), 20):
+            hand.do("fork", token)
+    assert work.complaints == []
+    assert len(work.agents) == 42
+
+
+# The judge finds what it is there for.
+
+
+class Life(NamedTuple):
+    """What there is to judge."""
+
+    facts: list[Fact]
+    found: Found
+    ran: Counter[str]
+
+    def faults(self) -> set[str]:
+        """What the judge says, each violation as its first word."""
+        return {one.partition(":")[0] for one in violations(self.facts, self.found, self.ran)}
+
+
+@pytest.fixture
+def life(work: Work) -> Life:
+    """Every deed, done once."""
+    hand = Hand(work, 0)
+    for deed, token in zip(DEEDS, hand.tokens(), strict=False):
+        hand.do(deed, token)
+    assert work.complaints == []
+    return Life(work.facts, find(work.system.store), Counter())
+
+
+def test_the_judge_finds_nothing_wrong_with_what_was_done(life: Life) -> None:
+    assert {type(one).__name__ for one in life.facts} == {"Asked", "Sent", "Published", "Forked", "Died"}
+    assert life.faults() == set()
+
+
+def test_a_prompt_that_was_answered_twice_or_never_is_found(life: Life) -> None:
+    [asked, *_] = [one for one in life.facts if isinstance(one, Asked)]
+    log = life.found.agents.logs[asked.agent]
+    answer = next(one for one in log.values() if one.kind == Kind.ASSISTANT and one.content.endswith(asked.text))
+    without = {number: one for number, one in log.items() if one is not answer}
+    for logs in ({**log, 99: replace(answer, id=99)}, without):
+        agents = life.found.agents._replace(logs={**life.found.agents.logs, asked.agent: logs})
+        assert "unanswered" in life._replace(found=life.found._replace(agents=agents)).faults()
+
+
+def test_a_mail_that_is_lost_or_there_twice_is_found(life: Life) -> None:
+    [sent] = [one for one in life.facts if isinstance(one, Sent)]
+    place, mail = (sent.recipient, sent.number), life.found.mails[sent.recipient, sent.number]
+    for mails in ({}, {place: mail, (sent.recipient, 99): mail}):
+        assert life._replace(found=life.found._replace(mails=mails)).faults() == {"undelivered"}
+
+
+def test_a_version_that_is_lost_or_there_twice_is_found(life: Life) -> None:
+    [published] = [one for one in life.facts if isinstance(one, Published)]
+    for versions in ({}, {(published.path, published.version): published.body, ("elsewhere", 1): published.body}):
+        assert life._replace(found=life.found._replace(versions=versions)).faults() == {"unpublished"}
+
+
+def test_a_tool_that_ran_and_nobody_has_asked_for_is_found(life: Life) -> None:
+    assert life._replace(ran=Counter({"once 17": 1})).faults() == {"untrue"}
+
+
+def test_an_agent_that_lives_below_a_tree_that_was_killed_is_found(life: Life) -> None:
+    [died] = [one for one in life.facts if isinstance(one, Died)]
+    top = died.heads[-1][0]
+    records = life.found.agents.records
+    [late, *_] = [one for one in records.values() if one.living and one.parent_uuid is not None]
+    born = replace(late, uuid="late", parent_uuid=top)
+    agents = life.found.agents._replace(records={**records, "late": born}, logs={**life.found.agents.logs, "late": {}})
+    assert life._replace(found=life.found._replace(agents=agents)).faults() == {"escaped"}
+
+
+MESSAGE = "INSERT INTO messages VALUES ('agent', %s, 'user', 'text', NULL, 1)"
+
+
+def test_who_writes_for_an_agent_of_another_host_is_found_and_so_are_two_in_one_epoch(
+    new_postgres: NewDatabase,
+) -> None:
+    url = new_postgres()
+    with (
+        closing(open_store(url)) as store,
+        psycopg.connect(url, autocommit=True) as admin,
+        psycopg.connect(url, application_name="ikigai a") as a,
+        psycopg.connect(url, application_name="ikigai b") as b,
+    ):
+        ensure_schema(store)
+        audit(admin)
+        admin.execute(
+            "INSERT INTO hosts (id, hostname, pid, epoch, started_at, lease_until)"
+            " VALUES ('a', '', 1, 1, 1, 1), ('b', '', 2, 2, 1, 1)"
+        )
+        admin.execute(
+            "INSERT INTO agents (uuid, fork_message_id, status, created_at) VALUES ('agent', 0, 'running', 1)"
+        )
+        admin.execute("UPDATE shards SET host = 'a', epoch = 1 WHERE id = 0")
+        a.execute(MESSAGE, [1])
+        a.commit()
+        assert [*second_writers(store.read(audited))] == []
+        a.execute(MESSAGE, [2])  # which is committed when b has the agent
+        admin.execute("UPDATE shards SET host = 'b', epoch = 2 WHERE id = 0")
+        a.commit()
+        assert [*second_writers(store.read(audited))] == ["writer: ikigai a wrote 2 of agent, which was ikigai b's"]
+        b.execute(MESSAGE, [3])
+        b.commit()
+        admin.execute("UPDATE hosts SET ended_at = 1 WHERE id = 'b'")
+        b.execute(MESSAGE, [4])
+        b.commit()
+        assert [*second_writers(store.read(audited))][1:] == [
+            "writer: ikigai a and ikigai b have both written in epoch 2 of shard 0",
+            "writer: ikigai b wrote 4 of agent, which was ikigai b's, which had ended",
+            "writer: ikigai a and ikigai b have both written in epoch 2 of shard 0",
+        ]

@@ -10,10 +10,14 @@
     restart    the server ends as in a crash, and starts again
     older      the server becomes an older copy of itself: what came after is lost, hosts that knew of it end
 
-Hands prompt and fork agents from an attached process all the while, and wait for the answers. At the end every prompt
-that was acknowledged stands once in the log of its agent, with one answer, which its hand has got, unless it was told
-that no host runs; those that the older copy does not know are not asked for. Whoever ends is started again. A fault
-hits only when two hosts run, so that nearly always one is left that can answer.
+Hands do all that agents can be asked for from an attached process meanwhile: see `tests.torture.fleet.hands`. At the
+end all that was acknowledged is there once: prompts, each with one answer, which its hand has got unless it was told
+that no host runs; mails, versions of documents, forks and deaths. No tool that must not run twice did, nobody lives
+below one that was killed with its tree, and each message was written by the host that had the agent: a trigger has
+noted that (`tests.torture.fleet.audit`). What the older copy does not know is not asked for.
+
+Whoever ends is started again; every other life has the default lease, the rest a short one. A fault hits only when two
+hosts run, so that nearly always one is left that can answer.
 """
 
 import argparse
@@ -23,20 +27,25 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from ikigai_actors import AgentRef, Message
-from ikigai_actors.errors import NoHost, StoreUnavailable
+import psycopg
+
+from ikigai_actors import ActorSystem
+from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.records.messages import Kind
 from ikigai_actors.store import open_store
+from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.system.attached.system import AttachedSystem
+from tests.torture.fleet.audit import audit, audited, second_writers
+from tests.torture.fleet.facts import Fact
 from tests.torture.fleet.hands import Work, attached
-from tests.torture.fleet.hosts import LEASE, PATIENCE, Hosts
+from tests.torture.fleet.hosts import LEASES, PATIENCE, Hosts, runs
+from tests.torture.fleet.judge import find, violations
 from tests.torture.fleet.server import Server, server_of_our_own
-from tests.torture.snapshot import take
 
 NAMES = ("a", "b", "c")
 HANDS = 4
@@ -63,19 +72,107 @@ class Result:
     counts: Counter[str] = field(default_factory=Counter)
     waits: list[float] = field(default_factory=list)
     """Seconds that each answer took."""
+    seconds: float = 0.0
 
 
-def torture(faults: int, seed: int, weights: dict[str, int] = WEIGHTS) -> Result:
-    """Let so many faults hit a fleet of its own."""
-    chance, result = random.Random(seed), Result()
-    kinds = chance.choices([*weights], [*weights.values()], k=faults)
-    asked: list[tuple[str, str]] = []
-    with server_of_our_own() as server, closing(Hosts(server.url, NAMES)) as hosts:
+class Campaign:
+    """One fleet, and the faults that hit it."""
+
+    def __init__(self, server: Server, hosts: Hosts, seed: int, result: Result) -> None:
+        """Begin with hosts that run; notes what comes of it in the result."""
+        self._server, self._hosts, self._result = server, hosts, result
+        self._chance = random.Random(seed)
+        self._facts: list[Fact] = []
+
+    def run(self, faults: int, seed: int, weights: Mapping[str, int]) -> None:
+        """Let so many faults hit it, and judge."""
+        kinds = self._chance.choices([*weights], [*weights.values()], k=faults)
         for number, (part, goes_back) in enumerate(_parts(kinds)):
-            _under_faults(server, hosts, part, f"{seed}.{number}", goes_back, chance, result, asked)
-        result.violations += [*judge_at_last(server.url, asked), *hosts.failures]
-        result.counts.update({f"ended with {status}": count for status, count in hosts.ends.items()})
+            with closing(attached(self._server.url)) as system:
+                work = Work(system, f"{seed}.{number}")
+                work.populate(AGENTS)
+                self._under_faults(work, part)
+                self._facts += work.facts  # what comes behind the copy is not asked for
+                if goes_back:
+                    self._go_back(work)
+            self._result.counts.update(work.counts)
+            self._result.violations += work.complaints
+            self._result.waits += work.waits
+        self._result.violations += judge_at_last(self._server.url, self._facts, self._hosts.records)
+        self._result.violations += self._hosts.failures
+        self._result.counts.update(self._hosts.counts)
+        self._result.counts.update(Counter(f"{type(fact).__name__} acknowledged" for fact in self._facts))
+
+    def _under_faults(self, work: Work, kinds: Sequence[str]) -> None:
+        with work.under_way(HANDS):
+            for kind in kinds:
+                _wait_until_run(work.system, 2)
+                self._hit(kind)
+                self._result.counts[kind] += 1
+                time.sleep(self._chance.uniform(*BETWEEN))
+
+    def _go_back(self, work: Work) -> None:
+        """Have the server become an older copy of itself, which knows less than the hosts do."""
+        recorded: dict[Path, int] = {}
+        self._server.keep(lambda: recorded.update(self._hosts.recorded()))
+        with work.under_way(HANDS):
+            _wait_until_renewed(self._server)  # so that each host knows more than the copy
+            time.sleep(self._chance.uniform(0, 1))
+        lives, known = dict(self._hosts.lives), self._server.beats().keys()
+        self._server.go_back()
+        self._wait_until_replaced(lives, known)
+        self._hosts.forget_since(recorded)
+        self._result.counts["older"] += 1
+
+    def _wait_until_replaced(self, before: Mapping[str, object], known: Set[str]) -> None:
+        """Wait until those have ended who know more than the server, and others have joined in their place."""
+        until, lives = time.monotonic() + PATIENCE, self._hosts.lives
+        while any(lives[name] is life for name, life in before.items()) or self._server.beats().keys() & known:
+            assert time.monotonic() < until, "a host goes on that knows more than the server"
+            time.sleep(POLL)
+
+    def _hit(self, kind: str) -> None:
+        name = self._chance.choice(NAMES)
+        life, network = self._hosts.lives[name], self._hosts.networks[name]
+        moment = self._chance.uniform(0.2, 3) * life.lease
+        match kind:
+            case "kill":
+                life.process.kill()
+                life.process.wait()
+            case "stop":
+                life.process.send_signal(signal.SIGSTOP)
+                time.sleep(moment)
+                life.process.send_signal(signal.SIGCONT)
+            case "drain":
+                life.process.terminate()
+                life.process.wait(PATIENCE)
+            case "cut":
+                network.cut()
+            case "hold":
+                network.hold()
+                time.sleep(moment)
+                network.release()
+            case "restart":
+                self._server.restart()
+
+
+def torture(faults: int, seed: int, weights: Mapping[str, int] = WEIGHTS, leases: Sequence[float] = LEASES) -> Result:
+    """Let so many faults hit a fleet of its own."""
+    began, result = time.monotonic(), Result()
+    with ExitStack() as stack:
+        server = stack.enter_context(server_of_our_own())
+        prepare(server.url)
+        hosts = stack.enter_context(closing(Hosts(server.url, NAMES, leases)))
+        Campaign(server, hosts, seed, result).run(faults, seed, weights)
+    result.seconds = time.monotonic() - began
     return result
+
+
+def prepare(url: str) -> None:
+    """Make the tables of a database, and have who writes messages audited."""
+    with closing(open_store(url)) as store, psycopg.connect(url) as connection:
+        ensure_schema(store)
+        audit(connection)
 
 
 def _parts(kinds: list[str]) -> Iterator[tuple[list[str], bool]]:
@@ -90,44 +187,6 @@ def _parts(kinds: list[str]) -> Iterator[tuple[list[str], bool]]:
     yield part, False
 
 
-def _under_faults(
-    server: Server,
-    hosts: Hosts,
-    kinds: list[str],
-    seed: str,
-    goes_back: bool,
-    chance: random.Random,
-    result: Result,
-    asked: list[tuple[str, str]],
-) -> None:
-    """Let the hands work under these faults. Notes what they were promised, as far as the server knows of it later."""
-    with ExitStack() as stack:
-        system = stack.enter_context(attached(server.url))
-        children = [_forked(system, f"agent-{seed}-{n}".replace(".", "-")) for n in range(AGENTS)]
-        work = Work(system, children, seed)
-        with work.under_way(HANDS):
-            for kind in kinds:
-                _wait_until_run(system, 2)
-                _hit(kind, server, hosts, chance)
-                result.counts[kind] += 1
-                time.sleep(chance.uniform(*BETWEEN))
-        asked += work.asked
-        if goes_back:
-            server.keep()
-            with work.under_way(HANDS):
-                _wait_until_renewed(server)  # so that each host knows more than the copy
-                time.sleep(chance.uniform(0, 1))
-            processes, known = dict(hosts.processes), server.beats().keys()
-            server.go_back()
-            _wait_until_replaced(hosts, processes, server, known)
-            result.counts["older"] += 1
-        result.counts["prompts"] += len(work.asked)
-        result.counts["agents"] += len(work.agents)
-        result.counts["no host"] += work.alone
-        result.violations += work.complaints
-        result.waits += work.waits
-
-
 def _wait_until_renewed(server: Server) -> None:
     until, before = time.monotonic() + PATIENCE, server.beats()
     while any(beat <= before.get(host, beat - 1) for host, beat in server.beats().items()):
@@ -135,26 +194,7 @@ def _wait_until_renewed(server: Server) -> None:
         time.sleep(POLL)
 
 
-def _wait_until_replaced(hosts: Hosts, before: Mapping[str, object], server: Server, known: Set[str]) -> None:
-    """Wait until those have ended who know more than the server, and others have joined in their place."""
-    until = time.monotonic() + PATIENCE
-    while any(hosts.processes[name] is process for name, process in before.items()) or server.beats().keys() & known:
-        assert time.monotonic() < until, "a host goes on that knows more than the server"
-        time.sleep(POLL)
-
-
-def _forked(system: AttachedSystem, name: str) -> AgentRef:
-    """An agent. All hosts may end at once when they know more than the server: then this waits for the next."""
-    until = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return system.root.fork(name=name, timeout=PATIENCE)
-        except (NoHost, StoreUnavailable):
-            assert time.monotonic() < until, "no host runs"
-            time.sleep(POLL)
-
-
-def _wait_until_run(system: AttachedSystem, least: int) -> None:
+def _wait_until_run(system: ActorSystem | AttachedSystem, least: int) -> None:
     until = time.monotonic() + PATIENCE
     running: set[str | None] = set()
     while len(running) < least:
@@ -164,54 +204,21 @@ def _wait_until_run(system: AttachedSystem, least: int) -> None:
             running = {one.name for one in system.hosts() if one.state == "runs" and one.shards}
 
 
-def judge_at_last(url: str, asked: list[tuple[str, str]]) -> list[str]:
+def judge_at_last(url: str, facts: Sequence[Fact], records: Path) -> list[str]:
     """What is wrong when all is answered: who was told that no host runs has not waited for that."""
     until = time.monotonic() + PATIENCE
-    while (found := [*judge(url, asked)]) and time.monotonic() < until:
+    while (found := [*_judge(url, facts, records)]) and time.monotonic() < until:
         time.sleep(1)
     return found
 
 
-def _hit(kind: str, server: Server, hosts: Hosts, chance: random.Random) -> None:
-    name = chance.choice(NAMES)
-    process, network = hosts.processes[name], hosts.networks[name]
-    match kind:
-        case "kill":
-            process.kill()
-            process.wait()
-        case "stop":
-            process.send_signal(signal.SIGSTOP)
-            time.sleep(chance.uniform(0.2, 3) * LEASE)
-            process.send_signal(signal.SIGCONT)
-        case "drain":
-            process.terminate()
-            process.wait(PATIENCE)
-        case "cut":
-            network.cut()
-        case "hold":
-            network.hold()
-            time.sleep(chance.uniform(0.2, 3) * LEASE)
-            network.release()
-        case "restart":
-            server.restart()
-
-
-def judge(url: str, asked: list[tuple[str, str]]) -> Iterator[str]:
-    """What is wrong: by fsck, and with the prompts that were acknowledged."""
+def _judge(url: str, facts: Sequence[Fact], records: Path) -> Iterator[str]:
     with closing(open_store(url)) as store:
         for violation in check(store):
             yield f"fsck: {violation.invariant}: {violation.agent}: {violation.text}"
-        now = take(store)
-    for agent, token in asked:
-        log = now.logs.get(agent, {})
-        said = [one for one in log.values() if one.kind == Kind.USER and one.content == token]
-        answers = [one for one in log.values() if _is_answer(one, token)]
-        if len(said) != 1 or len(answers) != 1:
-            yield f"{token} stands {len(said)} times in the log of {agent}, with {len(answers)} answers"
-
-
-def _is_answer(message: Message, token: str) -> bool:
-    return message.kind == Kind.ASSISTANT and message.content == f"answer to {token}"
+        yield from second_writers(store.read(audited))
+        found = find(store)
+    yield from violations(facts, found, runs(records))
 
 
 def main() -> None:
@@ -223,6 +230,8 @@ def main() -> None:
     result = torture(given.faults, given.seed)
     waits = sorted(result.waits)
     told = [f"p{part}: {waits[len(waits) * part // 100]:.2f} s" for part in (50, 90, 99)]
-    print(dict(result.counts), f"answers: {', '.join(told)}, longest {waits[-1]:.1f} s", sep="\n")
+    print(f"{result.seconds:.0f} s, seed {given.seed}")
+    print(*(f"  {what}: {count:,}" for what, count in sorted(result.counts.items())), sep="\n")
+    print(f"  answers: {', '.join(told)}, longest {waits[-1]:.1f} s")
     print(f"{len(result.violations)} violations", *result.violations[:SHOWN], sep="\n")
     sys.exit(1 if result.violations else 0)

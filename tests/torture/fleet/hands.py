@@ -1,39 +1,76 @@
-"""Hands: they prompt and fork agents from an attached process, and wait for the answers."""
+"""Hands: they do all that agents can be asked for from an attached process, and wait for the answers.
+
+prompt     an agent answers, perhaps after calls of tools that must not run twice
+fork       an agent gets a child
+send       an agent sends another one a mail
+publish    a document gets a version; several hands write the same ones
+fell       a tree grows, part of it on another host, and is killed as a whole, while others work and fork in it
+"""
 
 import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 
-from ikigai_actors import ActorSystem, AgentRef, IkigaiError
+from ikigai_actors import ActorSystem, AgentDead, AgentRef, IkigaiError
 from ikigai_actors.errors import NoHost, StoreUnavailable
 from ikigai_actors.system.attached.system import AttachedSystem
-from tests.torture.fleet.hosts import PATIENCE
+from tests.torture.fleet.facts import Asked, Fact, Published, Sent
+from tests.torture.fleet.hosts import PATIENCE, task
+from tests.torture.victim import Bereft, Died, Forked
+
+DEEDS = {"prompt": 60, "use": 15, "send": 15, "publish": 10, "fork": 4, "fell": 5}
+"""How often each is done."""
+
+DOCUMENTS = 5
+
+BRANCHES = 3
+"""Agents of a tree below its top."""
+
+IN_TREES = 0.2
+"""How often an agent is chosen that is about to be killed."""
 
 
 @dataclass
 class Work:
     """What several hands do together."""
 
-    system: AttachedSystem
-    agents: list[AgentRef]
+    system: ActorSystem | AttachedSystem
     seed: str
-    asked: list[tuple[str, str]] = field(default_factory=list)
-    """Every prompt that was acknowledged: the agent's uuid, and the text."""
+    facts: list[Fact] = field(default_factory=list)
+    """All that was acknowledged."""
     complaints: list[str] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
     """Seconds that each answer took."""
-    alone: int = 0
-    """How often no host ran."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """What was done, and how often no host ran."""
+    agents: list[AgentRef] = field(default_factory=list)
+    """Those that live for ever."""
+    trees: dict[str, list[AgentRef]] = field(default_factory=dict)
+    """Those that are about to be killed, by the uuid of the top of their tree."""
+    spells: int = 0
     _over: threading.Event = field(default_factory=threading.Event)
+
+    def populate(self, agents: int) -> None:
+        """Have so many agents to begin with. All hosts may end at once: then this waits for the next."""
+        until, numbers = time.monotonic() + PATIENCE, count()
+        while len(self.agents) < agents:
+            try:
+                self.agents.append(self.fork(0, self.system.root, f"{self.seed}.agent.{next(numbers)}"))
+            except (NoHost, StoreUnavailable):
+                assert time.monotonic() < until, "no host runs"
+                self._over.wait(0.1)
 
     @contextmanager
     def under_way(self, hands: int) -> Iterator[None]:
         """Let so many hands work for the length of a block, and until each has its last answer."""
         self._over.clear()
-        threads = [threading.Thread(target=self._hand, args=(f"{self.seed}.{number}",)) for number in range(hands)]
+        threads = [threading.Thread(target=Hand(self, number).work) for number in range(hands)]
+        self.spells += 1
         for thread in threads:
             thread.start()
         try:
@@ -43,40 +80,157 @@ class Work:
             for thread in threads:
                 thread.join()
 
-    def _hand(self, seed: str) -> None:
-        chance = random.Random(seed)
-        for number in range(1_000_000):
-            if self._over.is_set():
-                return
-            agent, token = chance.choice(self.agents), f"{seed}.{number}"
-            try:
-                if chance.random() < 0.05:
-                    name = f"kid-{seed}-{number}".replace(".", "-")
-                    self.agents.append(agent.fork(name=name, timeout=PATIENCE))
-                else:
-                    self._ask(agent, token)
-            except StoreUnavailable:  # the server restarts: nothing was acknowledged
-                self._over.wait(0.2)
-            except NoHost:  # all of them have just ended: nothing was done
-                self.alone += 1
-                self._over.wait(0.2)
-            except IkigaiError as error:
-                self.complaints.append(f"{token}: {type(error).__name__}: {error}")
+    def fork(self, hand: int, parent: AgentRef, token: str) -> AgentRef:
+        """Give an agent a child with a name of its own."""
+        child = parent.fork(name=token.replace(".", "-"), timeout=PATIENCE)
+        self.facts.append(Forked(hand, parent.uuid, child.uuid, None))
+        return child
 
-    def _ask(self, agent: AgentRef, token: str) -> None:
+    def pause(self, seconds: float = 0.2) -> None:
+        """Wait, unless the hands are told to end."""
+        self._over.wait(seconds)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the hands are told to end."""
+        return self._over.is_set()
+
+
+class Hand:
+    """Does one thing after the other."""
+
+    def __init__(self, work: Work, number: int) -> None:
+        """Make one of several hands of a spell of work."""
+        self._work, self._number = work, number
+        self._seed = f"{work.seed}.{work.spells}.{number}"
+        self._chance = random.Random(self._seed)
+        self._deeds = {
+            "prompt": self._prompt, "use": self._use, "send": self._send,
+            "publish": self._publish, "fork": self._fork, "fell": self._fell,
+        }  # fmt: skip
+
+    def tokens(self) -> Iterator[str]:
+        """A text for each thing that is done, which no other hand, spell or part of a campaign has."""
+        return (f"{self._seed}.{number}" for number in count())
+
+    def work(self) -> None:
+        """Work until it is over."""
+        for token in self.tokens():
+            if self._work.is_over:
+                return
+            [deed] = self._chance.choices([*DEEDS], [*DEEDS.values()])
+            self.do(deed, token)
+
+    def do(self, deed: str, token: str) -> None:
+        """Do one thing."""
+        family = self._choose_family()
+        agent = self._chance.choice(family)
+        try:
+            self._deeds[deed](agent, token)
+            self._work.counts[deed] += 1
+        except StoreUnavailable:  # the server restarts: nothing was acknowledged
+            self._work.pause()
+        except NoHost:  # all of them have just ended: nothing was acknowledged
+            self._work.counts["no host"] += 1
+            self._work.pause()
+        except AgentDead as error:
+            if family is self._work.agents:
+                self._complain(token, error)
+            self._work.facts.append(Bereft(self._number, agent.uuid))
+        except IkigaiError as error:
+            self._complain(token, error)
+
+    def _complain(self, token: str, error: IkigaiError) -> None:
+        self._work.complaints.append(f"{token}: {type(error).__name__}: {error}")
+
+    def _choose_family(self) -> list[AgentRef]:
+        """Those that live for ever, or a tree that is about to be killed."""
+        if (trees := [*self._work.trees.values()]) and self._chance.random() < IN_TREES:
+            return self._chance.choice(trees)
+        return self._work.agents
+
+    def _prompt(self, agent: AgentRef, token: str) -> None:
+        self._ask(agent, token)
+
+    def _use(self, agent: AgentRef, token: str) -> None:
+        self._ask(agent, task(token))
+
+    def _ask(self, agent: AgentRef, text: str) -> None:
         began = time.monotonic()
-        waiting = agent.prompt(token)
-        self.asked.append((agent.uuid, token))
+        waiting = agent.prompt(text)
+        self._work.facts.append(Asked(agent.uuid, text))
         try:
             got = waiting.get(timeout=PATIENCE).text
-        except NoHost:  # the next host answers, as the judge will see
-            self.alone += 1
-            return
+        except (NoHost, AgentDead):  # the next host answers, or nobody needs to: the judge will see
+            raise
         except IkigaiError as error:
             got = f"{type(error).__name__}: {error}"
-        if got != f"answer to {token}":
-            self.complaints.append(f"{token} was answered with {got!r}")
-        self.waits.append(time.monotonic() - began)
+        if got != f"answer to {text}":
+            self._work.complaints.append(f"{text} was answered with {got!r}")
+        self._work.waits.append(time.monotonic() - began)
+
+    def _send(self, agent: AgentRef, token: str) -> None:
+        recipient = self._chance.choice(self._work.agents)
+        number = agent.send(recipient, token, timeout=PATIENCE)
+        self._work.facts.append(Sent(agent.uuid, recipient.uuid, number, token))
+
+    def _publish(self, agent: AgentRef, token: str) -> None:
+        path = f"notes/{self._chance.randrange(DOCUMENTS)}"
+        version = self._work.system.documents.write(path, token, author=agent, timeout=PATIENCE)
+        self._work.facts.append(Published(path, version, token))
+
+    def _fork(self, agent: AgentRef, token: str) -> None:
+        [family] = [tree for tree in [*self._work.trees.values()] if agent in tree] or [self._work.agents]
+        family.append(self._work.fork(self._number, agent, token))
+
+    def _fell(self, agent: AgentRef, token: str) -> None:
+        """Kill a tree that it has grown, while the other hands prompt and fork in it."""
+        top = self._work.fork(self._number, self._chance.choice(self._work.agents), token)
+        tree = self._work.trees[top.uuid] = [top]
+        for number in range(BRANCHES):
+            tree.append(self._work.fork(self._number, self._chance.choice(tree), f"{token}.{number}"))
+        self._move(self._chance.choice(tree))
+        self._work.pause(self._chance.uniform(0, 0.5))
+        self._kill(top, token)
+        del self._work.trees[top.uuid]
+
+    def _kill(self, top: AgentRef, token: str) -> None:
+        doubtful = False
+        while True:
+            try:
+                dead = top.kill(cascade=True, reason=token, timeout=PATIENCE)
+            except StoreUnavailable:
+                doubtful = True
+                self._work.pause()
+            except AgentDead:
+                if not doubtful:
+                    raise
+                self._work.facts.append(Bereft(self._number, top.uuid))
+                return
+            else:
+                self._work.facts.append(Died(self._number, self._heads(dead), token))
+                return
+
+    def _move(self, agent: AgentRef) -> None:
+        """Have another host run it, if one does."""
+        try:
+            names = [one.name for one in self._work.system.hosts() if one.name and one.state == "runs"]
+            if names:
+                agent.move(self._chance.choice(names), PATIENCE)
+        except (NoHost, StoreUnavailable):
+            return
+        self._work.counts["move"] += 1
+
+    def _heads(self, dead: list[AgentRef]) -> tuple[tuple[str, int], ...]:
+        """How far the logs of the dead go."""
+        store = self._work.system.store
+        while True:
+            try:
+                heads = store.read(lambda tx: [tx.run("log_head", uuid=one.uuid)[0][0] for one in dead])
+            except StoreUnavailable:
+                self._work.pause()
+            else:
+                return tuple((one.uuid, head or 0) for one, head in zip(dead, heads, strict=True))
 
 
 def attached(url: str) -> AttachedSystem:

@@ -1,5 +1,7 @@
 """The hosts of a fleet, as processes, each with a network of its own to the server."""
 
+import hashlib
+import os
 import random
 import signal
 import subprocess
@@ -8,15 +10,31 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from ikigai_actors import FunctionProvider, Request
+from ikigai_actors import FunctionProvider, Reply, Request, ToolCall
 from ikigai_actors.shell.cli.host import START_AGAIN
+from ikigai_actors.store.host import LEASE as DEFAULT_LEASE
 from tests.kit.proxy import Proxy
+from tests.torture.script import World, place, tools_of
 
-LEASE = 2.0
+SHORT_LEASE = 2.0
+
+LEASES = (SHORT_LEASE, DEFAULT_LEASE)
+"""Seconds for which hosts are believed, one life after the other."""
+
+LEASE = "IKIGAI_TORTURE_LEASE"
+"""The variable that has the lease of a host, in seconds."""
+
+RECORDS = "IKIGAI_TORTURE_RECORDS"
+"""The variable that names the directory in which the tools of hosts record what they did."""
+
+CALLS = ("once", "again", "later", "alone")
+"""The tools that a model calls, those that must not run twice among them."""
+
 MEANT = (-signal.SIGKILL, -signal.SIGTERM, 0, START_AGAIN)
 """How hosts may end: killed, told to end before or while they ran, or since another one has taken their agents."""
 
@@ -28,27 +46,56 @@ PATIENCE = 60.0
 
 
 def app() -> Mapping[str, Any]:
-    """The options of every host. See ``ikigai host --app``."""
+    """The options of a host. See ``ikigai host --app``."""
+    world = World(Path(os.environ[RECORDS], str(os.getpid())))
+    provider, lease = FunctionProvider(_answer, "code"), float(os.environ[LEASE])
+    return {"provider": provider, "tools": tools_of(world), "lease": lease, "balance": 1.0}
 
-    def answer(request: Request) -> str:
-        time.sleep(random.uniform(0, 0.05))  # as a model does
-        return f"answer to {request.messages[-1]['content'][-1]['text']}"
 
-    return {"provider": FunctionProvider(answer, "code"), "lease": LEASE, "balance": 1.0}
+def runs(records: Path) -> Counter[str]:
+    """How often each call ran, by the name of its tool and its key, as the tools of all hosts have recorded it."""
+    return Counter(line for one in records.iterdir() for line in one.read_text().splitlines())
+
+
+def task(token: str) -> str:
+    """A prompt that is answered after calls of tools."""
+    return f"use tools: {token}"
+
+
+def _answer(request: Request) -> Reply | str:
+    time.sleep(random.uniform(0, 0.05))  # as a model does
+    told, replies = place(request)
+    if told != task(told.removeprefix(task(""))) or replies:
+        return f"answer to {told}"
+    keys = {name: hashlib.sha256(f"{request.agent} {told} {name}".encode()).hexdigest()[:16] for name in CALLS}
+    calls = [ToolCall(name, {"key": key}, key) for name, key in keys.items()]
+    return Reply("Let me see.", (*calls, ToolCall("read_mail")), stop_reason="tool_use")
+
+
+class Life(NamedTuple):
+    """A process of a host."""
+
+    process: "subprocess.Popen[bytes]"
+    lease: float
+    """Seconds."""
 
 
 class Hosts:
     """Processes by name. One that ends is started again, as systemd does, by a thread of this."""
 
-    def __init__(self, url: str, names: tuple[str, ...]) -> None:
-        """Start them."""
+    def __init__(self, url: str, names: Sequence[str], leases: Sequence[float] = LEASES) -> None:
+        """Start them, each life with the next of these leases, which begin again after the last one."""
         self.networks = {name: Proxy(url) for name in names}
-        self.ends = Counter[int]()
-        """How often they ended, by their exit status."""
+        self.counts = Counter[str]()
+        """Their lives by the length of their lease, and their ends by exit status."""
         self.failures: list[str] = []
         """What those have said that ended in no way that is meant to happen."""
         self._directory = tempfile.TemporaryDirectory(prefix="ikigai-hosts-")
-        self.processes = {name: self._started(name) for name in names}
+        self.records = Path(self._directory.name, "records")
+        """Where their tools record what they did."""
+        self.records.mkdir()
+        self._leases = cycle(leases)
+        self.lives = {name: self._started(name) for name in names}
         self._over = threading.Event()
         self._keeper = threading.Thread(target=self._keep, name="keeper")
         self._keeper.start()
@@ -57,35 +104,46 @@ class Hosts:
         """End all of them."""
         self._over.set()
         self._keeper.join()
-        for process in self.processes.values():
-            process.send_signal(signal.SIGCONT)
-            process.terminate()
-        for process in self.processes.values():
-            process.wait(PATIENCE)
+        for life in self.lives.values():
+            life.process.send_signal(signal.SIGCONT)
+            life.process.terminate()
+        for life in self.lives.values():
+            life.process.wait(PATIENCE)
         for network in self.networks.values():
             network.close()
         self._directory.cleanup()
+
+    def recorded(self) -> dict[Path, int]:
+        """How much the tools have recorded by now, by process."""
+        return {one: one.stat().st_size for one in self.records.iterdir()}
+
+    def forget_since(self, recorded: Mapping[Path, int]) -> None:
+        """Forget what the tools of processes that have ended have done since: the database has gone back as far."""
+        living = {str(life.process.pid) for life in self.lives.values()}
+        for one in self.records.iterdir():
+            if one.name not in living:
+                os.truncate(one, recorded.get(one, 0))
 
     def _words(self, name: str) -> Path:
         """Where the latest host of this name says something."""
         return Path(self._directory.name, name)
 
-    def _started(self, name: str) -> "subprocess.Popen[bytes]":
+    def _started(self, name: str) -> Life:
+        lease = next(self._leases)
+        command = [sys.executable, "-m", "ikigai_actors", "--database", self.networks[name].url, "host"]
+        command += ["--name", name, "--app", f"{__name__}:app"]
         with self._words(name).open("wb") as words:
-            return subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "ikigai_actors", "--database", self.networks[name].url),
-                    *("host", "--name", name, "--app", "tests.torture.fleet.hosts:app"),
-                ],
-                stderr=words,
-            )
+            known = {**os.environ, RECORDS: str(self.records), LEASE: str(lease)}
+            process = subprocess.Popen(command, stderr=words, env=known)
+        self.counts[f"lives with a lease of {lease:g} s"] += 1
+        return Life(process, lease)
 
     def _keep(self) -> None:
         while not self._over.wait(0.05):
-            for name, process in self.processes.items():
-                if (status := process.poll()) is not None:
-                    self.ends[status] += 1
+            for name, life in self.lives.items():
+                if (status := life.process.poll()) is not None:
+                    self.counts[f"ended with {status}"] += 1
                     words = self._words(name).read_text(encoding="utf-8", errors="replace")[-500:]
                     if status not in MEANT and not any(one in words for one in NO_SERVER):
                         self.failures.append(f"host {name} ended with {status}: {words}")
-                    self.processes[name] = self._started(name)
+                    self.lives[name] = self._started(name)

@@ -2,7 +2,7 @@
 
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -31,9 +31,10 @@ class Server:
         self._stop("immediate")
         self._server.ensure_postgres_running()
 
-    def keep(self) -> None:
-        """Keep a copy of all that is committed by now; the server is stopped meanwhile."""
+    def keep(self, stopped: Callable[[], object]) -> None:
+        """Keep a copy of all that is committed by now; the server is stopped meanwhile, and this is called then."""
         self._stop("fast")
+        stopped()
         shutil.rmtree(self._copy, ignore_errors=True)
         subprocess.run(["cp", "-a", self._server.pgdata, self._copy], check=True)  # with the owner, who runs the server
         self._server.ensure_postgres_running()
