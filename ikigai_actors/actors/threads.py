@@ -80,6 +80,9 @@ class Threads(Protocol):
     def condition(self, lock: "threading.Lock | None" = None) -> Condition:
         """A condition with this lock, or one of its own."""
 
+    def lock(self) -> contextlib.AbstractContextManager[bool]:
+        """A lock that may be held while its holder waits for something else."""
+
     def queue(self) -> Queue[Any]:
         """An unbounded queue."""
 
@@ -108,6 +111,9 @@ class SystemThreads(Threads):
 
     def condition(self, lock: "threading.Lock | None" = None) -> Condition:
         return threading.Condition(lock)
+
+    def lock(self) -> contextlib.AbstractContextManager[bool]:
+        return threading.Lock()
 
     def queue(self) -> Queue[Any]:
         made: queue.SimpleQueue[Any] = queue.SimpleQueue()

@@ -44,6 +44,28 @@ def test_what_a_thread_raises_fails_the_test() -> None:
             world.settle()
 
 
+def test_who_wants_a_lock_waits_until_its_holder_has_what_it_waits_for() -> None:
+    with simulated() as world:
+        world.open()
+        lock, order = current_threads().lock(), list[str]()
+
+        def hold() -> None:
+            with lock:
+                world.process.threads.sleep(60)
+                order.append("first")
+
+        def follow() -> None:
+            with lock:
+                order.append("second")
+
+        for run in (hold, follow):
+            current_threads().thread(run, run.__name__).start()
+        world.sleep(30)
+        assert order == []
+        world.sleep(30)
+        assert order == ["first", "second"]
+
+
 def test_an_asyncio_program_of_the_test_runs_on_a_loop_of_the_simulation() -> None:
     async def program() -> list[str]:
         children = await asyncio.gather(*(system.root.ask.fork(name=name) for name in ("anna", "bert")))

@@ -13,12 +13,12 @@ a cause, since a host that was killed commits nothing. No wait begins while a lo
 between two looks.
 """
 
-import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, refuse_to_block
+from ikigai_actors.actors.threads import current_threads
 from ikigai_actors.agent.requests import Adopt, Asked, Move, encode
 from ikigai_actors.agent.subscriptions import Event, PromptKept
 from ikigai_actors.agent.turn import events as on
@@ -64,7 +64,7 @@ class RemoteAgents:
         """
         self._follow = follow
         self._store, self._client, self._check_open, self._publish = store, client, check_open, publish
-        self._looking = threading.Lock()  # held for a look, and to begin a wait
+        self._looking = current_threads().lock()  # held for a look, and to begin a wait
         self._awaited: list[tuple[RemoteTurn, Future[Reply]]] = []
         self._asked: dict[RequestKey, Future[Any]] = {}
         self._ended: IkigaiError | None = None

@@ -12,6 +12,7 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 from ikigai_actors.actors.threads import Condition, Queue, Threads, one_of
@@ -44,6 +45,9 @@ class SimulatedThreads(Threads):
     def condition(self, lock: "threading.Lock | None" = None) -> Condition:
         """A condition. It ignores the lock: one thread runs at a time."""
         return SimulatedCondition(self)
+
+    def lock(self) -> AbstractContextManager[bool]:
+        return SimulatedLock(self)
 
     def queue(self) -> Queue[Any]:
         return SimulatedQueue(self)
@@ -113,6 +117,11 @@ class SimulatedThreads(Threads):
         """The calling thread; None when it is the one of the test."""
         thread = threading.current_thread()
         return thread if isinstance(thread, SimulatedThread) else None
+
+    @property
+    def calls(self) -> bool:
+        """Whether the calling thread is one of these, and of no other process."""
+        return self.current() in self._running
 
     def run(self, thread: "SimulatedThread") -> None:
         """Let a thread run until it waits or ends; its exception goes to the test."""
@@ -256,6 +265,23 @@ class SimulatedCondition(Condition):
 
     def notify_all(self) -> None:
         self.notify(len(self._waiters))
+
+
+class SimulatedLock(AbstractContextManager[bool]):
+    """A lock of a simulation: its holder may wait for what others do."""
+
+    def __init__(self, threads: SimulatedThreads) -> None:
+        self._freed = SimulatedCondition(threads)
+        self._held = False
+
+    def __enter__(self) -> bool:
+        self._freed.wait_for(lambda: not self._held)
+        self._held = True
+        return True
+
+    def __exit__(self, *error: Any) -> None:
+        self._held = False
+        self._freed.notify()
 
 
 class SimulatedQueue(Queue[Any]):

@@ -5,7 +5,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from string import ascii_lowercase
 from typing import Any, Self, TypeVar
@@ -438,6 +438,9 @@ class _TestThreads(Threads):
 
     def condition(self, lock: "threading.Lock | None" = None) -> Condition:
         return self._world.threads.condition(lock)
+
+    def lock(self) -> AbstractContextManager[bool]:
+        return self._world.threads.lock()
 
     def queue(self) -> Queue[Any]:
         return self._world.threads.queue()
