@@ -328,8 +328,9 @@ class Sharing:
             self._given = now
         counted = self._store.read(lambda tx: living_in(tx, found.own.keys() - self._leaving))
         for gift in gifts(self._host.id, found.members, counted, moves):
+            agents = self._agents_in(gift.shard)  # it may fail: then the next look gives it
             self._leaving.add(gift.shard)
-            self._let_finish(self._agents_in(gift.shard), Task(partial(self._give, gift)))
+            self._let_finish(agents, Task(partial(self._give, gift)))
 
     def _let_finish(self, agents: Collection[str], go: Task) -> None:
         """Give agents away once nothing of them runs outside, or after a lease."""

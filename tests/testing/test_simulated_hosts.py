@@ -1,6 +1,6 @@
 """Several hosts in one simulation: who runs which agents, whatever happens to the others."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import pytest
@@ -12,7 +12,7 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.migrations import SchemaTransaction
 from ikigai_actors.testing import Broken, Faults, ProcessCrashed, Schedule, Simulation, simulate, simulated
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
-from ikigai_actors.testing.simulation.store import RanStatement
+from ikigai_actors.testing.simulation.store import RanStatement, StoredChange
 from tests.kit.echo import echo
 
 pytestmark = pytest.mark.slow("hundreds of simulated hosts")
@@ -113,6 +113,19 @@ def test_a_host_that_drains_gives_all_it_has(world: Simulation) -> None:
     b.drain(60)
     assert parts(world)["b"] == 0
     assert sum(parts(world).values()) == 64
+
+
+def test_a_host_drains_to_the_end_though_the_database_cannot_be_read_as_agents_are_to_go(world: Simulation) -> None:
+    b = world.hosts[1]
+
+    def become_unreadable(changes: Sequence[StoredChange]) -> None:
+        if any(isinstance(one, RanStatement) and one.query == "give_shard" for one in changes):
+            b.process.unreadable_until = world.clock.monotonic() + 2
+            world.watchers.remove(become_unreadable)
+
+    world.watchers.append(become_unreadable)
+    b.drain(60)
+    assert parts(world)["b"] == 0
 
 
 def test_the_wall_clock_of_a_host_ends_nobody(world: Simulation) -> None:
