@@ -21,6 +21,12 @@ HOST_MUTANTS = (
         (_OWNER,),
     ),
     Mutant(
+        "hosts write into an older copy",
+        "store/queries.sql",
+        "WHERE id = :host AND ended_at IS NULL AND batch = :last",
+        "WHERE id = :host AND ended_at IS NULL",
+    ),
+    Mutant(
         "a host is ended though it has beaten since",
         "store/queries.sql",
         "WHERE id = :host AND beat = :beat AND ended_at IS NULL",
@@ -58,6 +64,34 @@ HOST_MUTANTS = (
         "            submit, release = self.runtime.journal.submit, self.actor_inbox.release\n"
         "            submit(unit, lambda done: (submit(later, lambda _: None), release(done)))\n"
         "            return\n",
+    ),
+    Mutant(
+        "a request is answered before it is carried out",
+        "agent/actor.py",
+        "            unit = CarryOut(caller.key, unit, value, self.runtime.clock.now_ms())\n",
+        "            from ikigai_actors.records.requests import AnswerRequest\n"
+        "            first = AnswerRequest(caller.key, value, self.runtime.clock.now_ms())\n"
+        "            submit, release, then = self.runtime.journal.submit, self.actor_inbox.release, unit\n"
+        "            submit(first, lambda _: submit(then, release))\n"
+        "            return\n",
+    ),
+    Mutant(
+        "a death is not counted as a change",
+        "store/queries.sql",
+        "exit_sender = :sender, changed = (SELECT version FROM tree WHERE one = 1)",
+        "exit_sender = :sender",
+    ),
+    Mutant(
+        "a new status is not counted as a change",
+        "store/queries.sql",
+        "exit_reason = :reason, changed = (SELECT version FROM tree WHERE one = 1)",
+        "exit_reason = :reason",
+    ),
+    Mutant(
+        "what has changed is noted, and not followed",
+        "system/remote.py",
+        "            for change in changes.agents:\n                self._processes.catch_up(change)\n",
+        "            for change in changes.agents[1:]:\n                self._processes.catch_up(change)\n",
     ),
     Mutant(
         "a request is carried out again after a crash",

@@ -2,15 +2,19 @@
 
 import logging
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from ikigai_actors.testing import Broken, FleetMachine
+from ikigai_actors.testing.machine.fleet_ledger import check_followed
 from ikigai_actors.testing.simulation.faults import NONE
 from ikigai_actors.testing.simulation.schedule import PLAIN
 from ikigai_actors.testing.simulation.store import Written
+from supervisors.signals import Signal
+from tests.kit.databases import sql
 
 FAST = settings(
     max_examples=8,
@@ -71,6 +75,56 @@ def test_hosts_that_end_in_every_way_leave_nothing_behind(machine: FleetMachine)
     machine.move(who=1, to=1)
     machine.comes_to_rest()
     machine.what_was_acknowledged_is_there()
+
+
+AIMED: dict[str, dict[str, Any]] = {
+    "write_late": {"who": 1},
+    "wake_as_it_is_judged": {"host": 0},
+    "end_as_it_is_done": {"who": 1},
+    "signal_from_elsewhere": {"who": 1, "signal": Signal.CONT},
+    "ask_as_it_moves": {"who": 1, "marks": 12},
+    "move_one_of_a_group": {"who": 0, "strategy": "one_for_all"},
+    "adopt_into_a_group": {"who": 1, "strategy": "rest_for_one"},
+    "become_older": {"who": 1},
+}
+"""Rules that aim at one situation each."""
+
+
+@pytest.mark.parametrize("name", AIMED)
+def test_what_an_aimed_rule_brings_about_does_no_harm(machine: FleetMachine, name: str) -> None:
+    for host in (0, 1):
+        machine.fork(host=host, who=0, prompt=False, reply="ok")
+    getattr(machine, name)(**AIMED[name])
+    machine.comes_to_rest()
+    machine.what_was_acknowledged_is_there()
+
+
+def test_a_host_that_is_judged_and_lives_is_not_ended(machine: FleetMachine) -> None:
+    before = machine.host(0).host_id
+    machine.wake_as_it_is_judged(host=0)
+    lines = [line.text for line in machine.world.trace.lines]
+    assert f"b: end_stalled host={before}" in lines
+    assert any(line.startswith(f"b: end_suspect host={before}") for line in lines)
+    assert machine.host(0).host_id == before
+
+
+def test_no_host_goes_on_that_knows_more_than_the_database(machine: FleetMachine) -> None:
+    machine.fork(host=0, who=0, prompt=False, reply="ok")
+    machine.become_older(who=1)
+    assert "older" in {line.kind for line in machine.world.trace.lines}
+    assert [host for host in machine.world.hosts if host.running is not None] == []
+
+
+def test_an_actor_that_does_not_follow_the_registry_is_found(machine: FleetMachine) -> None:
+    machine.fork(host=0, who=0, prompt=False, reply="ok")
+    [*_, record] = machine.living()
+    owner = next(host for host in machine.world.hosts if host.host_id == record.owner)
+    check_followed(owner, record.uuid)
+    owner.process.looked_at.write(
+        lambda tx: sql(tx, f"UPDATE agents SET status = 'stopped' WHERE uuid = '{record.uuid}'")
+    )
+    with pytest.raises(Broken, match=f"followed: agent {record.uuid} is stopped, and its actor at host"):
+        check_followed(owner, record.uuid)
 
 
 def test_a_prompt_that_opens_a_second_turn_is_found(machine: FleetMachine) -> None:

@@ -14,42 +14,33 @@ has, and
                           as `AgentTreeMachine` has them
     together              siblings that are restarted together live in the shard of their supervisor
     placed                at rest every living agent has one actor, at the host that has its shard
+    followed              an actor follows what another host has done to its agent
+    told                  nobody who asks an agent for something hears that it has moved
+    older                 no host writes into an older copy of the database than it knows
 """
 
-import sys
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from hypothesis import strategies as st
-from hypothesis.stateful import initialize, invariant, precondition, rule
+from hypothesis.stateful import invariant, rule
 
-from ikigai_actors.actors.futures import Future, TimedOut
-from ikigai_actors.errors import IkigaiError, StoreError, SystemClosed
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply
-from ikigai_actors.records import registry
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.system.ref import AgentRef
-from ikigai_actors.system.system import ActorSystem
-from ikigai_actors.testing.machine.base import PATIENCE, Stage
-from ikigai_actors.testing.machine.commit_invariants import CommitCheck
+from ikigai_actors.testing.machine.base import PATIENCE
 from ikigai_actors.testing.machine.fixtures import SLOW, TOOL_CALLS, WORK
-from ikigai_actors.testing.machine.fleet_ledger import FleetLedger
-from ikigai_actors.testing.machine.machine import MOST_PERIODS
-from ikigai_actors.testing.machine.targeted_rules import AGENTS, PERIOD
-from ikigai_actors.testing.simulation.faults import OF_HOSTS, CrashPoint, Faults
+from ikigai_actors.testing.machine.fleet_base import HOSTS
+from ikigai_actors.testing.machine.fleet_targeted_rules import AimedFleetRules
+from ikigai_actors.testing.machine.targeted_rules import AGENTS
+from ikigai_actors.testing.simulation.faults import CrashPoint
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
 from ikigai_actors.testing.simulation.ownership import LEASES
-from ikigai_actors.testing.simulation.process import LEAP, Broken, ProcessCrashed
+from ikigai_actors.testing.simulation.process import LEAP, Broken
 from ikigai_actors.testing.simulation.schedule import Schedule
-from ikigai_actors.testing.simulation.scheduler import Endless, Stuck
 from ikigai_actors.testing.simulation.store import Link
-from ikigai_actors.testing.simulation.world import simulated
-from ikigai_actors.testing.strategies import faults, replies, schedules, signals
+from ikigai_actors.testing.strategies import replies, schedules, signals
 from supervisors.signals import Signal
-
-HOSTS = st.integers(0, 2)
-"""The number of a host; after the last one it begins again."""
 
 REQUESTS: dict[str, Callable[[AgentRef], object]] = {
     "undo": lambda agent: agent.undo(timeout=PATIENCE),
@@ -63,104 +54,8 @@ REQUESTS: dict[str, Callable[[AgentRef], object]] = {
 """What agents are asked to do themselves, beside marks and forks."""
 
 
-class FleetMachine(Stage):
+class FleetMachine(AimedFleetRules):
     """Drives agents that several hosts share; subclass it to add rules, tools and invariants."""
-
-    MOST_FAULTS: Faults = OF_HOSTS
-    """How much may go wrong in one run."""
-
-    LIMIT = 6
-
-    @initialize(
-        hosts=st.integers(2, 3),
-        schedule=schedules(),
-        misfortunes=st.runner().flatmap(lambda machine: faults(machine.MOST_FAULTS)),
-    )
-    def begin(self, hosts: int, schedule: Schedule, misfortunes: Faults) -> None:
-        """Open a system in every host of a new world, and let each take its part."""
-        self._context = simulated(schedule, faults=misfortunes, hosts=hosts, steps=400_000)
-        self.world = self._context.__enter__()
-        self.commits = CommitCheck(self.world)
-        self.facts = FleetLedger(self.world)
-        self.world.watchers += (self.ledger.oracle.committed, self.commits.committed, self.facts.committed)
-        self.world.open(self.provider(), self.providers(), self.tools(), **self.options())
-        self.ledger.known[self.system.root.uuid] = None
-        self._pass(LEASES / 4)
-
-    def teardown(self) -> None:
-        """Let it come to rest, look at everything once more, and close it. A run that has failed is left as it is."""
-        if not hasattr(self, "world"):
-            return
-        ended = sys.exc_info()[1]
-        try:
-            if ended is None:
-                self.comes_to_rest()
-        except BaseException as error:
-            ended = error
-            raise
-        finally:
-            self._context.__exit__(type(ended) if ended else None, ended, ended.__traceback__ if ended else None)
-
-    # What rules call
-
-    @property
-    def system(self) -> ActorSystem:
-        """The system of a host that can be asked."""
-        return self.host(0).system
-
-    def host(self, number: int) -> SimulatedHost:
-        """One of the hosts that can be asked; if there is none, all begin anew."""
-        if not (there := [host for host in self.world.hosts if host.answers]):
-            self.revive()
-            there = [host for host in self.world.hosts if host.answers]
-        return there[number % len(there)]
-
-    def handle(self, host: int, who: int) -> AgentRef:
-        """The agent with a number, of one of the hosts."""
-        known = list(self.ledger.known)
-        return self.host(host).system.handle(known[who % len(known)])
-
-    def living(self) -> list[AgentRecord]:
-        return [record for record in self.records() if record.living]
-
-    def records(self) -> list[AgentRecord]:
-        """The whole registry, whoever can be asked."""
-        self.host(0)
-        return self.world.process.looked_at.read(registry.every)
-
-    def attempt(self, act: Callable[[], Any], then: Callable[[Any], None] = lambda answer: None) -> None:
-        """Do something that may be refused, or cut off by the end of a host."""
-        try:
-            answer = act()
-        except ProcessCrashed:
-            self.world.note("refused", "the host has ended")
-        except (Stuck, Endless):
-            raise
-        except (StoreError, SystemClosed) as trouble:
-            if not self.facts.excuses():
-                raise
-            self.world.note("refused", f"{type(trouble).__name__}: {trouble}")
-        except TimedOut as late:
-            if self.facts.takers() and not any(record.status == "stopped" for record in self.living()):
-                raise Broken(f"quiescence: nobody is stopped, and {late}") from late
-            self.world.note("refused", f"TimedOut: {late}")
-        except IkigaiError as refusal:
-            self.world.note("refused", f"{type(refusal).__name__}: {refusal}")
-        else:
-            then(answer)
-
-    def prompted(self, agent: AgentRef) -> None:
-        """Prompt an agent with a text of its own; nobody waits."""
-        text = self.facts.new("prompt")
-        self.attempt(lambda: agent.prompt(text), lambda future: self._note_prompt(text, future))
-
-    def _note_prompt(self, text: str, future: Future[Reply]) -> None:
-        self.facts.prompts[text] = (self.world.calling, future)
-
-    def _pass(self, leases: float) -> None:
-        assert self.world.ownership is not None
-        seconds = leases * self.world.ownership.lease
-        self.attempt(lambda: self.world.sleep(seconds))
 
     # Rules for agents
 
@@ -206,22 +101,14 @@ class FleetMachine(Stage):
     @rule(host=HOSTS, who=AGENTS)
     def mark(self, host: int, who: int) -> None:
         """An agent sets a mark."""
-        self._mark(self.handle(host, who))
+        self.set_mark(self.handle(host, who))
 
     @rule(host=HOSTS, who=AGENTS, commit=st.integers(1, 4), committed=st.booleans())
     def mark_and_crash(self, host: int, who: int, commit: int, committed: bool) -> None:
         """An agent sets a mark, and whichever host makes one of the next commits ends there."""
         agent = self.handle(host, who)
         self.world.crash_at(CrashPoint(commit, committed))
-        self._mark(agent)
-
-    def _mark(self, agent: AgentRef) -> None:
-        label = self.facts.new("mark")
-
-        def marked(position: int) -> None:
-            self.ledger.marks[agent.uuid, position] = label
-
-        self.attempt(lambda: agent.mark(label, timeout=PATIENCE), marked)
+        self.set_mark(agent)
 
     @rule(host=HOSTS, who=AGENTS, what=st.sampled_from(sorted(REQUESTS)))
     def ask(self, host: int, who: int, what: str) -> None:
@@ -307,16 +194,15 @@ class FleetMachine(Stage):
                 self._stop(host, leases)
 
     def _stop(self, host: SimulatedHost, leases: float) -> None:
-        assert self.world.ownership is not None
-        self.world.freeze(host.process, leases * self.world.ownership.lease)
-        self._pass(leases)
+        self.world.freeze(host.process, leases * self.lease)
+        self.pass_leases(leases)
 
     @rule(host=HOSTS, ahead=st.booleans())
     def kill_and_leap(self, host: int, ahead: bool) -> None:
         """The process of a host ends, and the wall clock of the server is set: the others notice all the same."""
         self.host(host).kill()
         self.world.clock.jump(LEAP if ahead else -LEAP)
-        self._pass(LEASES + 1)
+        self.pass_leases(LEASES + 1)
 
     @rule(host=HOSTS)
     def freeze(self, host: int) -> None:
@@ -341,29 +227,6 @@ class FleetMachine(Stage):
             if host.running is not None and (host.frozen or host.process.store.link is not Link.OPEN):
                 self.attempt(host.recover)
 
-    @rule()
-    def revive(self) -> None:
-        """Every host that has ended begins anew, as one does that has given its agents away; the others go on."""
-        for host in self.world.hosts:
-            if host.running is not None:
-                host.recover()
-                if host in self.facts.takers():
-                    continue
-                host.kill()
-            self._start(host)
-
-    def _start(self, host: SimulatedHost) -> None:
-        while host.running is None:
-            try:
-                host.start()
-            except ProcessCrashed:
-                self.world.note("refused", "the host has ended as it began")
-            except IkigaiError as error:
-                if not self.facts.excuses():
-                    raise
-                self.world.note("refused", f"{type(error).__name__}: {error}")
-                host.kill()
-
     @rule(host=st.none() | HOSTS, ahead=st.booleans())
     def set_clock(self, host: int | None, ahead: bool) -> None:
         """The wall clock of a host, or of the server, is set an hour ahead, or back."""
@@ -383,26 +246,7 @@ class FleetMachine(Stage):
     @rule(steps=st.integers(1, 40))
     def goes_on(self, steps: int) -> None:
         """Time for whatever is going on."""
-
-        def run() -> None:
-            for _ in range(steps):
-                if self.world.agenda.quiet:
-                    return
-                self.world.agenda.step()
-
-        self.attempt(run)
-
-    @precondition(lambda self: self.facts.prompts)
-    @rule()
-    def comes_to_rest(self) -> None:
-        """Every host is there, and everything happens that can; then nobody may be left waiting."""
-        for _ in range(MOST_PERIODS):  # one turn may wait for minutes, and another one behind it
-            self.revive()
-            self._pass(LEASES)
-            self.attempt(lambda: self.world.sleep(PERIOD))
-            if all(host.answers for host in self.world.hosts) and not self.facts.at_work(self.living()):
-                break
-        self.facts.check_rest(self.living())
+        self.goes_on_for(steps)
 
     # Invariants
 

@@ -127,6 +127,16 @@ class FleetLedger:
             raise Broken(f"quiescence: {', '.join(late)} have no answer, and nothing can happen")
 
 
+def check_followed(host: SimulatedHost, uuid: str) -> None:
+    """Check ``followed``, when there was time for it: an actor of the agent is as the registry says."""
+    record = host.process.looked_at.read(lambda tx: registry.get(tx, uuid))
+    if not _has_actor(host, uuid):
+        return
+    actor = host.system.actor(uuid)
+    if not record.living or (record.owner == host.host_id and actor.state.status != record.status):
+        raise Broken(f"followed: agent {uuid} is {record.status}, and its actor at host {host.name} is not")
+
+
 def _is_reply(future: Future[Reply]) -> bool:
     try:
         return isinstance(future.get(timeout=0), Reply)

@@ -105,6 +105,13 @@ class SimulatedStore(SQLiteStore):
         """Its contents at the end, once nobody has it open."""
         return self._shared.final
 
+    def become(self, image: bytes) -> None:
+        """Put other contents in the place of all there is, for everybody who has it open or opens it next."""
+        if self._shared.open:
+            self._writer.connection.deserialize(image)
+        else:
+            self._shared.final = image
+
     @property
     def closed(self) -> bool:
         """Whether this process has closed it."""
@@ -371,6 +378,7 @@ class Observed(Transaction):
         self._inner.share_tree()
 
     def end_stalled(self, host: str, before: int) -> None:
+        self.changes.append(RanStatement("end_stalled", {"host": host}))
         self._inner.end_stalled(host, before)
 
     def hold(self, host: str) -> None:

@@ -295,6 +295,32 @@ class Simulation:
         """End the process at a commit, counted from now. A call that blocks then raises `ProcessCrashed`."""
         self._crash_at = replace(point, commit=self.commits + point.commit)
 
+    def crash_here(self) -> None:
+        """End the process whose commit is at hand, before any caller is answered. For `watchers`."""
+        self._crash_at = CrashPoint(self.commits, committed=True)
+
+    @contextmanager
+    def as_it_was(self, image: bytes, watcher: Callable[[Sequence[StoredChange]], None]) -> Iterator[None]:
+        """Put an older copy of the database in its place, for a block behind which nothing of that counts.
+
+        Nothing else goes wrong meanwhile.
+
+        Args:
+            image: the copy.
+            watcher: called with the changes of each commit, in place of all others.
+        """
+        store, judges, checks, crash = self.process.store, self.watchers, self.checks, self._crash_at
+        newest = store.image()
+        self.note("older", "")
+        self.watchers, self.checks, self._closing, self._crash_at = [watcher], False, True, None
+        store.become(image)
+        try:
+            yield
+        finally:
+            store.become(newest)
+            self.watchers, self.checks, self._closing, self._crash_at = judges, checks, False, crash
+            self.note("newest", "")
+
     def take_over(self, *, resume: bool = False) -> ActorSystem:
         """Let a second host open the database. The first one goes on without knowing, fenced.
 

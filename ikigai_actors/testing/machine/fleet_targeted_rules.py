@@ -1,0 +1,192 @@
+"""Rules of `FleetMachine` that aim at situations which chance alone brings about too rarely."""
+
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
+
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.errors import Fenced, IkigaiError
+from ikigai_actors.testing.machine.base import PATIENCE
+from ikigai_actors.testing.machine.fleet_base import HOSTS, FleetStage
+from ikigai_actors.testing.machine.fleet_ledger import check_followed
+from ikigai_actors.testing.machine.targeted_rules import AGENTS
+from ikigai_actors.testing.simulation.hosts import SimulatedHost
+from ikigai_actors.testing.simulation.ownership import LEASES
+from ikigai_actors.testing.simulation.process import Broken
+from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written, is_of_owner
+from supervisors.signals import Signal
+
+SWEEP = 5.0
+"""Seconds within which a host follows what others have committed, if nothing keeps it from the database."""
+
+GROUPED = st.sampled_from(("one_for_all", "rest_for_one"))
+"""Strategies by which siblings are restarted together."""
+
+
+class AimedFleetRules(FleetStage):
+    """The part of `FleetMachine` that has these rules."""
+
+    @rule(who=AGENTS)
+    def write_late(self, who: int) -> None:
+        """A host is cut off as it writes for an agent; when the transaction arrives, others run the agent."""
+        if (found := self.apart(who)) is None:
+            return
+        agent, owner, _ = found
+        owner.partition(silent=True)
+        self.attempt(lambda: self.prompted(self.on(owner, agent)))
+        self.attempt(self.world.settle)
+        self.pass_leases(1.5)
+        if owner.running is not None:
+            owner.recover()
+        self.attempt(self.world.settle)
+
+    @rule(host=HOSTS)
+    def wake_as_it_is_judged(self, host: int) -> None:
+        """A host is stopped for a lease, and renews it when others have judged it and have not ended it yet."""
+        stopped = self.host(host)
+        others = [one for one in self.world.hosts if one.answers and one is not stopped]
+        judged, before = [False], stopped.host_id
+
+        def wake() -> None:
+            judged[0] = True
+            running = [one for one in others if one.running is not None]
+            for one in running:
+                one.freeze()
+            for one in running:
+                if one.process.threads.calls:  # it is the one that judges
+                    one.process.threads.pause("a stopped process goes on")
+
+        stopped.freeze()
+        self.when(lambda change: _ran(change, "end_stalled", host=before), wake)
+        self.attempt(lambda: self.world.agenda.pump(lambda: judged[0], LEASES * self.lease, "judgement"))
+        self.forget_trap()
+        if stopped.running is not None:
+            stopped.recover()
+        if judged[0]:
+            self.attempt(lambda: self.world.sleep(1))
+        for one in others:
+            if one.running is not None:
+                one.recover()
+        self.attempt(self.world.settle)
+
+    @rule(who=AGENTS)
+    def end_as_it_is_done(self, who: int) -> None:
+        """A host ends behind the commit by which an agent does, or answers, what another host has asked it for."""
+        if (found := self.apart(who)) is None:
+            return
+        agent, _, other = found
+
+        def is_done(change: StoredChange) -> bool:
+            marked = isinstance(change, Written) and change.row[:1] == (agent,) and change.row[2] == "mark"
+            return marked or _ran(change, "answer_request", agent=agent)
+
+        self.when(is_done, self.world.crash_here)
+        self.attempt(lambda: self.set_mark(self.on(other, agent)))
+        self.forget_trap()
+
+    @rule(who=AGENTS, signal=st.sampled_from((Signal.STOP, Signal.CONT, Signal.KILL)))
+    def signal_from_elsewhere(self, who: int, signal: Signal) -> None:
+        """``followed``: an agent gets a signal by another host than its own, which has its actor follow."""
+        if (found := self.apart(who)) is None:
+            return
+        agent, owner, other = found
+        if signal is Signal.CONT:
+            self.attempt(lambda: self.on(owner, agent).signal(Signal.STOP, timeout=PATIENCE))
+        self.attempt(lambda: self.on(other, agent).signal(signal, timeout=PATIENCE))
+        begun = self.world.clock.monotonic()
+        self.attempt(lambda: self.world.sleep(SWEEP))
+        if owner.answers and owner.there_since <= begun:
+            check_followed(owner, agent)
+
+    @rule(who=AGENTS, marks=st.integers(4, 12))
+    def ask_as_it_moves(self, who: int, marks: int) -> None:
+        """``told``: an agent is asked for something at every moment of its move; nobody hears that it has moved."""
+        if (found := self.apart(who)) is None:
+            return
+        agent, owner, other = found
+        before = owner.host_id
+        asked: list[Future[int]] = []
+
+        def ask() -> None:
+            asked.append(self.on(owner, agent).ask.mark(self.facts.new("mark")))
+
+        self.attempt(lambda: self.on(owner, agent).ask.move(other.name))
+        for _ in range(marks):
+            self.attempt(ask)
+            self.goes_on_for(3)
+        self.attempt(self.world.settle)
+        self.pass_leases(0.3)
+        if owner.host_id != before or not owner.answers:
+            return
+        for future in asked:
+            if future.done and isinstance(error := _error_of(future), Fenced) and not error.dead:
+                raise Broken(f"told: agent {agent} moved, and who asked it for something heard: {error}")
+
+    @rule(who=AGENTS, strategy=GROUPED)
+    def move_one_of_a_group(self, who: int, strategy: str) -> None:
+        """An agent restarts its children together, and one of them is to move alone."""
+        if (found := self.apart(who)) is None:
+            return
+        agent, owner, other = found
+        self.attempt(lambda: self.on(owner, agent).supervise(strategy=strategy, timeout=PATIENCE))
+        if (child := self._child(agent, owner)) is not None:
+            self.attempt(lambda: self.on(owner, child).move(other.name, PATIENCE))
+
+    @rule(who=AGENTS, strategy=GROUPED)
+    def adopt_into_a_group(self, who: int, strategy: str) -> None:
+        """An agent restarts its children together, and adopts one that lives on another host."""
+        if (found := self.apart(who)) is None:
+            return
+        agent, owner, other = found
+        root = next(iter(self.ledger.known))
+        if (child := self._child(root, owner)) is None or child == agent:
+            return
+        self.attempt(lambda: self.on(owner, child).move(other.name, PATIENCE))
+        self.attempt(lambda: self.on(owner, agent).supervise(strategy=strategy, timeout=PATIENCE))
+        self.attempt(lambda: self.on(owner, agent).adopt(child, timeout=PATIENCE))
+
+    def _child(self, parent: str, host: SimulatedHost) -> str | None:
+        """A living child of an agent, perhaps a new one; None if it gets none."""
+        if len(self.living()) < self.LIMIT:
+            self.attempt(
+                lambda: self.on(host, parent).fork(timeout=PATIENCE),
+                lambda child: self.ledger.known.setdefault(child.uuid),
+            )
+        return next((one.uuid for one in reversed(self.living()) if one.supervisor_uuid == parent), None)
+
+    @rule(who=AGENTS)
+    def become_older(self, who: int) -> None:
+        """``older``: the database becomes an older copy of itself, and who knows more writes nothing into it.
+
+        Then it is what it was before, and all hosts have ended.
+        """
+        if (found := self.apart(who)) is None:
+            return
+        agent, owner, _ = found
+        older, marks = owner.process.store.image(), len(self.ledger.marks)
+        self.attempt(lambda: self.set_mark(self.on(owner, agent)))
+        if len(self.ledger.marks) == marks or not owner.answers:
+            return
+        written: list[StoredChange] = []
+        with self.world.as_it_was(older, lambda changes: written.extend(filter(is_of_owner, changes))):
+            self.attempt(lambda: self.on(owner, agent).prompt("what came before?"))
+            self.attempt(self.world.settle)
+        for one in self.world.hosts:
+            if one.running is not None:
+                one.kill()
+        if written:
+            raise Broken(f"older: host {owner.name} knows more than the database, and has written {written[0]}")
+
+
+def _ran(change: StoredChange, query: str, **parameters: str) -> bool:
+    """Whether a change was made by a statement with these parameters."""
+    if not isinstance(change, RanStatement) or change.query != query:
+        return False
+    return all(change.parameters[name] == value for name, value in parameters.items())
+
+
+def _error_of(future: Future[int]) -> IkigaiError | None:
+    try:
+        future.get(timeout=0)
+    except IkigaiError as error:
+        return error
+    return None
