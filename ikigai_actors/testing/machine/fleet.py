@@ -218,7 +218,7 @@ class FleetMachine(AimedFleetRules):
     def disconnect(self, host: int) -> None:
         """The connections of a host break, and it makes them again: nobody takes it for dead meanwhile."""
         self.host(host).disconnect()
-        self._pass(0.5)
+        self.pass_leases(0.5)
 
     @rule()
     def recover(self) -> None:
