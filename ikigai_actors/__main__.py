@@ -10,7 +10,7 @@ _ENDED_BY_CTRL_C = 130
 try:
     from typing import NoReturn
 
-    from ikigai_actors.shell.cli import start
+    from ikigai_actors.shell import start
 except KeyboardInterrupt:
     os._exit(_ENDED_BY_CTRL_C)
 

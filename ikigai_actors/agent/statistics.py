@@ -9,10 +9,8 @@ from dataclasses import dataclass, field
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.agent.turn.state import Phase, State
-from ikigai_actors.providers.base import Spent, Usage
+from ikigai_actors.providers.base import NO_TOKENS, Spent, Usage
 from ikigai_actors.store.journal import JournalStatistics
-
-NO_TOKENS = Usage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +93,9 @@ class Tally:
         """The request has its reply, or the agent waits for it no more. Both may have cost tokens."""
         self._model, self._model_since = self._until_now(self._model, self._model_since), None
         if spent is not None:
-            self.tokens = added(self.tokens, spent.usage)
+            self.tokens = self.tokens + spent.usage
             of_model = self.models.get(spent.model, NO_TOKENS)
-            self.models = {**self.models, spent.model: added(of_model, spent.usage)}
+            self.models = {**self.models, spent.model: of_model + spent.usage}
 
     def submitted(self) -> None:
         """A unit was handed to the journal."""
@@ -126,22 +124,12 @@ class Tally:
         return total if since is None else total + self._clock.monotonic() - since
 
 
-def added(one: Usage, other: Usage) -> Usage:
-    """The sum of two usages."""
-    return Usage(
-        one.input_tokens + other.input_tokens,
-        one.output_tokens + other.output_tokens,
-        one.cache_creation_input_tokens + other.cache_creation_input_tokens,
-        one.cache_read_input_tokens + other.cache_read_input_tokens,
-    )
-
-
 def total(tallies: list[Tally]) -> Usage:
     """The tokens of all these agents."""
     tokens = NO_TOKENS
     for tally in tallies:
         if tally.tokens is not NO_TOKENS:
-            tokens = added(tokens, tally.tokens)
+            tokens = tokens + tally.tokens
     return tokens
 
 
@@ -150,7 +138,7 @@ def total_by_model(tallies: Iterable[Tally]) -> dict[str, Usage]:
     models: dict[str, Usage] = {}
     for tally in tallies:
         for model, tokens in tally.models.items():
-            models[model] = added(models.get(model, NO_TOKENS), tokens)
+            models[model] = models.get(model, NO_TOKENS) + tokens
     return models
 
 

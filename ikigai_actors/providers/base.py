@@ -36,6 +36,17 @@ class Usage:
     cache_read_input_tokens: int = 0
     """Tokens of the request that the provider's cache served."""
 
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cache_creation_input_tokens + other.cache_creation_input_tokens,
+            self.cache_read_input_tokens + other.cache_read_input_tokens,
+        )
+
+
+NO_TOKENS = Usage()
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:

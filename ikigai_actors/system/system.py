@@ -32,7 +32,7 @@ from ikigai_actors.agent.log_loader import LogLoader
 from ikigai_actors.agent.requests import RequestCaller
 from ikigai_actors.agent.residents import MOST_MESSAGES, Residents
 from ikigai_actors.agent.runtime import Runtime
-from ikigai_actors.agent.statistics import NO_TOKENS, AgentStatistics, SystemStatistics
+from ikigai_actors.agent.statistics import AgentStatistics, SystemStatistics
 from ikigai_actors.agent.subscriptions import (
     CALLBACK,
     Callback,
@@ -58,7 +58,7 @@ from ikigai_actors.arguments import (
     shown,
 )
 from ikigai_actors.errors import AgentDead, BadInput, HostElsewhere, IkigaiError, NoHost, StoreError, SystemClosed
-from ikigai_actors.providers.base import Provider
+from ikigai_actors.providers.base import NO_TOKENS, Provider
 from ikigai_actors.providers.selection import Providers, choose_providers
 from ikigai_actors.records import registry
 from ikigai_actors.records.append import CallAppended

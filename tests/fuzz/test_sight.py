@@ -10,8 +10,8 @@ from ikigai_actors import tool as as_tool
 from ikigai_actors.records.replies import reply_message_data
 from ikigai_actors.shell.app.transcript.layout import Frame, lay_out
 from ikigai_actors.shell.app.transcript.pieces import pieces_of
-from ikigai_actors.shell.line.output import harmless
-from ikigai_actors.shell.line.wrap import MARGIN, Margin, width
+from ikigai_actors.shell.text.harmless import harmless
+from ikigai_actors.shell.text.wrap import MARGIN, Margin, width
 from ikigai_actors.text import storable
 from tests.fuzz.hostile import SPELLS, controls, fuzzed, texts
 from tests.fuzz.shells import Typist, no_defects

@@ -1,7 +1,7 @@
 """The architecture, held: which room may know which, and which library belongs to which room."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -96,16 +96,26 @@ def known_by(module: str) -> set[str]:
     return known - {module}
 
 
-def circles() -> list[list[str]]:
-    """The files that know each other, in groups: a file is in one when it imports itself by way of others."""
-    known = {module: {name for name in imports(path) if name in FILES} - {module} for module, path in FILES.items()}
-    reached = {module: set(below) for module, below in known.items()}
-    for between in FILES:  # Warshall's closure
-        for module in FILES:
-            if between in reached[module]:
-                reached[module] |= reached[between]
-    groups = {tuple(sorted(a for a in reached[b] if b in reached[a])) for b in FILES if b in reached[b]}
+def circles(known: Mapping[str, set[str]]) -> list[list[str]]:
+    """What knows itself by way of others, in groups."""
+    reached = {one: set(below) for one, below in known.items()}
+    for between in known:  # Warshall's closure
+        for one in known:
+            if between in reached[one]:
+                reached[one] |= reached[between]
+    groups = {tuple(sorted(a for a in reached[b] if b in reached[a])) for b in known if b in reached[b]}
     return [list(group) for group in sorted(groups)]
+
+
+def parts() -> dict[str, set[str]]:
+    """The files and folders of each room, and which others of the room each of them knows."""
+    known: dict[str, set[str]] = {}
+    for module, path in FILES.items():
+        part = ".".join(module.split(".")[:3])
+        within = {".".join(name.split(".")[:3]) for name in imports(path) if name in FILES}
+        same = {one for one in within if one.split(".")[1:2] == part.split(".")[1:2] and one.count(".") == 2}
+        known.setdefault(part, set()).update(same - {part})
+    return known
 
 
 def floor(room: str) -> int:
@@ -127,7 +137,13 @@ def test_a_room_knows_only_rooms_below() -> None:
 
 
 def test_no_two_files_know_each_other() -> None:
-    assert circles() == []
+    assert (
+        circles({one: {name for name in imports(path) if name in FILES} - {one} for one, path in FILES.items()}) == []
+    )
+
+
+def test_nothing_runs_up_inside_a_room() -> None:
+    assert circles(parts()) == []
 
 
 def test_each_library_has_its_room() -> None:

@@ -21,7 +21,7 @@ from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, Spent, 
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import reply_message_data
 from ikigai_actors.records.settings import SETTINGS
-from ikigai_actors.testing.machine.messages_api import redacted_thinking, sign
+from ikigai_actors.testing.simulation.messages_api import redacted_thinking, sign
 from tests.kit.messages_server.cache import tokens
 from tests.kit.messages_server.server import OUTPUT_TOKENS, Ending, MessagesServer, Refuses, Says, Sends, Waits
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ikigai_actors.agent.turn.request import assemble
 from ikigai_actors.providers.prompt_cache import MARK, with_breakpoints
 from ikigai_actors.records.messages import Message
-from ikigai_actors.testing.machine.messages_api import thinking, violations
+from ikigai_actors.testing.simulation.messages_api import thinking, violations
 from tests.agent.turn.test_assembly import (
     MODEL,
     Entry,

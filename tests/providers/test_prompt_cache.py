@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, AnthropicProvider
-from ikigai_actors.testing.machine.messages_api import redacted_thinking, thinking, violations
+from ikigai_actors.testing.simulation.messages_api import redacted_thinking, thinking, violations
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.messages_server.cache import LOOKBACK, PromptCache, Served, tokens
 from tests.kit.messages_server.server import MessagesServer, Says

@@ -29,7 +29,7 @@ from ikigai_actors.records.replies import reply_message_data
 from ikigai_actors.shell.app.logs import logged_to
 from ikigai_actors.shell.app.transcript.pieces import pieces_of
 from ikigai_actors.shell.cli.main import run
-from ikigai_actors.shell.line.output import HarmlessFormatter, harmless
+from ikigai_actors.shell.text.harmless import HarmlessFormatter, harmless
 from ikigai_actors.store import open_store
 from ikigai_actors.store.location import locate
 from ikigai_actors.store.migrations import require_schema

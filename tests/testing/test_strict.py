@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors.testing.machine.messages_api import redacted_thinking, sign, thinking, violations
+from ikigai_actors.testing.simulation.messages_api import redacted_thinking, sign, thinking, violations
 
 MODEL = "claude"
 

@@ -33,9 +33,10 @@ from textual.theme import Theme
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import IkigaiError
+from ikigai_actors.providers.prices import known_prices
+from ikigai_actors.records.spending import Expenses
 from ikigai_actors.shell.app.command_context import AppCommandContext, SerialExecutor
 from ikigai_actors.shell.app.event_buffer import PageEvents
-from ikigai_actors.shell.app.expenses import Expenses
 from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.output import Toast, TranscriptPrinter
 from ikigai_actors.shell.app.screens.documents import DocumentScreen
@@ -49,7 +50,6 @@ from ikigai_actors.shell.commands import commands
 from ikigai_actors.shell.commands.approval_queue import ApprovalQueue
 from ikigai_actors.shell.commands.context import last_active
 from ikigai_actors.shell.line.interrupts import Interrupts
-from ikigai_actors.shell.text.prices import known_prices
 from ikigai_actors.system.ref import AgentRef, System
 from supervisors.signals import Signal
 

@@ -18,7 +18,8 @@ from ikigai_actors.agent.turn.state import is_working
 from ikigai_actors.errors import AgentDead, IkigaiError, ProviderError, SystemClosed, TurnInterrupted
 from ikigai_actors.shell import commands
 from ikigai_actors.shell.commands.approval_queue import ApprovalQueue
-from ikigai_actors.shell.commands.context import CommandContext, Printer, named, nothing_to_resume
+from ikigai_actors.shell.commands.context import CommandContext, Printer, nothing_to_resume
+from ikigai_actors.shell.text.naming import named
 from ikigai_actors.shell.text.wording import resume_waits, waits_for_cont
 from ikigai_actors.system.ref import AgentRef, System
 

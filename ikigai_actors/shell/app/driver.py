@@ -1,7 +1,7 @@
 """The keyboard of the application: Textual's driver, with a reader of its own.
 
 Pastes are text, whatever they hold (pastes.py). Bytes that are no UTF-8 do not end the reading. Text typed before the
-screen was there counts as typed after it (shell/cli/start.py).
+screen was there counts as typed after it (shell/start.py).
 """
 
 import os
@@ -14,9 +14,9 @@ from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
+from ikigai_actors.shell import start
 from ikigai_actors.shell.app.pastes import Pastes
 from ikigai_actors.shell.app.terminal import is_gone
-from ikigai_actors.shell.cli import start
 
 _PERIOD = 0.05
 """Seconds after which the driver checks whether it is to end, and whether an Escape is a key of its own."""

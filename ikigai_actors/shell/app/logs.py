@@ -8,7 +8,7 @@ from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from ikigai_actors.shell.line.output import HarmlessFormatter, one_line
+from ikigai_actors.shell.text.harmless import HarmlessFormatter, one_line
 
 
 class OwnFile(RotatingFileHandler):

@@ -16,13 +16,13 @@ from ikigai_actors.agent.turn.calls import PendingCall, Progress
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.errors import AgentDead, HistoryError, IkigaiError, SystemClosed
 from ikigai_actors.providers.base import Usage
+from ikigai_actors.providers.prices import Prices
 from ikigai_actors.records import registry
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.scrollback import Scrollback
+from ikigai_actors.records.spending import Expenses, in_all
 from ikigai_actors.records.supervision import restart_counts
-from ikigai_actors.shell.app.expenses import Expenses, in_all
 from ikigai_actors.shell.commands.approval_queue import ApprovalQueue
-from ikigai_actors.shell.text.prices import Prices
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.owner import host_names, owners
 from ikigai_actors.system.ref import System

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ikigai_actors.shell.cli.options import Options
-from ikigai_actors.shell.line.output import as_json, harmless
+from ikigai_actors.shell.text.harmless import as_json, harmless
 
 if TYPE_CHECKING:
     from ikigai_actors.cluster import FleetHost

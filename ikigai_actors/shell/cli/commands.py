@@ -13,8 +13,9 @@ from typing import Any
 import click
 
 from ikigai_actors.shell.cli.options import Options
-from ikigai_actors.shell.cli.start import ENDED_BY_CTRL_C
-from ikigai_actors.shell.line.output import Screen, as_json, harmless
+from ikigai_actors.shell.line.output import Screen
+from ikigai_actors.shell.start import ENDED_BY_CTRL_C
+from ikigai_actors.shell.text.harmless import as_json, harmless
 
 TIMED_OUT = 3
 """Exit status when a wait was over too early."""
@@ -152,7 +153,7 @@ def fork(context: click.Context, /, agent: str, prompt: tuple[str, ...], wait: b
     and the tools of that reply are done. Without such a process nothing is done, and nothing later either.
     """
     from ikigai_actors.shell.cli import client
-    from ikigai_actors.shell.commands.context import called
+    from ikigai_actors.shell.text.naming import called
 
     if wait and not prompt:
         raise click.UsageError("--wait is for a PROMPT.")

@@ -14,7 +14,7 @@ from pathlib import Path
 from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.records import registry
 from ikigai_actors.records.messages import Message
-from ikigai_actors.shell.line.output import harmless
+from ikigai_actors.shell.text.harmless import harmless
 from ikigai_actors.shell.text.tree import tree_lines
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem

@@ -8,7 +8,7 @@ import click
 
 from ikigai_actors.frozen import as_dict
 from ikigai_actors.shell.cli.options import Options
-from ikigai_actors.shell.line.output import as_json, harmless
+from ikigai_actors.shell.text.harmless import as_json, harmless
 
 if TYPE_CHECKING:
     from ikigai_actors.records.documents import DocumentVersion

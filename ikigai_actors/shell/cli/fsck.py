@@ -3,8 +3,7 @@
 from dataclasses import asdict
 
 from ikigai_actors.records.fsck.check import Report, inspect
-from ikigai_actors.shell.line import output
-from ikigai_actors.shell.line.output import one_line
+from ikigai_actors.shell.text.harmless import as_json, one_line
 from ikigai_actors.store.existing import existing
 
 
@@ -23,7 +22,7 @@ def as_lines(report: Report) -> list[str]:
 
 def report_as_json(report: Report) -> str:
     """The same as an object: ``agents``, ``messages``, ``violations``."""
-    return output.as_json(asdict(report), indent=2)
+    return as_json(asdict(report), indent=2)
 
 
 def _count(number: int, noun: str) -> str:

@@ -30,7 +30,7 @@ from ikigai_actors.errors import (
 from ikigai_actors.shell.cli.liveness import Liveness
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.line.interrupts import Interrupts
-from ikigai_actors.shell.line.output import harmless, one_line
+from ikigai_actors.shell.text.harmless import harmless, one_line
 from ikigai_actors.shell.text.hosts import host_ended
 from ikigai_actors.shell.text.tree import summary
 from ikigai_actors.store.host import LEASE

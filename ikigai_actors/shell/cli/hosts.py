@@ -6,7 +6,7 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.requests import Move
 from ikigai_actors.frozen import as_dict
 from ikigai_actors.records.hosts import HostRecord, Vacant
-from ikigai_actors.shell.line.output import as_json
+from ikigai_actors.shell.text.harmless import as_json
 from ikigai_actors.system.attached.client import Client
 
 

@@ -49,12 +49,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 import click
 
 from ikigai_actors.errors import BadInput, IkigaiError, StoreInUse, SystemClosed
-from ikigai_actors.shell.cli import commands, start
+from ikigai_actors.shell import start
+from ikigai_actors.shell.cli import commands
 from ikigai_actors.shell.cli.cluster import cluster
 from ikigai_actors.shell.cli.documents import doc
 from ikigai_actors.shell.cli.options import Options, attached_notices
 from ikigai_actors.shell.cli.progress import progress_line
-from ikigai_actors.shell.line.output import HarmlessFormatter, harmless, one_line
+from ikigai_actors.shell.text.harmless import HarmlessFormatter, harmless, one_line
 
 if TYPE_CHECKING:
     from ikigai_actors.shell.line.input import Complete, Keyboard

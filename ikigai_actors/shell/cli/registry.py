@@ -4,7 +4,7 @@ from typing import Any
 
 from ikigai_actors.frozen import as_dict
 from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.shell.line import output
+from ikigai_actors.shell.text.harmless import as_json
 from ikigai_actors.shell.text.tree import Line, drawn, tree_lines
 from ikigai_actors.store.owner import host_names
 from ikigai_actors.system.attached.client import Client, Overview
@@ -28,13 +28,13 @@ def registry_as_json(found: Overview, tree: bool = False) -> str:
     ``tree`` in the order of the tree, each under its supervisor, and with its ``depth``.
     """
     if not tree:
-        return output.as_json([_row(found, record) for record in found.records], indent=2)
+        return as_json([_row(found, record) for record in found.records], indent=2)
     depths: dict[str | None, int] = {}
     rows = []
     for record, _ in drawn(found.records, dead_too=True):
         depths[record.uuid] = depths.get(record.supervisor_uuid, -1) + 1
         rows.append(_row(found, record) | {"depth": depths[record.uuid]})
-    return output.as_json(rows, indent=2)
+    return as_json(rows, indent=2)
 
 
 def _row(found: Overview, record: AgentRecord) -> dict[str, Any]:

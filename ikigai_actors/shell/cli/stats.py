@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ikigai_actors.records.replies import spent_of
-from ikigai_actors.shell.line.output import as_json, harmless
+from ikigai_actors.shell.text.harmless import as_json, harmless
 from ikigai_actors.system.attached.client import Client
 
 SHOWN = 10

@@ -9,7 +9,7 @@ from ikigai_actors.frozen import as_dict
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import AgentRecord, Died
 from ikigai_actors.records.scrollback import Scrollback
-from ikigai_actors.shell.line.output import as_json, harmless
+from ikigai_actors.shell.text.harmless import as_json, harmless
 from ikigai_actors.shell.text.hosts import enumerated, host_ended
 from ikigai_actors.shell.text.pages import text_of
 from ikigai_actors.store.owner import HostRow

@@ -19,8 +19,9 @@ from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.records.settings import SETTINGS, parse_setting
 from ikigai_actors.shell.commands import approvals, hosts, lifecycle, mail
 from ikigai_actors.shell.commands.arguments import AGENT, COMMAND, MARK_LABEL, SETTING, TEXT, TOOL
-from ikigai_actors.shell.commands.context import CommandContext, named
+from ikigai_actors.shell.commands.context import CommandContext
 from ikigai_actors.shell.commands.documents import doc
+from ikigai_actors.shell.text.naming import named
 from ikigai_actors.shell.text.pages import context_page, history_page, written
 from ikigai_actors.shell.text.tree import tree_lines
 from ikigai_actors.store.owner import host_names, owners

@@ -9,7 +9,7 @@ import threading
 
 from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.errors import BadInput
-from ikigai_actors.shell.line.output import one_line
+from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.system.approvals import Approvals
 
 _LENGTH = 300

@@ -4,7 +4,8 @@ import click
 
 from ikigai_actors.shell.commands.approval_queue import described_call
 from ikigai_actors.shell.commands.arguments import TEXT
-from ikigai_actors.shell.commands.context import CommandContext, named
+from ikigai_actors.shell.commands.context import CommandContext
+from ikigai_actors.shell.text.naming import named
 
 
 @click.command("/approvals")

@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.shell.commands.approval_queue import ApprovalQueue
+from ikigai_actors.shell.text.naming import named
 from ikigai_actors.system.ref import AgentRef, System
 
 T = TypeVar("T")
@@ -96,16 +97,6 @@ class CommandContext(Protocol):
 def nothing_to_resume(agent: AgentRef) -> str:
     """The answer to a person who wants to resume an agent that has no turn to go on with."""
     return f"Nothing to resume: the latest turn of {named(agent)} was neither cut off nor ended by an error."
-
-
-def named(agent: AgentRef) -> str:
-    """The name of an agent, for a person."""
-    return called(agent.record)
-
-
-def called(record: AgentRecord) -> str:
-    """The name of an agent, for a person, by its row."""
-    return f"{record.name} ({record.uuid[:6]})" if record.name else record.uuid[:6]
 
 
 def last_active(system: System) -> AgentRecord:

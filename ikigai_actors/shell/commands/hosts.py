@@ -4,8 +4,9 @@ import click
 
 from ikigai_actors.records.hosts import hosts_of_late, vacant
 from ikigai_actors.shell.commands.arguments import AGENT, HOST
-from ikigai_actors.shell.commands.context import CommandContext, named
+from ikigai_actors.shell.commands.context import CommandContext
 from ikigai_actors.shell.text.hosts import host_lines
+from ikigai_actors.shell.text.naming import named
 
 
 @click.command("/hosts")

@@ -3,7 +3,8 @@
 import click
 
 from ikigai_actors.shell.commands.arguments import AGENT, TEXT, in_either_case
-from ikigai_actors.shell.commands.context import CommandContext, named
+from ikigai_actors.shell.commands.context import CommandContext
+from ikigai_actors.shell.text.naming import named
 from ikigai_actors.system.ref import AgentRef
 from supervisors.orphans import OrphanPolicy
 from supervisors.signals import Signal, Status

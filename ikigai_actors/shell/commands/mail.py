@@ -7,7 +7,8 @@ import click
 from ikigai_actors.errors import AgentNotFound
 from ikigai_actors.records.mail import A_PERSON, PERSON, Mail, marked, preview
 from ikigai_actors.shell.commands.arguments import AGENT, SENDER, TEXT
-from ikigai_actors.shell.commands.context import CommandContext, named
+from ikigai_actors.shell.commands.context import CommandContext
+from ikigai_actors.shell.text.naming import named
 
 _FROM_PERSON = ("person", "nobody")
 """What ``--from`` takes for mail of a person; the latter is what it was called before."""

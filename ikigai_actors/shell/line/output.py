@@ -1,4 +1,4 @@
-r"""The screen: where everything is printed, made harmless.
+"""The screen: where everything is printed, made harmless.
 
     screen.line("forked from dba", dim=True)    a line of its own
     screen.stream("Hel"), screen.stream("lo")   pieces of an answer
@@ -9,61 +9,19 @@ r"""The screen: where everything is printed, made harmless.
 What answers a line of input goes to standard output: answers, what commands tell, errors. All else is a notice. Bold
 and dim are used on a terminal only, and not when ``NO_COLOR`` is set.
 
-Text of models and people may hold control characters, which could move the cursor or paint a prompt. They are printed
-as ``\x1b``: C0 (but newline and tab), DEL, C1, the signs that turn the direction of writing or separate lines, and
-halves of characters, which no terminal takes. At a terminal such text never begins a line at the left edge, so it
-cannot be taken for a prompt either (wrap.py). To a pipe it is printed as it is.
+Text of models and people is printed without control characters (`ikigai_actors.shell.text.harmless`). At a terminal it
+never begins a line at the left edge either, so it cannot be taken for a prompt (`ikigai_actors.shell.text.wrap`).
 """
 
-import json
-import logging
 import os
 import sys
 from collections.abc import Callable
-from typing import IO, Any
+from typing import IO
 
 import click
 
-from ikigai_actors.shell.line.wrap import Margin
-
-_CONTROLS = [
-    *(code for code in range(0x20) if chr(code) not in "\n\t"),
-    *range(0x7F, 0xA0),
-    *range(0x2028, 0x202F),  # separators of lines and paragraphs; embeddings and overrides of direction
-    *range(0x2066, 0x206A),  # isolates
-    *range(0xD800, 0xE000),  # lone surrogates
-]
-_ESCAPES = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in _CONTROLS}
-
-_JSON_ESCAPES = {code: f"\\u{code:04x}" for code in _CONTROLS if code >= 0x7F}
-"""JSON itself spells the others out, and has none of these but in its texts."""
-
-
-def harmless(text: str) -> str:
-    """The text with its control characters spelled out. Carriage returns before a newline are dropped."""
-    return text.replace("\r\n", "\n").translate(_ESCAPES)
-
-
-def one_line(text: str) -> str:
-    """The text as one harmless line."""
-    return harmless(" ".join(text.split()))
-
-
-def as_json(value: Any, indent: int | None = None) -> str:
-    """A value as JSON that does a terminal no harm: control characters become JSON's own escapes."""
-    return json.dumps(value, indent=indent, ensure_ascii=False).translate(_JSON_ESCAPES)
-
-
-class HarmlessFormatter(logging.Formatter):
-    """Formats log lines. Text of models and people in them moves no cursor and begins no line."""
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - as logging calls it
-        """The message in one line; a traceback has its own."""
-        record.message = " ".join(record.message.split())
-        return super().formatMessage(record)
-
-    def format(self, record: logging.LogRecord) -> str:
-        return harmless(super().format(record)).replace("\n", "\n  ")
+from ikigai_actors.shell.text.harmless import harmless, one_line
+from ikigai_actors.shell.text.wrap import Margin
 
 
 class Screen:

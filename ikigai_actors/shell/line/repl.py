@@ -18,8 +18,8 @@ from collections.abc import Callable
 from ikigai_actors.agent.statistics import SystemStatistics
 from ikigai_actors.errors import BadInput, IkigaiError, SystemClosed
 from ikigai_actors.shell import commands
-from ikigai_actors.shell.cli.start import ENDED_BY_CTRL_C
 from ikigai_actors.shell.line.session import Shell
+from ikigai_actors.shell.start import ENDED_BY_CTRL_C
 from ikigai_actors.system.ref import System
 
 logger = logging.getLogger(__name__)

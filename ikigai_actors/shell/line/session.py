@@ -18,12 +18,13 @@ from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.turn.state import WORKING, Phase
 from ikigai_actors.errors import IkigaiError, StoreError, SystemClosed
 from ikigai_actors.shell.commands.approval_queue import ApprovalQueue, described_call
-from ikigai_actors.shell.commands.context import CommandContext, last_active, named, nothing_to_resume
+from ikigai_actors.shell.commands.context import CommandContext, last_active, nothing_to_resume
 from ikigai_actors.shell.line.event_buffer import outcome_of_future
 from ikigai_actors.shell.line.input import Keyboard
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn_follower import TurnFollower
+from ikigai_actors.shell.text.naming import named
 from ikigai_actors.shell.text.wording import inherited, resume_waits, waits_for_cont
 from ikigai_actors.system.ref import AgentRef, System
 from supervisors.signals import Signal, Status

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from ikigai_actors.agent.subscriptions import HostChanged, HostEnded
 from ikigai_actors.records.hosts import HostRecord, Vacant
-from ikigai_actors.shell.line.output import one_line
+from ikigai_actors.shell.text.harmless import one_line
 
 MOST_HEIRS = 5
 """The most hosts that are named when one of them is gone."""

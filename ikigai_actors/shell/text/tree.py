@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ikigai_actors.records.registry import AgentRecord, in_order, short_uuids
-from ikigai_actors.shell.line.output import one_line
-from ikigai_actors.shell.line.wrap import width
+from ikigai_actors.shell.text.harmless import one_line
+from ikigai_actors.shell.text.wrap import width
 
 DEEPEST = 6
 """The most levels that are drawn. A deeper agent stands at the last one, with its depth as a number."""

@@ -5,10 +5,10 @@ from ikigai_actors.agent.turn.machine import failed_turn
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.scrollback import Scrollback
-from ikigai_actors.shell.commands.context import named
 from ikigai_actors.shell.event_buffer import SystemTrouble
-from ikigai_actors.shell.line.output import one_line
+from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.hosts import host_changed, host_ended
+from ikigai_actors.shell.text.naming import named
 from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Status
 

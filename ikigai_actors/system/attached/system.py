@@ -29,7 +29,7 @@ from ikigai_actors.actors.closing import Closing, note_failure
 from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.actors.futures import refuse_to_block
 from ikigai_actors.actors.threads import SYSTEM_THREADS
-from ikigai_actors.agent.statistics import NO_TOKENS, AgentStatistics, TurnStatistics, added
+from ikigai_actors.agent.statistics import AgentStatistics, TurnStatistics
 from ikigai_actors.agent.subscriptions import (
     CALLBACK,
     Callback,
@@ -41,7 +41,7 @@ from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.waits import Waits
 from ikigai_actors.arguments import check_callable, check_choice, check_optional, check_type
 from ikigai_actors.errors import NoHost, StoreError, SystemClosed
-from ikigai_actors.providers.base import Usage
+from ikigai_actors.providers.base import NO_TOKENS, Usage
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.host_waits import published_state
 from ikigai_actors.records.hosts import HostRecord
@@ -262,7 +262,7 @@ class AttachedSystem(OfOneProcess):
         self.check_open()
         seen, tokens = list(self._seen.values()), NO_TOKENS
         for each in seen:
-            tokens = added(tokens, each.tokens)
+            tokens = tokens + each.tokens
         return TurnStatistics(
             turns=sum(each.turns for each in seen),
             steps=sum(each.steps for each in seen),
@@ -365,7 +365,7 @@ class AttachedSystem(OfOneProcess):
                 seen.turns += 1
             elif message.kind == Kind.ASSISTANT:
                 seen.steps += 1
-                seen.tokens = added(seen.tokens, reply_of(message).usage or NO_TOKENS)
+                seen.tokens += reply_of(message).usage or NO_TOKENS
 
     def _on_commit(self, answer: object) -> None:
         """Something was written here, which the watch does not tell of."""

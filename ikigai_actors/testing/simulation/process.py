@@ -20,9 +20,9 @@ from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.store.base import Store
 from ikigai_actors.system.platform import Platform
 from ikigai_actors.testing.dispatcher import SeededDispatcher
-from ikigai_actors.testing.machine.messages_api import violations
 from ikigai_actors.testing.simulation.clock import ManualClock, WallClock
 from ikigai_actors.testing.simulation.faults import RARITY, Luck
+from ikigai_actors.testing.simulation.messages_api import violations
 from ikigai_actors.testing.simulation.ownership import Ownership
 from ikigai_actors.testing.simulation.scheduler import Abandoned, Agenda, Entry
 from ikigai_actors.testing.simulation.store import (

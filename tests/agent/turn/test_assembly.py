@@ -10,7 +10,7 @@ from ikigai_actors.agent.turn.request import NO_OUTPUT, NOT_RUN, assemble
 from ikigai_actors.providers.base import GO_ON, OPENING, Request
 from ikigai_actors.records.messages import CONVERSATION, Kind, Message
 from ikigai_actors.records.replies import INTERRUPTED
-from ikigai_actors.testing.machine.messages_api import redacted_thinking, thinking, violations
+from ikigai_actors.testing.simulation.messages_api import redacted_thinking, thinking, violations
 
 MODEL = "anthropic:model-a"
 OTHER = "anthropic:model-b"

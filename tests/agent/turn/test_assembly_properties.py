@@ -12,7 +12,7 @@ from ikigai_actors.agent.turn.request import NOT_RUN, assemble
 from ikigai_actors.providers.base import GO_ON, Reply, Request, ToolCall, Usage
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import INTERRUPTED, reply_message_data, reply_of
-from ikigai_actors.testing.machine.messages_api import redacted_thinking, thinking, violations
+from ikigai_actors.testing.simulation.messages_api import redacted_thinking, thinking, violations
 from tests.agent.turn.test_assembly import MODEL, OTHER, Entry, history, result, text_block, use_block, wire
 
 # Storing replies

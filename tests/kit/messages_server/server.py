@@ -22,7 +22,7 @@ from typing import Any
 
 from aiohttp import web
 
-from ikigai_actors.testing.machine.messages_api import sign, violations
+from ikigai_actors.testing.simulation.messages_api import sign, violations
 from tests.kit.messages_server.cache import PromptCache, Served
 
 BACKLOG = 4096

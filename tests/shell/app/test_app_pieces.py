@@ -10,9 +10,10 @@ from rich.cells import cell_len
 
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.agent.subscriptions import StoreTrouble, Streamed
+from ikigai_actors.providers.prices import Prices
 from ikigai_actors.records.messages import NO_DATA, Message
+from ikigai_actors.records.spending import Expenses
 from ikigai_actors.shell.app.event_buffer import MESSAGES_KEPT, PageEvents
-from ikigai_actors.shell.app.expenses import Expenses
 from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.snapshot import Snapshots
 from ikigai_actors.shell.app.transcript.layout import Frame, lay_out
@@ -20,7 +21,6 @@ from ikigai_actors.shell.app.transcript.markdown_chunks import Chunks, chunked
 from ikigai_actors.shell.app.transcript.pieces import Look, Piece, pieces_of
 from ikigai_actors.shell.commands.approval_queue import ApprovalQueue
 from ikigai_actors.shell.commands.context import last_active
-from ikigai_actors.shell.text.prices import Prices
 
 MARKDOWN = st.lists(
     st.sampled_from(["text", " ", "\n", "\n\n", "```\n", "~~~\n", "- item\n", "   indented\n", "# head\n", "1. one\n"])

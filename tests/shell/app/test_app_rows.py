@@ -15,12 +15,12 @@ from textual.widgets import Static, TextArea
 from ikigai_actors import ActorSystem, Message, OfflineProvider, Signal
 from ikigai_actors.agent.statistics import AgentStatistics
 from ikigai_actors.errors import AgentDead, IkigaiError, StoreUnavailable
-from ikigai_actors.shell.app.expenses import Expenses
+from ikigai_actors.providers.prices import Prices
+from ikigai_actors.records.spending import Expenses
 from ikigai_actors.shell.app.screens.processes import ProcessScreen
 from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.commands.approval_queue import ApprovalQueue
-from ikigai_actors.shell.text.prices import Prices
 from ikigai_actors.store import open_store
 from tests.kit.app_pilot import Stage, on_stage, open_memory
 from tests.kit.databases import eventually

@@ -197,7 +197,7 @@ HOSTILE = [
 
 
 def test_escape_sequences_in_a_paste_are_text_and_no_keys(tmp_path: Path) -> None:
-    from ikigai_actors.shell.line.output import harmless
+    from ikigai_actors.shell.text.harmless import harmless
 
     with FullScreen("--database", str(tmp_path / "team.db"), "--model", "offline", size=(160, 30)) as program:
         program.expect(READY)

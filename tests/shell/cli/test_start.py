@@ -203,7 +203,7 @@ def test_ctrl_c_before_the_program_has_seen_to_it_ends_it_without_a_word() -> No
                 main()
             return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         import ikigai_actors
-        parts = ["shell", "shell.cli", "shell.cli.start", "shell.cli.main"]
+        parts = ["shell", "shell.cli", "shell.start", "shell.cli.main"]
         print([status(f"ikigai_actors.{part}") for part in parts])
     """
     assert printed(python(script, fresh=True)) == "[130, 130, 130, 130]"

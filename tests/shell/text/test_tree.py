@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.shell.line.wrap import width
 from ikigai_actors.shell.text.tree import DEEPEST, Line, pad, summary, tree_lines
+from ikigai_actors.shell.text.wrap import width
 
 
 def agent(

@@ -11,7 +11,7 @@ from textual.widgets import Input
 
 from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.widgets.rows import Rows
-from ikigai_actors.shell.line.output import one_line
+from ikigai_actors.shell.text.harmless import one_line
 
 
 class RecallScreen(ModalScreen[str | None]):

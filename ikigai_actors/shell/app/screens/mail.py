@@ -13,8 +13,8 @@ from ikigai_actors.records.mail import A_PERSON, Mail, preview
 from ikigai_actors.shell.app.agent_page import Later
 from ikigai_actors.shell.app.transcript.pieces import tidy
 from ikigai_actors.shell.app.widgets.rows import Rows
-from ikigai_actors.shell.commands.context import named
-from ikigai_actors.shell.line.output import harmless
+from ikigai_actors.shell.text.harmless import harmless
+from ikigai_actors.shell.text.naming import named
 from ikigai_actors.system.ref import AgentRef
 
 LATEST = 500

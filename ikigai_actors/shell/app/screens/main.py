@@ -27,8 +27,8 @@ from ikigai_actors.shell.app.widgets.prompt import PromptBox
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.app.widgets.tree_panel import TreePanel
 from ikigai_actors.shell.commands.completion import common, completions
-from ikigai_actors.shell.commands.context import called
-from ikigai_actors.shell.line.output import harmless
+from ikigai_actors.shell.text.harmless import harmless
+from ikigai_actors.shell.text.naming import called
 from ikigai_actors.system.ref import AgentRef
 
 PAGES = 50

@@ -17,7 +17,7 @@ from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.app.widgets.status_bars import dollars, tokens
-from ikigai_actors.shell.line.output import one_line
+from ikigai_actors.shell.text.harmless import one_line
 
 _HOST = 8
 """Columns of the name of a host, with the blank behind it."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import reply_of
 from ikigai_actors.shell.app.transcript.markdown_chunks import chunked
-from ikigai_actors.shell.line.output import harmless, one_line
+from ikigai_actors.shell.text.harmless import harmless, one_line
 from ikigai_actors.shell.text.pages import BROKE_OFF
 
 ARGUMENTS = 200

@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 from ikigai_actors.shell.app.input_history import Recall
-from ikigai_actors.shell.line.output import harmless
+from ikigai_actors.shell.text.harmless import harmless
 
 LARGE = 10_000
 """The most characters of a paste that stands in the text itself."""

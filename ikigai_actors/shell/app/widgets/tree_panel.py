@@ -12,7 +12,7 @@ from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.app.widgets.status_bars import SPINNER
-from ikigai_actors.shell.line.output import one_line
+from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.tree import Node, drawn
 
 MARK, LEVEL = 2, 3

@@ -6,7 +6,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, Reply, ScriptedProvider, Usage
 from ikigai_actors.errors import BadInput
-from ikigai_actors.shell.text.prices import PRICES_FILE, Prices, known_prices, read_prices
+from ikigai_actors.providers.prices import PRICES_FILE, Prices, known_prices, read_prices
 
 GOOD = """[tea]
 input = 2

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from time import monotonic
 from typing import NamedTuple
 
-from ikigai_actors.agent.statistics import NO_TOKENS, added
-from ikigai_actors.providers.base import Usage
+from ikigai_actors.providers.base import NO_TOKENS, Usage
 from ikigai_actors.records.figures import FIRST_PLACE, Place, spending_after
 from ikigai_actors.records.messages import SPENDING, Message
 from ikigai_actors.records.replies import spent_of
@@ -87,12 +86,12 @@ class Expenses:
         spent = spent_of(message)
         if spent is not None:
             for sums in (self._agents.setdefault(message.agent_uuid, {}), self._everybody):
-                sums[spent.model] = added(sums.get(spent.model, NO_TOKENS), spent.usage)
+                sums[spent.model] = sums.get(spent.model, NO_TOKENS) + spent.usage
 
 
 def in_all(models: Models) -> Usage:
     """The tokens of all these models."""
     tokens = NO_TOKENS
     for each in models.values():
-        tokens = added(tokens, each)
+        tokens = tokens + each
     return tokens

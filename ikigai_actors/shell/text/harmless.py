@@ -1,0 +1,49 @@
+r"""Text made harmless for a terminal.
+
+Text of models and people may hold control characters, which could move the cursor or paint a prompt. They are shown as
+``\x1b``: C0 (but newline and tab), DEL, C1, the signs that turn the direction of writing or separate lines, and halves
+of characters, which no terminal takes.
+"""
+
+import json
+import logging
+from typing import Any
+
+_CONTROLS = [
+    *(code for code in range(0x20) if chr(code) not in "\n\t"),
+    *range(0x7F, 0xA0),
+    *range(0x2028, 0x202F),  # separators of lines and paragraphs; embeddings and overrides of direction
+    *range(0x2066, 0x206A),  # isolates
+    *range(0xD800, 0xE000),  # lone surrogates
+]
+_ESCAPES = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in _CONTROLS}
+
+_JSON_ESCAPES = {code: f"\\u{code:04x}" for code in _CONTROLS if code >= 0x7F}
+"""JSON itself spells the others out, and has none of these but in its texts."""
+
+
+def harmless(text: str) -> str:
+    """The text with its control characters spelled out. Carriage returns before a newline are dropped."""
+    return text.replace("\r\n", "\n").translate(_ESCAPES)
+
+
+def one_line(text: str) -> str:
+    """The text as one harmless line."""
+    return harmless(" ".join(text.split()))
+
+
+def as_json(value: Any, indent: int | None = None) -> str:
+    """A value as JSON that does a terminal no harm: control characters become JSON's own escapes."""
+    return json.dumps(value, indent=indent, ensure_ascii=False).translate(_JSON_ESCAPES)
+
+
+class HarmlessFormatter(logging.Formatter):
+    """Formats log lines. Text of models and people in them moves no cursor and begins no line."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - as logging calls it
+        """The message in one line; a traceback has its own."""
+        record.message = " ".join(record.message.split())
+        return super().formatMessage(record)
+
+    def format(self, record: logging.LogRecord) -> str:
+        return harmless(super().format(record)).replace("\n", "\n  ")
