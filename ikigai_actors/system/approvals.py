@@ -21,7 +21,7 @@ from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import PendingCall, asking, pending, recover
 from ikigai_actors.agent.turn.state import Phase
-from ikigai_actors.arguments import check_flag, check_timeout, check_type
+from ikigai_actors.arguments import check_count, check_flag, check_timeout, check_type
 from ikigai_actors.records.log import Archive, turns_that_asked
 from ikigai_actors.store.base import Store
 from ikigai_actors.system.lifecycle import CommandTarget, tell
@@ -69,6 +69,9 @@ class Approvals(OfOneProcess):
     def _decide(self, call: PendingCall, command: Callable[[Future[bool]], on.Decide], timeout: float | None) -> bool:
         check_timeout(timeout)
         check_type(call, PendingCall, "call", "one of those that `pending` gives")
+        check_type(call.agent, str, "call.agent", "text")
+        check_count(call.reply, "call.reply")
+        check_type(call.id, str, "call.id", "text")
         decided = Future[bool](call.agent)
         decided.check_wait()
         actor = tell(self._actor, call.agent, command(decided))

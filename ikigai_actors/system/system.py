@@ -696,7 +696,7 @@ class ActorSystem(OfOneProcess):
         self.check_open()
         if check_type(record, AgentRecord, "record", "a row of the registry").status != "running":
             return record.status
-        actor = self._processes.get(record.uuid)
+        actor = self._processes.get(check_type(record.uuid, str, "record.uuid", "text"))
         if actor is None:
             if self._sharing is None or not self._sharing.lives(record.owner):
                 return turn_state(record.turn, hosted=False)

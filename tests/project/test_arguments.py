@@ -4,7 +4,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -125,7 +125,7 @@ class Subject:
         answered.set(1)
         self.running, self.kid = running, system.handle(kid.uuid)
         self.owners: list[object] = [system, self.kid, self.kid.ask, system.documents, system.approvals, answered]
-        self._right: Mapping[str, Any] = {
+        self.known: Mapping[str, Any] = {
             "agent": kid, "app": "a:b", "body": "text", "call": PendingCall(kid.uuid, 1, "1", "knock", {}),
             "callback": print, "child": kid, "command": "true", "directory": ".", "fn": print, "function": plain,
             "host": "b", "hosts": 1, "label": "here", "name": "other", "number": 1, "path": "plan.md", "recipient": kid,
@@ -137,7 +137,7 @@ class Subject:
         """Arguments that are right: a parameter without a default needs one, by its name."""
         known = inspect.signature(call).parameters.values()
         needed = [one.name for one in known if one.default is one.empty and one.kind is not one.VAR_KEYWORD]
-        return {name: self._right[name] for name in needed} | BESIDE.get(call.__name__, {})
+        return {name: self.known[name] for name in needed} | BESIDE.get(call.__name__, {})
 
     def methods(self) -> Iterator[tuple[str, Callable[..., Any]]]:
         """All that can be called, with a name for it."""
@@ -234,9 +234,16 @@ def test_whatever_is_given_to_a_method_it_answers_or_raises_an_error_of_ours() -
             call = dict(these.methods())[name]
             of_settings = dict.fromkeys(SETTINGS, Any) if name.endswith(".configure") else {}
             for parameter, hint in (hints(call) | of_settings).items():
-                for value in ODD:
-                    if hint is Any or any(fits(value, part) for part in parts_of(hint)):
-                        attempt(these, call, {**these.right(call), parameter: value})
+                for value in odd(hint, these.known.get(parameter)):
+                    attempt(these, call, {**these.right(call), parameter: value})
+
+
+def odd(hint: Any, right: Any) -> Iterator[Any]:
+    """Odd values of a type, and a record that came from us with something else in a field."""
+    yield from (value for value in ODD if hint is Any or any(fits(value, part) for part in parts_of(hint)))
+    if is_dataclass(right) and not isinstance(right, type):
+        for field in fields(right):
+            yield from (replace(right, **{field.name: value}) for value in (None, -1, [5], object()))
 
 
 def attempt(these: Subject, call: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
