@@ -29,7 +29,6 @@ WORKERS = min(8, 2 * (os.cpu_count() or 1))
 STYLE = (("ruff", "check", "."), ("ruff", "format", "--check", "."))
 
 CAMPAIGNS = (
-    ("tests.kit.browser",),
     ("tests.mutants", "--shrink", "--seconds", "300"),
     ("tests.mutants", "--hosts", "--seconds", "300"),
     ("tests.fuzz",),

@@ -98,7 +98,7 @@ def test_agents_that_wait_for_each_other_are_found() -> None:
         for reply in [one.prompt("wait for the other") for one in pair]:
             reply.get()
 
-    with pytest.raises(ProviderError, match="(anna waits for bert|bert waits for anna) waits for"):
+    with pytest.raises(ProviderError, match=r"(anna waits for bert|bert waits for anna) waits for"):
         simulate(team, examples=10)
 
 
