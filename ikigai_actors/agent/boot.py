@@ -26,7 +26,8 @@ def everything_stays() -> Iterator[None]:
     """Collect no garbage inside this block.
 
     A boot makes millions of objects that all stay. Looking through them again and again takes a fifth of its time: 5.1
-    s of CPU for 100,000 agents, instead of 4.0 s.
+    s of CPU for 100,000 agents, instead of 4.0 s. Of a take-over from another host it takes more: 1.5 s for 50,000
+    actors, instead of 0.5 s.
     """
     collecting = gc.isenabled()
     gc.disable()

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.actors.threads import Queue, Threads
-from ikigai_actors.agent.boot import Survey, survey
+from ikigai_actors.agent.boot import Survey, everything_stays, survey
 from ikigai_actors.agent.requests import Move, RequestCaller
 from ikigai_actors.agent.subscriptions import Event, HostEnded
 from ikigai_actors.errors import Fenced, IkigaiError, NoHost, StoreConflict, StoreError, SystemClosed
@@ -302,7 +302,8 @@ class Sharing:
 
     def _take(self, shards: Sequence[int], epochs: dict[int, int]) -> None:
         """Run the agents of shards that are new here."""
-        self._begin(survey(self._store, self._host.id, shards))
+        with everything_stays():
+            self._begin(survey(self._store, self._host.id, shards))
         self._run.update((shard, epochs[shard]) for shard in shards)
 
     def _begin(self, found: Survey) -> None:
