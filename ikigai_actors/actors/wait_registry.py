@@ -7,6 +7,9 @@ Whoever closes a circle is refused: it gets `WouldDeadlock`, and the others go o
 noted before it is looked at, so of two that close a circle at once one at least finds it; and only one is refused,
 since it is gone before the other is judged.
 
+A wait with a time-out counts like any other, since two that wait for each other get nothing but time-outs. Only who
+looks without waiting, by a time-out of 0, is never refused.
+
 What a wait waits for may be there already and not yet noticed, such as mail. So a circle counts only when each of its
 waits confirms that it still waits, from the rows.
 """

@@ -8,7 +8,8 @@
 The function takes the request and returns text, a `Reply`, content blocks or calls (see `shorthand`). It may block:
 each call has a thread of its own, so a function that never returns keeps nobody else waiting. An ``async def`` runs on
 the event loop and must not block. What the function raises goes through as it is: it is the agent's own code that
-failed, not a remote service, so the agent has crashed and its supervisor decides. `Exit` ends the agent.
+failed, not a remote service, so the agent has crashed and its supervisor decides. `Exit` ends the agent. A circle of
+waits (`WouldDeadlock`) ends the turn with an error only: the same function would close it again.
 """
 
 import inspect
