@@ -16,7 +16,7 @@ from ikigai_actors.store import open_store
 from ikigai_actors.store.host import Host, take_database
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.sqlite.backup import back_up
-from ikigai_actors.store.sqlite.file import log_path
+from ikigai_actors.store.sqlite.file import lock_path, log_path
 from ikigai_actors.store.sqlite.store import SQLiteStore
 from ikigai_actors.store.sqlite.wal import LOG_PAGES, belongs, following
 from tests.kit.databases import DEADLINE, sql, tree_change, tree_version
@@ -29,6 +29,8 @@ def copy_both(file: Path, to: Path) -> None:
     shutil.copy(file, to)
     if log_path(file).exists():
         shutil.copy(log_path(file), log_path(to))
+    if lock_path(file).exists():
+        shutil.copy(lock_path(file), lock_path(to))
 
 
 def state(file: Path) -> int | None:
@@ -241,6 +243,20 @@ def test_a_file_whose_log_another_program_has_moved_after_a_kill_is_whole(life: 
         shell.execute("SELECT * FROM tree").fetchall()
     assert not log_path(tmp_path / "b.db").exists()
     assert state(tmp_path / "b.db") == life.store.read(tree_version)
+
+
+def test_a_file_whose_log_another_program_has_moved_is_whole_wherever_in_a_move_its_host_was_killed(life: Life) -> None:
+    life.begin()
+    life.change()
+    begun = len(life.acknowledged)
+    life.store.checkpoint()
+    for number in range(begun, len(life.acknowledged)):
+        copy = life.copies / str(number)
+        with closing(sqlite3.connect(copy)) as shell:
+            shell.execute("SELECT * FROM tree").fetchall()
+        assert not log_path(copy).exists()
+        assert state(copy) == life.acknowledged[number]
+    assert lock_path(life.file).read_text() == ""
 
 
 def test_a_host_marks_its_file_again_when_another_program_has_moved_the_log(life: Life, tmp_path: Path) -> None:

@@ -29,11 +29,13 @@ number than the table has: the two were copied at different moments, or the log 
 file that is longer than its first page says: it was copied while a host began, and grew. That is looked at before
 SQLite may move such a log, and not while a host lives there, whose log it is. An earlier program leaves 0 everywhere.
 
+When a host is killed within step 2, and the sqlite3 shell then moves the log and deletes it, the file alone has the
+mark of step 2. So for these steps the host notes the mark in its ``.lock``, which stays where the host was.
+
 Limits. A reader that was in the middle of a transaction before the host began keeps the file from being marked: each
 transaction of the host tries again. A copy that began before the host did, and went on while it moved its log, may be
 taken for whole if the file did not grow, and a file and a log that were copied while the log was moved. A copy by
-SQLite's own backup within step 2 is refused, and so is a file whose host was killed there when the sqlite3 shell moved
-its log: the error says how to take the file as it is.
+SQLite's own backup within step 2 is refused: the error says how to take the file as it is.
 """
 
 import contextlib
@@ -46,7 +48,7 @@ from contextlib import closing
 from pathlib import Path
 
 from ikigai_actors.errors import StoreUnusable
-from ikigai_actors.store.sqlite.file import HEADER, LOG, SQLiteFile, is_locked, log_path
+from ikigai_actors.store.sqlite.file import HEADER, LOG, SQLiteFile, is_locked, lock_path, log_path
 
 LOG_PAGES = 1000
 """So many pages of the log are moved into the file, however much is written; SQLite would do the same."""
@@ -96,7 +98,7 @@ def check_log(file: SQLiteFile, patience: float) -> None:
         if log:
             wrong = None if belongs(header.mark, _seen(file.path, patience)) else _FOREIGN
         elif header.mark > 0:
-            wrong = _LOST
+            wrong = None if _moved(file.path) == header.mark else _LOST
         else:
             wrong = _TORN if header.size is not None and header.size < _size(file.path) else None
         if wrong is None:
@@ -126,8 +128,8 @@ class WriteAheadLog:
 
     def move(self) -> None:
         """Move the log into the file, except for the part that another process still reads."""
-        with _unsynced(self._writer):
-            self._writer.execute(f"PRAGMA user_version = {following(self._mark_in_file())}")
+        with _unsynced(self._writer), _noted(self._file.path, mark := following(self._mark_in_file())):
+            self._writer.execute(f"PRAGMA user_version = {mark}")
             try:
                 pages = self._checkpoint()
             finally:
@@ -194,6 +196,24 @@ def _unsynced(writer: sqlite3.Connection) -> Iterator[None]:
         yield
     finally:
         writer.execute("PRAGMA synchronous = FULL")
+
+
+@contextlib.contextmanager
+def _noted(path: Path, mark: int) -> Iterator[None]:
+    """Note beside a file, where the host holds its lock, that the log is moved under this mark."""
+    note = lock_path(path)
+    with contextlib.suppress(OSError):
+        note.write_text(str(mark))
+    yield
+    with contextlib.suppress(OSError):
+        note.write_text("")
+
+
+def _moved(path: Path) -> int | None:
+    """The mark under which a host moved the log when it was killed, as far as it noted."""
+    with contextlib.suppress(OSError, ValueError):
+        return int(lock_path(path).read_text())
+    return None
 
 
 def _size(path: Path) -> int:
