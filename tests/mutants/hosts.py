@@ -1,6 +1,6 @@
-"""Mutants of what keeps several hosts apart, for `FleetMachine`. It does not find each within a few minutes.
+"""Mutants of what keeps several hosts apart, for `FleetMachine`, which finds each within a minute of the processor.
 
-nice python -m tests.mutants --hosts --shrink
+nice python -m tests.mutants --hosts --seconds 60
 """
 
 from tests.mutants import Edit, Mutant

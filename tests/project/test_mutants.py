@@ -30,6 +30,12 @@ def test_the_tables_say_of_every_mutant_when_it_was_found_and_how_short(page: st
     assert max(int(rows[mutant.name]) for mutant in MUTANTS) <= 10
 
 
+def test_the_page_says_of_every_mutant_of_hosts_when_it_was_found() -> None:
+    page = (ROOT / "docs/mutants.md").read_text(encoding="utf-8").partition("## Several hosts")[2]
+    rows = re.findall(r"^\| ([^|]+?) \| \d+ \| [\w-]+ \|$", page, re.MULTILINE)
+    assert {mutant.name for mutant in HOST_MUTANTS} == {*rows}
+
+
 def test_a_mutant_without_a_place_is_an_error() -> None:
     with pytest.raises(ValueError, match="0 times, expected once"):
         changed(Mutant("gone", "agent/turn/fork.py", "no such text", ""))

@@ -95,8 +95,15 @@ class FleetStage(Stage):
         return self.host(host).system.handle(known[who % len(known)])
 
     def apart(self, who: int) -> tuple[str, SimulatedHost, SimulatedHost] | None:
-        """A living agent, the host that runs it, and another one; None unless both can be asked and take agents."""
-        living = self.living()
+        """An agent, the host that runs it, and another one; None unless both can be asked and take agents.
+
+        The agent is any that lives but agent 0, which goes nowhere; the first one is made when there is none.
+        """
+        if len(self.living()) == 1:
+            root = self.handle(0, 0)
+            self.attempt(lambda: root.fork(timeout=PATIENCE), lambda child: self.ledger.known.setdefault(child.uuid))
+        if not (living := [one for one in self.living() if one.supervisor_uuid is not None]):
+            return None
         agent = living[who % len(living)]
         takers = self.facts.takers()
         owners = [host for host in takers if host.host_id == agent.owner]

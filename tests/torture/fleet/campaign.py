@@ -1,6 +1,6 @@
 """Several hosts that share the agents of one PostgreSQL, under faults of every kind.
 
-    python -m tests.torture.fleet --faults 100
+    python -m tests.torture.fleet --faults 100 [--minutes 5]
 
     kill       SIGKILL to a host
     stop       SIGSTOP, past the lease or not, then SIGCONT
@@ -22,6 +22,7 @@ hosts run, so that nearly always one is left that can answer.
 
 import argparse
 import contextlib
+import math
 import random
 import signal
 import sys
@@ -78,9 +79,10 @@ class Result:
 class Campaign:
     """One fleet, and the faults that hit it."""
 
-    def __init__(self, server: Server, hosts: Hosts, seed: int, result: Result) -> None:
-        """Begin with hosts that run; notes what comes of it in the result."""
+    def __init__(self, server: Server, hosts: Hosts, seed: int, seconds: float, result: Result) -> None:
+        """Begin with hosts that run; notes what comes of it in the result. No fault comes after so many seconds."""
         self._server, self._hosts, self._result = server, hosts, result
+        self._until = time.monotonic() + seconds
         self._chance = random.Random(seed)
         self._facts: list[Fact] = []
 
@@ -88,12 +90,14 @@ class Campaign:
         """Let so many faults hit it, and judge."""
         kinds = self._chance.choices([*weights], [*weights.values()], k=faults)
         for number, (part, goes_back) in enumerate(_parts(kinds)):
+            if self._is_over:
+                break
             with closing(attached(self._server.url)) as system:
                 work = Work(system, f"{seed}.{number}")
                 work.populate(AGENTS)
                 self._under_faults(work, part)
                 self._facts += work.facts  # what comes behind the copy is not asked for
-                if goes_back:
+                if goes_back and not self._is_over:
                     self._go_back(work)
             self._result.counts.update(work.counts)
             self._result.violations += work.complaints
@@ -103,9 +107,15 @@ class Campaign:
         self._result.counts.update(self._hosts.counts)
         self._result.counts.update(Counter(f"{type(fact).__name__} acknowledged" for fact in self._facts))
 
+    @property
+    def _is_over(self) -> bool:
+        return time.monotonic() > self._until
+
     def _under_faults(self, work: Work, kinds: Sequence[str]) -> None:
         with work.under_way(HANDS):
             for kind in kinds:
+                if self._is_over:
+                    break
                 _wait_until_run(work.system, 2)
                 self._hit(kind)
                 self._result.counts[kind] += 1
@@ -156,14 +166,20 @@ class Campaign:
                 self._server.restart()
 
 
-def torture(faults: int, seed: int, weights: Mapping[str, int] = WEIGHTS, leases: Sequence[float] = LEASES) -> Result:
-    """Let so many faults hit a fleet of its own."""
+def torture(
+    faults: int,
+    seed: int,
+    weights: Mapping[str, int] = WEIGHTS,
+    leases: Sequence[float] = LEASES,
+    seconds: float = math.inf,
+) -> Result:
+    """Let so many faults hit a fleet of its own, or as many as there is time for."""
     began, result = time.monotonic(), Result()
     with ExitStack() as stack:
         server = stack.enter_context(server_of_our_own())
         prepare(server.url)
         hosts = stack.enter_context(closing(Hosts(server.url, NAMES, leases)))
-        Campaign(server, hosts, seed, result).run(faults, seed, weights)
+        Campaign(server, hosts, seed, seconds, result).run(faults, seed, weights)
     result.seconds = time.monotonic() - began
     return result
 
@@ -225,9 +241,10 @@ def main() -> None:
     """Do what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--faults", type=int, default=100)
+    parser.add_argument("--minutes", type=float, default=math.inf, help="no fault comes after so many")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    result = torture(given.faults, given.seed)
+    result = torture(given.faults, given.seed, seconds=given.minutes * 60)
     waits = sorted(result.waits)
     told = [f"p{part}: {waits[len(waits) * part // 100]:.2f} s" for part in (50, 90, 99)]
     print(f"{result.seconds:.0f} s, seed {given.seed}")
