@@ -36,24 +36,24 @@ class Rounds:
         """
         self._watch, self._clock, self._pause = watch, clock, pause
         self._began = clock.monotonic()
-        self._due = self._may = (
-            self._began
-        )  # when all are looked at next, and when they may be since a hint asks for it
-        self._asked = False
+        self._due = self._began  # when all are looked at next
+        self._may = self._began  # when they may be, if a hint asks for it
+        self.asked = False
+        """Whether a hint has named nobody since the latest look at all began."""
 
     def wait(self, timeout: float | None = HEARTBEAT) -> frozenset[str] | None:
         """Wait until something may be new, or so many seconds, None for ever; return the agents to look at, by uuid.
 
         None for all; also after the watch was closed.
         """
-        if self._asked:
+        if self.asked:
             left = max(0.0, self._may - self._clock.monotonic())
             timeout = left if timeout is None else min(left, timeout)
         heard = self._heard(timeout)
         self._began = self._clock.monotonic()
-        if self._began < self._due and not (self._asked and self._began >= self._may):
+        if self._began < self._due and not (self.asked and self._began >= self._may):
             return heard
-        self._asked = False
+        self.asked = False
         return None
 
     def meanwhile(self) -> frozenset[str]:
@@ -62,7 +62,7 @@ class Rounds:
 
     def _heard(self, timeout: float | None) -> frozenset[str]:
         heard = self._watch.heard() if self._watch.wait(timeout) else NOBODY
-        self._asked |= heard is None
+        self.asked |= heard is None
         return NOBODY if heard is None else heard
 
     def done(self, among: frozenset[str] | None) -> None:

@@ -19,6 +19,7 @@ from ikigai_actors import (
     TurnInterrupted,
     tool,
 )
+from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.subscriptions import Event, HostChanged, StoreTrouble
 from ikigai_actors.errors import AgentDead, HostElsewhere, NoHost, StoreUnusable, SystemClosed
 from ikigai_actors.records.registry import Died
@@ -356,7 +357,8 @@ class OwnWatch(BorrowedStore):
         return self._told
 
 
-def test_whom_a_hint_names_while_very_many_agents_are_looked_at_does_not_wait_for_the_rest() -> None:
+@pytest.mark.parametrize("names", [True, False], ids=["named", "awaited, by a hint that names nobody"])
+def test_whom_a_hint_concerns_while_very_many_agents_are_looked_at_does_not_wait_for_the_rest(names: bool) -> None:
     heard: list[str] = []
     middle, last = f"{AT_A_TIME + 1:05}", f"{2 * AT_A_TIME + 1:05}"
     with closing(SQLiteStore()) as store:
@@ -365,10 +367,10 @@ def test_whom_a_hint_names_while_very_many_agents_are_looked_at_does_not_wait_fo
             lambda tx: add_agents(tx, root=None, **{f"{number:05}": "root" for number in range(2 * AT_A_TIME + 9)})
         )
 
-        def commit() -> frozenset[str]:
+        def commit() -> frozenset[str] | None:
             rows = [(agent, 1, "user", "text", None, 1) for agent in (middle, last)]
             store.write(lambda tx: tx.append(rows))
-            return frozenset({last})
+            return frozenset({last}) if names else None
 
         def hear(event: Event) -> None:
             if isinstance(event, Message):
@@ -376,7 +378,10 @@ def test_whom_a_hint_names_while_very_many_agents_are_looked_at_does_not_wait_fo
 
         told = Told(lambda: None, commit)  # the latter when the first ones of all have been looked at
         with closing(AttachedSystem(OwnWatch(store, told))) as system:
+            store.write(lambda tx: tx.run("register_host", id="host", hostname="h", pid=1, lease=0))
             system._remote.look(lambda: system._follower.begin(0))
+            if not names:
+                system._remote.await_prompt(last, 1, Future())
             system.subscribe(hear)
             told.end = system._closing.set
             system._follow()

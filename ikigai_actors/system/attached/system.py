@@ -315,7 +315,7 @@ class AttachedSystem(OfOneProcess):
                 if among is None:
                     self._look_at_all(rounds)
                 else:
-                    self._look(among)
+                    self._look(among | self._urgent(rounds))
             except StoreError as error:
                 rounds.failed()
                 self._tell_trouble(str(error))
@@ -331,12 +331,16 @@ class AttachedSystem(OfOneProcess):
         self._remote.look(lambda: self._follower.news(among), self._tell)
         self.waits.look_again()
 
+    def _urgent(self, rounds: Rounds) -> set[str]:
+        """Those who are awaited, while a hint that named nobody may be about any of them."""
+        return self._remote.awaited() if rounds.asked else set()
+
     def _look_at_all(self, rounds: Rounds) -> None:
-        """Look at all, some at a time: those of whom a hint tells meanwhile need not wait for the others."""
+        """Look at all, some at a time: those whom a hint may concern meanwhile need not wait for the others."""
         self._remote.look(lambda: self._follower.page(AT_A_TIME), self._tell)
         while self._follower.is_midway and not self._closing.is_set():
-            if named := rounds.meanwhile():
-                self._look(named)
+            if concerned := rounds.meanwhile() | self._urgent(rounds):
+                self._look(concerned)
             self._remote.look(lambda: self._follower.page(AT_A_TIME), self._tell)
         self.waits.look_again()
 
