@@ -104,6 +104,8 @@ class Host:
         """Counts the agents that it runs, for those with which it shares them."""
         self.on_renewal: Callable[[], object] = lambda: None
         """Called when the lease begins and after each renewal, on the thread that did it."""
+        self.on_vacancy: Callable[[], object] = lambda: None
+        """Called when another host was found dead, whose shards nobody has; on the thread that keeps the lease."""
         self._over = False
         self._why_ended: IkigaiError | None = None
         self._told = Renewal.KEPT
@@ -314,7 +316,8 @@ class Host:
 
     def _look_at_peers(self) -> None:
         try:
-            self._peers.look()
+            if self._peers.look():
+                self.on_vacancy()
         except IkigaiError as error:
             logger.info("The other hosts could not be looked at: %s", error)
 

@@ -25,8 +25,11 @@ class Peers:
         self._held = False  # this host's own lock, at the latest look
         self._names: dict[str, str] = {}
 
-    def look(self) -> None:
-        """Look at the others once, and end the dead. Raises `StoreError`; then all that was seen is forgotten."""
+    def look(self) -> bool:
+        """Look at the others once, and end the dead; return whether there were any.
+
+        Raises `StoreError`; then all that was seen is forgotten.
+        """
         seen, self._membership = self._membership, CUT_OFF
         began = self._clock.monotonic()
         sightings, own = self._store.read(self._sightings)
@@ -37,6 +40,7 @@ class Peers:
         for suspect in dead:
             self._end(suspect)
         self._membership = membership
+        return bool(dead)
 
     def _sightings(self, tx: Transaction) -> tuple[list[Sighting], bool]:
         """The other hosts, and whether the lock of this one is held."""

@@ -142,6 +142,7 @@ class Sharing:
         self._todo: Queue[Task | None] = threads.queue()
         self._closed = False
         self._thread = threads.thread(self._loop, "ikigai-sharing")
+        host.on_vacancy = self.look_again
 
     def start(self, own: Mapping[int, int], balance: float | None, resume: bool) -> None:
         """Start the thread.

@@ -64,6 +64,20 @@ def test_the_agents_of_a_host_that_was_killed_go_on_elsewhere_and_it_comes_back(
     assert parts(world).keys() == {"a", "b", "c"}
 
 
+def test_the_shards_of_a_host_that_was_killed_are_taken_as_soon_as_it_is_judged(world: Simulation) -> None:
+    times: dict[str, float] = {}
+
+    def note(changes: Sequence[StoredChange]) -> None:
+        for one in changes:
+            if isinstance(one, RanStatement):
+                times.setdefault(one.query, world.clock.monotonic())
+
+    world.hosts[1].kill()
+    world.watchers.append(note)
+    world.sleep(5)
+    assert times["claim_some_shards"] == times["end_suspect"]
+
+
 def test_a_call_of_a_host_that_has_ended_ends_with_it(world: Simulation) -> None:
     a, b, _ = world.hosts
     handle = b.system.root
