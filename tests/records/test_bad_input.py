@@ -132,7 +132,7 @@ def test_what_can_be_no_database_is_refused_and_no_password_told(place: str) -> 
 def test_a_log_that_quotes_somebody_moves_no_cursor_and_begins_no_line() -> None:
     record = logging.LogRecord("ikigai_actors", logging.ERROR, "", 0, "%s", (f"{ESCAPE}\n{PROMPT}",), None)
     told = HarmlessFormatter().format(record)
-    assert told == f"\\x1b]0;title\\x07\n  {PROMPT}"
+    assert told == f"\\x1b]0;title\\x07 {PROMPT.strip()}"
 
 
 def test_the_log_of_the_application_is_for_its_user_alone(tmp_path: Path) -> None:
