@@ -216,9 +216,13 @@ class FleetMachine(AimedFleetRules):
 
     @rule(host=HOSTS)
     def disconnect(self, host: int) -> None:
-        """The connections of a host break, and it makes them again: nobody takes it for dead meanwhile."""
-        self.host(host).disconnect()
-        self.pass_leases(0.5)
+        """The connections of a host break, sooner and later behind a renewal: nobody takes it for dead meanwhile."""
+        broken = self.host(host)
+        self.pass_leases(1.1)  # it is there for a whole lease
+        for _ in range(3):
+            if broken.answers:
+                broken.disconnect()
+            self.pass_leases(0.25)
 
     @rule()
     def recover(self) -> None:
