@@ -1,0 +1,49 @@
+"""The rows by which other processes ask an agent to do something itself: databases hold them, so their form stays."""
+
+import pytest
+
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.requests import Adopt, Asked, Fail, Move, RequestCaller, RequestDesk, decode, encode
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.records.requests import RequestKey
+
+CHILD = "A" * 22
+CALLER = RequestCaller(type("Nobody", (RequestDesk,), {})(), RequestKey("a", 1), "", 0)
+FORK = (
+    f'{{"child": "{CHILD}", "name": "b", "prompt": null, "settings": {{"max_tokens": 5}}, '
+    '"restart": "transient", "on_orphan": "cascade"}'
+)
+
+STORED: tuple[tuple[str, str, Asked], ...] = (
+    (
+        "fork",
+        FORK,
+        on.Fork(CHILD, "b", None, {"max_tokens": 5}, "transient", CALLER, "cascade"),
+    ),
+    ("clear", "{}", on.Clear(CALLER)),
+    ("mark", '{"label": "here"}', on.SetMark("here", CALLER)),
+    ("rewind", '{"label": null}', on.Rewind(None, CALLER)),
+    ("undo", "{}", on.Undo(CALLER)),
+    ("configure", '{"settings": {"max_tokens": null}}', on.Configure({"max_tokens": None}, CALLER)),
+    ("resume", "{}", on.Resume(CALLER)),
+    ("exit", '{"result": "done"}', on.ExitNow("done", CALLER)),
+    (
+        "decide",
+        '{"reply": 7, "call": "c", "approved": false, "reason": "no", "always": true}',
+        on.Decide(7, "c", False, "no", True, CALLER),
+    ),
+    ("adopt", f'{{"child": "{CHILD}"}}', Adopt(CHILD, CALLER)),
+    ("fail", '{"reason": "too often"}', Fail("too often", CALLER)),
+    ("move", '{"host": "b"}', Move("b", CALLER)),
+)
+"""Each kind of request: its row, and the command."""
+
+
+@pytest.mark.parametrize(("kind", "body", "command"), STORED, ids=[kind for kind, _, _ in STORED])
+def test_a_request_is_stored_and_understood_as_it_ever_was(kind: str, body: str, command: Asked) -> None:
+    assert decode(kind, body, CALLER) == command
+    assert encode(command) == (kind, body)
+
+
+def test_what_the_actor_looks_up_for_a_command_is_not_stored() -> None:
+    assert encode(on.Undo(Future(), prompt=5)) == ("undo", "{}")
