@@ -216,27 +216,20 @@ class AgentActor(PooledActor):
                 self._go_on_after(message)
             case on.StatusChanged():
                 self._decide(message)
-            case on.Resume() | on.GetOutcome() | on.Decide() | on.Interrupt():
-                self._now_or_later(message)
             case on.ReplyReceived() | on.ReplyFailed() | on.Exited():
                 self._answered(message)
             case on.ToolFinished():
                 if message.request == self.state.request:  # a late one must not forget a newer run of the same call
                     self._effects.tool_finished(message.call)
                 self._decide(message)
-            case _ if self.backlog.is_full:
+            case _ if message.needs is on.Needs.LOG and machine.accepts(self.state, message):
+                self._decide(message)
+            case _ if message.needs is not on.Needs.LOG and self.backlog.is_full:
                 told = f"Agent {self.state.uuid} has {INBOX_CAPACITY} commands waiting; wait for some."
                 message.caller.settle(InboxFull(told, self.state.uuid))
             case _:
                 self.backlog.add(message)
         self._go_on()
-
-    def _now_or_later(self, command: on.GetOutcome | on.Resume | on.Decide | on.Interrupt) -> None:
-        """Handle a command that waits for no turn: now, or after the log is read."""
-        if machine.accepts(self.state, command):
-            self._decide(command)
-        else:
-            self.backlog.add(command)
 
     def _go_on_after(self, restarted: Restarted) -> None:
         """Resume the turn or close it, as the supervisor has decided. Without a turn, its callers get an error."""
@@ -257,29 +250,16 @@ class AgentActor(PooledActor):
 
     def _decide(self, event: on.TurnEvent) -> bool:
         """Ask the machine, and take its step; return whether the step does anything."""
-        event = self._informed(event)
+        if isinstance(event, on.Interrupt) and event.turn in (0, self.state.turn):
+            partial, spent = self._effects.cancel()
+            event = replace(event, partial=partial, spent=spent)
+        elif self._log is not None:
+            event = machine.completed(self.state, event, self._log)
         tools = self.runtime.toolbox.traits(self.state.view.settings)
         step = machine.step(self.state, event, self.runtime.clock.now_ms(), tools)
         something = step.unit is not None or step.state is not self.state or bool(step.effects)
         self._take(step)
         return something
-
-    def _informed(self, event: on.TurnEvent) -> on.TurnEvent:
-        """The event, completed with what only the log and work in flight tell."""
-        match event:
-            case on.Interrupt() if event.turn in (0, self.state.turn):
-                partial, spent = self._effects.cancel()
-                return replace(event, partial=partial, spent=spent)
-            case on.Undo() if self._log is not None:
-                latest = self._log.latest_prompt()
-                return replace(event, prompt=latest.id if latest is not None else 0)
-            case on.Prompt() if self._log is not None and self.state.failed:
-                since = list(self._log.between(self.state.failed - 1, self.state.head))
-                return replace(event, repeats=self.state.failed if machine.repeats(event.text, since) else 0)
-            case on.LookAtMail() if self._log is not None and self.state.notice:
-                told = self._log.since(self.state.notice)[0].data
-                return on.LookAtMail(told if told.keys() >= {"unread", "last"} else None)
-        return event
 
     def _go_on(self) -> None:
         """Perform the effects that wait, then offer the machine the commands that wait."""

@@ -3,8 +3,8 @@
 The agent's actor adds commands as they come, and asks `Backlog.next` whenever no unit of the agent is being committed.
 Commands that begin or follow a turn keep their order. There are four exceptions:
 
-    a fork                         goes first: it needs a step boundary, not the end of the turn
-    `AT_ANY_TIME`                  passes the commands before it: it needs the log, but no end of a turn
+    `Needs.STEP_OVER`              goes first: a fork needs a step boundary, not the end of the turn
+    `Needs.LOG`                    passes the commands before it: it needs no end of a turn
     a prompt to a stopped agent    is passed by everything, and is kept as mail until CONT
     a prompt of another process    waits in the mailbox; its number there decides between it and other commands,
                                    as far as they know of it
@@ -21,23 +21,17 @@ from ikigai_actors.agent.turn.machine import accepts
 from ikigai_actors.agent.turn.state import Phase, State
 from supervisors.signals import Status
 
-AT_ANY_TIME = (on.GetOutcome, on.Decide, on.Interrupt)
-"""The commands that need the log, but not the end of a turn."""
-
-VOLATILE = (on.Prompt, on.Clear, on.SetMark, on.Rewind, on.Undo, on.Configure, on.ExitNow)
-"""The commands, beside a fork, that are lost with the process while they wait for the end of a turn."""
-
 
 class Backlog:
     """The commands of one agent that wait. Only its actor changes it; any thread may read the counts."""
 
     __slots__ = ("_commands", "_forks", "_kept", "_mails", "_passing", "_remote", "has_news", "latest_mail")
 
-    def __init__(self, commands: Iterable[on.TurnEvent] = ()) -> None:
+    def __init__(self, commands: Iterable[on.Deferrable] = ()) -> None:
         """Start with the commands that an earlier actor of the agent handed over, in their order."""
-        self._forks: list[on.Fork] = []
+        self._forks: list[on.Deferrable] = []
         self._commands = list(commands)
-        self._passing = sum(isinstance(one, AT_ANY_TIME) for one in self._commands)  # how many of `AT_ANY_TIME`
+        self._passing = sum(map(_passes, self._commands))  # how many may pass others
         self._remote: list[on.Prompt] = []
         self._kept = 0  # the prompts before this place of `_commands` are kept as mail
         self._mails = {mail for one in self._commands if (mail := _mail_of(one))}  # of all prompts that wait
@@ -63,16 +57,16 @@ class Backlog:
     @property
     def volatile(self) -> int:
         """How many commands are lost with the process: neither prompts that are kept as mail, nor requests."""
-        waiting = (*self._forks, *(one for one in self._commands if isinstance(one, VOLATILE)))
+        waiting = (one for one in (*self._forks, *self._commands) if one.needs is not on.Needs.LOG)
         return sum(not _mail_of(one) and mails_before(one) is None for one in waiting)
 
-    def add(self, command: on.TurnEvent) -> None:
+    def add(self, command: on.Deferrable) -> None:
         """Append a command of this process."""
-        if isinstance(command, on.Fork):
+        if command.needs is on.Needs.STEP_OVER:
             self._forks.append(command)
         else:
             self._commands.append(command)
-            self._passing += isinstance(command, AT_ANY_TIME)
+            self._passing += _passes(command)
             self._know(_mail_of(command))
 
     def add_first(self, command: on.Resume | on.TurnPoisoned) -> None:
@@ -124,7 +118,7 @@ class Backlog:
         self._commands = [one for one in self._commands if not isinstance(one, on.Resume | on.TurnPoisoned)]
         self._kept = 0
 
-    def take_all(self) -> tuple[on.TurnEvent, ...]:
+    def take_all(self) -> tuple[on.Deferrable, ...]:
         """Take every command of this process: forks first, then the others in their order."""
         taken = (*self._forks, *self._commands)
         self._mails.difference_update(_mail_of(one) for one in taken)
@@ -146,10 +140,10 @@ class Backlog:
         self._mails.discard(prompt.mail)
         return prompt
 
-    def _next_fork(self, state: State) -> on.Fork | None:
+    def _next_fork(self, state: State) -> on.Deferrable | None:
         return self._forks.pop(0) if self._forks and accepts(state, self._forks[0]) else None
 
-    def _next_command(self, state: State) -> on.TurnEvent | None:
+    def _next_command(self, state: State) -> on.Deferrable | None:
         """The first command, if the machine accepts it; else the first one that may pass it."""
         stopped = state.status is Status.STOPPED
         if stopped and self._kept == len(self._commands) == len(self._mails) - len(self._remote):
@@ -158,7 +152,7 @@ class Backlog:
         for place, command in enumerate(self._commands if stopped or self._passing else self._commands[:1]):
             if stopped and isinstance(command, on.Prompt):
                 continue
-            if (first or isinstance(command, AT_ANY_TIME)) and accepts(state, command):
+            if (first or _passes(command)) and accepts(state, command):
                 self._remove(place)
                 return command
             first = False
@@ -181,7 +175,7 @@ class Backlog:
     def _remove(self, place: int) -> None:
         command = self._commands.pop(place)
         self._kept -= place < self._kept
-        self._passing -= isinstance(command, AT_ANY_TIME)
+        self._passing -= _passes(command)
         self._mails.discard(_mail_of(command))
 
     def _place(self, caller: on.Caller) -> int:
@@ -195,7 +189,12 @@ def wants_news(state: State) -> bool:
     return bool(state.view.settings.get("notify"))
 
 
-def _is_later(command: on.TurnEvent, mail: int) -> bool:
+def _passes(command: on.Deferrable) -> bool:
+    """Whether a command passes those before it. What goes on with a turn keeps its place."""
+    return command.needs is on.Needs.LOG and not isinstance(command, on.Resume | on.TurnPoisoned)
+
+
+def _is_later(command: on.Deferrable, mail: int) -> bool:
     """Whether a command comes after the prompt that was sent as this mail, as far as is known."""
     if (before := mails_before(command)) is not None:
         return before >= mail

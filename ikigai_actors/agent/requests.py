@@ -17,7 +17,7 @@ as a log that cannot be read. Whatever else ends an attempt leaves the row as it
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Protocol, get_origin
+from typing import Any, Protocol, get_args, get_origin
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn import events as on
@@ -44,6 +44,7 @@ NOT_ANSWERS = (SystemClosed, StoreUnavailable, StoreUnusable, StoreInUse, Fenced
 class Adopt:
     """Supervise another agent. No command of the agent's actor: its host carries it out, as a unit of the tree."""
 
+    travels_as = ("adopt", "child")
     child: str
     """The uuid of the other agent."""
     caller: on.Caller
@@ -53,6 +54,7 @@ class Adopt:
 class Fail:
     """A supervisor has given up, since children on another host failed too often. No command of its actor either."""
 
+    travels_as = ("fail", "reason")
     reason: str
     caller: on.Caller
 
@@ -61,42 +63,16 @@ class Fail:
 class Move:
     """Live on another host. No command of the agent's actor either: the actor ends with it."""
 
+    travels_as = ("move", "host")
     host: str
     """The name or id of the other host."""
     caller: on.Caller
 
 
-Asked = (
-    on.Fork
-    | on.Clear
-    | on.SetMark
-    | on.Rewind
-    | on.Undo
-    | on.Configure
-    | on.Resume
-    | on.ExitNow
-    | on.Decide
-    | Adopt
-    | Fail
-    | Move
-)
-"""The commands that a request can carry."""
+Asked = on.Command | Adopt | Fail | Move
+"""The commands, of which a request can carry those that say as what they travel."""
 
-_KINDS: Mapping[str, tuple[type[Asked], tuple[str, ...]]] = {
-    "fork": (on.Fork, ("child", "name", "prompt", "settings", "restart", "on_orphan")),
-    "clear": (on.Clear, ()),
-    "mark": (on.SetMark, ("label",)),
-    "rewind": (on.Rewind, ("label",)),
-    "undo": (on.Undo, ()),
-    "configure": (on.Configure, ("settings",)),
-    "resume": (on.Resume, ()),
-    "exit": (on.ExitNow, ("result",)),
-    "decide": (on.Decide, ("reply", "call", "approved", "reason", "always")),
-    "adopt": (Adopt, ("child",)),
-    "fail": (Fail, ("reason",)),
-    "move": (Move, ("host",)),
-}
-"""Each kind of request: its command, and the arguments that are stored."""
+_KINDS: Mapping[str, type[Asked]] = {asked.travels_as[0]: asked for asked in get_args(Asked) if asked.travels_as}
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "settings": check_settings,
@@ -106,17 +82,17 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
 
 def encode(command: Asked) -> tuple[str, str]:
     """The kind of a request, and its body: the arguments of the command as a JSON object."""
-    for kind, (made, names) in _KINDS.items():
-        if isinstance(command, made):
-            return kind, json.dumps({name: getattr(command, name) for name in names})
-    raise TypeError(f"{type(command).__name__} is no command that a request can carry.")
+    if not command.travels_as:
+        raise TypeError(f"{type(command).__name__} is no command that a request can carry.")
+    kind, *names = command.travels_as
+    return kind, json.dumps({name: getattr(command, name) for name in names})
 
 
 def decode(kind: str, body: str, caller: "RequestCaller") -> Asked:
     """The command that a request asks for. Raises `BadInput`: another version wrote it, or a hand."""
-    if kind not in _KINDS:
+    if (made := _KINDS.get(kind)) is None:
         raise BadInput(f"This ikigai knows no request {kind!r}: upgrade the process that runs the agents.")
-    made, names = _KINDS[kind]
+    names = made.travels_as[1:]
     try:
         given = json.loads(body)
     except (ValueError, RecursionError) as error:

@@ -28,7 +28,7 @@ def fork() -> on.Fork:
     return on.Fork("child", None, None, {}, "transient", Future[Any]())
 
 
-def backlog_of(*commands: on.TurnEvent) -> Backlog:
+def backlog_of(*commands: on.Deferrable) -> Backlog:
     backlog = Backlog()
     for command in commands:
         backlog.add(command)
@@ -60,7 +60,7 @@ def test_a_fork_needs_no_log_unless_the_log_is_being_read_or_its_head_is_unknown
 
 
 @pytest.mark.parametrize("asked", [on.GetOutcome(Future()), on.Interrupt(Future())])
-def test_what_waits_for_no_turn_passes_what_does(asked: on.TurnEvent) -> None:
+def test_what_waits_for_no_turn_passes_what_does(asked: on.Deferrable) -> None:
     waiting = prompt()
     backlog = Backlog([waiting, asked])
     assert backlog.next(IN_TURN) is asked
@@ -163,6 +163,7 @@ def test_all_that_waits_is_handed_over_in_order_forks_first() -> None:
     assert handed_over == (child, waiting, asked)
     assert len(backlog) == 0
     successor = Backlog(handed_over)
+    assert successor.volatile == 2
     assert successor.next(AT_BOUNDARY) is child
     assert successor.next(AT_BOUNDARY) is asked
 

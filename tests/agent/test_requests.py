@@ -1,5 +1,7 @@
 """The rows by which other processes ask an agent to do something itself: databases hold them, so their form stays."""
 
+from typing import get_args
+
 import pytest
 
 from ikigai_actors.actors.futures import Future
@@ -43,6 +45,17 @@ STORED: tuple[tuple[str, str, Asked], ...] = (
 def test_a_request_is_stored_and_understood_as_it_ever_was(kind: str, body: str, command: Asked) -> None:
     assert decode(kind, body, CALLER) == command
     assert encode(command) == (kind, body)
+
+
+def test_every_command_that_travels_is_among_them_under_a_kind_of_its_own() -> None:
+    travelling = [(asked.travels_as[0], asked) for asked in get_args(Asked) if asked.travels_as]
+    assert sorted(kind for kind, _ in travelling) == sorted(kind for kind, _, _ in STORED)
+    assert dict(travelling) == {kind: type(command) for kind, _, command in STORED}
+
+
+def test_a_command_that_no_request_carries_is_not_stored() -> None:
+    with pytest.raises(TypeError, match="GetOutcome"):
+        encode(on.GetOutcome(Future()))
 
 
 def test_what_the_actor_looks_up_for_a_command_is_not_stored() -> None:

@@ -1,13 +1,14 @@
 """Requests in a simulation: carried out once at whichever commit the host ends, and as a local handle would have it."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ikigai_actors import ActorSystem, AgentRef, ScriptedProvider
+from ikigai_actors.agent.turn.events import Command
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.records.requests import RequestKey, answer_of, new_requests
 from ikigai_actors.testing import CrashPoint, Faults, ProcessCrashed, Schedule, Simulation, simulated
@@ -26,6 +27,11 @@ ASKED: dict[str, dict[str, Any]] = {
     "exit": {"result": "done"},
 }
 """Each kind of request that one agent can carry out, with its arguments."""
+
+
+def test_every_request_that_an_agent_can_carry_out_alone_is_among_them() -> None:
+    kinds = {command.travels_as[0] for command in get_args(Command) if command.travels_as}
+    assert kinds == {*ASKED, "decide"}  # which needs a call that waits for a person
 
 
 def begun(world: Simulation) -> AgentRef:

@@ -1,11 +1,13 @@
 """What can happen to an agent: commands from outside, and completions of its own effects.
 
-A command carries its caller, which the machine hands back untouched in an `Answer`. A completion names the request that
-it answers.
+A command carries its caller, which the machine hands back untouched in an `Answer`; a completion names the request that
+it answers. The class of a command says what it ``needs`` before it can run, and what it ``travels_as`` when another
+process asks for it: a kind of request, and the fields that are its arguments; empty when no request carries it.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from ikigai_actors.agent.turn.calls import Calls
@@ -18,10 +20,20 @@ Caller = Any
 """The receiver of the answer to a command; opaque to the machine (a future, in practice)."""
 
 
+class Needs(Enum):
+    """What must be so before a command can run. Whatever needs more than the log is lost with a process that ends."""
+
+    LOG = "the log"
+    TURN_OVER = "the log, and no turn in progress"
+    STEP_OVER = "the head of the log, and no call that is being carried out"
+
+
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """Open a turn; answered with its outcome."""
 
+    needs = Needs.TURN_OVER
+    travels_as = ()
     text: str
     caller: Caller
     mail: int = 0
@@ -36,6 +48,8 @@ class Prompt:
 class Fork:
     """Make a child; answered with its uuid, which the caller drew."""
 
+    needs = Needs.STEP_OVER
+    travels_as = ("fork", "child", "name", "prompt", "settings", "restart", "on_orphan")
     child: str
     name: str | None
     prompt: str | None
@@ -50,6 +64,8 @@ class Fork:
 class Clear:
     """Begin anew, with the settings in force; answered with the position of the clear."""
 
+    needs = Needs.TURN_OVER
+    travels_as = ("clear",)
     caller: Caller
 
 
@@ -57,6 +73,8 @@ class Clear:
 class SetMark:
     """Set a mark; answered with its position."""
 
+    needs = Needs.TURN_OVER
+    travels_as = ("mark", "label")
     label: str
     caller: Caller
 
@@ -65,6 +83,8 @@ class SetMark:
 class Rewind:
     """Go back to the latest mark, or the latest with a label; answered with the position of the rewind."""
 
+    needs = Needs.TURN_OVER
+    travels_as = ("rewind", "label")
     label: str | None
     caller: Caller
 
@@ -73,6 +93,8 @@ class Rewind:
 class Undo:
     """Go back to before the latest prompt; answered with the position of the rewind."""
 
+    needs = Needs.TURN_OVER
+    travels_as = ("undo",)
     caller: Caller
     prompt: int = 0
     """Position of that prompt; 0 when there is none. The actor looks it up in the log."""
@@ -82,6 +104,8 @@ class Undo:
 class Configure:
     """Change settings; None removes one. Answered with the position of the change."""
 
+    needs = Needs.TURN_OVER
+    travels_as = ("configure", "settings")
     settings: Mapping[str, Any]
     caller: Caller
 
@@ -90,6 +114,8 @@ class Configure:
 class Resume:
     """Go on with a turn that was cut off, or that ended with an error; answered with whether there was one."""
 
+    needs = Needs.LOG
+    travels_as = ("resume",)
     caller: Caller
 
 
@@ -97,6 +123,8 @@ class Resume:
 class GetOutcome:
     """Ask for the outcome of the turn in progress, or else of the latest one."""
 
+    needs = Needs.LOG
+    travels_as = ()
     caller: Caller
 
 
@@ -104,6 +132,8 @@ class GetOutcome:
 class Decide:
     """Decide on a call that asks; answered with whether it was still undecided."""
 
+    needs = Needs.LOG
+    travels_as = ("decide", "reply", "call", "approved", "reason", "always")
     reply: int
     """Position of the reply that asks for it."""
     call: str
@@ -120,6 +150,7 @@ class Decide:
 class Interrupt:
     """End the turn in progress now; answered with whether there was one."""
 
+    needs = Needs.LOG
     caller: Caller
     partial: str = ""
     """The text that the model had sent so far; the actor looks it up when it takes the signal."""
@@ -133,6 +164,8 @@ class Interrupt:
 class ExitNow:
     """End the agent, between two turns; answered when it is dead, or restarted because it is permanent."""
 
+    needs = Needs.TURN_OVER
+    travels_as = ("exit", "result")
     result: str
     caller: Caller
 
@@ -154,6 +187,7 @@ class Leave:
 class TurnPoisoned:
     """The turn in progress has crashed its agent too often; it is closed."""
 
+    needs = Needs.LOG
     reason: str
 
 
@@ -240,5 +274,7 @@ class Continue:
 
 
 Command = Prompt | Fork | Clear | SetMark | Rewind | Undo | Configure | Resume | GetOutcome | Decide | ExitNow
+Deferrable = Command | Interrupt | TurnPoisoned
+"""What may have to wait; each says what it needs."""
 Completion = Loaded | ReplyReceived | ReplyFailed | Exited | ToolFinished | CallRefused
-TurnEvent = Command | Completion | Interrupt | Continue | LookAtMail | StatusChanged | Leave | TurnPoisoned
+TurnEvent = Deferrable | Completion | Continue | LookAtMail | StatusChanged | Leave

@@ -27,17 +27,17 @@ Beside its phase an agent has a status in the registry. A stopped one finishes i
 request to the model waits, and so do prompts, which become mail meanwhile, so that no end of the process loses them.
 A terminating one dies when its turn is over.
 
-The actor keeps a command that cannot run yet, and offers it again after each step (`accepts`). A fork waits until no
-call is being carried out, every other command until the turn ends. A reply or a result that belongs to an earlier
-request changes nothing.
+The actor keeps a command that cannot run yet, and offers it again after each step (`accepts`): each says what it needs.
+A reply or a result that belongs to an earlier request changes nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import LOOKS, asking, at_rest, calls_of, settle_cut_off, waits
-from ikigai_actors.agent.turn.events import TurnEvent
+from ikigai_actors.agent.turn.events import Needs, TurnEvent
 from ikigai_actors.agent.turn.fork import fork_by_command
 from ikigai_actors.agent.turn.state import (
     BETWEEN_TURNS,
@@ -83,21 +83,43 @@ STREAM_RETRIES = 1
 """How often a reply that breaks off is requested again, where no setting says."""
 
 
-def accepts(state: State, command: TurnEvent) -> bool:
+class _Log(Protocol):
+    """What an agent's log tells the machine."""
+
+    def latest_prompt(self) -> Message | None: ...
+    def between(self, start: int, end: int) -> Iterator[Message]: ...
+
+
+def accepts(state: State, command: on.Deferrable) -> bool:
     """Whether a command can run now. If not, the actor keeps it and offers it again later."""
     match command:
-        case on.Fork() if state.phase is Phase.UNLOADED:
-            return state.head != UNKNOWN  # a child refers to the log, which need not be read for that
-        case on.Fork():
-            return state.phase in BETWEEN_TURNS or (state.phase is Phase.RUNNING_TOOLS and at_rest(state.calls))
         case on.Prompt() if state.status is Status.STOPPED:
             return not command.mail
         case on.Resume() if state.status is Status.STOPPED:
             return state.phase is Phase.IDLE and not state.failed
-        case on.Prompt() | on.Clear() | on.SetMark() | on.Rewind() | on.Undo() | on.Configure() | on.ExitNow():
-            return state.phase in BETWEEN_TURNS
-        case _:
+    match command.needs:
+        case Needs.LOG:
             return state.phase is not Phase.UNLOADED
+        case Needs.TURN_OVER:
+            return state.phase in BETWEEN_TURNS
+        case Needs.STEP_OVER if state.phase is Phase.UNLOADED:
+            return state.head != UNKNOWN  # a child refers to the log, which need not be read for that
+        case Needs.STEP_OVER:
+            return state.phase in BETWEEN_TURNS or (state.phase is Phase.RUNNING_TOOLS and at_rest(state.calls))
+
+
+def completed(state: State, event: TurnEvent, log: _Log) -> TurnEvent:
+    """An event, completed with what only the log tells."""
+    match event:
+        case on.Undo():
+            return replace(event, prompt=latest.id if (latest := log.latest_prompt()) is not None else 0)
+        case on.Prompt() if state.failed:
+            turn = list(log.between(state.failed - 1, state.head))
+            return replace(event, repeats=state.failed if _repeats(event.text, turn) else 0)
+        case on.LookAtMail() if state.notice:
+            told = next(log.between(state.notice - 1, state.notice)).data
+            return on.LookAtMail(told if told.keys() >= {"unread", "last"} else None)
+    return event
 
 
 def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTraits] = NO_TOOLS) -> Step:
@@ -327,13 +349,8 @@ def _anew(step: Step) -> Step:
     return replace(step, state=replace(step.state, notice=0, failed=0))
 
 
-def repeats(text: str, turn: Sequence[Message]) -> bool:
-    """Whether a prompt repeats the latest one, whose turn failed without a reply. Then the model sees it only once.
-
-    Args:
-        text: the prompt.
-        turn: the messages from the earlier prompt on.
-    """
+def _repeats(text: str, turn: Sequence[Message]) -> bool:
+    """Whether a prompt repeats the one that opened a turn that failed without a reply: the model sees it only once."""
     replied = any(message.kind in (Kind.ASSISTANT, Kind.TOOL_RESULT, Kind.MARK) for message in turn)
     return not replied and turn[0].kind == Kind.USER and turn[0].content == text
 

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.machine import accepts, failed_turn, notice_of, repeats, step
+from ikigai_actors.agent.turn.machine import accepts, completed, failed_turn, notice_of, step
 from ikigai_actors.agent.turn.state import UNKNOWN, Answer, Phase, RequestModel, Spawn, State, Step
 from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply, Spent, ToolCall, Usage
 from ikigai_actors.records.history import EMPTY, play_all
+from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import outcome_of, spent_of
@@ -48,7 +49,7 @@ def answers(done: Step) -> dict[Any, Any]:
 
 
 @pytest.mark.parametrize("command", TURN_COMMANDS)
-def test_a_command_of_a_turn_waits_while_a_turn_is_open(command: on.TurnEvent) -> None:
+def test_a_command_of_a_turn_waits_while_a_turn_is_open(command: on.Deferrable) -> None:
     assert accepts(IDLE, command)
     assert accepts(CUT_OFF, command)
     assert not accepts(BUSY, command)
@@ -69,7 +70,7 @@ def test_a_fork_needs_the_head_alone_and_leaves_the_log_unread(turn: int) -> Non
 
 
 @pytest.mark.parametrize("command", IMMEDIATE)
-def test_what_waits_for_no_turn_needs_the_log_alone(command: on.TurnEvent) -> None:
+def test_what_waits_for_no_turn_needs_the_log_alone(command: on.Deferrable) -> None:
     assert accepts(BUSY, command)
     assert not accepts(UNLOADED, command)
 
@@ -264,7 +265,7 @@ def test_resume_opens_a_turn_again_that_an_error_has_ended() -> None:
 
 
 @pytest.mark.parametrize("command", [on.Clear("c"), on.Undo("c", 4), on.Prompt("x", "c")])
-def test_what_begins_anew_leaves_no_failed_turn_to_resume(command: on.TurnEvent) -> None:
+def test_what_begins_anew_leaves_no_failed_turn_to_resume(command: on.Deferrable) -> None:
     failed = step(BUSY, on.ReplyFailed(3, ProviderError("overloaded")), NOW).state
     assert step(failed, command, NOW).state.failed == 0
 
@@ -315,7 +316,9 @@ def test_the_log_tells_which_turn_an_error_has_ended(messages: list[Message], op
     ],
 )
 def test_a_prompt_repeats_one_whose_turn_failed_without_a_reply(turn: list[Message], same: bool) -> None:
-    assert repeats("tea", turn) is same
+    failed = replace(IDLE, head=len(turn), failed=1)
+    known = completed(failed, on.Prompt("tea", "caller"), Log("me", 0, None, turn))
+    assert known == on.Prompt("tea", "caller", repeats=1 if same else 0)
 
 
 def test_an_interrupt_keeps_what_the_request_has_cost() -> None:
