@@ -278,10 +278,7 @@ class AgentCommands:
 
     def exit(self, result: str = "") -> Future[None]:
         """End the agent after its turn."""
-        told: Future[None] = Future(self._ref.uuid)
-        check_text(result, "result")
-        tell(self._ref.system.target, self._ref.uuid, on.ExitNow(result, told))
-        return told
+        return self._tell(lambda caller: on.ExitNow(check_text(result, "result"), caller), self._future())
 
     def move(self, host: str) -> Future[None]:
         """Have another host run the agent. The future is settled after the commit."""
@@ -310,10 +307,9 @@ class AgentCommands:
         return Future(self._ref.uuid)
 
     def _tell(self, command: Any, future: Future[Any]) -> Future[Any]:
-        uuid = self._ref.uuid
         if self._waits:
             future.check_wait()
-        tell(self._ref.system.target, uuid, command(future))
+        tell(self._ref.system.target, self._ref.uuid, command(future))
         return future
 
 
@@ -341,15 +337,10 @@ class AgentRef:
         """The same commands as futures, for ``await``."""
         return AgentCommands(self)
 
-    @property
-    def _now(self) -> AgentCommands:
-        """The same commands for methods that wait."""
-        return AgentCommands(self, waits=True)
-
     def _within(self, timeout: float | None) -> AgentCommands:
         """The commands for a method that waits so many seconds. Raises `BadInput` before anything is sent."""
         check_timeout(timeout)
-        return self._now
+        return AgentCommands(self, waits=True)
 
     def prompt(self, text: str) -> Future[Reply]:
         """Open a turn: the agent answers the text.
@@ -576,9 +567,7 @@ class AgentRef:
             AgentDead: the agent is dead.
             RootProtected: agent 0 cannot exit.
         """
-        check_timeout(timeout)
-        Future[None](self.uuid).check_wait()
-        self.ask.exit(result).get(timeout=timeout)
+        self._within(timeout).exit(result).get(timeout=timeout)
 
     def supervise(
         self,
