@@ -1,4 +1,4 @@
-"""Forms: the form that the data of a message must have, kind by kind, as far as the runtime would fail on another one.
+"""Forms that the data of a message must have, as far as the runtime would fail on another one.
 
 A database may have been edited. Data of another form is damage, like a body that does not parse: it is found when the
 message is read, so no later code meets it. A missing part is sound, and an unknown part is left alone, since a newer
@@ -14,18 +14,18 @@ Data = Mapping[str, Any]
 Wrong = Iterator[tuple[str, str]]
 """The name of a part that does not fit, and the form that was expected."""
 
+Form = Callable[[Data], Wrong]
 
-def problem_of(kind: str, data: Data) -> str | None:
-    """What is wrong with the data of a message of this kind, or None."""
-    form = _FORMS.get(kind)
-    if form is None:
-        return None
-    for name, expected in form(data):
+
+def problem_of(form: Form | None, data: Data) -> str | None:
+    """What is wrong with data that must have this form, or None."""
+    for name, expected in form(data) if form else ():
         return f"expected its {name} to be {expected}, got {data.get(name)!r}"
     return None
 
 
-def _reply(data: Data) -> Wrong:
+def reply_form(data: Data) -> Wrong:
+    """The form of a reply."""
     blocks, calls, usage = data.get("blocks"), data.get("tool_calls"), data.get("usage")
     if blocks is not None and not (_are_objects(blocks) and all(_is_plain(block.get("type")) for block in blocks)):
         yield "blocks", "a list of objects, each with a type"
@@ -35,14 +35,16 @@ def _reply(data: Data) -> Wrong:
         yield "usage", "an object of numbers"
 
 
-def _call(data: Data) -> Wrong:
+def call_form(data: Data) -> Wrong:
+    """The form of what is about a call."""
     for name in ("tool_use_id", "name"):
         if not isinstance(data.get(name, ""), str):
             yield name, "text"
 
 
-def _started(data: Data) -> Wrong:
-    yield from _call(data)
+def start_form(data: Data) -> Wrong:
+    """The form of the start of a call."""
+    yield from call_form(data)
     if data.get("name") != "wait":
         return
     if not _is_whole(data.get("deadline")):
@@ -52,19 +54,11 @@ def _started(data: Data) -> Wrong:
         yield "agents", "pairs of a name and a uuid"
 
 
-def _mail(data: Data) -> Wrong:
+def mail_form(data: Data) -> Wrong:
+    """The form of a line about the mailbox."""
     for name in ("unread", "last"):
         if not _is_whole(data.get(name, 0)):
             yield name, "a whole number"
-
-
-_FORMS: Mapping[str, Callable[[Data], Wrong]] = {
-    "assistant": _reply,
-    "tool_call": _started,
-    "tool_result": _call,
-    "approval": _call,
-    "mail": _mail,
-}
 
 
 def _is_whole(value: object) -> bool:

@@ -454,7 +454,7 @@ def _complete(tx: Transaction, log: Log) -> None:
     """Read the messages that the latest log of an agent lacks."""
     _read_on(tx, log)
     if log.base > log.fork and log.ended is None:
-        rows = tx.run("ended_before", uuid=log.agent_uuid, position=log.base)
+        rows = tx.run("ended_before", uuid=log.agent_uuid, position=log.base, kinds=sorted(ENDINGS))
         with contextlib.suppress(HistoryError):  # what lies before a clear keeps nobody from what follows
             log.ended = next(map(Message.from_row, rows), None)
 

@@ -8,62 +8,85 @@ time.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Flag, StrEnum, auto
 from typing import Any
 
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.frozen import maker
-from ikigai_actors.records.forms import problem_of
+from ikigai_actors.records.forms import Form, call_form, mail_form, problem_of, reply_form, start_form
+
+
+class Trait(Flag):
+    """What is true of all messages of a kind."""
+
+    CONTROL = auto()
+    """They change the view of a history; all others only stand in it."""
+    CONVERSATION = auto()
+    """The model may see them; `ikigai_actors.agent.turn.request` decides how."""
+    OPENING = auto()
+    """A turn may begin with them: with a prompt, and in a child with the result of the call that forked it."""
+    IN_TURN = auto()
+    """They are written only while a turn is open."""
+    ENDING = auto()
+    """A turn may end with them."""
+    SPENDING = auto()
+    """They tell what a request has cost: it was answered, broke off, failed, or was interrupted."""
 
 
 class Kind(StrEnum):
-    """What a message is. Compares equal to a plain string. An unknown kind is kept and hidden."""
+    """What a message is. Compares equal to a plain string. An unknown kind is kept and hidden.
 
-    CONFIGURE = "configure"
+    A table: each kind has its word, its traits, and the form of its data where not any will do.
+    """
+
+    CONFIGURE = "configure", Trait.CONTROL
     """Settings: ``data`` is merged into those in force; a setting given as None is removed."""
-    USER = "user"
+    USER = "user", Trait.CONVERSATION | Trait.OPENING
     """A prompt. Opens a turn."""
-    ASSISTANT = "assistant"
+    ASSISTANT = "assistant", Trait.CONVERSATION | Trait.IN_TURN | Trait.ENDING | Trait.SPENDING, reply_form
     """A finished reply; with stop reason ``interrupted``, the part of it that was received. ``data.blocks`` is what the
     provider sent.
     """
-    TOOL_CALL = "tool_call"
+    TOOL_CALL = "tool_call", Trait.IN_TURN, start_form
     """Write-ahead record that a tool starts now."""
-    TOOL_RESULT = "tool_result"
+    TOOL_RESULT = "tool_result", Trait.CONVERSATION | Trait.OPENING | Trait.IN_TURN, call_form
     """The result of a call of the last reply: ``data.tool_use_id``, ``data.is_error``."""
-    APPROVAL = "approval"
+    APPROVAL = "approval", Trait.IN_TURN, call_form
     """A person is asked whether a call may run."""
-    CLEAR = "clear"
+    CLEAR = "clear", Trait.CONTROL
     """Empties conversation, marks and settings; ends the walk backwards."""
-    MARK = "mark"
+    MARK = "mark", Trait.CONTROL
     """A place to come back to; the content is its label, perhaps empty."""
-    REWIND = "rewind"
+    REWIND = "rewind", Trait.CONTROL
     """Back to the mark whose position is ``data.mark``, or to before the prompt at ``data.before``."""
-    FORK = "fork"
+    FORK = "fork", Trait(0)
     """In the parent's log: a child began here (``data.child``). In the child's: who it is (``data.parent``)."""
-    MAIL = "mail"
+    MAIL = "mail", Trait.CONVERSATION, mail_form
     """A line about the mailbox, for the model."""
-    ERROR = "error"
+    ERROR = "error", Trait.IN_TURN | Trait.ENDING | Trait.SPENDING
     """The turn ended with an error; the content says which."""
-    RETRY = "retry"
+    RETRY = "retry", Trait.IN_TURN | Trait.SPENDING
     """A reply broke off on its way, and its request is sent again. The turn goes on."""
-    INTERRUPTED = "interrupted"
+    INTERRUPTED = "interrupted", Trait.IN_TURN | Trait.ENDING | Trait.SPENDING
     """The turn ended without a finished reply."""
 
+    traits: Trait
+    form: Form | None
 
-CONVERSATION = frozenset({Kind.USER, Kind.ASSISTANT, Kind.TOOL_RESULT, Kind.MAIL})
-"""The kinds that the model may see; `ikigai_actors.agent.turn.request` decides how."""
-
-ENDINGS = frozenset({Kind.ASSISTANT, Kind.ERROR, Kind.INTERRUPTED})
-"""The kinds with which a turn may end."""
-
-SPENDING = frozenset({Kind.ASSISTANT, Kind.RETRY, Kind.ERROR, Kind.INTERRUPTED})
-"""The kinds that tell what a request has cost: it was answered, broke off, failed, or was interrupted."""
-
-CONTROL = frozenset({Kind.CONFIGURE, Kind.CLEAR, Kind.MARK, Kind.REWIND})
-"""The kinds that change the view of a history; all others only stand in it."""
+    def __new__(cls, value: str, traits: Trait, form: Form | None = None) -> "Kind":
+        kind = str.__new__(cls, value)
+        kind._value_, kind.traits, kind.form = value, traits, form
+        return kind
 
 
+# The kinds with each trait, as plain words: every message is looked up in some of them.
+CONTROL, CONVERSATION, OPENINGS, IN_TURN, ENDINGS, SPENDING = (
+    frozenset(kind.value for kind in Kind if trait in kind.traits) for trait in Trait
+)
+BOUNDARIES = SPENDING | {Kind.USER.value}
+"""The kinds that end an answer on its way, since its request is over, or come before it."""
+
+_FORMS: Mapping[str, Form | None] = {kind.value: kind.form for kind in Kind}
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -107,7 +130,7 @@ class Message:
             raise HistoryError(f"Message {position} of agent {uuid} has data that is no JSON: {error}", uuid) from error
         if not isinstance(data, dict):
             raise HistoryError(f"Message {position} of agent {uuid} has data that is no JSON object.", uuid)
-        if (problem := problem_of(kind, data)) is not None:
+        if (problem := problem_of(_FORMS.get(kind), data)) is not None:
             raise HistoryError(f"Message {position} of agent {uuid}, of kind {kind}, is damaged: {problem}.", uuid)
         return new_message(uuid, position, kind, content, data, created_at)
 

@@ -103,16 +103,11 @@ def outcome_of(messages: Sequence[Message]) -> Reply | ProviderError | TurnInter
     """How the latest turn among an agent's own messages ended; None when there was none."""
     for message in reversed(messages):
         match message.kind:
-            case Kind.ASSISTANT:
-                reply = reply_of(message)
-                if reply.stop_reason == "interrupted":
-                    return TurnInterrupted(
-                        f"The turn of agent {message.agent_uuid} was interrupted.", message.agent_uuid
-                    )
-                return reply
+            case Kind.ASSISTANT if message.data.get("stop_reason") != INTERRUPTED:
+                return reply_of(message)
             case Kind.ERROR:
                 return ProviderError(message.content, message.data.get("partial", ""))
-            case Kind.INTERRUPTED:
+            case Kind.ASSISTANT | Kind.INTERRUPTED:
                 return TurnInterrupted(f"The turn of agent {message.agent_uuid} was interrupted.", message.agent_uuid)
     return None
 

@@ -15,7 +15,7 @@ from typing import Any
 from ikigai_actors.records.heads import section
 from ikigai_actors.records.history import EMPTY, Ancestor, View, play_all
 from ikigai_actors.records.log import read_lineage
-from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.messages import CONTROL, Kind, Message
 from ikigai_actors.store.base import Store, Transaction
 
 
@@ -79,7 +79,7 @@ class Scrollback:
         for agent in self._lineage:
             bounds[agent.uuid] = bound
             bound = agent.fork_message_id
-        rows = self._store.read(lambda tx: tx.run("controls_in", uuids=list(bounds)))
+        rows = self._store.read(lambda tx: tx.run("controls_in", uuids=list(bounds), kinds=sorted(CONTROL)))
         messages = sorted(map(Message.from_row, rows), key=lambda message: message.id)
         return [message for message in messages if _within(message.id, bounds[message.agent_uuid])]
 

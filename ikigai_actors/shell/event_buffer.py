@@ -18,11 +18,8 @@ from ikigai_actors.agent.subscriptions import (
     Streamed,
     ToolTrouble,
 )
-from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.messages import BOUNDARIES, Message
 from ikigai_actors.system.ref import System
-
-ENDS = frozenset({Kind.USER, Kind.ASSISTANT, Kind.RETRY, Kind.ERROR, Kind.INTERRUPTED})
-"""The kinds of messages that end an answer, or come before it."""
 
 SystemTrouble = StoreTrouble | ToolTrouble | HostChanged | HostEnded
 """Events that a person should know of, beside those of agents."""
@@ -95,7 +92,7 @@ class EventBuffer(ABC):
     def _add(self, message: Message) -> None:
         if message.agent_uuid in self._followed:
             self._events.setdefault(message.agent_uuid, []).append(message)
-        elif message.kind in ENDS:
+        elif message.kind in BOUNDARIES:
             self._events.pop(message.agent_uuid, None)
 
 
@@ -105,6 +102,6 @@ def unfinished(events: list[Message | AnswerPiece]) -> list[Message | AnswerPiec
     for event in events:
         if isinstance(event, tuple):
             pieces.append(event)
-        elif event.kind in ENDS:
+        elif event.kind in BOUNDARIES:
             pieces.clear()
     return pieces

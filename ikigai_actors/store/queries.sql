@@ -165,7 +165,7 @@ SELECT agent_uuid, id, kind, content, data, created_at FROM messages
 -- name: ended_before
 -- How the latest turn before a position ended. Backwards by the primary key, so it costs the messages after that.
 SELECT agent_uuid, id, kind, content, data, created_at FROM messages
- WHERE agent_uuid = :uuid AND id < :position AND kind IN ('assistant', 'error', 'interrupted') ORDER BY id DESC LIMIT 1
+ WHERE agent_uuid = :uuid AND id < :position AND kind = ANY(:kinds) ORDER BY id DESC LIMIT 1
 
 -- name: log_section
 -- A part of a log: by the primary key, so it costs what it returns. A screen shows the end of a history, whatever lies before.
@@ -192,7 +192,7 @@ SELECT a.uuid, a.status, a.turn, a.fork_message_id, COALESCE((SELECT MAX(m.id) F
 -- name: controls_in
 -- What decides settings, marks and what counts, without reading the rest of the logs into memory.
 SELECT agent_uuid, id, kind, content, data, created_at FROM messages
- WHERE agent_uuid = ANY(:uuids) AND kind IN ('clear', 'configure', 'mark', 'rewind') ORDER BY id
+ WHERE agent_uuid = ANY(:uuids) AND kind = ANY(:kinds) ORDER BY id
 
 -- name: boot
 -- Every living agent of a host's shards, its head, its parent, and the parent's head when that one is not listed itself.

@@ -130,7 +130,8 @@ HANDING_ON = [ikigai_actors, ikigai_actors.testing, ikigai_actors.shell, ikigai_
 OURS = ("ikigai_actors", "supervisors")
 
 INNER = {
-    "ActorElsewhere", "AgentActor", "Archive", "AttachedSystem", "Clock", "Platform", "Toolbox", "Until", "WaitTarget",
+    "ActorElsewhere", "AgentActor", "Archive", "AttachedSystem", "Clock", "Platform", "Toolbox", "Trait", "Until",
+    "WaitTarget",
 }  # fmt: skip
 """Types of members that only the runtime and the kit use, and of what `ActorSystem.attach` returns: as the methods of
 `ActorSystem` say it.

@@ -9,14 +9,11 @@ from typing import NamedTuple
 
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.records.fsck.invariants import Invariant, Violation
-from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.messages import OPENINGS, Kind, Message
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.replies import reply_of
 from ikigai_actors.records.settings import misfits
 from ikigai_actors.store.base import Row
-
-OPENERS = (Kind.USER, Kind.TOOL_RESULT)
-"""The kinds that open a turn: a prompt, and in a child the result of the call that forked it."""
 
 UNREADABLE = (HistoryError, AttributeError, RecursionError, TypeError, ValueError)
 """The errors that wrong data may cause."""
@@ -207,7 +204,7 @@ class LogCheck:
             if not record.turn or not record.living:
                 continue
             kind = self._openers.get(uuid)
-            if kind is not None and kind not in OPENERS:
+            if kind is not None and kind not in OPENINGS:
                 text = f"expected its open turn to begin with a user or tool_result message; message {record.turn} is "
                 self._report(Invariant.TURN, uuid, f"{text}of kind {kind!r}")
             elif kind is None and not self._is_unknown(uuid, record.turn):

@@ -8,13 +8,12 @@ positions have no holes.
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ikigai_actors.records.messages import Message
+from ikigai_actors.records.messages import BOUNDARIES, Message
 from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.shell.app.event_buffer import AgentNews
 from ikigai_actors.shell.app.transcript.pieces import Look
 from ikigai_actors.shell.app.transcript.widget import Transcript
 from ikigai_actors.shell.app.widgets.prompt import PromptBox
-from ikigai_actors.shell.event_buffer import ENDS
 from ikigai_actors.system.ref import AgentRef
 
 _AT_ONCE = 50
@@ -90,7 +89,7 @@ class Page:
             self._held.append(news)
             self._fill(head, messages[0].id - 1)
             return
-        if news.ended and not any(message.kind in ENDS for message in messages):
+        if news.ended and not any(message.kind in BOUNDARIES for message in messages):
             self.transcript.forget_answer()
         if messages:
             self.transcript.add(messages)

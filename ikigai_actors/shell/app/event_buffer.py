@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ikigai_actors.agent.subscriptions import Event, PromptKept
-from ikigai_actors.records.messages import Message
-from ikigai_actors.shell.event_buffer import ENDS, AnswerPiece, EventBuffer, SystemTrouble
+from ikigai_actors.records.messages import BOUNDARIES, Message
+from ikigai_actors.shell.event_buffer import AnswerPiece, EventBuffer, SystemTrouble
 from ikigai_actors.shell.text.wording import explained, waits_for_cont
 from ikigai_actors.system.ref import System
 
@@ -84,7 +84,7 @@ class PageEvents(EventBuffer):
     def _add(self, message: Message) -> None:
         """Add a message; drop the pieces that it ends, and messages beyond `MESSAGES_KEPT`."""
         super()._add(message)
-        uuid, ends = message.agent_uuid, message.kind in ENDS
+        uuid, ends = message.agent_uuid, message.kind in BOUNDARIES
         if uuid not in self._followed:
             return
         if ends:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
 from ikigai_actors.agent.turn.calls import calls_of
 from ikigai_actors.records.mail import MAIL, PROMPT
-from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.messages import ENDINGS, IN_TURN, Kind, Message
 from ikigai_actors.records.supervision import GAVE_UP
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.copy import BulkTransaction
@@ -47,9 +47,6 @@ _RESTARTED_AFTER = {"permanent": {Cause.CRASHED, Cause.EXITED}, "transient": {Ca
 https://www.erlang.org/doc/man/supervisor
 """
 
-_IN_A_TURN = frozenset(
-    {Kind.ASSISTANT, Kind.TOOL_CALL, Kind.TOOL_RESULT, Kind.APPROVAL, Kind.RETRY, Kind.ERROR, Kind.INTERRUPTED}
-)
 _SHOWN = re.compile(r"^mail (\d+) of ", re.MULTILINE)
 
 
@@ -134,11 +131,11 @@ class CommitCheck:
         if message.id != one.head + 1:
             self._broken(f"owner: expected position {one.head + 1} next in the log of agent {uuid}, got {message.id}")
         one.head, self._last[uuid] = message.id, message
-        if kind in _IN_A_TURN and not (turns.get(uuid) or one.turn):
+        if kind in IN_TURN and not (turns.get(uuid) or one.turn):
             self._broken(f"owner: agent {uuid} writes {kind} {message.content!r}, and no turn is open")
         if one.paused and kind in (Kind.USER, Kind.ASSISTANT):
             self._broken(f"signals: agent {uuid} is stopped, and writes {kind} {message.content!r}")
-        one.cut_off = one.cut_off and kind not in _IN_A_TURN
+        one.cut_off = one.cut_off and kind not in IN_TURN
         if kind == Kind.ASSISTANT:
             if message.content == LATE:
                 self._broken(f"late: the log of agent {uuid} has a reply to a call that was cancelled")
@@ -266,8 +263,7 @@ class CommitCheck:
         """Check that a turn which the log ends is over in the registry, too."""
         written, self._last = self._last, {}
         for uuid, message in written.items():
-            replied = message.kind == Kind.ASSISTANT and not calls_of(message)
-            if (replied or message.kind in (Kind.ERROR, Kind.INTERRUPTED)) and self.agents[uuid].turn:
+            if message.kind in ENDINGS and not calls_of(message) and self.agents[uuid].turn:
                 self._broken(f"turn: {message.kind} {message.content!r} ends the turn of agent {uuid}, and it is open")
 
     def _check_prompts(self, changes: Sequence[StoredChange], waited: dict[str, set[int]]) -> None:

@@ -24,12 +24,11 @@ from textual.message import Message as Notification
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.messages import BOUNDARIES, Kind, Message
 from ikigai_actors.shell.app.transcript.answer import StreamedAnswer
 from ikigai_actors.shell.app.transcript.block import Block
 from ikigai_actors.shell.app.transcript.layout import Frame, foldable, lay_out
 from ikigai_actors.shell.app.transcript.pieces import Look, Piece, add_result, pieces_of, tidy
-from ikigai_actors.shell.event_buffer import ENDS
 
 BUDGET = 0.008
 """Seconds of one tick that the layout may take; one block is laid out in any case."""
@@ -93,7 +92,7 @@ class Transcript(ScrollView, can_focus=True):
         for message in messages:
             self._first = self._first or message.id
             self.head = message.id
-            if message.kind in ENDS:
+            if message.kind in BOUNDARIES:
                 self._end_answer(message)
             elif message.kind == Kind.TOOL_RESULT:
                 self._add_result(message)
