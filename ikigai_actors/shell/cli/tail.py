@@ -11,7 +11,7 @@ from ikigai_actors.records.registry import AgentRecord, Died
 from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.shell.text.harmless import as_json, harmless
 from ikigai_actors.shell.text.hosts import enumerated, host_ended
-from ikigai_actors.shell.text.pages import text_of
+from ikigai_actors.shell.text.pages import words_of
 from ikigai_actors.store.owner import HostRow
 from ikigai_actors.system.attached.client import Client
 from ikigai_actors.system.attached.feed import Feed
@@ -62,7 +62,7 @@ def _as_text(record: AgentRecord, news: Message | Died) -> str:
     if isinstance(news, Died):
         return f"{'':8}  {record.short} is dead: {' '.join((news.reason or news.cause).split())}"
     when = strftime("%H:%M:%S", localtime(news.created_at / 1000))
-    first, *rest = text_of(news).split("\n")
+    first, *rest = words_of(news).entry.split("\n")
     head = f"{when}  {record.short}  {news.id:>4}  {news.kind:<11}  {first}".rstrip()
     return "\n".join([head, *(f"{_INDENT}{line}".rstrip() for line in rest)])
 

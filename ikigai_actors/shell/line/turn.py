@@ -21,14 +21,12 @@ from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.shell.line.event_buffer import SETTLED, TurnEvents, outcome_of_future
 from ikigai_actors.shell.line.output import Screen
-from ikigai_actors.shell.text.pages import BROKE_OFF
+from ikigai_actors.shell.text.pages import stop_note, words_of
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.text import storable
 
 RESULT_LENGTH = 100
 """Characters that are shown of a tool's result."""
-
-_SILENT_STOPS = frozenset({"end_turn", "stop_sequence", "tool_use"})
 
 
 class Turn:
@@ -89,12 +87,10 @@ class Turn:
                     screen.fresh()
                     self.asks = not event.data.get("approved")
                 case Message(kind=Kind.TOOL_RESULT):
-                    screen.fresh()
                     screen.line(f"[{event.data.get('name', 'tool')}: {shortened(event.content)}]", dim=True)
                 case Message(kind=Kind.RETRY):
                     self._step = ""  # the retry replaces the text received so far
-                    screen.fresh()
-                    screen.line(BROKE_OFF, dim=True)
+                    screen.line(words_of(event).entry, dim=True)
                 case Message(kind=Kind.ERROR):
                     self._fail(screen, event.content)
                 case Message(kind=Kind.INTERRUPTED):
@@ -107,12 +103,8 @@ class Turn:
             streamed = ""
         screen.stream(text[len(streamed) :])
         screen.fresh()
-        if stop_reason == "interrupted":
-            screen.line("[interrupted]", dim=True)
-        elif stop_reason not in _SILENT_STOPS:
-            screen.line(f"[the answer ends here: {stop_reason}]", dim=True)
-        elif not text and stop_reason != "tool_use":
-            screen.line("[an empty answer]", dim=True)
+        if note := stop_note(stop_reason, not text and stop_reason != "tool_use"):
+            screen.line(note, dim=True)
         self.over = stop_reason != "tool_use"
 
     def _show_outcome(self, screen: Screen) -> None:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ikigai_actors.records.messages import CONVERSATION, Kind, Message
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.replies import reply_of
+from ikigai_actors.shell.text.harmless import one_line
 
 if TYPE_CHECKING:
     from ikigai_actors.system.ref import Context
 
-BROKE_OFF = "[the reply broke off, and is asked for again]"
-"""The text for a message of kind ``retry``."""
+_BROKE_OFF = "[the reply broke off, and is asked for again]"
+_INTERRUPTED = "[interrupted]"
+_SILENT_STOPS = frozenset({"end_turn", "stop_sequence", "tool_use"})
 
 _INDENT = " " * 20
 
@@ -26,6 +28,17 @@ class MessageView(NamedTuple):
     """Whether the model sees it: the rest is shown dim."""
 
 
+class MessageWords(NamedTuple):
+    """A message in words."""
+
+    entry: str
+    """Beside the name of its kind, in a list of messages: one line or several."""
+    line: str | None = None
+    """On its own, between answers: one harmless line; None when it is shown otherwise there, or not at all."""
+    rule: bool = False
+    """Whether it parts what came before from what follows, so that a rule stands beside its line."""
+
+
 def history_page(messages: Sequence[Message], uuid: str, most: int) -> list[MessageView]:
     """The latest messages of a history, oldest first; ``<`` stands at inherited ones."""
     left_out = len(messages) - most
@@ -35,41 +48,62 @@ def history_page(messages: Sequence[Message], uuid: str, most: int) -> list[Mess
 
 def _entry(message: Message, uuid: str) -> MessageView:
     inherited = "<" if message.agent_uuid != uuid else " "
-    lines = text_of(message).split("\n")
+    lines = words_of(message).entry.split("\n")
     text = "\n".join([lines[0], *(f"{_INDENT}{line}".rstrip() for line in lines[1:])])
     return MessageView(f"{inherited}{message.id:>4}  {message.kind:<11}  {text}", message.kind in CONVERSATION)
 
 
-def text_of(message: Message) -> str:
-    """The text of a message for a person."""
-    data = message.data
+def words_of(message: Message) -> MessageWords:
+    """The words for a message, for line mode and the application."""
+    data, content = message.data, message.content
     match message.kind:
-        case Kind.FORK:
-            return f"forked {data['child']}" if "child" in data else f"forked from {data.get('parent', '?')}"
-        case Kind.CONFIGURE:
-            return ", ".join(f"{key} = {value!r}" for key, value in data.items())
-        case Kind.MARK:
-            return message.content or "(no label)"
-        case Kind.REWIND if "before" in data:
-            return f"to before the prompt at {data['before']}"
-        case Kind.REWIND:
-            return f"to mark {message.content!r}" if message.content else f"to the mark at {data.get('mark', '?')}"
         case Kind.ASSISTANT if data.get("stop_reason") == "interrupted":
-            return f"{message.content.rstrip()} [interrupted]"
+            return MessageWords(f"{content.rstrip()} {_INTERRUPTED}")
         case Kind.ASSISTANT:
-            calls = [
-                f"{call.name} {json.dumps(dict(call.input), ensure_ascii=False)}"
-                for call in reply_of(message).tool_calls
-            ]
-            return "\n".join([message.content, *calls]) if message.content else "\n".join(calls)
-        case Kind.RETRY:
-            return BROKE_OFF
+            calls = reply_of(message).tool_calls
+            lines = [f"{call.name} {json.dumps(dict(call.input), ensure_ascii=False)}" for call in calls]
+            return MessageWords("\n".join([content, *lines] if content else lines))
         case Kind.TOOL_CALL:
-            return f"{message.content} started"
+            return MessageWords(f"{content} started")
         case Kind.TOOL_RESULT:
-            return f"{data.get('name', 'tool')}: {message.content}"
+            return MessageWords(f"{data.get('name', 'tool')}: {content}")
+        case Kind.USER | Kind.APPROVAL | Kind.ERROR:
+            return MessageWords(content)
+        case Kind.RETRY:
+            return MessageWords(_BROKE_OFF, _BROKE_OFF)
+        case Kind.INTERRUPTED:
+            return MessageWords(content, _INTERRUPTED)
+        case Kind.CONFIGURE:
+            entry = ", ".join(f"{key} = {value!r}" for key, value in data.items())
+            return MessageWords(entry, one_line(entry))
+        case Kind.CLEAR:
+            entry, line = content, "cleared: it begins anew"
+        case Kind.MARK:
+            entry, line = content or "(no label)", f"mark {content!r}" if content else "mark"
+        case Kind.REWIND if "before" in data:
+            entry = f"to before the prompt at {data['before']}"
+            line = f"took back the prompt at {data['before']}, and all since"
+        case Kind.REWIND if content:
+            entry, line = f"to mark {content!r}", f"rewound to mark {content!r}"
+        case Kind.REWIND:
+            entry, line = f"to the mark at {data.get('mark', '?')}", "rewound to the latest mark"
+        case Kind.FORK if "child" in data:
+            entry, line = f"forked {data['child']}", f"forked {str(data['child'])[:6]}"
+        case Kind.FORK:
+            parent, count = str(data.get("parent", "?")), message.id - 1
+            entry, line = f"forked from {parent}", f"inherited: {count:,} message{'s' * (count != 1)} from {parent[:6]}"
         case _:
-            return message.content
+            return MessageWords(content, f"{message.kind}: {one_line(content)}")
+    return MessageWords(entry, one_line(line), rule=True)
+
+
+def stop_note(stop_reason: str, empty: bool) -> str | None:
+    """What stands behind a reply that stopped for an unusual reason, or is empty; None behind all others."""
+    if stop_reason == "interrupted":
+        return _INTERRUPTED
+    if stop_reason not in _SILENT_STOPS:
+        return f"[the answer ends here: {stop_reason}]"
+    return "[an empty answer]" if empty else None
 
 
 def written(value: object) -> str:

@@ -14,12 +14,10 @@ from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import reply_of
 from ikigai_actors.shell.app.transcript.markdown_chunks import chunked
 from ikigai_actors.shell.text.harmless import harmless, one_line
-from ikigai_actors.shell.text.pages import BROKE_OFF
+from ikigai_actors.shell.text.pages import stop_note, words_of
 
 ARGUMENTS = 200
 """The most characters that are shown of a folded call: its name and its arguments."""
-
-_SILENT_STOPS = frozenset({"end_turn", "stop_sequence", "tool_use"})
 
 
 class Look(StrEnum):
@@ -96,39 +94,15 @@ def answer_pieces(text: str, position: int = 0) -> list[Piece]:
 
 
 def _pieces(message: Message) -> list[Piece]:
-    data, position = message.data, message.id
     match message.kind:
         case Kind.USER:
-            return [Piece(Look.PROMPT, tidy(message.content), position)]
+            return [Piece(Look.PROMPT, tidy(message.content), message.id)]
         case Kind.ASSISTANT:
             return _reply(message)
-        case Kind.TOOL_CALL | Kind.APPROVAL:
-            return []  # the reply shows the call already
-        case Kind.CLEAR:
-            text = "cleared: it begins anew"
-        case Kind.MARK:
-            text = f"mark {message.content!r}" if message.content else "mark"
-        case Kind.REWIND if "before" in data:
-            text = f"took back the prompt at {data['before']}, and all since"
-        case Kind.REWIND:
-            text = f"rewound to mark {message.content!r}" if message.content else "rewound to the latest mark"
-        case Kind.FORK if "child" in data:
-            text = f"forked {str(data['child'])[:6]}"
-        case Kind.FORK:
-            count = position - 1
-            text = f"inherited: {count:,} message{'s' * (count != 1)} from {str(data.get('parent', '?'))[:6]}"
-        case Kind.RETRY:
-            return [Piece(Look.NOTE, BROKE_OFF, position)]
         case Kind.ERROR:
-            return [Piece(Look.ERROR, tidy(message.content), position)]
-        case Kind.INTERRUPTED:
-            return [Piece(Look.NOTE, "[interrupted]", position)]
-        case Kind.CONFIGURE:
-            told = ", ".join(f"{key} = {value!r}" for key, value in data.items())
-            return [Piece(Look.NOTE, one_line(told), position)]
-        case _:
-            return [Piece(Look.NOTE, f"{message.kind}: {one_line(message.content)}", position)]
-    return [Piece(Look.RULE, one_line(text), position)]
+            return [Piece(Look.ERROR, tidy(message.content), message.id)]
+    words = words_of(message)
+    return [] if words.line is None else [Piece(Look.RULE if words.rule else Look.NOTE, words.line, message.id)]
 
 
 def _reply(message: Message) -> list[Piece]:
@@ -139,10 +113,6 @@ def _reply(message: Message) -> list[Piece]:
     for call in reply.tool_calls:
         arguments = one_line(json.dumps(dict(call.input), ensure_ascii=False, default=str))
         pieces.append(Piece(Look.CALL, f"{one_line(call.name)} {arguments}", position, None, call.id))
-    if reply.stop_reason == "interrupted":
-        pieces.append(Piece(Look.NOTE, "[interrupted]", position))
-    elif reply.stop_reason not in _SILENT_STOPS:
-        pieces.append(Piece(Look.NOTE, f"[the answer ends here: {one_line(reply.stop_reason)}]", position))
-    elif not message.content and not reply.tool_calls:
-        pieces.append(Piece(Look.NOTE, "[an empty answer]", position))
+    if note := stop_note(reply.stop_reason, not message.content and not reply.tool_calls):
+        pieces.append(Piece(Look.NOTE, one_line(note), position))
     return pieces

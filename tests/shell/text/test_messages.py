@@ -1,0 +1,85 @@
+"""A message of every kind in words: in a history, and in a transcript."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from ikigai_actors.records.messages import NO_DATA, Kind, Message
+from ikigai_actors.shell.app.transcript.pieces import Look, pieces_of
+from ikigai_actors.shell.text.pages import history_page
+
+CHILD = "c" * 22
+
+CALLS = {"stop_reason": "tool_use", "tool_calls": [{"id": "x", "name": "ls", "input": {"path": "."}}]}
+
+SHOWN: list[tuple[str, str, Mapping[str, object], str, list[tuple[Look, str]]]] = [
+    ("configure", "", {"a": 1, "b": "x\ny"}, "a = 1, b = 'x\\ny'", [(Look.NOTE, "a = 1, b = 'x\\ny'")]),
+    ("configure", "", {}, "", [(Look.NOTE, "")]),
+    ("user", "a\nb", {}, "a\nb", [(Look.PROMPT, "a\nb")]),
+    ("assistant", "a\n\nb", {}, "a\n\nb", [(Look.MARKDOWN, "a"), (Look.MARKDOWN, "b")]),
+    ("assistant", "so", CALLS, 'so\nls {"path": "."}', [(Look.MARKDOWN, "so"), (Look.CALL, 'ls {"path": "."}')]),
+    ("assistant", "", CALLS, 'ls {"path": "."}', [(Look.CALL, 'ls {"path": "."}')]),
+    (
+        "assistant",
+        "half ",
+        {"stop_reason": "interrupted"},
+        "half [interrupted]",
+        [(Look.MARKDOWN, "half "), (Look.NOTE, "[interrupted]")],
+    ),
+    (
+        "assistant",
+        "half",
+        {"stop_reason": "max_tokens"},
+        "half",
+        [(Look.MARKDOWN, "half"), (Look.NOTE, "[the answer ends here: max_tokens]")],
+    ),
+    ("assistant", "", {}, "", [(Look.NOTE, "[an empty answer]")]),
+    ("tool_call", "ls", {"name": "ls"}, "ls started", []),
+    ("tool_result", "a\nb", {"name": "ls"}, "ls: a\nb", [(Look.CALL, "ls")]),
+    ("tool_result", "a", {}, "tool: a", [(Look.CALL, "tool")]),
+    ("approval", "ls", {}, "ls", []),
+    ("clear", "", {}, "", [(Look.RULE, "cleared: it begins anew")]),
+    ("mark", "tea", {}, "tea", [(Look.RULE, "mark 'tea'")]),
+    ("mark", "", {}, "(no label)", [(Look.RULE, "mark")]),
+    (
+        "rewind",
+        "",
+        {"before": 7},
+        "to before the prompt at 7",
+        [(Look.RULE, "took back the prompt at 7, and all since")],
+    ),
+    ("rewind", "tea", {"mark": 3}, "to mark 'tea'", [(Look.RULE, "rewound to mark 'tea'")]),
+    ("rewind", "", {"mark": 3}, "to the mark at 3", [(Look.RULE, "rewound to the latest mark")]),
+    ("rewind", "", {}, "to the mark at ?", [(Look.RULE, "rewound to the latest mark")]),
+    ("fork", "", {"child": CHILD}, f"forked {CHILD}", [(Look.RULE, "forked cccccc")]),
+    ("fork", "", {"parent": CHILD}, f"forked from {CHILD}", [(Look.RULE, "inherited: 1,233 messages from cccccc")]),
+    ("fork", "", {}, "forked from ?", [(Look.RULE, "inherited: 1,233 messages from ?")]),
+    ("mail", "1 unread\nof a", {}, "1 unread\nof a", [(Look.NOTE, "mail: 1 unread of a")]),
+    ("error", "it\nfailed", {}, "it\nfailed", [(Look.ERROR, "it\nfailed")]),
+    (
+        "retry",
+        "overloaded",
+        {},
+        "[the reply broke off, and is asked for again]",
+        [(Look.NOTE, "[the reply broke off, and is asked for again]")],
+    ),
+    ("interrupted", "", {"exit": "done"}, "", [(Look.NOTE, "[interrupted]")]),
+    ("of a newer version", "a\nb", {}, "a\nb", [(Look.NOTE, "of a newer version: a b")]),
+    ("of a newer version", "", {}, "", [(Look.NOTE, "of a newer version: ")]),
+]
+"""Kind, content and data of a message; its text in a history, and its pieces in a transcript."""
+
+
+@pytest.mark.parametrize(("kind", "content", "data", "entry", "pieces"), SHOWN)
+def test_a_message_is_shown_in_the_words_of_its_kind(
+    kind: str, content: str, data: Mapping[str, object], entry: str, pieces: list[tuple[Look, str]]
+) -> None:
+    message = Message("a" * 22, 1234, kind, content, data or NO_DATA, 0)
+    [shown] = history_page([message], message.agent_uuid, 1)
+    first, *rest = shown.text.split("\n")
+    assert "\n".join([first.removeprefix(f" 1234  {kind:<11}  "), *(line[20:] for line in rest)]) == entry
+    assert [(piece.look, piece.text) for piece in pieces_of([message])] == pieces
+
+
+def test_every_kind_is_among_them() -> None:
+    assert {kind for kind, *_ in SHOWN} == {*Kind, "of a newer version"}
