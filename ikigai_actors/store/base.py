@@ -115,24 +115,29 @@ class Store(Protocol):
     def checkpoint(self) -> None:
         """Bring the database's file up to date, where commits go to a log beside it first. For the host alone.
 
-        Nothing depends on it for being right.
+        Nothing depends on it for being right. A server does that by itself: by default this does nothing.
         """
+        return
 
     def introduce(self, host: str) -> None:
         """Let every connection say from now on which host uses it: see `Transaction.end_stalled`.
 
+        No process asks for the names of connections to a file: by default this does nothing.
+
         Raises `StoreUnusable` or `StoreUnavailable` when a server does not give the connections that a host needs.
         """
+        return
 
     def ring(self, agents: Collection[str] | None = None, *, hosts: bool = False) -> None:
         """Wake the processes that follow hosts (`watch`): this host has committed.
 
-        A hint, which may get lost. Returns at once.
+        A hint, which may get lost. Returns at once. A file tells by itself: by default this does nothing.
 
         Args:
             agents: whom it concerns, by uuid; None for any agent.
             hosts: wake the other hosts too, since it concerns agents of theirs.
         """
+        return
 
     def separate(self) -> "Store":
         """The same database through a connection of its own, which other work does not delay. The caller closes it.
@@ -150,9 +155,10 @@ class Store(Protocol):
     def abandon(self, why: str) -> None:
         """Cut every connection off, those of separate stores too, also in the middle of a statement.
 
-        Calls in progress fail, and later ones raise `SystemClosed` with the reason ``why``. On a file this does
-        nothing: a file always answers.
+        Calls in progress fail, and later ones raise `SystemClosed` with the reason ``why``. A file always answers: by
+        default this does nothing.
         """
+        return
 
     def close(self) -> None:
         """Give back every connection; a second call does nothing."""

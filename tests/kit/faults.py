@@ -2,12 +2,12 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import TypeVar
 
 from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable
 from ikigai_actors.store import Store, Transaction
-from ikigai_actors.store.base import Watch
+from ikigai_actors.store.forwarding import ForwardingStore
 from tests.kit.databases import DEADLINE
 
 T = TypeVar("T")
@@ -17,54 +17,7 @@ class _RolledBack(Exception):
     """Ends a transaction whose COMMIT never arrives."""
 
 
-class Wrapped:
-    """A `Store` around another one."""
-
-    def __init__(self, inner: Store) -> None:
-        self._inner = inner
-        self.checkpoints = 0
-        """How often the database's file was brought up to date."""
-        self.location, self.leases = inner.location, inner.leases
-
-    def read(self, work: Callable[[Transaction], T]) -> T:
-        """See `Store.read`."""
-        return self._inner.read(work)
-
-    def write(self, work: Callable[[Transaction], T]) -> T:
-        """See `Store.write`."""
-        return self._inner.write(work)
-
-    def checkpoint(self) -> None:
-        """See `Store.checkpoint`."""
-        self.checkpoints += 1
-        self._inner.checkpoint()
-
-    def abandon(self, why: str) -> None:
-        """See `Store.abandon`."""
-        self._inner.abandon(why)
-
-    def introduce(self, host: str) -> None:
-        """See `Store.introduce`."""
-        self._inner.introduce(host)
-
-    def ring(self, agents: Collection[str] | None = None, *, hosts: bool = False) -> None:
-        """See `Store.ring`."""
-        self._inner.ring(agents, hosts=hosts)
-
-    def separate(self) -> Store:
-        """See `Store.separate`."""
-        return self._inner.separate()
-
-    def watch(self, *, hosts: bool = False) -> Watch:
-        """See `Store.watch`."""
-        return self._inner.watch(hosts=hosts)
-
-    def close(self) -> None:
-        """See `Store.close`."""
-        self._inner.close()
-
-
-class SlowToRead(Wrapped):
+class SlowToRead(ForwardingStore):
     """A store that keeps logs from being read while a test says so."""
 
     def __init__(self, inner: Store) -> None:
@@ -82,7 +35,7 @@ class SlowToRead(Wrapped):
         return super().read(work)
 
 
-class FaultyStore(Wrapped):
+class FaultyStore(ForwardingStore):
     """A `Store` whose next transactions go wrong as planned: each plan serves one transaction that writes."""
 
     def __init__(self, inner: Store) -> None:
@@ -98,6 +51,8 @@ class FaultyStore(Wrapped):
         """Reads that failed."""
         self.writes = 0
         """Transactions that were to be written."""
+        self.checkpoints = 0
+        """How often the database's file was brought up to date."""
 
     def fails(self, *errors: StoreError) -> None:
         """The next transactions fail before they begin."""
@@ -120,7 +75,7 @@ class FaultyStore(Wrapped):
         if self.unreadable is not None and self.unreadable_by in ("", threading.current_thread().name):
             self.refused += 1
             raise self.unreadable
-        return self._inner.read(work)
+        return self._store.read(work)
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         """See `Store.write`."""
@@ -130,13 +85,18 @@ class FaultyStore(Wrapped):
             case StoreError() as error:
                 raise error
             case "committed":
-                self._inner.write(work)
+                self._store.write(work)
                 raise CommitUnknown("The connection broke during COMMIT, as planned.")
             case "rolled back":
                 self._roll_back(work)
                 raise CommitUnknown("The connection broke during COMMIT, as planned.")
             case _:
-                return self._inner.write(work)
+                return self._store.write(work)
+
+    def checkpoint(self) -> None:
+        """See `Store.checkpoint`."""
+        self.checkpoints += 1
+        self._store.checkpoint()
 
     def _roll_back(self, work: Callable[[Transaction], object]) -> None:
         def rolled_back(tx: Transaction) -> None:
@@ -144,12 +104,12 @@ class FaultyStore(Wrapped):
             raise _RolledBack
 
         try:
-            self._inner.write(rolled_back)
+            self._store.write(rolled_back)
         except _RolledBack:
             return
 
 
-class Ending(Wrapped):
+class Ending(ForwardingStore):
     """A `Store` in which, after so many commits, nothing is committed any more: as at the end of the process."""
 
     def __init__(self, inner: Store) -> None:
@@ -162,10 +122,10 @@ class Ending(Wrapped):
         self.left -= 1
         if self.left < 0:
             raise StoreUnavailable("The process has ended, as planned.")
-        return self._inner.write(work)
+        return self._store.write(work)
 
 
-class Overtaken(Wrapped):
+class Overtaken(ForwardingStore):
     """A `Store` of which a reader learns something, and it is true no more: something happens in between."""
 
     def __init__(self, inner: Store) -> None:
@@ -175,18 +135,14 @@ class Overtaken(Wrapped):
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         """See `Store.read`."""
-        answer = self._inner.read(work)
+        answer = self._store.read(work)
         meanwhile, self.meanwhile = self.meanwhile, None
         if meanwhile is not None:
             meanwhile(answer)
         return answer
 
-    def write(self, work: Callable[[Transaction], T]) -> T:
-        """See `Store.write`."""
-        return self._inner.write(work)
 
-
-class HeldStore(Wrapped):
+class HeldStore(ForwardingStore):
     """A `Store` that holds a transaction before its COMMIT, with all its locks, until it is let go."""
 
     def __init__(self, inner: Store) -> None:
@@ -226,9 +182,9 @@ class HeldStore(Wrapped):
             return result
 
         self.tried.set()
-        return self._inner.write(held)
+        return self._store.write(held)
 
     def separate(self) -> Store:
         """See `Store.separate`."""
-        self.separated.append(HeldStore(self._inner.separate()))
+        self.separated.append(HeldStore(self._store.separate()))
         return self.separated[-1]

@@ -15,6 +15,7 @@ from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.requests import AddRequest
 from ikigai_actors.store import Row, Store, Transaction, open_store
 from ikigai_actors.store.copy import BulkTransaction, TableSum, copy_database
+from ikigai_actors.store.forwarding import ForwardingStore
 from ikigai_actors.store.migrations import SchemaTransaction, require_schema
 from ikigai_actors.store.transaction import SCANNED, BaseTransaction
 from supervisors.signals import Signal
@@ -193,19 +194,16 @@ class Bent:
         self._inner.load(table, columns, map(self._bend, batches) if table == self._table else batches)
 
 
-class BentStore:
+class BentStore(ForwardingStore):
     """A store whose writing transactions are bent."""
 
     def __init__(self, inner: Store, table: str, bend: Callable[[Sequence[Row]], Sequence[Row]]) -> None:
-        self._inner, self._table, self._bend = inner, table, bend
-        self.location, self.leases, self.read = inner.location, inner.leases, inner.read
-        self.separate, self.watch, self.close = inner.separate, inner.watch, inner.close
-        self.checkpoint, self.abandon = inner.checkpoint, inner.abandon
-        self.introduce, self.ring = inner.introduce, inner.ring
+        super().__init__(inner)
+        self._table, self._bend = table, bend
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         """See `Store.write`."""
-        return self._inner.write(lambda tx: work(Bent(tx, self._table, self._bend)))  # type: ignore[arg-type]
+        return self._store.write(lambda tx: work(Bent(tx, self._table, self._bend)))  # type: ignore[arg-type]
 
 
 def test_a_copy_that_breaks_off_leaves_the_target_empty(source: Store, blank: Store) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from ikigai_actors.errors import StoreConflict, StoreError
 from ikigai_actors.store import Row, Store, Transaction, open_store
+from ikigai_actors.store.forwarding import ForwardingStore
 from ikigai_actors.store.migrations import ensure_schema, newest, require_schema, schema_version
 from tests.kit.databases import DEADLINE, add_agents, sql, tree_version
 
@@ -361,3 +362,8 @@ def test_opening_makes_no_tables_and_ensuring_the_schema_twice_makes_them_once(d
     assert ensure_schema(store) == ensure_schema(store) == schema_version(store) == newest()
     require_schema(store)
     store.close()
+
+
+def test_a_forwarding_store_forwards_each_call_of_a_store() -> None:
+    calls = {name for name in vars(Store) if not name.startswith("_")}
+    assert calls == {name for name in vars(ForwardingStore) if not name.startswith("_")}

@@ -25,8 +25,9 @@ from ikigai_actors.errors import AgentDead, HostElsewhere, NoHost, StoreUnusable
 from ikigai_actors.records.registry import Died
 from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Watch
+from ikigai_actors.store.forwarding import ForwardingStore
 from ikigai_actors.store.migrations import ensure_schema
-from ikigai_actors.store.sqlite.store import BorrowedStore, SQLiteStore
+from ikigai_actors.store.sqlite.store import SQLiteStore
 from ikigai_actors.system.attached.system import AT_A_TIME, AttachedSystem
 from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Status
@@ -346,7 +347,7 @@ class Told(Watch):
         """Nothing waits."""
 
 
-class OwnWatch(BorrowedStore):
+class OwnWatch(ForwardingStore):
     """A database with the watch of a test."""
 
     def __init__(self, store: SQLiteStore, told: Told) -> None:

@@ -217,33 +217,23 @@ class _Session:
         return self._connection
 
 
-class SeparateStore(Store):
-    """A store with one connection of its own, for reads and writes: no other transaction delays it."""
+class _ServerStore(Store):
+    """What both stores on a server have: it, and the connection that writes."""
 
     leases = True
 
     def __init__(self, server: _Server) -> None:
+        self._server, self._session = server, _Session(server)
         self.location = server.errors.shown
-        self._server = server
-        self._session = _Session(server)
-
-    def read(self, work: Callable[[Transaction], T]) -> T:
-        return self._session.transact(psycopg.IsolationLevel.REPEATABLE_READ, True, work)
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         return self._session.transact(psycopg.IsolationLevel.READ_COMMITTED, None, work)
-
-    def checkpoint(self) -> None:
-        """Do nothing: the server does that by itself."""
 
     def abandon(self, why: str) -> None:
         self._server.abandon(why)
 
     def introduce(self, host: str) -> None:
         self._server.introduce(host)
-
-    def ring(self, agents: Collection[str] | None = None, *, hosts: bool = False) -> None:
-        """A host commits elsewhere, and rings there."""
 
     def separate(self) -> Store:
         return SeparateStore(self._server)
@@ -255,10 +245,18 @@ class SeparateStore(Store):
         self._session.close()
 
 
-class PostgresStore(Store):
-    """A `Store` on a PostgreSQL server."""
+class SeparateStore(_ServerStore):
+    """A store with one connection of its own, for reads and writes: no other transaction delays it.
 
-    leases = True
+    It rings for nobody: a host commits elsewhere, and rings there.
+    """
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        return self._session.transact(psycopg.IsolationLevel.REPEATABLE_READ, True, work)
+
+
+class PostgresStore(_ServerStore):
+    """A `Store` on a PostgreSQL server."""
 
     def __init__(self, url: str, *, patience: float = _PATIENCE) -> None:
         """Connect.
@@ -271,10 +269,8 @@ class PostgresStore(Store):
         Raises:
             StoreUnavailable, StoreUnusable: see `ikigai_actors.errors`; the message says what to do.
         """
-        self._server = _Server(url)
+        super().__init__(_Server(url))
         self._errors = self._server.errors
-        self.location = self._errors.shown
-        self._session = _Session(self._server)
         self._readers = Readers(self._reader, patience, self.location)
         self._bell = Bell(self._server.connect)
 
@@ -284,22 +280,13 @@ class PostgresStore(Store):
         except _Lost:
             return self._read_once(work)
 
-    def write(self, work: Callable[[Transaction], T]) -> T:
-        return self._session.transact(psycopg.IsolationLevel.READ_COMMITTED, None, work)
-
     def close(self) -> None:
         self._readers.close()
         self._bell.close()
-        self._session.close()
-
-    def checkpoint(self) -> None:
-        """Do nothing: the server does that by itself."""
-
-    def abandon(self, why: str) -> None:
-        self._server.abandon(why)
+        super().close()
 
     def introduce(self, host: str) -> None:
-        self._server.introduce(host)
+        super().introduce(host)
         self._readers.change(self._server.call)
         check_room(self)
 
@@ -307,16 +294,13 @@ class PostgresStore(Store):
         self._bell.ring((HOSTS, CLIENTS) if hosts else (HOSTS,), agents)
 
     def separate(self) -> Store:
-        made = SeparateStore(self._server)
+        made = super().separate()
         try:
             check_own(self, made)
         except BaseException:
             made.close()
             raise
         return made
-
-    def watch(self, *, hosts: bool = False) -> ServerWatch:
-        return ServerWatch(self._server.url, self._server.settings, (CLIENTS, HOSTS) if hosts else (CLIENTS,))
 
     def _read_once(self, work: Callable[[Transaction], T]) -> T:
         with self._readers.lent() as connection:

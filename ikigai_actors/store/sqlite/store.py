@@ -13,12 +13,13 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Store, Transaction, Watch
+from ikigai_actors.store.forwarding import ForwardingStore
 from ikigai_actors.store.location import MEMORY
 from ikigai_actors.store.sqlite.file import SQLiteFile
 from ikigai_actors.store.sqlite.fork_gate import FORK_GATE, GatedLock
@@ -226,15 +227,6 @@ class SQLiteStore(Store):
             except sqlite3.Error as error:
                 raise ours(error, self.location) from error
 
-    def abandon(self, why: str) -> None:
-        """Do nothing: a file always answers."""
-
-    def introduce(self, host: str) -> None:
-        """Do nothing: no process asks for the names of connections to a file."""
-
-    def ring(self, agents: Collection[str] | None = None, *, hosts: bool = False) -> None:
-        """Do nothing: the file tells."""
-
     def separate(self) -> Store:
         """This store under another name: SQLite has one writer, so more connections would gain nothing."""
         return BorrowedStore(self)
@@ -330,36 +322,11 @@ class SQLiteStore(Store):
         return True
 
 
-class BorrowedStore(Store):
+class BorrowedStore(ForwardingStore):
     """Another name for a store; closing it leaves the store open."""
-
-    def __init__(self, store: SQLiteStore) -> None:
-        self._store = store
-        self.location, self.leases = store.location, store.leases
-
-    def read(self, work: Callable[[Transaction], T]) -> T:
-        return self._store.read(work)
-
-    def write(self, work: Callable[[Transaction], T]) -> T:
-        return self._store.write(work)
-
-    def abandon(self, why: str) -> None:
-        """Do nothing: a file always answers."""
-
-    def introduce(self, host: str) -> None:
-        """Do nothing: no process asks for the names of connections to a file."""
-
-    def ring(self, agents: Collection[str] | None = None, *, hosts: bool = False) -> None:
-        """Do nothing: the file tells."""
 
     def separate(self) -> Store:
         return self
-
-    def watch(self, *, hosts: bool = False) -> Watch:
-        return self._store.watch(hosts=hosts)
-
-    def checkpoint(self) -> None:
-        self._store.checkpoint()
 
     def close(self) -> None:
         """Do nothing: the store stays open."""

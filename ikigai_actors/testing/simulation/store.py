@@ -233,9 +233,6 @@ class _Separate(BorrowedStore):
     def separate(self) -> Store:
         return _Separate(self._own)
 
-    def abandon(self, why: str) -> None:
-        self._own.abandon(why)
-
     def close(self) -> None:
         """Free the locks."""
         self._own.let_go()

@@ -1,0 +1,45 @@
+"""`ForwardingStore`: a store around another one, for those that change some of its calls."""
+
+from collections.abc import Callable, Collection
+
+from ikigai_actors.store.base import Store, T, Transaction, Watch
+
+
+class ForwardingStore(Store):
+    """Passes every call on to another store. A subclass overrides single calls, or `_use` for most of them."""
+
+    def __init__(self, store: Store) -> None:
+        """Forward to a store."""
+        self._store = store
+        self.location, self.leases = store.location, store.leases
+
+    def _use(self, call: Callable[[], T]) -> T:
+        """Carry out a call of the inner store: any but those that give it up, `abandon` and `close`."""
+        return call()
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        return self._use(lambda: self._store.read(work))
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        return self._use(lambda: self._store.write(work))
+
+    def checkpoint(self) -> None:
+        self._use(self._store.checkpoint)
+
+    def introduce(self, host: str) -> None:
+        self._use(lambda: self._store.introduce(host))
+
+    def ring(self, agents: Collection[str] | None = None, *, hosts: bool = False) -> None:
+        self._use(lambda: self._store.ring(agents, hosts=hosts))
+
+    def separate(self) -> Store:
+        return self._use(self._store.separate)
+
+    def watch(self, *, hosts: bool = False) -> Watch:
+        return self._use(lambda: self._store.watch(hosts=hosts))
+
+    def abandon(self, why: str) -> None:
+        self._store.abandon(why)
+
+    def close(self) -> None:
+        self._store.close()
