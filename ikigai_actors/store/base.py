@@ -6,7 +6,7 @@ Parameters are given by name. Rows are tuples. No driver's exception passes this
 cause kept.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -30,8 +30,41 @@ class Watch(Protocol):
         """End the waiting."""
 
 
+class SchemaTransaction(Protocol):
+    """What a transaction can do with whole tables: for migrations, copies and checks. See `Transaction.schema`."""
+
+    TUNING: tuple[str, ...] = ()
+    """Statements that suit the database's storage to the schema, once it is made. They change no contents."""
+
+    def execute(self, sql: str) -> list[Row]:
+        """Run a statement given as text, without parameters."""
+
+    def tables(self) -> set[str]:
+        """The names of all tables that are there."""
+
+    def columns(self, table: str) -> list[str]:
+        """The names of a table's columns, in alphabetical order."""
+
+    def scan(self, table: str, columns: Sequence[str]) -> Iterator[list[Row]]:
+        """Every row of a table, some at a time, in no order."""
+
+    def load(self, table: str, columns: Sequence[str], batches: Iterable[Sequence[Row]]) -> None:
+        """Insert rows now. A row may refer to one that comes later in the same table."""
+
+    def misfits(self, table: str) -> list[str]:
+        """The columns of a table that hold a value of another type than ``schema.sql`` says.
+
+        None by default: most databases refuse such values.
+        """
+        return []
+
+
 class Transaction(Protocol):
     """One transaction in progress. Valid only inside the work it was given to."""
+
+    @property
+    def schema(self) -> SchemaTransaction:
+        """The same transaction, for what is done to whole tables."""
 
     def run(self, query: str, **parameters: Any) -> list[Row]:
         """Run the named statement now; return its rows (none for a statement without rows).

@@ -8,10 +8,9 @@ texts differently. A running host is not copied as one: it does not own the copy
 
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
-from typing import Any, Protocol, runtime_checkable
 
 from ikigai_actors.errors import StoreError, StoreUnusable
-from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.store.base import Row, SchemaTransaction, Store, Transaction
 from ikigai_actors.store.migrations import create_schema, require_schema, schema_version
 
 Columns = dict[str, list[str]]
@@ -20,26 +19,6 @@ Columns = dict[str, list[str]]
 _FIRST = ("agents",)
 """Tables that others refer to."""
 _BITS = 128
-
-
-@runtime_checkable
-class BulkTransaction(Protocol):
-    """The methods of the adapters' transactions beyond `Transaction` that this module needs."""
-
-    def tables(self) -> set[str]:
-        """The names of all tables that are there."""
-
-    def columns(self, table: str) -> list[str]:
-        """The names of a table's columns."""
-
-    def scan(self, table: str, columns: Sequence[str]) -> Iterator[list[Row]]:
-        """Every row of a table, some at a time."""
-
-    def load(self, table: str, columns: Sequence[str], batches: Iterable[Sequence[Row]]) -> None:
-        """Insert rows now."""
-
-    def execute(self, sql: str) -> list[Row]:
-        """Run a statement given as text."""
 
 
 class TableSum:
@@ -78,12 +57,12 @@ def copy_database(source: Store, target: Store) -> dict[str, int]:
     """
     require_schema(source)
     schema_version(target)  # tables of somebody else's have an error of their own
-    return source.read(lambda reading: target.write(lambda writing: _copy(_bulk(reading), writing, target.location)))
+    return source.read(lambda reading: target.write(lambda writing: _copy(reading.schema, writing, target.location)))
 
 
-def _copy(reading: BulkTransaction, transaction: Transaction, location: str) -> dict[str, int]:
+def _copy(reading: SchemaTransaction, transaction: Transaction, location: str) -> dict[str, int]:
     columns = {table: reading.columns(table) for table in reading.tables()}
-    writing = _bulk(transaction)
+    writing = transaction.schema
     if writing.tables():
         raise StoreUnusable(f"Database {location} is not empty: nothing was copied. Name one that is.")
     create_schema(transaction, location)
@@ -101,9 +80,9 @@ def _copy(reading: BulkTransaction, transaction: Transaction, location: str) -> 
     return {table: tally.rows for table, tally in tallies.items()}
 
 
-def _tally(transaction: BulkTransaction, table: str, columns: Sequence[str]) -> TableSum:
+def _tally(schema: SchemaTransaction, table: str, columns: Sequence[str]) -> TableSum:
     tally = TableSum()
-    for _ in tally.counting(transaction.scan(table, columns)):
+    for _ in tally.counting(schema.scan(table, columns)):
         pass
     return tally
 
@@ -118,9 +97,3 @@ def _refuse_others(known: Columns, found: Columns, location: str) -> None:
     for table, names in found.items():
         if names != known[table]:
             raise StoreUnusable(f"Table {table!r} of the source has other columns than ikigai's: nothing was copied.")
-
-
-def _bulk(transaction: Any) -> BulkTransaction:
-    if not isinstance(transaction, BulkTransaction):
-        raise TypeError(f"{type(transaction).__name__} cannot copy: it needs scan() and load().")
-    return transaction

@@ -11,10 +11,10 @@ A database that is newer than this program is refused, and so is one with foreig
 from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 from ikigai_actors.errors import StoreConflict, StoreError, StoreUnavailable, StoreUnusable
-from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.queries import split
 
 
@@ -221,23 +221,6 @@ NEEDED = ("agents", "hosts", "restarts", "schema_version", "shards", "signals", 
 _ATTEMPTS = 5
 
 
-@runtime_checkable
-class SchemaTransaction(Protocol):
-    """The methods of the adapters' transactions beyond `Transaction` that this module needs."""
-
-    TUNING: tuple[str, ...]
-    """Statements to run after those of ``schema.sql``, for this kind of database. They change no contents."""
-
-    def execute(self, sql: str) -> list[Row]:
-        """Run a statement given as text."""
-
-    def tables(self) -> set[str]:
-        """The names of all tables that are there."""
-
-    def misfits(self, table: str) -> list[str]:
-        """The columns of a table that hold a value of another type than ``schema.sql`` says."""
-
-
 def newest(migrations: Sequence[Migration] = MIGRATIONS) -> int:
     """The version that this program knows."""
     return max([FIRST, *(migration.version for migration in migrations)])
@@ -276,9 +259,8 @@ def create_schema(transaction: Transaction, location: str) -> int:
     version = _version(transaction, location)
     if version == 0:
         version = newest()
-        schema = _schema(transaction)
-        for statement in (*split(schema_script()), *schema.TUNING):
-            schema.execute(statement)
+        for statement in (*split(schema_script()), *transaction.schema.TUNING):
+            transaction.schema.execute(statement)
         transaction.run("set_schema_version", version=version)
     return _known(version, newest(), location)
 
@@ -311,7 +293,7 @@ def check_types(store: Store) -> None:
 
 def mistyped_columns(transaction: Transaction, tables: Collection[str] = ()) -> list[str]:
     """Every column in which something is of another type than ``schema.sql`` says, of these tables or all."""
-    schema = _schema(transaction)
+    schema = transaction.schema
     there = schema.tables()
     return [f"{table}.{name}" for table in sorted(there & set(tables or there)) for name in schema.misfits(table)]
 
@@ -357,7 +339,7 @@ def schema_script() -> str:
 
 
 def _version(transaction: Transaction, location: str) -> int:
-    tables = _schema(transaction).tables()
+    tables = transaction.schema.tables()
     if not tables:
         return 0
     try:
@@ -388,12 +370,6 @@ def _step(transaction: Transaction, step: Migration) -> int:
     if version >= step.version:  # another process was faster
         return int(version)
     for statement in split(step.script):
-        _schema(transaction).execute(statement)
+        transaction.schema.execute(statement)
     transaction.run("set_schema_version", version=step.version)
     return step.version
-
-
-def _schema(transaction: Transaction) -> SchemaTransaction:
-    if not isinstance(transaction, SchemaTransaction):
-        raise TypeError(f"{type(transaction).__name__} cannot change a schema: it needs execute() and tables().")
-    return transaction

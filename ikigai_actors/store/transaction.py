@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from ikigai_actors.errors import StoreError
-from ikigai_actors.store.base import Row, Transaction
+from ikigai_actors.store.base import Row, SchemaTransaction, Transaction
 from ikigai_actors.store.queries import query as check
 
 P = ParamSpec("P")
@@ -47,18 +47,20 @@ class Cursor(Protocol):
         """Give the cursor back."""
 
 
-class BaseTransaction(Transaction, ABC):
+class BaseTransaction(Transaction, SchemaTransaction, ABC):
     """A `Transaction`. An adapter adds how to run a statement, and how to translate its driver's errors."""
 
     DRIVER_ERRORS: tuple[type[Exception], ...]
     """The errors that a call of the driver may raise."""
-    TUNING: tuple[str, ...] = ()
-    """Statements that suit the database's storage to the schema, once it is made."""
 
     def __init__(self) -> None:
         self._failure: StoreError | None = None
         self._deferred: dict[str, list[Parameters]] = {}
         self._appended: dict[str, list[Row]] = {}
+
+    @property
+    def schema(self) -> SchemaTransaction:
+        return self
 
     def run(self, query: str, **parameters: Any) -> list[Row]:
         return self._guard(self._run, query, parameters)
@@ -89,19 +91,15 @@ class BaseTransaction(Transaction, ABC):
         self._guard(self._notify, agents)
 
     def execute(self, sql: str) -> list[Row]:
-        """Run a statement given as text, without parameters: migrations need it."""
         return self._guard(self._execute, sql)
 
     def tables(self) -> set[str]:
-        """The names of all tables that are there."""
         return {name for (name,) in self._guard(self._tables)}
 
     def columns(self, table: str) -> list[str]:
-        """The names of a table's columns, in alphabetical order."""
         return sorted(name for (name,) in self._guard(self._columns, table))
 
     def scan(self, table: str, columns: Sequence[str]) -> Iterator[list[Row]]:
-        """Every row of a table, some at a time, in no order."""
         cursor = self._guard(self._open, f"SELECT {', '.join(columns)} FROM {table}")
         try:
             while rows := self._guard(cursor.fetchmany, SCANNED):
@@ -110,15 +108,7 @@ class BaseTransaction(Transaction, ABC):
             cursor.close()
 
     def load(self, table: str, columns: Sequence[str], batches: Iterable[Sequence[Row]]) -> None:
-        """Insert rows now. A row may refer to one that comes later in the same table."""
         self._guard(self._load, table, columns, batches)
-
-    def misfits(self, table: str) -> list[str]:
-        """The columns of a table that hold a value of another type than ``schema.sql`` says.
-
-        None here: most databases refuse such values.
-        """
-        return []
 
     def flush(self) -> None:
         """Run the deferred statements, then append. Raises the error that ended the transaction before, if one did."""

@@ -18,7 +18,7 @@ import psycopg
 import pytest
 
 from ikigai_actors.store import Row, Store, Transaction, migrations, open_store
-from ikigai_actors.store.migrations import SchemaTransaction, ensure_schema
+from ikigai_actors.store.migrations import ensure_schema
 from tests.kit.zygote import PYTHON, popen
 
 if TYPE_CHECKING:
@@ -156,18 +156,12 @@ _LOOK = b"""
 
 def sql(tx: Transaction, statement: str) -> list[Row]:
     """Run a statement that is written out."""
-    assert isinstance(tx, SchemaTransaction)
-    return tx.execute(statement)
+    return tx.schema.execute(statement)
 
 
 def tables(store: Store) -> set[str]:
     """The names of the tables that a database has."""
-
-    def work(tx: Transaction) -> set[str]:
-        assert isinstance(tx, SchemaTransaction)
-        return tx.tables()
-
-    return store.read(work)
+    return store.read(lambda tx: tx.schema.tables())
 
 
 def add_agents(tx: Transaction, **parents: str | None) -> None:

@@ -219,7 +219,7 @@ def test_however_many_mails_there_are_two_statements_read_them(desk: Desk) -> No
 
         def __init__(self, tx: Transaction) -> None:
             self._tx = tx
-            self.append, self.defer, self.notify = tx.append, tx.defer, tx.notify
+            self.schema, self.append, self.defer, self.notify = tx.schema, tx.append, tx.defer, tx.notify
             self.end_stalled, self.is_hosted = tx.end_stalled, tx.is_hosted
             self.hold, self.held, self.share_tree = tx.hold, tx.held, tx.share_tree
 

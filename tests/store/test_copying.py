@@ -14,10 +14,10 @@ from ikigai_actors.errors import StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.requests import AddRequest
 from ikigai_actors.store import Row, Store, Transaction, open_store
-from ikigai_actors.store.copy import BulkTransaction, TableSum, copy_database
+from ikigai_actors.store.copy import TableSum, copy_database
 from ikigai_actors.store.forwarding import ForwardingStore
-from ikigai_actors.store.migrations import SchemaTransaction, require_schema
-from ikigai_actors.store.transaction import SCANNED, BaseTransaction
+from ikigai_actors.store.migrations import require_schema
+from ikigai_actors.store.transaction import SCANNED
 from supervisors.signals import Signal
 from tests.conftest import NewDatabase
 from tests.kit.databases import sql, tables
@@ -46,10 +46,10 @@ def contents(store: Store, but: Iterable[str] = ()) -> dict[str, list[Row]]:
     """Every row of every table."""
 
     def work(tx: Transaction) -> dict[str, list[Row]]:
-        assert isinstance(tx, BulkTransaction)
+        schema = tx.schema
         return {
-            table: sorted((row for some in tx.scan(table, tx.columns(table)) for row in some), key=repr)
-            for table in tx.tables() - set(but)
+            table: sorted((row for some in schema.scan(table, schema.columns(table)) for row in some), key=repr)
+            for table in schema.tables() - set(but)
         }
 
     return store.read(work)
@@ -123,9 +123,8 @@ def test_more_rows_than_are_read_at_a_time_are_all_copied(new_sqlite: NewDatabas
     made = [(f"many/{number}", author) for number in range(2 * SCANNED + 1)]
 
     def work(tx: Transaction) -> None:
-        assert isinstance(tx, BulkTransaction)
         rows = [(path, 1, author, "", 1) for path, author in made]
-        tx.load("documents", ["path", "version", "author", "body", "created_at"], [rows])
+        tx.schema.load("documents", ["path", "version", "author", "body", "created_at"], [rows])
 
     store.write(work)
     assert copy_database(store, target)["documents"] == len(made) + 1
@@ -177,17 +176,10 @@ class Bent:
     """A transaction that may be bent: what is read of a table, or given to it, passes through a function."""
 
     def __init__(self, inner: Transaction, table: str, bend: Callable[[Sequence[Row]], Sequence[Row]]) -> None:
-        assert isinstance(inner, BulkTransaction)
-        assert isinstance(inner, SchemaTransaction)
-        self._inner, self._table, self._bend = inner, table, bend
-        self.run = inner.run
-        self.tables, self.columns, self.execute = inner.tables, inner.columns, inner.execute
-        self.misfits = inner.misfits
-        self.TUNING = BaseTransaction.TUNING
-
-    def scan(self, table: str, columns: Sequence[str]) -> Iterator[list[Row]]:
-        """What is there."""
-        return self._inner.scan(table, columns)
+        self._inner, self._table, self._bend = inner.schema, table, bend
+        self.run, self.schema, self.TUNING = inner.run, self, inner.schema.TUNING
+        self.tables, self.columns, self.execute = self._inner.tables, self._inner.columns, self._inner.execute
+        self.scan = self._inner.scan
 
     def load(self, table: str, columns: Sequence[str], batches: Iterable[Sequence[Row]]) -> None:
         """Not always what was given."""

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import cast
 
 import pytest
 from psycopg.conninfo import conninfo_to_dict
@@ -18,7 +17,6 @@ from ikigai_actors.store.migrations import (
     Migration,
     ensure_schema,
     migrate,
-    mistyped_columns,
     newest,
     require_schema,
     schema_version,
@@ -130,7 +128,7 @@ def test_processes_that_make_the_schema_at_once_make_it_once(durable: str) -> No
         from ikigai_actors.store.migrations import ensure_schema
         sys.stdin.readline()
         store = open_store(sys.argv[1])
-        print(ensure_schema(store), store.read(lambda tx: tx.execute("SELECT version FROM tree")))
+        print(ensure_schema(store), store.read(lambda tx: tx.schema.execute("SELECT version FROM tree")))
         store.close()
         """
     processes = [python(script, durable) for _ in range(3)]
@@ -168,14 +166,6 @@ def test_a_version_that_another_process_holds_is_no_schema_of_somebody_else(new_
 
         store.write(locked)
         assert schema_version(other) == newest()
-
-
-def test_a_transaction_that_knows_no_tables_is_no_place_for_a_schema(store: Store) -> None:
-    class Plain:
-        """Knows no tables."""
-
-    with pytest.raises(TypeError, match=r"Plain cannot change a schema: it needs execute\(\) and tables\(\)"):
-        mistyped_columns(cast(Transaction, Plain()))
 
 
 def shape(store: Store) -> set[Row]:

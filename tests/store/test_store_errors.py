@@ -138,7 +138,7 @@ def test_a_write_that_the_system_refuses_is_unavailable(file: Path) -> None:
             print(type(error).__name__, error)
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
         store.write(lambda tx: tx.run("tree_change"))
-        print(store.read(lambda tx: tx.execute("SELECT version FROM tree")))
+        print(store.read(lambda tx: tx.schema.execute("SELECT version FROM tree")))
         store.close()
     """
     said = printed(python(script, file))

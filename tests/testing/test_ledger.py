@@ -29,7 +29,7 @@ def machine() -> Iterator[AgentTreeMachine]:
 def execute(machine: AgentTreeMachine, sql: str) -> None:
     """Change the database past everybody who looks at commits."""
     machine.world.checks = False
-    machine.world.process.store.write(lambda tx: tx.execute(sql))  # type: ignore[attr-defined]
+    machine.world.process.store.write(lambda tx: tx.schema.execute(sql))
 
 
 def mail(number: int, body: str = "x") -> Mail:

@@ -8,11 +8,10 @@ import pytest
 from ikigai_actors import Future, Reply, ScriptedProvider
 from ikigai_actors.errors import SystemClosed
 from ikigai_actors.providers.scripted import Stream
-from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.migrations import SchemaTransaction
 from ikigai_actors.testing import Broken, Faults, ProcessCrashed, Schedule, Simulation, simulate, simulated
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
 from ikigai_actors.testing.simulation.store import RanStatement, StoredChange
+from tests.kit.databases import sql
 from tests.kit.echo import echo
 
 pytestmark = pytest.mark.slow("hundreds of simulated hosts")
@@ -183,12 +182,6 @@ NEVER_TAKEN = "BEFORE UPDATE ON shards WHEN OLD.host IS NULL BEGIN SELECT RAISE(
 """The rest of a trigger."""
 
 
-def run(tx: Transaction, statement: str) -> None:
-    """Run a statement that is written out."""
-    assert isinstance(tx, SchemaTransaction)
-    tx.execute(statement)
-
-
 def log_of(host: SimulatedHost, agent: str) -> None:
     """Append to the log of an agent, whoever runs it."""
     host.process.store.write(lambda tx: tx.append([(agent, 9, "user", "x", "{}", 5)]))
@@ -205,7 +198,7 @@ def test_who_writes_in_the_log_of_an_agent_that_another_host_runs_is_found(world
 def test_agents_that_nobody_takes_are_found(world: Simulation) -> None:
     world.checks = False
     for statement in ("UPDATE shards SET host = NULL WHERE id = 7", f"CREATE TRIGGER none {NEVER_TAKEN}"):
-        world.process.store.write(partial(run, statement=statement))
+        world.process.store.write(partial(sql, statement=statement))
     with pytest.raises(Broken, match="noticed: nobody has run shard 7"):
         world.sleep(60)
     world.ownership = None

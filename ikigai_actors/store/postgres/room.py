@@ -4,9 +4,9 @@ import logging
 from typing import NamedTuple
 
 from ikigai_actors.errors import StoreError, StoreUnavailable, StoreUnusable
-from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.postgres.readers import MOST_READERS
-from ikigai_actors.store.postgres.transaction import HOST_NAME, PostgresTransaction
+from ikigai_actors.store.postgres.transaction import HOST_NAME
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class Limit(NamedTuple):
 
 def limits(tx: Transaction) -> list[Limit]:
     """The limits of connections that hold for this user. Raises `StoreError` on a server of another make."""
-    return [Limit(whose, most, remedy, int(others or 0)) for whose, most, remedy, others in _rows(tx, _LIMITS)]
+    return [Limit(whose, most, remedy, int(others or 0)) for whose, most, remedy, others in tx.schema.execute(_LIMITS)]
 
 
 def check_room(store: Store) -> None:
@@ -118,10 +118,5 @@ def check_own(store: Store, separate: Store) -> None:
 
 
 def _process(tx: Transaction) -> int:
-    [(pid,)] = _rows(tx, "SELECT pg_backend_pid()")
+    [(pid,)] = tx.schema.execute("SELECT pg_backend_pid()")
     return int(pid)
-
-
-def _rows(tx: Transaction, statement: str) -> list[Row]:
-    assert isinstance(tx, PostgresTransaction)
-    return tx.execute(statement)

@@ -77,10 +77,7 @@ class SQLiteTransaction(BaseTransaction):
         return self._location == MEMORY or is_locked(Path(self._location))
 
     def misfits(self, table: str) -> list[str]:
-        """The columns of a table that hold a value of another type than ``schema.sql`` says.
-
-        SQLite stores any value in any column.
-        """
+        """The columns that hold a value of a wrong type: SQLite stores any value in any column."""
         columns = tuple((row[1], row[2], row[3] or row[5]) for row in self.execute(f"PRAGMA table_info({table})"))
         [found] = self.execute(_count_misfits(table, columns))
         return [name for (name, _, _), count in zip(columns, found, strict=True) if count]

@@ -29,7 +29,6 @@ from ikigai_actors.records.mail import MAIL, PROMPT
 from ikigai_actors.records.messages import ENDINGS, IN_TURN, Kind, Message
 from ikigai_actors.records.supervision import GAVE_UP
 from ikigai_actors.store.base import Row, Transaction
-from ikigai_actors.store.copy import BulkTransaction
 from ikigai_actors.testing.simulation.remote import LATE
 from ikigai_actors.testing.simulation.store import SHARED_TREE, RanStatement, StoredChange, Written
 from supervisors.causes import Cause
@@ -294,5 +293,4 @@ class CommitCheck:
 
 
 def _tree_version(tx: Transaction) -> int:
-    assert isinstance(tx, BulkTransaction)  # the store of a simulation is SQLite
-    return int(tx.execute("SELECT version FROM tree")[0][0])
+    return int(tx.schema.execute("SELECT version FROM tree")[0][0])

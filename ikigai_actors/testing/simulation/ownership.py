@@ -10,8 +10,7 @@ noticed    agents of a host that is gone are taken within two leases, if another
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from ikigai_actors.store.base import Row, Store, Transaction
-from ikigai_actors.store.migrations import SchemaTransaction
+from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.testing.simulation.clock import ManualClock
 from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
 
@@ -99,7 +98,7 @@ class Ownership:
         """Judge the end of a host by another one."""
         assert isinstance(change, RanStatement)
         host, now = change.parameters["host"], self._clock.monotonic()
-        [(beat,)] = store.read(lambda tx: _rows(tx, f"SELECT beat FROM hosts WHERE id = {host!r}"))
+        [(beat,)] = store.read(lambda tx: tx.schema.execute(f"SELECT beat FROM hosts WHERE id = {host!r}"))
         if beat != change.parameters["beat"]:
             return f"believed: host {host} was ended at beat {change.parameters['beat']}, and has renewed since: {beat}"
         there = [one for one in self._hosts if one.host_id == host and one.reaches]
@@ -152,13 +151,13 @@ def _is_log(change: Written) -> bool:
 
 def _hosts(tx: Transaction) -> tuple[frozenset[str], frozenset[str]]:
     """The hosts that have ended, and those that drain."""
-    rows = _rows(tx, "SELECT id, ended_at IS NOT NULL, draining FROM hosts")
+    rows = tx.schema.execute("SELECT id, ended_at IS NOT NULL, draining FROM hosts")
     return frozenset(row[0] for row in rows if row[1]), frozenset(row[0] for row in rows if row[2])
 
 
 def _shards(tx: Transaction) -> list[_Held]:
-    rows = _rows(
-        tx, "SELECT s.id, s.epoch, s.host, h.ended_at IS NOT NULL FROM shards s LEFT JOIN hosts h ON h.id = s.host"
+    rows = tx.schema.execute(
+        "SELECT s.id, s.epoch, s.host, h.ended_at IS NOT NULL FROM shards s LEFT JOIN hosts h ON h.id = s.host"
     )
     return [_Held(*row) for row in rows]
 
@@ -167,14 +166,8 @@ def _owners(tx: Transaction, agents: Sequence[str]) -> dict[str, _Held]:
     """The shards of these agents."""
     if not agents:
         return {}
-    rows = _rows(
-        tx,
+    rows = tx.schema.execute(
         "SELECT a.uuid, s.id, s.epoch, s.host, h.ended_at IS NOT NULL FROM agents a JOIN shards s ON s.id = a.shard"
         f" LEFT JOIN hosts h ON h.id = s.host WHERE a.uuid IN ({', '.join(repr(agent) for agent in agents)})",
     )
     return {row[0]: _Held(*row[1:]) for row in rows}
-
-
-def _rows(tx: Transaction, sql: str) -> list[Row]:
-    assert isinstance(tx, SchemaTransaction)  # a database in memory
-    return tx.execute(sql)

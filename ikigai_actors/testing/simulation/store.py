@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ikigai_actors.actors.threads import Threads
 from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, SystemClosed
-from ikigai_actors.store.base import Row, Store, Transaction, Watch
+from ikigai_actors.store.base import Row, SchemaTransaction, Store, Transaction, Watch
 from ikigai_actors.store.migrations import ensure_schema, migrate
 from ikigai_actors.store.queries import query
 from ikigai_actors.store.sqlite.store import BorrowedStore, SQLiteStore
@@ -358,6 +358,10 @@ class Observed(Transaction):
         self.changes: list[StoredChange] = []
         """Its changes, in the order of the calls."""
 
+    @property
+    def schema(self) -> SchemaTransaction:
+        return self._inner.schema
+
     def run(self, query: str, **parameters: Any) -> list[Row]:
         self._remember(query, parameters)
         return self._inner.run(query, **parameters)
@@ -390,10 +394,6 @@ class Observed(Transaction):
     def notify(self, agents: Collection[str] | None = None) -> None:
         self.notifies, self.concerned = True, agents
         self._inner.notify(agents)
-
-    def __getattr__(self, name: str) -> Any:
-        """A method that only migrations call."""
-        return getattr(self._inner, name)
 
     def _remember(self, name: str, parameters: Mapping[str, Any]) -> None:
         if name not in BOOKKEEPING and changes_rows(name):
