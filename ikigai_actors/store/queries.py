@@ -8,6 +8,7 @@ SQL is written once, in what SQLite and PostgreSQL both understand, with the few
     now_ms()           a function that the adapter registers     (extract(epoch FROM clock_timestamp()) * 1000)::bigint
     FOR NO KEY UPDATE  dropped: SQLite has one writer            unchanged
     %                  %                                         %%
+    {name}             the columns of this name                  the same
 
 Comments are left out; string literals and ``::casts`` are left alone. Each translation is made once.
 """
@@ -18,7 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-_NAME = re.compile(r"^-- name:[ \t]*(\w+)[ \t]*$", re.MULTILINE)
+_NAME = re.compile(r"^-- (name|columns):[ \t]*(\w+)[ \t]*$", re.MULTILINE)
+_COLUMNS = re.compile(r"\{(\w+)\}")
 
 _TOKEN = re.compile(
     r"""(?P<text>   '(?:[^']|'')*' | "(?:[^"]|"")*" )   # a literal or a quoted identifier
@@ -45,17 +47,20 @@ class Statement(NamedTuple):
 
 
 def parse(text: str) -> dict[str, str]:
-    """Cut a file of named statements into a dict from name to statement.
+    """Cut a file of named statements into a dict from name to statement; put named lists of columns in their places.
 
-    Raises `ValueError` when a name comes twice, or without a statement.
+    Raises `ValueError` when a name comes twice, or without a statement, and `KeyError` for columns that are not named
+    before.
     """
     _, *parts = _NAME.split(text)
+    columns: dict[str, str] = {}
     statements: dict[str, str] = {}
-    for name, body in zip(parts[::2], parts[1::2], strict=True):
+    for kind, name, body in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+        known = columns if kind == "columns" else statements
         statement = "\n".join(line for line in body.splitlines() if not line.lstrip().startswith("--")).strip()
-        if name in statements or not statement:
-            raise ValueError(f"queries.sql: {name!r} {'comes twice' if name in statements else 'has no statement'}.")
-        statements[name] = statement
+        if name in known or not statement:
+            raise ValueError(f"queries.sql: {name!r} {'comes twice' if name in known else 'has no statement'}.")
+        known[name] = _COLUMNS.sub(lambda found: columns[found[1]], statement)
     return statements
 
 

@@ -1,7 +1,24 @@
 -- Every statement that ikigai runs, for SQLite and PostgreSQL alike. A line "-- name:" begins one, comment lines say why it is
 -- as it is, then comes the statement, without a semicolon. Parameters are :name; a list is given as = ANY(:name); the time is
--- now_ms(). What queries.py makes of these for each database is written there. Two traps: PostgreSQL must be told the type of a
+-- now_ms(). Lists of columns that several statements read stand once, behind "-- columns:", and {name} stands for them. What
+-- queries.py makes of these for each database is written there. Two traps: PostgreSQL must be told the type of a
 -- parameter that stands alone (CAST(:x AS TEXT) IS NULL), and its SUM of BIGINT is no integer (CAST(SUM(n) AS BIGINT)).
+
+-- columns: agent
+-- A row of the registry: the fields of AgentRecord, in their order.
+a.uuid, a.name, a.parent_uuid, a.supervisor_uuid, a.fork_message_id, a.status, a.turn, a.restart, a.exit_reason, a.created_at,
+       a.ended_at, a.active_at, (SELECT s.host FROM shards s WHERE s.id = a.shard) AS owner, a.epoch, a.on_orphan, a.strategy,
+       a.intensity, a.period, a.deadline, a.exit_cause, a.exit_sender, a.mailed, a.unread, a.shard
+
+-- columns: relative
+-- What a death must know of an agent: the fields of Relative.
+a.uuid, a.supervisor_uuid AS supervisor, a.status, a.on_orphan AS policy,
+       (SELECT s.host FROM shards s WHERE s.id = a.shard) AS owner, a.parent_uuid AS parent, a.fork_message_id AS fork, a.created_at,
+       a.turn
+
+-- columns: locked
+-- What units must know of the agents that they touch: the fields of Locked.
+a.uuid, a.status, (SELECT s.host FROM shards s WHERE s.id = a.shard) AS owner, a.epoch, a.mailed, a.unread
 
 -- name: schema_version
 -- Which schema the database has.
@@ -25,17 +42,14 @@ UPDATE tree SET version = version + 1 WHERE one = 1
 -- name: lock_agents
 -- Second: all agents that the units touch, in one statement and one order, so that no two transactions wait for each other.
 -- NO KEY: appending to the log of one agent must not wait for a fork that only refers to it.
-SELECT uuid, status, (SELECT s.host FROM shards s WHERE s.id = shard), epoch, mailed, unread FROM agents WHERE uuid = ANY(:uuids) ORDER BY uuid FOR NO KEY UPDATE
+SELECT {locked} FROM agents a WHERE uuid = ANY(:uuids) ORDER BY uuid FOR NO KEY UPDATE
 
 -- name: look_at_agent
 -- The same without the lock: the row of the tree is held, and that is enough to know that the agent lives, and whose it is.
-SELECT uuid, status, (SELECT s.host FROM shards s WHERE s.id = shard), epoch, mailed, unread FROM agents WHERE uuid = :uuid
+SELECT {locked} FROM agents a WHERE uuid = :uuid
 
 -- name: agent_by_uuid
-SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
-       active_at, (SELECT s.host FROM shards s WHERE s.id = shard), epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
-       mailed, unread, shard
-  FROM agents WHERE uuid = :uuid
+SELECT {agent} FROM agents a WHERE uuid = :uuid
 
 -- name: batch_of
 -- After a connection that broke during COMMIT: did this host's last batch happen? Under the row's lock, in a write: the server
@@ -49,70 +63,43 @@ UPDATE hosts SET batch = :batch WHERE id = :host AND ended_at IS NULL AND batch 
 
 -- name: agents
 -- The whole registry, or one status of it. Sorted by the caller: text sorts differently in the two databases.
-SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
-       active_at, (SELECT s.host FROM shards s WHERE s.id = shard), epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
-       mailed, unread, shard
-  FROM agents WHERE CAST(:status AS TEXT) IS NULL OR status = :status
+SELECT {agent} FROM agents a WHERE CAST(:status AS TEXT) IS NULL OR status = :status
 
 -- name: living
-SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
-       active_at, (SELECT s.host FROM shards s WHERE s.id = shard), epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
-       mailed, unread, shard
-  FROM agents WHERE status <> 'dead'
+SELECT {agent} FROM agents a WHERE status <> 'dead'
 
 -- name: count_living
 SELECT COUNT(*) FROM agents WHERE status <> 'dead'
 
 -- name: living_by_name
-SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
-       active_at, (SELECT s.host FROM shards s WHERE s.id = shard), epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
-       mailed, unread, shard
-  FROM agents WHERE name = :name AND status <> 'dead'
+SELECT {agent} FROM agents a WHERE name = :name AND status <> 'dead'
 
 -- name: dead_by_name
-SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
-       active_at, (SELECT s.host FROM shards s WHERE s.id = shard), epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
-       mailed, unread, shard
-  FROM agents WHERE name = :name AND status = 'dead'
+SELECT {agent} FROM agents a WHERE name = :name AND status = 'dead'
 
 -- name: agents_by_prefix
 -- substr, not LIKE: "_" is a letter of base64url and a wildcard of LIKE.
-SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
-       active_at, (SELECT s.host FROM shards s WHERE s.id = shard), epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
-       mailed, unread, shard
-  FROM agents WHERE substr(uuid, 1, CAST(:length AS INTEGER)) = :prefix LIMIT :most
+SELECT {agent} FROM agents a WHERE substr(uuid, 1, CAST(:length AS INTEGER)) = :prefix LIMIT :most
 
 -- name: root
-SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
-       active_at, (SELECT s.host FROM shards s WHERE s.id = shard), epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
-       mailed, unread, shard
-  FROM agents WHERE parent_uuid IS NULL
+SELECT {agent} FROM agents a WHERE parent_uuid IS NULL
 
 -- name: children
-SELECT uuid, name, parent_uuid, supervisor_uuid, fork_message_id, status, turn, restart, exit_reason, created_at, ended_at,
-       active_at, (SELECT s.host FROM shards s WHERE s.id = shard), epoch, on_orphan, strategy, intensity, period, deadline, exit_cause, exit_sender,
-       mailed, unread, shard
-  FROM agents WHERE supervisor_uuid = :uuid
+SELECT {agent} FROM agents a WHERE supervisor_uuid = :uuid
 
 -- name: descendants
 -- UNION, not UNION ALL: a damaged circle ends.
 WITH RECURSIVE below(uuid) AS (
     SELECT uuid FROM agents WHERE supervisor_uuid = :uuid
     UNION SELECT a.uuid FROM agents a JOIN below ON a.supervisor_uuid = below.uuid)
-SELECT a.uuid, a.name, a.parent_uuid, a.supervisor_uuid, a.fork_message_id, a.status, a.turn, a.restart, a.exit_reason,
-       a.created_at, a.ended_at, a.active_at, (SELECT s.host FROM shards s WHERE s.id = a.shard), a.epoch, a.on_orphan, a.strategy, a.intensity, a.period,
-       a.deadline, a.exit_cause, a.exit_sender, a.mailed, a.unread, a.shard
-  FROM agents a JOIN below ON a.uuid = below.uuid
+SELECT {agent} FROM agents a JOIN below ON a.uuid = below.uuid
 
 -- name: supervisors
 -- The agent and everybody above it in the tree of supervisors.
 WITH RECURSIVE above(uuid, supervisor_uuid) AS (
     SELECT uuid, supervisor_uuid FROM agents WHERE uuid = :uuid
     UNION SELECT a.uuid, a.supervisor_uuid FROM agents a JOIN above ON a.uuid = above.supervisor_uuid)
-SELECT a.uuid, a.name, a.parent_uuid, a.supervisor_uuid, a.fork_message_id, a.status, a.turn, a.restart, a.exit_reason,
-       a.created_at, a.ended_at, a.active_at, (SELECT s.host FROM shards s WHERE s.id = a.shard), a.epoch, a.on_orphan, a.strategy, a.intensity, a.period,
-       a.deadline, a.exit_cause, a.exit_sender, a.mailed, a.unread, a.shard
-  FROM agents a JOIN above ON a.uuid = above.uuid
+SELECT {agent} FROM agents a JOIN above ON a.uuid = above.uuid
 
 -- name: lineage
 -- Walk backwards: the agent and its ancestors, each with the bound that its child's fork sets and its latest clear within it.
@@ -255,27 +242,23 @@ UPDATE agents SET active_at = :now WHERE uuid = :uuid
 
 -- name: household
 -- An agent and those that it supervises. Under the row of the tree: nobody comes or goes meanwhile.
-SELECT a.uuid, a.supervisor_uuid, a.status, a.on_orphan, (SELECT s.host FROM shards s WHERE s.id = a.shard), a.parent_uuid, a.fork_message_id, a.created_at, a.turn
-  FROM agents a WHERE a.uuid = :uuid OR a.supervisor_uuid = :uuid
+SELECT {relative} FROM agents a WHERE a.uuid = :uuid OR a.supervisor_uuid = :uuid
 
 -- name: branch
 -- An agent and all its descendants, the dead too: the way to a living one may lead through them. UNION: a damaged circle ends.
 WITH RECURSIVE sub(uuid) AS (
     SELECT CAST(:uuid AS TEXT) UNION SELECT a.uuid FROM agents a JOIN sub ON a.supervisor_uuid = sub.uuid)
-SELECT a.uuid, a.supervisor_uuid, a.status, a.on_orphan, (SELECT s.host FROM shards s WHERE s.id = a.shard), a.parent_uuid, a.fork_message_id, a.created_at, a.turn
-  FROM agents a JOIN sub ON a.uuid = sub.uuid
+SELECT {relative} FROM agents a JOIN sub ON a.uuid = sub.uuid
 
 -- name: supervisors_of
 -- Everybody above an agent.
 WITH RECURSIVE above(uuid) AS (
     SELECT supervisor_uuid FROM agents WHERE uuid = :uuid
     UNION SELECT a.supervisor_uuid FROM agents a JOIN above ON a.uuid = above.uuid)
-SELECT a.uuid, a.supervisor_uuid, a.status, a.on_orphan, (SELECT s.host FROM shards s WHERE s.id = a.shard), a.parent_uuid, a.fork_message_id, a.created_at, a.turn
-  FROM agents a JOIN above ON a.uuid = above.uuid
+SELECT {relative} FROM agents a JOIN above ON a.uuid = above.uuid
 
 -- name: agent_0
-SELECT a.uuid, a.supervisor_uuid, a.status, a.on_orphan, (SELECT s.host FROM shards s WHERE s.id = a.shard), a.parent_uuid, a.fork_message_id, a.created_at, a.turn
-  FROM agents a WHERE a.parent_uuid IS NULL
+SELECT {relative} FROM agents a WHERE a.parent_uuid IS NULL
 
 -- name: bury
 -- The epoch grows, so whatever they still do is fenced. Their logs are left as they are.

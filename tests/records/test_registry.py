@@ -1,15 +1,23 @@
 """The registry: who is found, and in what order."""
 
 import random
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import fields
 
 import pytest
 
 from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, HistoryError
 from ikigai_actors.records import registry
 from ikigai_actors.records.append import FIRST_EPOCH
+from ikigai_actors.records.deaths import Relative
 from ikigai_actors.records.identity import PREFIX_LENGTH, new_agent_uuid
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store import Store, Transaction
+from ikigai_actors.store.migrations import schema_script
+from ikigai_actors.store.queries import for_sqlite
+from ikigai_actors.store.unit import Locked
 from tests.kit.databases import sql
 from tests.kit.trees import add, add_host, change, plant
 
@@ -50,6 +58,21 @@ def zoo(store: Store) -> Store:
 
     store.write(work)
     return store
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("living", [one.name for one in fields(AgentRecord)]),
+        ("agent_0", Relative._fields),
+        ("lock_agents", Locked._fields),
+    ],
+)
+def test_the_columns_of_a_query_are_the_fields_of_its_record_in_their_order(query: str, names: Sequence[str]) -> None:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(schema_script())
+        found = connection.execute(for_sqlite(query).sql, {"uuids": "[]"})
+        assert [name for name, *_ in found.description] == [*names]
 
 
 def test_an_agent_is_found_by_its_uuid_its_name_or_a_unique_prefix(zoo: Store) -> None:

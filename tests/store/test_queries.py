@@ -62,6 +62,12 @@ def test_names_are_read_with_their_statements() -> None:
     }
 
 
+def test_columns_are_named_once_and_stand_where_statements_name_them() -> None:
+    assert parse("-- columns: c\n-- why\nx,\n y\n\n-- name: a\nSELECT {c} FROM t") == {"a": "SELECT x,\n y FROM t"}
+    with pytest.raises(KeyError, match="'d'"):
+        parse("-- columns: c\nx\n-- name: a\nSELECT {d} FROM t")
+
+
 @pytest.mark.parametrize("text", ["-- name: a\nSELECT 1\n-- name: a\nSELECT 2", "-- name: a\n-- name: b\nSELECT 1"])
 def test_a_name_twice_or_without_a_statement_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="'a'"):
