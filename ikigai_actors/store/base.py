@@ -161,6 +161,15 @@ class Store(Protocol):
         """
         return
 
+    def lock(self) -> Callable[[], object]:
+        """Lock the database for a host, where that is a matter of locks; return what unlocks it.
+
+        By default there is nothing to lock: hosts hold leases, or no other process can come.
+
+        Raises `StoreInUse` when another process has locked it, and `StoreUnusable` when it cannot be locked.
+        """
+        return lambda: None
+
     def ring(self, agents: Collection[str] | None = None, *, hosts: bool = False) -> None:
         """Wake the processes that follow hosts (`watch`): this host has committed.
 

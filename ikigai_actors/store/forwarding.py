@@ -29,6 +29,9 @@ class ForwardingStore(Store):
     def introduce(self, host: str) -> None:
         self._use(lambda: self._store.introduce(host))
 
+    def lock(self) -> Callable[[], object]:
+        return self._use(self._store.lock)
+
     def ring(self, agents: Collection[str] | None = None, *, hosts: bool = False) -> None:
         self._use(lambda: self._store.ring(agents, hosts=hosts))
 

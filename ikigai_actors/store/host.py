@@ -1,9 +1,7 @@
 """The host: one OS process that runs agents, and owns the database while it does.
 
-*SQLite:* the host holds an operating-system lock on ``<database>.lock`` for its life, and one on the file itself, which
-may have another name elsewhere. The kernel frees them at death, so the next host takes over at once. No pid, host name
-or clock decides: a process that wants to know whether there is a host asks the lock. *In memory:* no other process can
-come.
+*SQLite:* the host holds locks of the operating system on the file (`ikigai_actors.store.sqlite.host_lock`). *In
+memory:* no other process can come.
 
 *PostgreSQL:* the host's row holds a lease by the server's clock, renewed every second on a connection of its own, which
 also holds a lock of the server. A second host takes over when the lease has run out, or when the lock has been
@@ -21,11 +19,8 @@ import logging
 import os
 import socket
 import threading
-import time
 from collections.abc import Callable
 from enum import Enum
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads
@@ -34,14 +29,10 @@ from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.database_clock import DatabaseClock, clock_of
 from ikigai_actors.store.membership import LOOK, rhythm
 from ikigai_actors.store.migrations import is_newest, migrate_within
-from ikigai_actors.store.owner import HostRow, went_back, why_ended
+from ikigai_actors.store.owner import HostRow, in_use, open_hosts, went_back, why_ended
 from ikigai_actors.store.peers import Peers
 from ikigai_actors.store.placement import Living
 from ikigai_actors.store.shards import claim
-from ikigai_actors.store.sqlite.file import ASKED, lock_path
-
-if TYPE_CHECKING:
-    from ikigai_actors.store.sqlite.store import SQLiteStore
 
 logger = logging.getLogger(__name__)
 
@@ -236,18 +227,18 @@ class Host:
 
     def _is_owned(self, tx: Transaction) -> bool:
         """Whether a host is believed whose process seems to have ended. Raises `StoreInUse` for one that lives."""
-        believed = [row for row in _open_hosts(tx) if row.is_believed]
+        believed = [row for row in open_hosts(tx) if row.is_believed]
         if believed and not is_newest(tx):
             raise _older_host(self._store.location, believed)
         if believed and tx.held([row.id for row in believed]):
-            raise _in_use(self._store.location, believed)
+            raise in_use(self._store.location, believed)
         return bool(believed)
 
     def _enter(self, tx: Transaction) -> None:
         """Register this host, in the place of one of the same name."""
         tx.run("tree_change")
         if not is_newest(tx):
-            if believed := [row for row in _open_hosts(tx) if row.is_believed]:
+            if believed := [row for row in open_hosts(tx) if row.is_believed]:
                 raise _older_host(self._store.location, believed)
             tx.run("end_hosts")
             migrate_within(tx)
@@ -385,7 +376,7 @@ def take_database(
     if not store.leases:
         if name is not None:
             raise unshareable(store.location)
-        return _take_file(store, host_id, clock, threads)
+        return _take_locked(store, host_id, clock, threads)
     store.introduce(host_id)
     own = store.separate()
     try:
@@ -414,55 +405,16 @@ def unshareable(location: str) -> StoreUnusable:
     )
 
 
-def _take_file(store: Store, host_id: str, clock: Clock, threads: Threads) -> Host:
-    from ikigai_actors.store.sqlite.store import SQLiteStore
-
+def _take_locked(store: Store, host_id: str, clock: Clock, threads: Threads) -> Host:
+    """Become the owner of a database without leases."""
     host = Host(store, host_id, clock, None, threads)
     try:
-        if isinstance(store, SQLiteStore) and store.path is not None:
-            host.holds(_lock_file(store))
-            host.holds(_lock_name(store, store.path))
-            host.holds(store.mark())
+        host.holds(store.lock())
         store.write(lambda tx: _take(tx, store.location, host_id, 0))
     except BaseException:
         host.release()
         raise
     return host
-
-
-def _lock_file(store: "SQLiteStore") -> Callable[[], object]:
-    """Lock the file itself."""
-    until = time.monotonic() + ASKED
-    while True:
-        try:
-            release = store.lock()
-        except OSError as error:
-            raise StoreUnusable(f"Database {store.location} cannot be locked: {error}. Use a local disk.") from error
-        if release is not None:
-            return release
-        if time.monotonic() > until or store.read(lambda tx: tx.is_hosted()):
-            raise _in_use(store.location, store.read(_open_hosts))
-        time.sleep(ASKED / 100)  # somebody asks, or a host begins or ends
-
-
-def _lock_name(store: Store, path: Path) -> Callable[[], object]:
-    """Lock the file's name. Other processes ask for this lock to know whether there is a host."""
-    from filelock import FileLock, Timeout  # 0.08 s: a command that only reads does without
-
-    # No fallback: a lock that is a file's existence would survive kill -9, and lock the database for good.
-    lock = FileLock(lock_path(path), mode=0o600, thread_local=False, fallback_to_soft=False)
-    try:
-        lock.acquire(timeout=ASKED, poll_interval=ASKED / 100)
-    except Timeout as error:
-        raise _in_use(store.location, store.read(_open_hosts)) from error
-    except (OSError, NotImplementedError) as error:  # the latter: a file system without kernel locks
-        raise StoreUnusable(f"The lock file {lock.lock_file} cannot be used: {error}. Use a local disk.") from error
-    return lock.release
-
-
-def _open_hosts(tx: Transaction) -> list[HostRow]:
-    """The hosts that have not ended, the latest first. Works with a schema of any version."""
-    return [HostRow(*row) for row in tx.run("open_hosts")]
 
 
 def _unshared(tx: Transaction) -> HostRow | None:
@@ -472,13 +424,13 @@ def _unshared(tx: Transaction) -> HostRow | None:
 
 def _end_stalled(tx: Transaction) -> None:
     """End the stalled transactions of owners whose lease has run out: their locks would make the next one wait."""
-    for row in _open_hosts(tx):
+    for row in open_hosts(tx):
         tx.end_stalled(row.id, row.lease_until)
 
 
 def _refuse_believed(tx: Transaction, location: str) -> None:
-    if believed := [row for row in _open_hosts(tx) if row.is_believed]:
-        raise _in_use(location, believed)
+    if believed := [row for row in open_hosts(tx) if row.is_believed]:
+        raise in_use(location, believed)
 
 
 def _take(tx: Transaction, location: str, host_id: str, lease: int) -> None:
@@ -490,8 +442,8 @@ def _take(tx: Transaction, location: str, host_id: str, lease: int) -> None:
     tx.run("tree_change")  # whoever takes the database at the same moment waits here, and then finds this one's row
     _refuse_believed(tx, location)
     tx.run("end_hosts")
-    if renewed := _open_hosts(tx):
-        raise _in_use(location, renewed)
+    if renewed := open_hosts(tx):
+        raise in_use(location, renewed)
     migrate_within(tx)  # of an older database the statements before this one know no more than its first version had
     _register(tx, host_id, lease, None)
     tx.run("claim_shards", host=host_id)
@@ -508,17 +460,4 @@ def _older_host(location: str, hosts: list[HostRow]) -> StoreInUse:
     return StoreInUse(
         f"Database {location} has an older version, and {who} runs it with an older ikigai. End that one, and start "
         "this one again: it brings the database to the new version."
-    )
-
-
-def _in_use(location: str, owners: list[HostRow]) -> StoreInUse:
-    who, wait = "another process", ""
-    if owners:
-        owner = owners[0]
-        who = str(owner)
-        if owner.is_believed:
-            wait = f"; if that process is gone, try again in {(owner.lease_until - owner.now) // 1000 + 1} s"
-    return StoreInUse(
-        f"Database {location} is in use by {who}. Use that one, end it{wait}, or name another database with "
-        "--database or $IKIGAI_DATABASE_URL."
     )

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from ikigai_actors.errors import Fenced
+from ikigai_actors.errors import Fenced, StoreInUse
 from ikigai_actors.store.base import Transaction
 
 
@@ -69,6 +69,30 @@ def owners(tx: Transaction) -> tuple[HostRow, ...]:
 def unended(tx: Transaction) -> tuple[HostRow, ...]:
     """The hosts that have neither closed nor been ended by another one; the latest first."""
     return tuple(HostRow(*row) for row in tx.run("running_hosts"))
+
+
+def open_hosts(tx: Transaction) -> list[HostRow]:
+    """The same with a schema of any version, of which it tells less."""
+    return [HostRow(*row) for row in tx.run("open_hosts")]
+
+
+def in_use(location: str, owners: Sequence[HostRow]) -> StoreInUse:
+    """Why this process cannot be the host.
+
+    Args:
+        location: the database, as a person names it.
+        owners: its hosts, the latest first; none when they are not known.
+    """
+    who, wait = "another process", ""
+    if owners:
+        owner = owners[0]
+        who = str(owner)
+        if owner.is_believed:
+            wait = f"; if that process is gone, try again in {(owner.lease_until - owner.now) // 1000 + 1} s"
+    return StoreInUse(
+        f"Database {location} is in use by {who}. Use that one, end it{wait}, or name another database with "
+        "--database or $IKIGAI_DATABASE_URL."
+    )
 
 
 def owner(tx: Transaction) -> HostRow | None:

@@ -23,6 +23,7 @@ from ikigai_actors.store.forwarding import ForwardingStore
 from ikigai_actors.store.location import MEMORY
 from ikigai_actors.store.sqlite.file import SQLiteFile
 from ikigai_actors.store.sqlite.fork_gate import FORK_GATE, GatedLock
+from ikigai_actors.store.sqlite.host_lock import lock_file, lock_name
 from ikigai_actors.store.sqlite.transaction import SQLITE_ERRORS, SQLiteTransaction, failed_commit, ours
 from ikigai_actors.store.sqlite.wal import WriteAheadLog, check_log, has_no_table
 from ikigai_actors.store.sqlite.watch import FileWatch, NoWatch
@@ -191,13 +192,18 @@ class SQLiteStore(Store):
             self._check()
             self._care(WriteAheadLog.move)
 
-    def mark(self) -> Callable[[], None]:
-        """Let the file say that it needs its log, before each transaction from now on: this is the host.
+    def lock(self) -> Callable[[], object]:
+        """Lock the file for a host, under any name; in memory there is nothing to lock.
 
-        Returns what ends that; see `ikigai_actors.store.sqlite.wal`.
+        Before each transaction from now on the file says that it needs its log; see `ikigai_actors.store.sqlite.wal`.
         """
-        self._hosted = True
-        return self._end_marking
+        with contextlib.ExitStack() as locks:
+            if self._file is not None:
+                locks.callback(lock_file(self, self._file))
+                locks.callback(lock_name(self, self._file))
+                self._hosted = True
+                locks.callback(self._end_marking)
+            return locks.pop_all().close
 
     def _end_marking(self) -> None:
         with self._reader.lock, self._writer.lock:
@@ -213,10 +219,6 @@ class SQLiteStore(Store):
                 work(self._log)
             except sqlite3.Error as error:
                 raise ours(error, self.location) from error
-
-    def lock(self) -> Callable[[], None] | None:
-        """Lock the file itself for a host, under any name; see `Anchor.lock`. In memory there is nothing to lock."""
-        return self._file.lock() if self._file is not None else lambda: None
 
     def copy_into(self, target: sqlite3.Connection) -> None:
         """Copy everything that is committed, in one snapshot, to an empty database; hosts go on meanwhile."""
