@@ -9,10 +9,12 @@ tier holds is said by `tests.kit.tiers`. A test that fails runs once more, alone
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 
 # Tracebacks without carets: to place them CPython 3.11 parses the line, and of two threads that do so at once one gets
 # a SystemError. It may be the one that reports a failure.
@@ -23,8 +25,10 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 TIERS = ("quick", "standard", "thorough")
 
-WORKERS = min(8, 2 * (os.cpu_count() or 1))
-"""Processes that run tests. More than there are processors: many a test waits for a program, or for a server."""
+PROCESSORS = os.cpu_count() or 1
+
+WORKERS = {"quick": min(4, PROCESSORS), "standard": min(8, 2 * PROCESSORS), "thorough": min(8, 2 * PROCESSORS)}
+"""Processes that run tests. More than there are processors where many a test waits for a program, or for a server."""
 
 STYLE = (("ruff", "check", "."), ("ruff", "format", "--check", "."))
 
@@ -39,6 +43,19 @@ CAMPAIGNS = (
 """What runs for hours, behind the tests of the thorough tier."""
 
 
+MEMORY = Path("/dev/shm")
+"""Where files cost no disk. What a crash of the machine would leave is no test's matter."""
+
+ROOM = 4 * 1024**3
+"""Bytes that must be free there."""
+
+
+def temporary_files(tier: str) -> "tempfile.TemporaryDirectory[str]":
+    """Where tests make their files."""
+    in_memory = tier != "thorough" and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM
+    return tempfile.TemporaryDirectory(dir=MEMORY if in_memory else None, ignore_cleanup_errors=True)
+
+
 def command(module: Sequence[str]) -> list[str]:
     """Run a module with this interpreter; it is told."""
     print("$", *module, flush=True)
@@ -51,9 +68,15 @@ def main(arguments: Sequence[str]) -> int:
     for check in STYLE:
         if status := subprocess.run(command(check)).returncode:
             return status
-    options = ["-q", "-n", str(WORKERS), "--dist", "worksteal", "--tier", tier]
-    with tempfile.TemporaryFile() as told, subprocess.Popen(command(["mypy"]), stdout=told, stderr=told) as types:
-        status = subprocess.run(command(["tests.kit.rerun", *options, *rest])).returncode
+    options = ["-q", "-n", str(WORKERS[tier]), "--dist", "worksteal", "--tier", tier]
+    with (
+        temporary_files(tier) as folder,
+        tempfile.TemporaryFile() as told,
+        subprocess.Popen(command(["mypy"]), stdout=told, stderr=told) as types,
+    ):
+        Path(folder).chmod(0o755)  # the user of PostgreSQL must be able to enter it
+        environment = {**os.environ, "TMPDIR": folder}
+        status = subprocess.run(command(["tests.kit.rerun", *options, *rest]), env=environment).returncode
         if types.wait():
             told.seek(0)
             print("$ mypy", told.read().decode(), sep="\n", flush=True)

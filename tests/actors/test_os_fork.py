@@ -15,6 +15,8 @@ from ikigai_actors import ActorSystem, FunctionProvider, StoreInUse
 from ikigai_actors.system.attached.system import AttachedSystem
 from tests.kit.blocking_provider import DEADLINE
 
+pytestmark = pytest.mark.slow("forks processes")
+
 OPEN = 'ActorSystem.open(sys.argv[1], FunctionProvider(lambda _: "well"))'
 
 PROGRAM = f"""

@@ -5,7 +5,8 @@
     thorough    before a release: every database below every feature, Ray, soaks, campaigns
 
 A mark says the first tier that runs a test, and why: ``slow("starts a host")`` is standard, ``thorough("a minute of
-Ray")`` is thorough; without one it is quick. What runs on PostgreSQL is slow by itself.
+Ray")`` is thorough; without one it is quick. What runs on PostgreSQL is slow by itself, and so are the folders of
+programs and screens (`SLOW`), which the quick tier does not even import.
 
 A test that takes ``database``, ``store`` or ``durable`` is made for each kind of database. In ``tests/store`` and
 ``tests/records``, where SQL is the matter, each runs. Elsewhere a file's first such test runs on PostgreSQL as well as
@@ -14,11 +15,15 @@ on the nearest embedded store, and the others on that store alone; the thorough 
 
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import pytest
 
 T = TypeVar("T")
+
+TESTS = Path(__file__).parents[1]
+"""Where the tests lie."""
 
 
 class Tier(IntEnum):
@@ -42,6 +47,9 @@ class Case(NamedTuple):
     first: bool = False
     """Whether its function is the first one of its file that is made for several databases."""
 
+
+SLOW = ("cluster", "fuzz", "shell/app", "shell/cli", "shell/web", "soak", "torture")
+"""Folders that are not in the quick tier. Of each kind of program it has one elsewhere, of the shell the line mode."""
 
 SQL = ("store", "records")
 """Folders in which each kind of database is tried."""
@@ -78,6 +86,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """The marks."""
     config.addinivalue_line("markers", "slow(reason): not in the quick tier")
     config.addinivalue_line("markers", "thorough(reason): in the thorough tier alone")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave slow folders out of the quick tier, but for one that is asked for by its path."""
+    asked = any(collection_path.is_relative_to(config.invocation_params.dir / one) for one in config.option.file_or_dir)
+    slow = any(collection_path == TESTS / folder for folder in SLOW)
+    return True if slow and not asked and config.getoption("--tier") == "quick" else None
 
 
 @pytest.hookimpl(trylast=True)

@@ -20,6 +20,8 @@ from tests.kit.databases import DEADLINE, sql
 from tests.kit.program import Program, run
 from tests.store.test_copying import contents, furnish
 
+pytestmark = pytest.mark.slow("copies in programs")
+
 
 @pytest.fixture
 def source(tmp_path: Path) -> Iterator[Store]:

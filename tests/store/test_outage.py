@@ -23,6 +23,8 @@ from ikigai_actors import (
 )
 from tests.kit.blocking_provider import DEADLINE, Hanging
 
+pytestmark = pytest.mark.slow("waits for a database")
+
 
 def echo(request: Request) -> str:
     text: str = request.messages[-1]["content"][-1]["text"]

@@ -143,8 +143,8 @@ def test_everybody_is_walked_once_whatever_the_rows(supervisors: dict[str, str |
 
 
 @pytest.mark.parametrize("shape", ["chain", "star"])
-def test_a_walk_reads_a_hundred_thousand_agents_once(shape: str) -> None:
-    number = 100_000
+def test_a_walk_reads_twenty_thousand_agents_once(shape: str) -> None:
+    number = 20_000
     supervisors = {str(n): None if n == 0 else str(n - 1 if shape == "chain" else 0) for n in range(number)}
     assert len(cascade("0", supervisors)) == number
     assert next(iter(everybody(supervisors))) == "0"

@@ -22,6 +22,8 @@ from tests.kit.databases import eventually
 from tests.kit.echo import echo
 from tests.kit.program import ENDLESS, Program, run
 
+pytestmark = pytest.mark.slow("starts programs")
+
 EVIL = "\x1b[2J\x9b31m6XHtt7> \u202e/kill"
 """Text that would clear the screen, paint it red, fake a prompt, and turn the writing."""
 

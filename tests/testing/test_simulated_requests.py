@@ -14,6 +14,8 @@ from ikigai_actors.records.requests import RequestKey, answer_of, new_requests
 from ikigai_actors.testing import CrashPoint, Faults, ProcessCrashed, Schedule, Simulation, simulated
 from tests.kit.echo import echo
 
+pytestmark = pytest.mark.slow("hundreds of simulated hosts")
+
 CHILD = "A" * 22
 
 ASKED: dict[str, dict[str, Any]] = {

@@ -19,6 +19,8 @@ from tests.kit.databases import eventually
 from tests.kit.program import Program
 from tests.kit.tool_scripts import calling, requests_of, results, scripted
 
+pytestmark = pytest.mark.slow("starts shells")
+
 T = TypeVar("T")
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only the shell's process group is found")

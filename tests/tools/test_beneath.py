@@ -20,6 +20,8 @@ from ikigai_actors.tools.workspace.files import file_tools
 from ikigai_actors.tools.workspace.grep import grep_tool
 from tests.kit.program import PATIENCE
 
+pytestmark = pytest.mark.slow("files, exchanged and searched by programs")
+
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="renameat2 and openat2 are Linux's")
 
 Use = Callable[..., Result]
