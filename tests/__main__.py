@@ -27,7 +27,7 @@ TIERS = ("quick", "standard", "thorough")
 
 PROCESSORS = os.cpu_count() or 1
 
-WORKERS = {"quick": min(4, PROCESSORS), "standard": min(8, 2 * PROCESSORS), "thorough": min(8, 2 * PROCESSORS)}
+WORKERS = {"quick": min(4, PROCESSORS + 1), "standard": min(8, 2 * PROCESSORS), "thorough": min(8, 2 * PROCESSORS)}
 """Processes that run tests. More than there are processors where many a test waits for a program, or for a server."""
 
 STYLE = (("ruff", "check", "."), ("ruff", "format", "--check", "."))

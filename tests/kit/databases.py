@@ -57,7 +57,8 @@ def own_server() -> Iterator["PostgresServer"]:
         server = get_server(home, cleanup_mode="delete")
         try:
             with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-                connection.execute("ALTER SYSTEM SET fsync = off")  # a server that ends with the tests
+                for setting in ("fsync", "full_page_writes", "autovacuum", "jit"):  # a server that ends with the tests
+                    connection.execute(f"ALTER SYSTEM SET {setting} = off".encode())
                 connection.execute("SELECT pg_reload_conf()")
             yield server
         finally:

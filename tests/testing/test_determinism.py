@@ -55,7 +55,7 @@ def played(seed: int) -> str:
     return str(machine.world.trace)
 
 
-SEEDS = range(25)
+SEEDS = range(10)
 
 
 def test_the_same_seed_gives_the_same_trace_byte_for_byte_and_seeds_differ() -> None:
@@ -65,8 +65,8 @@ def test_the_same_seed_gives_the_same_trace_byte_for_byte_and_seeds_differ() -> 
 
 
 def test_the_same_seed_gives_the_same_run_of_the_machine_byte_for_byte() -> None:
-    traces = [played(seed) for seed in range(8)]
-    assert [played(seed) for seed in range(8)] == traces
+    traces = [played(seed) for seed in range(4)]
+    assert [played(seed) for seed in range(4)] == traces
     assert len(set(traces)) == len(traces)
 
 
