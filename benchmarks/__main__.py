@@ -28,6 +28,7 @@ from benchmarks import (
     simulation,
     spread,
     streams,
+    turn,
 )
 from benchmarks.machine import load, machine, versions
 from benchmarks.places import Place, open_places
@@ -38,6 +39,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     module.__name__.rpartition(".")[2]: module
     for module in (
         fork,
+        turn,
         replay,
         lifetime,
         journal,

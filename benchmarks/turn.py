@@ -1,0 +1,77 @@
+"""What a turn costs, by the length of the history before it. It should be flat.
+
+Ours is processor time of one prompt and its answer, of the whole process: warm with the log in memory, cold the first
+one after each of some starts, which reads the log; as a fork the first turn of a child that was just born, whose
+history is its parent's. The model is a plain function that reads the last message. Histories are made in bulk.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from statistics import median
+
+from benchmarks import population
+from benchmarks.measure import each_time
+from benchmarks.places import Place
+from benchmarks.results import Row
+from ikigai_actors import ActorSystem, FunctionProvider, Request
+
+SIZES = (100, 1_000, 10_000, 100_000)
+QUICK_SIZES = (100, 1_000)
+WARM_UP = 10
+COLD = 3
+"""Starts, each with one turn."""
+COUNTED = "messages before"
+
+
+def run(places: list[Place], quick: bool) -> Iterator[Row]:
+    """Measure on each place."""
+    for place in places:
+        for size in QUICK_SIZES if quick else SIZES:
+            yield from _measured(place, size, 20 if quick else 50)
+
+
+def _measured(place: Place, size: int, repetitions: int) -> Iterator[Row]:
+    head = ("ikigai", place.name, size, COUNTED)
+    database = place.fresh()
+    try:
+        population.alone(database, size)
+        yield Row("turn: cold, processor", *head, median(_first(database.url) for _ in range(COLD)), "s")
+        with ActorSystem.open(database.url, provider=_provider()) as system:
+            root = system.root
+            for _ in range(WARM_UP):
+                root.prompt("And now?").get(timeout=600)
+            taken: list[float] = []
+
+            def turn() -> None:
+                taken.append(_processor(lambda: root.prompt("And now?").get(timeout=600)))
+
+            waited = each_time(turn, repetitions)
+            yield Row("turn: processor", *head, median(taken), "s")
+            yield Row("turn", *head, median(waited), "s")
+            children = [root.fork() for _ in range(repetitions)]
+            born = [_processor(lambda child=child: child.prompt("And you?").get(timeout=600)) for child in children]  # type: ignore[misc]
+            yield Row("turn: first of a fork, processor", *head, median(born), "s")
+    finally:
+        database.drop()
+
+
+def _first(url: str) -> float:
+    """Processor seconds of the first turn after a start."""
+    with ActorSystem.open(url, provider=_provider()) as system:
+        root = system.root
+        return _processor(lambda: root.prompt("And now?").get(timeout=600))
+
+
+def _provider() -> FunctionProvider:
+    return FunctionProvider(_answer)
+
+
+def _answer(request: Request) -> str:
+    return f"Heard: {request.messages[-1]['content'][-1]['text']}"
+
+
+def _processor(work: Callable[[], object]) -> float:
+    """Processor seconds of this process while the work is done."""
+    began = time.process_time()
+    work()
+    return time.process_time() - began
