@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.inbox import Inbox
+from ikigai_actors.agent.assembly import conversation_of, shared_blocks
 from ikigai_actors.agent.builtin_calls.naming import OUTSIDE
 from ikigai_actors.agent.builtin_calls.wait import told_waited
 from ikigai_actors.agent.executor import Crash, ModelAnswer, ModelRequest, ToolRun, provider_failed
@@ -214,13 +215,13 @@ class Effects:
             self._inbox.put_urgent(on.ReplyFailed(request, provider_failed(error)))
             return
         question = assemble(
-            log.conversation(state.head),
+            conversation_of(log, state.head, full_model),
             settings,
             agent=self._uuid,
             name=self._name,
             model=full_model,
             tools=tools,
-            fork=log.fork,
+            shared=shared_blocks(log, state.head, full_model),
         )
         inbox, publisher, uuid = self._inbox, self._runtime.publisher, self._uuid
 

@@ -12,7 +12,7 @@ from typing import Protocol
 from ikigai_actors.records.log import Archive
 
 MOST_MESSAGES = 500_000
-"""Messages in memory above which idle agents rest, unless a system says otherwise."""
+"""Messages in memory, and passages made of them, above which idle agents rest, unless a system says otherwise."""
 
 _LOOKS = 16
 """How often it is looked while so many messages come as may be in memory."""
@@ -40,7 +40,7 @@ class Residents:
         Args:
             archive: the logs.
             agents: gives the agents that run here.
-            most: the messages in memory above which idle agents rest.
+            most: the messages in memory, and passages made of them, above which idle agents rest.
         """
         self._archive, self._agents, self._most = archive, agents, most
         self._since = 0
@@ -53,7 +53,7 @@ class Residents:
             if self._since * _LOOKS < self._most:
                 return
             self._since = 0
-        if self._archive.in_memory() > self._most:
+        if self._archive.in_memory() + self._archive.passages() > self._most:
             idle = [(used, agent) for agent in self._agents() if (used := agent.used) is not None]
             idle.sort(key=lambda one: one[0])
             for _, agent in idle[: -(-len(idle) // _AT_ONCE)]:

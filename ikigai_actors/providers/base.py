@@ -81,7 +81,9 @@ class Request:
     system: str
     """The system prompt; empty for none."""
     messages: Sequence[Mapping[str, Any]]
-    """The conversation as Messages-API dicts: roles alternate, the first is the user's."""
+    """The conversation as Messages-API dicts: roles alternate, the first is the user's. Those that are read are made
+    then, so the last ones cost the same whatever the history. Where a list is needed, for JSON too, make a list of it.
+    """
     tools: Sequence[Mapping[str, Any]] = ()
     """Descriptions of the tools on offer, as Messages-API dicts."""
     settings: Mapping[str, Any] = field(default_factory=dict)

@@ -120,6 +120,15 @@ class View(NamedTuple):
         pairs.reverse()
         return pairs
 
+    def shows(self, position: int, head: int) -> bool:
+        """Whether a position is visible, when head is the latest one."""
+        start, end, closed = self.start, head, self.closed
+        while not start < position <= end:
+            if closed is None:
+                return False
+            start, end, closed = closed
+        return True
+
     def find_mark(self, label: str | None) -> Mark | None:
         """The latest mark, or the latest with this label; None when there is none."""
         mark = self.marks

@@ -29,7 +29,8 @@ from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from ikigai_actors.errors import AgentNotFound, HistoryError, IkigaiError
-from ikigai_actors.records.history import EMPTY, Ancestor, ReplayRange, View, play, walk
+from ikigai_actors.providers.conversation import Passage
+from ikigai_actors.records.history import EMPTY, Ancestor, ReplayRange, Segment, View, play, walk
 from ikigai_actors.records.messages import CONTROL, CONVERSATION, ENDINGS, Kind, Message
 from ikigai_actors.store.base import Row, Store, Transaction
 
@@ -61,6 +62,7 @@ class Log:
         "fork",
         "messages",
         "parent",
+        "passages",
     )
 
     def __init__(
@@ -96,6 +98,8 @@ class Log:
         self._controls: list[int] = []
         self._spoken: list[Message] = []  # the conversation alone: a request must not look at 10,000 forks of a parent
         self._views: list[View] = []
+        self.passages: dict[str, Passages] | None = None
+        """What its own messages are to models, by model (`ikigai_actors.agent.assembly`)."""
         self._extend(messages)
 
     @property
@@ -148,48 +152,71 @@ class Log:
 
     def between(self, start: int, end: int) -> Iterator[Message]:
         """The messages of the history with ``start < id <= end``, oldest first, the ancestors' included."""
-        for log, low, high in self._pieces(start, end):
+        for log, low, high in reversed(list(self._stretches(start, end))):
             yield from log.messages[low - log.base : high - log.base]
 
-    def _pieces(self, start: int, end: int) -> "list[tuple[Log, int, int]]":
-        """The logs that hold the messages with ``start < id <= end``, with the bounds in each, oldest first."""
-        pieces: list[tuple[Log, int, int]] = []
+    def _stretches(self, start: int, end: int) -> "Iterator[tuple[Log, int, int]]":
+        """The logs that hold the messages with ``start < id <= end``, with the bounds in each, newest first."""
         log: Log | None = self
         while log is not None and start < end:
             if end > log.base:
-                pieces.append((log, max(start, log.base), end))
+                yield log, max(start, log.base), end
                 end = log.base
             log = log.parent
-        pieces.reverse()
-        return pieces
 
-    def conversation(self, position: int) -> Iterator[Message]:
-        """The messages of the folded history up to a position that the model may see.
+    def conversation(self, position: int, end: int | None = None) -> "Iterator[Spoken]":
+        """What a model may see of the folded history up to a position, newest first.
 
-        All other messages cost nothing here.
+        All other messages cost nothing here, nor do those that are not asked for.
+
+        Args:
+            position: the position.
+            end: begin with the latest message that is not behind this one; None for the position.
         """
-        for start, end in self.view(position).visible(position):
-            for log, low, high in self._pieces(start, end):
+        view = self.view(position)
+        closed: Segment | None = Segment(view.start, position, view.closed)
+        while closed is not None:
+            start, high, closed = closed
+            for log, low, upper in self._stretches(start, high if end is None else min(high, end)):
                 spoken = log._spoken
                 first = bisect_right(spoken, low, key=_position)
-                yield from spoken[first : bisect_right(spoken, high, first, key=_position)]
+                for place in range(bisect_right(spoken, upper, first, key=_position) - 1, first - 1, -1):
+                    yield Spoken(log, place, spoken[place])
 
     def latest_prompt(self) -> Message | None:
         """The latest prompt of the folded history, an inherited one too; None when there is none."""
-        for start, end in reversed(self.view(self.head).visible(self.head)):
-            for log, low, high in reversed(self._pieces(start, end)):
-                spoken = log._spoken
-                first, behind = bisect_right(spoken, low, key=_position), bisect_right(spoken, high, key=_position)
-                for index in range(behind - 1, first - 1, -1):
-                    if spoken[index].kind == Kind.USER:
-                        return spoken[index]
-        return None
+        spoken = (one.message for one in self.conversation(self.head))
+        return next((message for message in spoken if message.kind == Kind.USER), None)
 
     def visible(self, position: int | None = None) -> Iterator[Message]:
         """The folded history up to a position (the head when None): clears and rewinds applied."""
         position = self.head if position is None else position
         for start, end in self.view(position).visible(position):
             yield from self.between(start, end)
+
+
+class Passages:
+    """What a log's own messages are to one model."""
+
+    __slots__ = ("chains", "sent")
+
+    def __init__(self) -> None:
+        """Make it for a log of which nothing was sent."""
+        self.chains: list[Passage | None] = []
+        """By `Spoken.place`: the conversation up to this message, inherited ones included; None where it is not made,
+        or ends within the results of calls.
+        """
+        self.sent: dict[str, tuple[int, ...]] = {}
+        """Ids of calls as they were sent, with the positions of the replies."""
+
+
+class Spoken(NamedTuple):
+    """A message of the conversation, and where it stands."""
+
+    log: Log
+    place: int
+    """How many of the conversation's messages stand in the log before it."""
+    message: Message
 
 
 class Archive:
@@ -225,6 +252,12 @@ class Archive:
         """How many messages are held by logs that somebody uses."""
         with self._lock:
             return sum(len(log.messages) for log in self._logs.values())
+
+    def passages(self) -> int:
+        """How many passages of conversations are held beside these logs."""
+        with self._lock:
+            held = [passages for log in self._logs.values() for passages in tuple((log.passages or {}).values())]
+        return sum(len(passages.chains) for passages in held)
 
     def keep(self, log: Log) -> Log:
         """Add the log of an agent that was just forked, or has just cleared.

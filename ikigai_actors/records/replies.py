@@ -1,7 +1,7 @@
 """The form in which a reply is stored: `reply_message_data` writes it, `reply_of` reads it. Pure."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from math import isfinite
 from typing import Any
@@ -145,15 +145,15 @@ def calls_in(message: Message) -> tuple[ToolCall, ...]:
     calls = []
     for position, call in enumerate(stored or ()):
         own = str(call.get("id") or "")
-        call_id = own if own and own not in seen else new_call_id(message.id, position, taken | seen)
+        call_id = own if own and own not in seen else new_call_id(message.id, position, (taken | seen).__contains__)
         seen.add(call_id)
         calls.append(ToolCall(str(call.get("name") or ""), call.get("input") or {}, call_id))
     return tuple(calls)
 
 
-def new_call_id(message_id: int, position: int, taken: set[str]) -> str:
+def new_call_id(message_id: int, position: int, is_taken: Callable[[str], bool]) -> str:
     """An id for a call, made from its position; underscores make it differ from the ids that are taken."""
     call_id = f"call_{message_id}_{position}"
-    while call_id in taken:
+    while is_taken(call_id):
         call_id += "_"
     return call_id

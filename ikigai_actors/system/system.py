@@ -323,8 +323,8 @@ class ActorSystem(OfOneProcess):
             workers: threads that run agents, 1 or more.
             patience: seconds that the store may be down before the system stops.
             lease: seconds for which this host owns a PostgreSQL database after each renewal.
-            in_memory: messages of logs in memory above which agents drop theirs that were idle for longest; these logs
-                are read again when they are needed.
+            in_memory: messages of logs in memory, and what was made of them for models, above which agents drop theirs
+                that were idle for longest; these logs are read again when they are needed.
             parts: the ground of the system; a simulation gives its own (`ikigai_actors.testing`).
 
         Raises:

@@ -14,7 +14,6 @@ from ikigai_actors import ActorSystem, ScriptedProvider
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import recover
 from ikigai_actors.agent.turn.machine import step
-from ikigai_actors.agent.turn.request import assemble
 from ikigai_actors.agent.turn.state import AskApproval, RequestModel, RunTool, Spawn, State, Step
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.records.history import EMPTY
@@ -23,6 +22,7 @@ from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import reply_message_data
 from ikigai_actors.tools.function import tool
 from tests.agent.turn.test_calls import NOW, TOOLS
+from tests.kit.assembly import assemble
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.tool_scripts import calling, faults
 

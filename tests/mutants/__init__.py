@@ -217,9 +217,9 @@ MUTANTS = (
     ),
     Mutant(
         "siblings said to share what is their own",
-        "agent/turn/request.py",
-        "        if message.id <= self._fork:\n",
-        "        if message.id <= self._fork + 3:\n",
+        "agent/assembly.py",
+        "log.conversation(head, log.fork)",
+        "log.conversation(head, log.fork + 3)",
     ),
     Mutant(
         "INT leaves the turn open",

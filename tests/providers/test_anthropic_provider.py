@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from ikigai_actors import ActorSystem
-from ikigai_actors.agent.turn.request import assemble
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.address import suspects
 from ikigai_actors.providers.anthropic import DEFAULT_MODEL, AnthropicProvider
@@ -22,6 +21,7 @@ from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import reply_message_data
 from ikigai_actors.records.settings import SETTINGS
 from ikigai_actors.testing.simulation.messages_api import redacted_thinking, sign
+from tests.kit.assembly import assemble
 from tests.kit.messages_server.cache import tokens
 from tests.kit.messages_server.server import OUTPUT_TOKENS, Ending, MessagesServer, Refuses, Says, Sends, Waits
 

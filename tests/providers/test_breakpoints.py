@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ikigai_actors.agent.turn.request import assemble
 from ikigai_actors.providers.prompt_cache import MARK, with_breakpoints
 from ikigai_actors.records.messages import Message
 from ikigai_actors.testing.simulation.messages_api import thinking, violations
@@ -26,6 +25,7 @@ from tests.agent.turn.test_assembly import (
     user,
 )
 from tests.agent.turn.test_assembly_properties import entries, histories
+from tests.kit.assembly import assemble
 
 TOOLS = [{"name": "grep", "input_schema": {"type": "object"}}, {"name": "read", "input_schema": {"type": "object"}}]
 SYSTEM = [text_block("Be brief."), text_block("Be kind.")]

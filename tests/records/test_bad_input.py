@@ -21,7 +21,6 @@ from ikigai_actors import (
     ToolCall,
 )  # fmt: skip
 from ikigai_actors.agent.boot import survey
-from ikigai_actors.agent.turn.request import assemble
 from ikigai_actors.errors import StoreError, StoreUnusable
 from ikigai_actors.records.deaths import WriteDeath
 from ikigai_actors.records.fsck.check import check
@@ -37,6 +36,7 @@ from ikigai_actors.store.unit import write_alone
 from tests.fuzz.hostile import PROMPT, controls
 from tests.fuzz.shells import Typist, printed
 from tests.kit.app_pilot import Stage, on_stage
+from tests.kit.assembly import assemble
 from tests.kit.damage import NOW, damage, found_family
 
 ESCAPE = "\x1b]0;title\x07"
@@ -201,7 +201,7 @@ def test_what_no_request_can_carry_is_kept_out_of_the_log() -> None:
     calls = reply_message_data(Reply("", (ToolCall("x", {"a": "\ud800"}, "1"),)), "p:m")
     said = Message("a", 1, Kind.ASSISTANT, "", calls, 0)
     request = assemble([said], {}, agent="a", name=None, model="p:m")
-    json.dumps(request.messages, ensure_ascii=False, allow_nan=False).encode()
+    json.dumps(list(request.messages), ensure_ascii=False, allow_nan=False).encode()
 
 
 @pytest.mark.parametrize("value", ["x'00'", "NULL", "'soon'"])

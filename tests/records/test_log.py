@@ -266,9 +266,10 @@ def test_the_conversation_leaves_out_what_a_model_never_sees(store: Store) -> No
         lambda tx: tx.append([Message("child", 13, "rewind", "", {"mark": 4}, 1).row()]),
     )
     log = Archive(store).load("child")
-    assert [m.id for m in log.conversation(12)] == [1, 3, 5, 9, 10, 12]
-    assert [m.id for m in log.conversation(13)] == [1, 3]
-    assert [m.id for m in log.conversation(3)] == [1, 3]
+    assert [one.message.id for one in log.conversation(12)] == [12, 10, 9, 5, 3, 1]
+    assert [one.message.id for one in log.conversation(13)] == [3, 1]
+    assert [one.message.id for one in log.conversation(3)] == [3, 1]
+    assert [one.message.id for one in log.conversation(12, 9)] == [9, 5, 3, 1]
 
 
 def test_ancestors_that_run_in_a_circle_are_an_error(store: Store) -> None:

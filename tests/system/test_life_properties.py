@@ -111,7 +111,7 @@ def histories(store: Store, agents: list[str]) -> dict[str, list[tuple[str, int,
     found = {}
     for uuid in agents:
         log = archive.load(uuid)
-        found[uuid] = [(one.agent_uuid, one.id, one.content) for one in log.conversation(log.head)]
+        found[uuid] = [(one.agent_uuid, one.id, one.content) for _, _, one in log.conversation(log.head)]
     return found
 
 

@@ -21,10 +21,10 @@ from ikigai_actors import (
     tool,
 )
 from ikigai_actors.agent.messages import Reset
-from ikigai_actors.agent.turn.request import assemble
 from ikigai_actors.providers.base import Exit, Reply
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.store import open_store
+from tests.kit.assembly import assemble
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.databases import eventually
 from tests.kit.faults import FaultyStore, Overtaken

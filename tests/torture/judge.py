@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from ikigai_actors import AgentRecord, Message
 from ikigai_actors.agent.turn.calls import FORK, PERHAPS_RUN
-from ikigai_actors.agent.turn.request import assemble
 from ikigai_actors.records.messages import Kind
 from supervisors.orphans import OrphanPolicy
+from tests.kit.assembly import assemble
 from tests.kit.tool_scripts import faults
 from tests.torture.script import IDEMPOTENT, ONCE, did
 from tests.torture.snapshot import CallStory, Snapshot, closing, stories

@@ -1,8 +1,12 @@
 """Assembly: from a folded history to the model's request, which is always valid, whatever happened.
 
-    request = assemble(conversation, settings, agent=uuid, name=None, model="anthropic:claude-sonnet-5-5")
+    turns = Turns(None, "anthropic:claude-sonnet-5-5", sent=set())
+    for message in conversation:
+        turns.add(message)
+    request = assemble(turns.finish(), settings, agent=uuid, name=None, model="anthropic:claude-sonnet-5-5")
 
-Pure: the same history gives the same request. What it holds to:
+Pure: the same history gives the same request. `agent/assembly.py` keeps the passages beside the logs, so that each
+message is looked at once. What it holds to:
 
 - Roles alternate; the first and the last message are the user's. A placeholder stands in where the history has none.
 - Each call is answered in the very next user message: results first, in the order of the calls, those of ``fork`` last,
@@ -16,17 +20,15 @@ Pure: the same history gives the same request. What it holds to:
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from ikigai_actors.agent.turn.calls import FORK
 from ikigai_actors.providers.base import GO_ON, OPENING, Request, ToolCall
+from ikigai_actors.providers.conversation import ContentBlock, Conversation, Passage, extended
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import INTERRUPTED, THINKING, calls_in, new_call_id
 from ikigai_actors.records.settings import SETTINGS
-
-_Block = Mapping[str, Any]
-"""A content block of the Messages API."""
 
 NOT_RUN = "not run in this process"
 """The result of a call that has none."""
@@ -41,42 +43,39 @@ _NAME_LENGTH = 128
 
 
 def assemble(
-    conversation: Iterable[Message],
+    conversation: Passage,
     settings: Mapping[str, Any],
     *,
     agent: str,
     name: str | None,
     model: str,
     tools: Sequence[Mapping[str, Any]] = (),
-    fork: int = 0,
+    shared: int = 0,
 ) -> Request:
     """Make the request for an agent's next step.
 
     Args:
-        conversation: The folded history, oldest first; what is not conversation in it is ignored.
+        conversation: What `Turns.finish` gives.
         settings: The settings in force. ``system`` is the system prompt. Of the others those are passed on that go
             to the model (`records.settings.Setting.of_the_model`), and those that this version does not know.
         agent: The agent's uuid, for the provider.
         name: The agent's name, if it has one, likewise.
-        model: The model that will answer, ``provider:model`` or ``provider``; it gets its own thinking back only.
+        model: The model that will answer, ``provider:model`` or ``provider``.
         tools: Descriptions of the tools on offer.
-        fork: The position at which the agent was forked: messages up to it are its siblings' as well.
+        shared: `Request.shared`.
 
     Returns:
-        A request that the Messages API accepts. Its blocks are shared with the messages: do not change them.
+        A request that the Messages API accepts. What is within its blocks is shared with the log: do not change that.
     """
-    turns = _Turns(model, fork)
-    for message in conversation:
-        turns.add(message)
     return Request(
         agent=agent,
         name=name,
         model=model.partition(":")[2],
         system=settings.get("system") or "",
-        messages=turns.finish(),
+        messages=Conversation(conversation),
         tools=tuple(tools),
         settings={key: value for key, value in settings.items() if key not in _KEPT},
-        shared=turns.shared,
+        shared=shared,
     )
 
 
@@ -85,27 +84,34 @@ def _name(name: str) -> str:
     return _NOT_IN_NAMES.sub("_", name)[:_NAME_LENGTH] or "_"
 
 
-def _text(text: str) -> _Block:
+def _text(text: str) -> ContentBlock:
     return {"type": "text", "text": text}
 
 
-class _Turns:
-    """The request's messages while they are built; the user's side stays open until the next reply."""
+class Turns:
+    """The passages of a conversation while they are made; the user's side stays open while calls wait for results."""
 
-    def __init__(self, model: str, fork: int) -> None:
-        self.shared = 0
-        """Blocks up to the end of the last reply before the fork. What follows it is still open at the fork: the
-        results of calls, among them of the fork itself.
+    def __init__(self, last: Passage | None, model: str, sent: Container[str]) -> None:
+        """Go on where a chain ends.
+
+        Args:
+            last: The chain so far; None for a conversation that begins.
+            model: The model that will answer; it gets its own thinking back only.
+            sent: The ids of the calls in the chain, as they were sent: the API wants them unique in a request.
         """
-        self._model, self._fork = model, fork
-        self._blocks = 0
-        self._messages: list[dict[str, Any]] = []
-        self._sent_ids: set[str] = set()  # ids of calls in the request: the API wants them unique in the whole of it
-        self._open: dict[
-            str, tuple[str, ToolCall]
-        ] = {}  # id in the log → id in the request and call, of the last reply
+        self.last = last
+        """The chain so far."""
+        self._model, self._sent = model, sent
+        self._open: dict[str, tuple[str, str]] = {}  # id in the log → id in the request and name, of the last reply
+        if last is not None:
+            self._open = {own: (sent_as, name) for own, sent_as, name in last.calls}
         self._results: dict[str, Message] = {}  # id in the log → result
-        self._said: list[_Block] = []  # prompts and mail lines since the last reply
+        self._said: list[ContentBlock] = []  # prompts and mail lines that follow the results
+
+    @property
+    def settled(self) -> bool:
+        """Whether the chain says all that was added: others may go on from it."""
+        return not (self._results or self._said)
 
     def add(self, message: Message) -> None:
         """Take in one message; kinds that are no conversation are ignored."""
@@ -119,35 +125,39 @@ class _Turns:
                     self._results.setdefault(call_id, message)
             case Kind.ASSISTANT:
                 self._add_reply(message)
+                return
+        if len(self._results) == len(self._open):  # else a result may come, and it stands before what was said
+            self._close_user()
 
-    def finish(self) -> tuple[dict[str, Any], ...]:
-        """The messages, the user's last."""
+    def finish(self) -> Passage:
+        """The whole conversation, the user's side last. Nothing can be added then."""
         self._close_user()
-        if not self._messages or self._messages[-1]["role"] == "assistant":
+        if self.last is None or self.last.role == "assistant":
             self._append("user", [_text(GO_ON)])
-        return tuple(self._messages)
+        assert self.last is not None
+        return self.last
 
     def _add_reply(self, message: Message) -> None:
         blocks = self._blocks_to_send(message)
         if not blocks:
             return  # as if it were not there: calls before it stay open
         self._close_user()
-        if not self._messages:
+        if self.last is None:
             self._append("user", [_text(OPENING)])
         calls = calls_in(message)
-        sent = [self._id_to_send(message.id, position, call) for position, call in enumerate(calls)]
-        self._open = {call.id: (call_id, call) for call_id, call in zip(sent, calls, strict=True)}
-        uses = iter(self._open.values())
+        sent = self._ids_to_send(message.id, calls)
+        uses = iter(zip(sent, calls, strict=True))
         self._append(
-            "assistant", [_use(block, *next(uses)) if block["type"] == "tool_use" else block for block in blocks]
+            "assistant",
+            [_use(block, *next(uses)) if block["type"] == "tool_use" else block for block in blocks],
+            [(call.id, call_id, call.name) for call_id, call in zip(sent, calls, strict=True)],
         )
-        if message.id <= self._fork:
-            self.shared = self._blocks
+        self._open = {call.id: (call_id, call.name) for call_id, call in zip(sent, calls, strict=True)}
 
-    def _blocks_to_send(self, message: Message) -> list[_Block]:
+    def _blocks_to_send(self, message: Message) -> list[ContentBlock]:
         """A reply's blocks without blank text, foreign thinking and thinking at the end."""
         data = message.data
-        blocks: list[_Block] = [_text(message.content)]
+        blocks: list[ContentBlock] = [_text(message.content)]
         if data.get("stop_reason") != INTERRUPTED:
             blocks = data.get("blocks") or blocks + [{"type": "tool_use"} for _ in data.get("tool_calls") or ()]
         own = data.get("model") == self._model
@@ -156,39 +166,39 @@ class _Turns:
             sent.pop()
         return sent
 
-    def _id_to_send(self, message_id: int, position: int, call: ToolCall) -> str:
-        """The call's own id, unless the API would refuse it; then one from its position."""
-        call_id = call.id
-        if not _CALL_ID.fullmatch(call_id) or call_id in self._sent_ids:
-            call_id = new_call_id(message_id, position, self._sent_ids)
-        self._sent_ids.add(call_id)
-        return call_id
+    def _ids_to_send(self, message_id: int, calls: Sequence[ToolCall]) -> list[str]:
+        """Each call's own id, unless the API would refuse it; then one from its position."""
+        sent: list[str] = []
+        for position, call in enumerate(calls):
+            call_id = call.id
+            if not _CALL_ID.fullmatch(call_id) or self._is_taken(call_id, sent):
+                call_id = new_call_id(message_id, position, lambda one: self._is_taken(one, sent))
+            sent.append(call_id)
+        return sent
+
+    def _is_taken(self, call_id: str, beside: Sequence[str]) -> bool:
+        return call_id in beside or call_id in self._sent
 
     def _close_user(self) -> None:
-        """Write the user's side: a result for each call of the last reply, then what was said."""
-        forks_last = sorted(self._open, key=lambda call_id: self._open[call_id][1].name == FORK)  # sorted() is stable
+        """Add the user's side: a result for each call of the last reply, then what was said."""
+        forks_last = sorted(self._open, key=lambda call_id: self._open[call_id][1] == FORK)  # sorted() is stable
         content = [_result(self._open[call_id][0], self._results.get(call_id)) for call_id in forks_last] + self._said
         if content:
             self._append("user", content)
         self._open, self._results, self._said = {}, {}, []
 
-    def _append(self, role: str, blocks: list[_Block]) -> None:
-        """Append a message, or its blocks to the last one of the same role."""
-        self._blocks += len(blocks)
-        if self._messages and self._messages[-1]["role"] == role:
-            self._messages[-1]["content"].extend(blocks)
-        else:
-            self._messages.append({"role": role, "content": list(blocks)})
+    def _append(self, role: str, blocks: Sequence[ContentBlock], calls: Sequence[tuple[str, str, str]] = ()) -> None:
+        self.last = extended(self.last, role, tuple(blocks), calls)
 
 
-def _is_sendable(block: _Block, own: bool) -> bool:
+def _is_sendable(block: ContentBlock, own: bool) -> bool:
     kind = block.get("type")
     if kind == "text":
         return bool(str(block.get("text") or "").strip())
     return own if kind in THINKING else bool(kind)
 
 
-def _use(block: _Block, call_id: str, call: ToolCall) -> _Block:
+def _use(block: ContentBlock, call_id: str, call: ToolCall) -> ContentBlock:
     """The block of a call, as it is sent: the provider's own, unaltered, unless the API would refuse that."""
     name = _name(call.name)
     if block.get("id") == call_id and block.get("name") == name and isinstance(block.get("input"), Mapping):
@@ -197,7 +207,7 @@ def _use(block: _Block, call_id: str, call: ToolCall) -> _Block:
     return {**block, "type": "tool_use", "id": call_id, "name": name, "input": call_input}
 
 
-def _result(call_id: str, message: Message | None) -> _Block:
+def _result(call_id: str, message: Message | None) -> ContentBlock:
     """The block that answers a call."""
     if message is None:
         return {"type": "tool_result", "tool_use_id": call_id, "content": NOT_RUN, "is_error": True}

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors.agent.turn.request import NO_OUTPUT, NOT_RUN, assemble
+from ikigai_actors.agent.turn.request import NO_OUTPUT, NOT_RUN
 from ikigai_actors.providers.base import GO_ON, OPENING, Request
 from ikigai_actors.records.messages import CONVERSATION, Kind, Message
 from ikigai_actors.records.replies import INTERRUPTED
 from ikigai_actors.testing.simulation.messages_api import redacted_thinking, thinking, violations
+from tests.kit.assembly import assemble
 
 MODEL = "anthropic:model-a"
 OTHER = "anthropic:model-b"
@@ -31,7 +32,7 @@ def assembled(messages: Sequence[Message], model: str = MODEL, **options: Any) -
 
 def wire(request: Request) -> dict[str, Any]:
     """The request as JSON, as a provider sends it."""
-    body = {"model": request.model, "max_tokens": 1, "system": request.system, "messages": request.messages}
+    body = {"model": request.model, "max_tokens": 1, "system": request.system, "messages": list(request.messages)}
     return dict(json.loads(json.dumps(body)))
 
 

@@ -1,0 +1,98 @@
+"""What an agent's conversation is to a model, kept beside its log: each message is looked at once in its life.
+
+A conversation is a chain of passages (`providers.conversation`). A message that counts has the same messages before it
+in every history in which it counts: a rewind and a clear only move where a conversation ends or begins. So its chain is
+kept by the place of the message in its log, and parent, children and siblings go on from the same one. The chains are
+given up with the log.
+
+Two agents may make the same passages at the same time, without a lock: what is made is equal.
+"""
+
+import threading
+
+from ikigai_actors.agent.turn.request import Turns
+from ikigai_actors.providers.conversation import Passage
+from ikigai_actors.records.log import Log, Passages, Spoken
+from ikigai_actors.records.messages import Kind
+
+_noting = threading.Lock()
+"""Held for a moment while something is added to a log's passages."""
+
+
+def conversation_of(log: Log, head: int, model: str) -> Passage:
+    """The conversation up to a position, as a model sees it.
+
+    Args:
+        log: the agent's log.
+        head: the position.
+        model: the model, ``provider:model``.
+
+    Returns:
+        The conversation, the user's side last.
+    """
+    new: list[Spoken] = []
+    last: Passage | None = None
+    for spoken in log.conversation(head):
+        if (last := _kept(spoken, model)) is not None:
+            break
+        new.append(spoken)
+    sent = _Sent(log, head, model)
+    turns = Turns(last, model, sent)
+    for spoken in reversed(new):
+        before, sent.position = turns.last, spoken.message.id
+        turns.add(spoken.message)
+        if turns.settled and turns.last is not None:
+            replied = spoken.message.kind == Kind.ASSISTANT and turns.last is not before
+            _keep(spoken, model, turns.last, replied)
+    return turns.finish()
+
+
+def shared_blocks(log: Log, head: int, model: str) -> int:
+    """How many blocks of `conversation_of`, which was called before, every sibling sends too.
+
+    Those up to the end of the last reply before the fork. What follows it is still open at the fork: the results of
+    calls, among them of the fork itself.
+    """
+    for spoken in log.conversation(head, log.fork) if log.fork else ():
+        if (chain := _kept(spoken, model)) is not None:
+            return chain.replied
+    return 0
+
+
+def _kept(spoken: Spoken, model: str) -> Passage | None:
+    passages = (spoken.log.passages or {}).get(model)
+    return passages.chains[spoken.place] if passages is not None and spoken.place < len(passages.chains) else None
+
+
+def _keep(spoken: Spoken, model: str, chain: Passage, replied: bool) -> None:
+    """Keep the chain that ends with a message; of a reply the ids of its calls, too."""
+    with _noting:
+        if spoken.log.passages is None:
+            spoken.log.passages = {}
+        passages = spoken.log.passages.setdefault(model, Passages())
+        for _, sent, _ in chain.calls if replied else ():
+            known = passages.sent.get(sent, ())
+            if spoken.message.id not in known:
+                passages.sent[sent] = (*known, spoken.message.id)
+        missing = spoken.place + 1 - len(passages.chains)
+        passages.chains += [None] * missing
+        passages.chains[spoken.place] = chain
+
+
+class _Sent:
+    """The ids of the calls that a conversation has before a position."""
+
+    def __init__(self, log: Log, head: int, model: str) -> None:
+        self.position = 0
+        self._log, self._head, self._model = log, head, model
+
+    def __contains__(self, call_id: object) -> bool:
+        log: Log | None = self._log
+        end = self.position - 1
+        while log is not None:
+            passages = (log.passages or {}).get(self._model)
+            for position in passages.sent.get(call_id, ()) if passages is not None and isinstance(call_id, str) else ():
+                if position <= end and self._log.view(self._head).shows(position, self._head):
+                    return True
+            end, log = min(end, log.base), log.parent
+        return False

@@ -1,0 +1,149 @@
+"""Requests grow: the passages kept beside the logs make the same requests as the whole history, replayed each time."""
+
+import json
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ikigai_actors.agent.assembly import conversation_of
+from ikigai_actors.providers.base import Request
+from ikigai_actors.providers.conversation import Passage, extended
+from ikigai_actors.records.messages import Kind
+from tests.agent.turn.test_assembly import MODEL, OTHER, Entry, result, said, user
+from tests.agent.turn.test_assembly_properties import entries
+from tests.kit.assembly import replayed, request_of
+from tests.records.test_history import Oracle, Tree
+
+Step = tuple[int, int, Entry | str]
+"""Which agent; a number, for the places in its history to which it goes back; and what it writes or does."""
+
+spoken = entries.filter(lambda entry: entry[0] not in {Kind.CLEAR, Kind.REWIND})
+acts = st.sampled_from([*["ask"] * 4, *["fork"] * 3, "clear", "mark", "mark", "rewind", "rewind", "undo", "undo"])
+steps = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 30), spoken | acts), max_size=40)
+
+
+class Grown:
+    """A tree of agents; each request of theirs is compared with one that is made anew."""
+
+    def __init__(self) -> None:
+        self.tree, self.oracles = Tree(), {"root": Oracle()}
+
+    def do(self, step: Step) -> None:
+        number, place, act = step
+        uuid = sorted(self.oracles)[number % len(self.oracles)]
+        oracle = self.oracles[uuid]
+        match act:
+            case "ask":
+                self.ask(uuid, (MODEL, OTHER)[place % 2])
+            case "fork":
+                child = f"agent{len(self.oracles)}"
+                self.tree.fork(uuid, child)
+                self.oracles[child] = oracle.fork()
+            case "clear" | "mark":
+                oracle.add(self.tree.add(uuid, act))
+            case "rewind":
+                target = oracle.marks[place % len(oracle.marks)][1] if oracle.marks else 0
+                oracle.add(self.tree.add(uuid, "rewind", mark=target))
+            case "undo":
+                prompts = [one.id for one in oracle.visible if one.kind == Kind.USER]
+                oracle.add(self.tree.add(uuid, "rewind", before=prompts[place % len(prompts)] if prompts else 0))
+            case kind, content, data:
+                oracle.add(self.tree.add(uuid, kind, content, **data))
+
+    def ask(self, uuid: str, model: str = MODEL) -> Request:
+        log = self.tree.logs[uuid]
+        request = request_of(log, log.head, {}, agent=uuid, name=None, model=model)
+        messages, shared = replayed(self.oracles[uuid].visible, model, log.fork)
+        assert json.dumps(list(request.messages)) == json.dumps(messages)
+        assert request.shared == shared
+        assert len(request.messages) == len(messages)
+        return request
+
+
+@given(steps)
+@settings(max_examples=150, deadline=None)
+def test_requests_of_any_tree_are_those_that_are_made_anew(script: Sequence[Step]) -> None:
+    grown = Grown()
+    for step in script:
+        grown.do(step)
+    for uuid in grown.oracles:
+        for model in (MODEL, OTHER):
+            grown.ask(uuid, model)
+
+
+def _prepared(*acts: Entry | str) -> Grown:
+    grown = Grown()
+    for act in acts:
+        grown.do((0, 0, act))
+    return grown
+
+
+def _chain(grown: Grown, uuid: str) -> list[Passage]:
+    """The passages of its conversation now, oldest first."""
+    log = grown.tree.logs[uuid]
+    passage: Passage | None = conversation_of(log, log.head, MODEL)
+    found = []
+    while passage is not None:
+        found.append(passage)
+        passage = passage.earlier
+    return found[::-1]
+
+
+def test_a_request_makes_only_the_passages_of_what_is_new_and_shares_the_others() -> None:
+    grown = _prepared(user("a"), said("b"), user("c"))
+    first = _chain(grown, "root")
+    grown.do((0, 0, said("d")))
+    grown.do((0, 0, "fork"))
+    child = sorted(grown.oracles)[0]
+    for uuid in ("root", child):
+        grown.oracles[uuid].add(grown.tree.add(uuid, Kind.USER, "e"))
+        passages = _chain(grown, uuid)
+        assert len(passages) == 5
+        assert all(one is other for one, other in zip(passages, first, strict=False))
+
+
+def test_a_block_that_a_provider_changes_is_changed_in_no_other_request() -> None:
+    grown = _prepared(user("a"), said("b"), user("c"))
+    for message in grown.ask("root").messages:
+        message["content"][-1]["cache_control"] = {"type": "ephemeral"}
+    grown.ask("root")
+
+
+def test_a_sibling_sends_its_own_id_that_its_parent_used_only_after_the_fork() -> None:
+    grown = _prepared(user("a"), said("b"), "fork")
+    for entry in (said("", "1:read"), result("1"), user("c")):
+        grown.oracles["root"].add(grown.tree.add("root", entry[0], entry[1], **entry[2]))
+    grown.ask("root")
+    child = sorted(grown.oracles)[0]
+    for entry in (said("", "1:read"), result("1"), said("", "1:read"), result("1")):
+        grown.oracles[child].add(grown.tree.add(child, entry[0], entry[1], **entry[2]))
+    sent = [block["id"] for one in grown.ask(child).messages for block in one["content"] if block["type"] == "tool_use"]
+    assert sent == ["1", "call_5_0"]
+
+
+def test_the_messages_of_a_request_are_read_as_a_tuple_of_dicts_is() -> None:
+    messages: Any = _prepared(user("a"), said("b"), user("c"), said("d"), user("e")).ask("root").messages
+    plain = tuple({"role": one["role"], "content": list(one["content"])} for one in messages)
+    assert [one["content"][0]["text"] for one in plain] == ["a", "b", "c", "d", "e"]
+    assert messages[-1] == plain[-1]
+    assert messages[-1] is messages[4]
+    assert (messages[1:3], messages[::-1], tuple(reversed(messages))) == (plain[1:3], plain[::-1], plain[::-1])
+    assert messages == plain
+    assert messages == list(plain)
+    assert messages != plain[:-1]
+    assert messages.index(plain[2]) == 2
+    assert plain[3] in messages
+    assert repr(messages) == repr(plain)
+    assert deepcopy(messages) == plain
+
+
+def test_a_conversation_of_any_length_is_compared_copied_and_given_up() -> None:
+    last: Passage | None = None
+    for place in range(200_000):
+        last = extended(last, ("user", "assistant")[place % 2], ({"type": "text", "text": "a"},))
+    assert last is not None
+    assert (last.messages, last.total, last.replied) == (200_000, 200_000, 200_000)
+    del last

@@ -1,0 +1,106 @@
+"""Assembly in tests: of messages without a log, and in its simplest form, to compare with.
+
+`assemble` plants messages as logs of a child and of its parent, and has the product make the request. `replayed` is the
+oracle: it makes the messages of a request from the folded history, anew each time.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ikigai_actors.agent.assembly import conversation_of, shared_blocks
+from ikigai_actors.agent.turn import request as product
+from ikigai_actors.agent.turn.request import NO_OUTPUT, NOT_RUN
+from ikigai_actors.providers.base import GO_ON, OPENING, Request
+from ikigai_actors.records.log import Log
+from ikigai_actors.records.messages import CONVERSATION, Kind, Message
+from ikigai_actors.records.replies import INTERRUPTED, THINKING, calls_in, new_call_id
+
+
+def request_of(log: Log, head: int, settings: Mapping[str, Any], *, model: str, **options: Any) -> Request:
+    """The request that an agent with this log sends."""
+    conversation = conversation_of(log, head, model)
+    return product.assemble(conversation, settings, model=model, shared=shared_blocks(log, head, model), **options)
+
+
+def assemble(
+    conversation: Iterable[Message],
+    settings: Mapping[str, Any],
+    *,
+    agent: str,
+    name: str | None,
+    model: str,
+    tools: Sequence[Mapping[str, Any]] = (),
+    fork: int = 0,
+) -> Request:
+    """The request for a folded history, whose positions may have gaps."""
+    known = {message.id: message for message in conversation if message.kind in CONVERSATION}
+    head = max([fork, *known])
+    full = [known.get(place, Message(agent, place, "gap", "", {}, 0)) for place in range(1, head + 1)]
+    log = Log(agent, fork, Log("parent", 0, None, full[:fork]) if fork else None, full[fork:])
+    return request_of(log, head, settings, agent=agent, name=name, model=model, tools=tools)
+
+
+def replayed(conversation: Sequence[Message], model: str, fork: int) -> tuple[list[dict[str, Any]], int]:
+    """The messages of the request for a folded history, and how many blocks are shared."""
+    made: list[tuple[str, Mapping[str, Any]]] = []
+    sent: set[str] = set()
+    shared = 0
+    turns: list[tuple[Message | None, list[Message]]] = [(None, [])]
+    for message in conversation:
+        if message.kind == Kind.ASSISTANT and _sendable(message, model):
+            turns.append((message, []))
+        elif message.kind in CONVERSATION:
+            turns[-1][1].append(message)
+    for reply, followed in turns:
+        answers: list[tuple[str, str, str]] = []
+        if reply is not None:
+            made += [] if made else [("user", {"type": "text", "text": OPENING})]
+            for position, call in enumerate(calls_in(reply)):
+                given = call.id
+                if not (given.isascii() and given.replace("_", "a").replace("-", "a").isalnum()) or given in sent:
+                    given = new_call_id(reply.id, position, sent.__contains__)
+                sent.add(given)
+                answers.append((call.id, given, call.name))
+            uses = iter(zip(calls_in(reply), answers, strict=True))
+            for block in _sendable(reply, model):
+                if block["type"] == "tool_use":
+                    call, (_, given, called) = next(uses)
+                    inputs = call.input if isinstance(call.input, Mapping) else {}
+                    named = "".join(one if one.isascii() and (one.isalnum() or one in "_-") else "_" for one in called)
+                    block = {**block, "id": given, "name": named[:128] or "_", "input": inputs}
+                made.append(("assistant", block))
+            shared = len(made) if reply.id <= fork else shared
+        results = {str(one.data.get("tool_use_id")): one for one in reversed(followed) if one.kind == Kind.TOOL_RESULT}
+        for own, given, _ in sorted(answers, key=lambda answer: answer[2] == "fork"):
+            made.append(("user", _result(given, results.get(own))))
+        for one in followed:
+            if one.kind in (Kind.USER, Kind.MAIL) and one.content.strip():
+                made.append(("user", {"type": "text", "text": one.content}))
+    if not made or made[-1][0] == "assistant":
+        made.append(("user", {"type": "text", "text": GO_ON}))
+    joined: list[dict[str, Any]] = []
+    for role, block in made:
+        if not joined or joined[-1]["role"] != role:
+            joined.append({"role": role, "content": []})
+        joined[-1]["content"].append(block)
+    return joined, shared
+
+
+def _sendable(reply: Message, model: str) -> list[Mapping[str, Any]]:
+    data = reply.data
+    blocks: list[Mapping[str, Any]] = [{"type": "text", "text": reply.content}]
+    if data.get("stop_reason") != INTERRUPTED:
+        blocks = data.get("blocks") or blocks + [{"type": "tool_use"} for _ in data.get("tool_calls") or ()]
+    kept = [one for one in blocks if one["type"] != "text" or one["text"].strip()]
+    kept = [one for one in kept if one["type"] not in THINKING or data.get("model") == model]
+    while kept and kept[-1]["type"] in THINKING:
+        kept.pop()
+    return kept
+
+
+def _result(call_id: str, message: Message | None) -> dict[str, Any]:
+    if message is None:
+        return {"type": "tool_result", "tool_use_id": call_id, "content": NOT_RUN, "is_error": True}
+    found = {"type": "tool_result", "tool_use_id": call_id, "content": message.content.strip() and message.content}
+    found["content"] = found["content"] or NO_OUTPUT
+    return {**found, "is_error": True} if message.data.get("is_error") else found
