@@ -3,14 +3,15 @@
 import json
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ikigai_actors.agent.assembly import conversation_of
 from ikigai_actors.providers.base import Request
-from ikigai_actors.providers.conversation import Passage, extended
+from ikigai_actors.providers.conversation import Conversation, Passage, extended
 from ikigai_actors.records.messages import Kind
 from tests.agent.turn.test_assembly import MODEL, OTHER, Entry, result, said, user
 from tests.agent.turn.test_assembly_properties import entries
@@ -140,7 +141,16 @@ def test_the_messages_of_a_request_are_read_as_a_tuple_of_dicts_is() -> None:
     assert deepcopy(messages) == plain
 
 
-def test_a_conversation_of_any_length_is_compared_copied_and_given_up() -> None:
+def test_only_the_messages_that_are_read_are_made() -> None:
+    said_last = ({"type": "text", "text": "b"},)
+    begun = Passage(None, "user", cast("Any", range(1)), 1, 1, 0)  # no block can be made of it
+    messages = Conversation(extended(extended(begun, "assistant", said_last), "user", said_last))
+    assert (len(messages), messages[-1]["content"], messages[-2]["role"]) == (3, list(said_last), "assistant")
+    with pytest.raises(TypeError):
+        list(messages)
+
+
+def test_a_conversation_of_any_length_is_made_and_given_up() -> None:
     last: Passage | None = None
     for place in range(200_000):
         last = extended(last, ("user", "assistant")[place % 2], ({"type": "text", "text": "a"},))
