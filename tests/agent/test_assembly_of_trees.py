@@ -13,6 +13,7 @@ from ikigai_actors.agent.assembly import conversation_of
 from ikigai_actors.providers.base import Request
 from ikigai_actors.providers.conversation import Conversation, Passage, extended
 from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.replies import calls_in
 from tests.agent.turn.test_assembly import MODEL, OTHER, Entry, result, said, user
 from tests.agent.turn.test_assembly_properties import entries
 from tests.kit.assembly import replayed, request_of
@@ -22,8 +23,9 @@ Step = tuple[int, int, Entry | str]
 """Which agent; a number, for the places in its history to which it goes back; and what it writes or does."""
 
 spoken = entries.filter(lambda entry: entry[0] not in {Kind.CLEAR, Kind.REWIND})
-acts = st.sampled_from([*["ask"] * 4, *["fork"] * 3, "clear", "mark", "mark", "rewind", "rewind", "undo", "undo"])
-steps = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 30), spoken | acts), max_size=40)
+often, seldom = ("ask", "ask", "call", "call", "answer", "answer", "fork", "undo"), ("clear", "mark", "rewind")
+acts = st.sampled_from([*often, *often, *seldom])
+steps = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 30), st.one_of(acts, acts, spoken)), max_size=40)
 
 
 class Grown:
@@ -43,6 +45,12 @@ class Grown:
                 child = f"agent{len(self.oracles)}"
                 self.tree.fork(uuid, child)
                 self.oracles[child] = oracle.fork()
+            case "call":
+                calls = ("1:read", "2:read") if place % 2 else (f"{place % 3}:read",)
+                self.do((number, place, said("x", *calls)))
+            case "answer":
+                asked = [call.id for one in oracle.visible if one.kind == Kind.ASSISTANT for call in calls_in(one)]
+                self.do((number, place, result(asked[-1 - place % 2 % len(asked)] if asked else "1", f"{place}")))
             case "clear" | "mark":
                 oracle.add(self.tree.add(uuid, act))
             case "rewind":
@@ -119,10 +127,10 @@ def test_a_sibling_sends_its_own_id_that_its_parent_used_only_after_the_fork() -
         grown.oracles["root"].add(grown.tree.add("root", entry[0], entry[1], **entry[2]))
     grown.ask("root")
     child = sorted(grown.oracles)[0]
-    for entry in (said("", "1:read"), result("1"), said("", "1:read"), result("1")):
+    for entry in (user("d"), said("", "1:read"), result("1"), said("", "1:read"), result("1")):
         grown.oracles[child].add(grown.tree.add(child, entry[0], entry[1], **entry[2]))
     sent = [block["id"] for one in grown.ask(child).messages for block in one["content"] if block["type"] == "tool_use"]
-    assert sent == ["1", "call_5_0"]
+    assert sent == ["1", "call_6_0"]
 
 
 def test_the_messages_of_a_request_are_read_as_a_tuple_of_dicts_is() -> None:
@@ -139,6 +147,13 @@ def test_the_messages_of_a_request_are_read_as_a_tuple_of_dicts_is() -> None:
     assert plain[3] in messages
     assert repr(messages) == repr(plain)
     assert deepcopy(messages) == plain
+
+
+def test_an_id_of_a_call_that_was_taken_back_may_be_sent_again() -> None:
+    grown = _prepared(user("a"), user("b"), said("", "1:read"), result("1"), "ask")
+    for act in ("undo", said("", "1:read"), "ask"):
+        grown.do((0, 1, act))
+    assert [block["id"] for block in grown.ask("root").messages[1]["content"]] == ["1"]
 
 
 def test_only_the_messages_that_are_read_are_made() -> None:
