@@ -11,7 +11,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, ScriptedProvider, Signal, TurnInterrupted, Workspace
 from ikigai_actors.tools.function import LIMIT, Result
-from ikigai_actors.tools.workspace import processes
+from ikigai_actors.tools.process import Endings, living_processes
 from ikigai_actors.tools.workspace.bash import OUTPUT_KEPT, Bash, CommandOutput
 from ikigai_actors.tools.workspace.shells import Shells, bash_tool
 from tests.kit.blocking_provider import DEADLINE
@@ -31,7 +31,7 @@ BUSY = "echo $$ > session.tmp; timeout 100 sleep 99 & mv session.tmp session; sl
 
 def living(session: int) -> list[int]:
     """The processes of a session."""
-    return processes.living_processes([session]).get(session, [])
+    return living_processes([session]).get(session, [])
 
 
 def in_shells(directory: Path, work: Callable[[Shells], Awaitable[T]], idle: float = 600.0) -> T:
@@ -50,16 +50,16 @@ def in_shells(directory: Path, work: Callable[[Shells], Awaitable[T]], idle: flo
 @LINUX
 def test_a_shell_whose_last_words_nobody_waits_for_is_closed_all_the_same(tmp_path: Path) -> None:
     async def play() -> bool:
-        endings = processes.Endings()
+        endings = Endings()
         shell = await Bash.start("/bin/bash", tmp_path, {"PATH": os.environ["PATH"]}, endings)
         await shell.run("setsid sleep 2 & echo", DEADLINE)  # who has left the session holds the pipe open
-        gone, ending = endings.end(shell._transport.get_pid()), shell.end()
+        gone, ending = endings.end(shell.pid), shell.end()
         await gone
         for _ in range(10):  # turns of the loop, until it waits for them
             await asyncio.sleep(0)
         ending.cancel()
         await asyncio.wait({ending})
-        return shell._transport.is_closing()
+        return shell._child.is_closing()
 
     assert asyncio.run(play())
 
@@ -248,7 +248,7 @@ def test_an_agent_that_never_ran_a_command_leaves_nothing_behind(tmp_path: Path)
 
 def test_a_shell_that_ends_takes_no_command(tmp_path: Path) -> None:
     async def work() -> CommandOutput:
-        shell = await Bash.start("/bin/bash", tmp_path, {}, processes.Endings())
+        shell = await Bash.start("/bin/bash", tmp_path, {}, Endings())
         await shell.end()
         return await asyncio.wait_for(shell.run("touch late", 3600.0), DEADLINE)
 
@@ -259,7 +259,7 @@ def test_a_shell_that_ends_takes_no_command(tmp_path: Path) -> None:
 @LINUX
 def test_an_event_loop_that_ends_leaves_nothing_of_what_is_deaf_to_term(tmp_path: Path) -> None:
     async def work() -> int:
-        shell = await Bash.start("/bin/bash", tmp_path, {"PATH": os.environ["PATH"]}, processes.Endings())
+        shell = await Bash.start("/bin/bash", tmp_path, {"PATH": os.environ["PATH"]}, Endings())
         running = asyncio.create_task(shell.run(f"trap '' TERM; {BUSY}", DEADLINE))
         session = await asyncio.to_thread(session_in, tmp_path)
         shell.end()

@@ -6,16 +6,12 @@ The client's own transport has no limit, and copies all of an unfinished line fo
 would hold up the event loop that all agents share. Here a line costs time in proportion to its length, and one over the
 limit ends the server (`ServerProcess.fault` says so).
 
-The process leads a session of its own, with a guard that ends the rest of it with our process (see
-`ikigai_actors.tools.lifeline`). Where there is no bash, there is no guard.
+A guard ends its session with our process (see `ikigai_actors.tools.process`). Where there is no bash, there is none.
 """
 
 import asyncio
 import contextlib
-import os
 import shutil
-import signal
-from asyncio.subprocess import PIPE, SubprocessStreamProtocol
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Self
@@ -26,10 +22,7 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 from mcp.types import jsonrpc_message_adapter
 
-from ikigai_actors.tools.lifeline import Lifeline
-
-_GRACE = 2.0
-"""Seconds that a server has to end by itself after its input was closed, and again after TERM."""
+from ikigai_actors.tools.process import ChildProcess
 
 _FLUSH = 0.5
 """Seconds for sending the last messages to a server that is being ended."""
@@ -37,17 +30,11 @@ _FLUSH = 0.5
 Heard = SessionMessage | Exception
 
 
-class ServerProcess(SubprocessStreamProtocol):
+class ServerProcess(ChildProcess):
     """The process. Belongs to one event loop; start it with `start`."""
 
-    def __init__(self, lifeline: Lifeline | None, limit: int) -> None:
-        """Use `start`."""
-        super().__init__(limit=limit, loop=asyncio.get_running_loop())
-        self._lifeline, self._longest = lifeline, limit
-        self._exited = asyncio.Event()
-        self._process: asyncio.SubprocessTransport
-        self.fault = ""
-        """Why it was ended by us, as the end of a sentence about it."""
+    fault = ""
+    """Why it was ended by us, as the end of a sentence about it."""
 
     @classmethod
     async def start(cls, command: Sequence[str], env: Mapping[str, str], stderr: int, limit: int) -> Self:
@@ -62,32 +49,8 @@ class ServerProcess(SubprocessStreamProtocol):
         Raises:
             OSError: it cannot be started.
         """
-        bash = shutil.which("bash")
-        if bash is None:
-            return await cls._start(command, env, stderr, limit, None)
-        with Lifeline() as lifeline:
-            return await cls._start(lifeline.command(bash, command), env, stderr, limit, lifeline)
-
-    @classmethod
-    async def _start(
-        cls, command: Sequence[str], env: Mapping[str, str], stderr: int, limit: int, lifeline: Lifeline | None
-    ) -> Self:
-        process, self = await asyncio.get_running_loop().subprocess_exec(
-            lambda: cls(lifeline, limit), *command, stdin=PIPE, stdout=PIPE, stderr=stderr,
-            env={**get_default_environment(), **env}, start_new_session=True,
-            pass_fds=() if lifeline is None else (lifeline.reading,),
-        )  # fmt: skip
-        self._process = process
-        return self
-
-    def process_exited(self) -> None:
-        super().process_exited()
-        self._exited.set()
-
-    def kill(self) -> None:
-        """End it at once, with all of its process group."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.get_pid(), signal.SIGKILL)
+        environment = {**get_default_environment(), **env}
+        return await cls(limit).spawn(command, environment=environment, stderr=stderr, guard=shutil.which("bash"))
 
     @asynccontextmanager
     async def serving(
@@ -109,16 +72,14 @@ class ServerProcess(SubprocessStreamProtocol):
             sending.close()
             try:
                 with anyio.CancelScope(shield=True):
-                    await self._end(writer)
+                    await asyncio.wait({writer}, timeout=0.0 if self.fault else _FLUSH)
+                    await self.terminate()
             finally:
                 self.kill()
-                if self._lifeline is not None:
-                    self._lifeline.cut()
                 reader.cancel()
                 writer.cancel()
                 with anyio.CancelScope(shield=True):
-                    await self._gone()  # when the loop closes, nobody could wait for its end any more
-                self._process.close()
+                    await self.reap()
 
     async def _read(self, heard: MemoryObjectSendStream[Heard], on_end: Callable[[], None]) -> None:
         assert self.stdout is not None
@@ -131,7 +92,7 @@ class ServerProcess(SubprocessStreamProtocol):
                 pass  # nobody listens any more
             finally:
                 on_end()
-            while await self.stdout.read(self._longest):
+            while await self.stdout.read(self.limit):
                 pass  # or it could not say its last words, and would not end
 
     async def _line(self, stdout: asyncio.StreamReader) -> bytes:
@@ -141,7 +102,7 @@ class ServerProcess(SubprocessStreamProtocol):
         except asyncio.IncompleteReadError:
             return b""
         except asyncio.LimitOverrunError:
-            self.fault = f"it wrote a line of more than {self._longest:,} bytes (McpServer's line_limit)"
+            self.fault = f"it wrote a line of more than {self.limit:,} bytes (McpServer's line_limit)"
             self.kill()
             return b""
 
@@ -158,24 +119,6 @@ class ServerProcess(SubprocessStreamProtocol):
                     await self.stdin.drain()
         except OSError:
             heard.close()  # so who waits for an answer hears that there is none
-
-    async def _end(self, writer: "asyncio.Task[None]") -> None:
-        """Wait until it ends by itself, then send TERM."""
-        await asyncio.wait({writer}, timeout=0.0 if self.fault else _FLUSH)
-        assert self.stdin is not None
-        self.stdin.close()
-        if await self._gone():
-            return
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.get_pid(), signal.SIGTERM)
-        if not await self._gone():
-            self.kill()
-            await self._gone()
-
-    async def _gone(self) -> bool:
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._exited.wait(), _GRACE)
-        return self._exited.is_set()
 
 
 def _message(line: bytes) -> SessionMessage | Exception:

@@ -12,7 +12,7 @@ of ours; ``env`` adds what it needs. What it writes to its standard error is log
 A server that ends by itself is told to a person, and started again by the next call: the first time at once, then after
 `PAUSES`. When it ends once more within `WINDOW` it is given up. A call on its way when it ended gets an error result
 that says that it may or may not have run; a call that was not started says so. After ``kill -9`` of our process a guard
-in the server's session ends what is left of it (see `ikigai_actors.tools.lifeline`).
+in the server's session ends what is left of it (see `ikigai_actors.tools.process`).
 
 All servers are read on the event loop that all agents share, where a long line takes its time. So a server that writes
 one of more than `LINE_LIMIT` bytes is ended, and a person is told why.

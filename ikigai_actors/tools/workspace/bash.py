@@ -14,13 +14,12 @@ import contextlib
 import re
 import secrets
 import shlex
-from asyncio.subprocess import PIPE, STDOUT
+from asyncio.subprocess import STDOUT
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple, Self, cast
+from typing import NamedTuple, Self
 
-from ikigai_actors.tools.lifeline import Lifeline
-from ikigai_actors.tools.workspace.processes import Endings
+from ikigai_actors.tools.process import ChildProcess, Endings
 
 OUTPUT_KEPT = 40_000
 """How many of the last bytes of a command's output are kept."""
@@ -50,24 +49,18 @@ class CommandOutput(NamedTuple):
     """Its exit code; None when it did not end in time."""
 
 
-class Bash(asyncio.SubprocessProtocol):
-    """A bash process, the leader of a session of its own. Start it with `start`; one command at a time.
+class Bash(ChildProcess):
+    """A bash process. Start it with `start`; one command at a time."""
 
-    It belongs to the event loop that started it.
-    """
-
-    def __init__(self, endings: Endings, lifeline: Lifeline) -> None:
+    def __init__(self, endings: Endings) -> None:
         """Use `start`."""
-        self._endings, self._lifeline = endings, lifeline
-        loop = asyncio.get_running_loop()
+        super().__init__()
+        self._endings = endings
         self._output = bytearray()
         self._said: bytes | None = None
         self._dropped = 0
         self._end_of_command = re.compile(rb"(?!)")
-        self._code: asyncio.Future[int | None] = loop.create_future()
-        self._exited: asyncio.Future[None] = loop.create_future()
-        self._read_all: asyncio.Future[None] = loop.create_future()
-        self._closed: asyncio.Future[None] = loop.create_future()
+        self._code: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
         self._ending: asyncio.Task[None] | None = None
 
     @classmethod
@@ -83,30 +76,16 @@ class Bash(asyncio.SubprocessProtocol):
         Raises:
             OSError: it cannot be started.
         """
-        command = [
-            program,
-            "--noprofile",
-            "--norc",
-            "-c",
-            f"exec {shlex.quote(program)} --noprofile --norc {_MARKS}>&1",
-        ]
-        with Lifeline() as lifeline:
-            _, self = await asyncio.get_running_loop().subprocess_exec(
-                lambda: cls(endings, lifeline), *lifeline.command(program, command),
-                stdin=PIPE, stdout=PIPE, stderr=STDOUT, pass_fds=(lifeline.reading,),
-                cwd=directory, env=environment, start_new_session=True,
-            )  # fmt: skip
-        return self
+        script = f"exec {shlex.quote(program)} --noprofile --norc {_MARKS}>&1"
+        return await cls(endings).spawn(
+            [program, "--noprofile", "--norc", "-c", script],
+            environment=environment, directory=directory, stderr=STDOUT, guard=program,
+        )  # fmt: skip
 
     @property
     def over(self) -> bool:
         """Whether it has ended, or is about to."""
         return self._ending is not None
-
-    @property
-    def exit_code(self) -> int | None:
-        """The exit code of the shell itself, less than 0 for a signal. None while it lives."""
-        return self._transport.get_returncode()
 
     async def run(self, command: str, seconds: float) -> CommandOutput:
         """Run a command, whose standard input is empty.
@@ -124,7 +103,8 @@ class Bash(asyncio.SubprocessProtocol):
         if not self.over:
             # No braces around it: after a syntax error in an eval, bash does not know the next `{` for what it is.
             line = _LINE.format(command=shlex.quote(command), nonce=nonce)
-            cast(asyncio.WriteTransport, self._transport.get_pipe_transport(0)).write(line.encode(errors="replace"))
+            assert self.stdin is not None
+            self.stdin.write(line.encode(errors="replace"))
             await asyncio.wait({self._code}, timeout=seconds)
         said = self._output if self._said is None else self._said
         kept = said[-OUTPUT_KEPT:]
@@ -138,28 +118,25 @@ class Bash(asyncio.SubprocessProtocol):
         return self._ending
 
     async def _end(self) -> None:
-        gone = self._endings.end(self._transport.get_pid())
+        gone = self._endings.end(self.pid)
         while not gone.done():
             with contextlib.suppress(asyncio.CancelledError):  # the system closes; `Endings` makes haste then
                 await asyncio.wait({gone})
-        self._lifeline.cut()
+        assert self.stdout is not None
         try:
-            await asyncio.wait({self._exited}, timeout=_LAST_WORDS)
-            await asyncio.wait({self._read_all}, timeout=_LAST_WORDS)
+            with contextlib.suppress(OSError):  # also that it takes too long
+                await asyncio.wait_for(self.stdout.read(), _LAST_WORDS)  # only its end: the output is taken below
         finally:
             self._settle(None)
-            self._transport.close()
-        await asyncio.wait({self._closed}, timeout=_LAST_WORDS)
+            await self.reap()
 
     def _settle(self, code: int | None) -> None:
         if not self._code.done():
             self._code.set_result(code)
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.SubprocessTransport, transport)
-
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
+    def pipe_data_received(self, fd: int, data: bytes | str) -> None:
         """Take output, also between commands; keep the end of it."""
+        assert isinstance(data, bytes)
         searched = max(0, len(self._output) - 64)  # the line that ends a command may come in two pieces
         self._output += data
         if match := self._end_of_command.search(self._output, searched):
@@ -170,14 +147,7 @@ class Bash(asyncio.SubprocessProtocol):
             del self._output[:surplus]
             self._dropped += surplus
 
-    def pipe_connection_lost(self, fd: int, error: Exception | None) -> None:
-        if fd == 1 and not self._read_all.done():
-            self._read_all.set_result(None)
-
     def process_exited(self) -> None:
         """End the processes that the shell has left behind."""
-        self._exited.set_result(None)
+        super().process_exited()
         self.end()
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self._closed.set_result(None)

@@ -9,7 +9,6 @@ directory, and others search what they are handed open, `_BATCH` files each.
 """
 
 import asyncio
-import contextlib
 import errno
 import logging
 import os
@@ -17,13 +16,14 @@ import re
 import shutil
 import stat
 import threading
-from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
+from asyncio.subprocess import DEVNULL, STDOUT
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from ikigai_actors.actors.threads import in_thread
 from ikigai_actors.tools.function import FunctionTool, Result, ToolError, tool
+from ikigai_actors.tools.process import ChildProcess
 from ikigai_actors.tools.workspace.beneath import PLACE, Outside, Root
 
 logger = logging.getLogger(__name__)
@@ -175,7 +175,8 @@ class Search:
             while len(raw) <= _SHOWN and (piece := await _some(matcher)):
                 raw += piece
             if len(raw) <= _SHOWN:
-                self._failed = await matcher.wait() not in (0, NO_MATCH)
+                await matcher.ended(None)
+                self._failed = matcher.exit_code not in (0, NO_MATCH)
         self._found += _OF_A_FILE.sub(lambda line: self._told(line, names), raw)
 
     def _told(self, line: re.Match[bytes], names: Mapping[int, str]) -> bytes:
@@ -188,22 +189,18 @@ class Search:
     @asynccontextmanager
     async def _running(
         self, *arguments: str, also: int = DEVNULL, hand_over: tuple[int, ...] = ()
-    ) -> AsyncGenerator[Process, None]:
+    ) -> AsyncGenerator[ChildProcess, None]:
         """A ripgrep in the directory, until the block ends. ``also`` is where its errors go."""
-        process = await asyncio.create_subprocess_exec(
-            self._ripgrep, *arguments, env=self._environment, cwd=self._directory,
-            stdin=DEVNULL, stdout=PIPE, stderr=also, pass_fds=hand_over, start_new_session=True,
+        process = await ChildProcess().spawn(
+            [self._ripgrep, *arguments], environment=self._environment, directory=self._directory,
+            stdin=DEVNULL, stderr=also, hand_over=hand_over,
         )  # fmt: skip
         try:
             yield process
         finally:
-            assert process.stdout is not None
-            if not process.stdout.at_eof():  # then it ends by itself
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
-            while await _some(process):
-                pass  # to its end: only then asyncio closes its side
-            await process.wait()
+            if process.exit_code is None:
+                process.kill()
+            await process.reap()
 
 
 class _Handful:
@@ -247,7 +244,7 @@ def _is_file(root: Root, inner: str) -> bool:
     return stat.S_ISREG(mode)
 
 
-async def _some(process: Process) -> bytes:
+async def _some(process: ChildProcess) -> bytes:
     """What it says next; nothing at its end."""
     assert process.stdout is not None
     return await process.stdout.read(_SHOWN)

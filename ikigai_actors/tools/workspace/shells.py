@@ -9,8 +9,8 @@ from typing import Annotated
 from ikigai_actors.actors.futures import current_acting_agent
 from ikigai_actors.tools.function import TIMEOUT, FunctionTool, Result, tool
 from ikigai_actors.tools.policy import Policy
+from ikigai_actors.tools.process import Endings
 from ikigai_actors.tools.workspace.bash import Bash, CommandOutput
-from ikigai_actors.tools.workspace.processes import Endings
 
 _LONGEST = 600.0
 """The most seconds of a command."""

@@ -1,0 +1,253 @@
+"""A child process of ours, for bash, MCP servers and ripgrep: how it is started, and how it is ended.
+
+It leads a session of its own: a signal to its process group reaches what it started, and never us. It gets the
+variables and descriptors that it is handed, and none beside them. A guard may stand in its session: a bash that reads
+the lifeline, a pipe whose other end is ours alone. When we close that end, or are gone, the guard kills every process
+of the session, in whatever process group. It does not find a process that began a session of its own (``setsid``, a
+daemon); and a process that kills the guard is safe from it.
+
+    state      lasts until                                     what a kill -9 of our process leaves
+    starting   exec, or an error, which leaves nothing         nothing: the guard begins before the program
+    running    its own end, `terminate`, `kill`, `Endings`     nothing
+    ending     its own end, within `_GRACE` of the end of      after `terminate` nothing; after the TERM of `Endings`,
+               its input or of TERM, or KILL after that        which ends the guard too, all that is deaf to TERM
+    dead       `reap`: the guard ends what the child has       nothing
+               left behind, and nobody is left to wait for
+
+Without a guard, all that was not sent KILL yet goes on until it reads the end of its input or writes to us. When our
+process only fails or is cancelled, who has started a child kills and reaps it before the event loop closes.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+from asyncio.subprocess import PIPE, SubprocessStreamProtocol
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self, cast
+
+from ikigai_actors.actors.threads import in_thread
+
+logger = logging.getLogger(__name__)
+
+_GRACE = 2.0
+"""Seconds that a child has to end after its input was closed, after TERM, and after KILL."""
+
+_LOOK_AGAIN = 0.01
+"""Seconds between two looks at the processes of sessions that are being ended."""
+
+_PROC = Path("/proc")
+"""Where Linux shows which session a process belongs to. Elsewhere only the group of the session's leader is found."""
+
+_GUARD = r"""
+set -m   # a process group of its own for the guard: what ends all others of the session is not to end it first
+(
+    read -r -u "$1"   # ends when the host has closed the other end of the pipe, or is gone
+    for ((round = 0; round < 1000; round++)); do
+        found=
+        for stat in /proc/[0-9]*/stat; do
+            read -r line < "$stat" || continue
+            set -- ${line##*) }   # state, parent, group, session
+            pid=${stat//[^0-9]/}
+            if [ "$4" = "$$" ] && [ "$1" != Z ] && [ "$pid" != "$BASHPID" ]; then kill -KILL "$pid" && found=1; fi
+        done
+        [ -n "$found" ] || break
+    done
+    kill -KILL -- "-$$"   # where there is no /proc
+) < /dev/null > /dev/null 2>&1 &
+set +m
+eval "exec $1<&-"
+shift
+exec "$@"
+"""
+"""The beginning of a session, in bash: first the guard, then the program in its own place."""
+
+
+class ChildProcess(SubprocessStreamProtocol):
+    """A child. Belongs to the event loop that starts it, once, with `spawn`."""
+
+    def __init__(self, limit: int = 2**16) -> None:
+        """Prepare; ``limit`` is the most bytes of a line that is read of `stdout`."""
+        super().__init__(limit=limit, loop=asyncio.get_running_loop())
+        self.limit = limit
+        self._child: asyncio.SubprocessTransport
+        self._exited = asyncio.Event()
+        self._lifeline = contextlib.ExitStack()
+
+    async def spawn(
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        stderr: int,
+        stdin: int = PIPE,
+        directory: Path | None = None,
+        hand_over: tuple[int, ...] = (),
+        guard: str | None = None,
+    ) -> Self:
+        """Start it, with its output in a pipe.
+
+        Args:
+            command: the program and its arguments.
+            environment: all its variables.
+            stderr: the descriptor for its standard error.
+            stdin: the descriptor of its input.
+            directory: its working directory; ours when None.
+            hand_over: descriptors of ours that it inherits.
+            guard: the path of the bash that guards its session; without one it has no guard.
+
+        Raises:
+            OSError: it cannot be started.
+        """
+        with contextlib.ExitStack() as theirs:
+            if guard is not None:
+                reading, writing = os.pipe()
+                theirs.callback(os.close, reading)
+                self._lifeline.callback(os.close, writing)
+                command = [guard, "--noprofile", "--norc", "-c", _GUARD, "bash", str(reading), *command]
+                hand_over += (reading,)
+            try:
+                await asyncio.get_running_loop().subprocess_exec(
+                    lambda: self, *command, stdin=stdin, stdout=PIPE, stderr=stderr, env=environment, cwd=directory,
+                    pass_fds=hand_over, start_new_session=True,
+                )  # fmt: skip
+            except BaseException:
+                self._lifeline.close()
+                raise
+        return self
+
+    @property
+    def pid(self) -> int:
+        """Its number, and that of its process group and session."""
+        return self._child.get_pid()
+
+    @property
+    def exit_code(self) -> int | None:
+        """Its exit code, less than 0 for a signal; None while it lives."""
+        return self._child.get_returncode()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to its process group."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    def kill(self) -> None:
+        """End it at once, with all of its process group."""
+        self.signal(signal.SIGKILL)
+
+    async def ended(self, seconds: float | None = _GRACE) -> bool:
+        """Whether it has ended, for which this waits; without an end when ``seconds`` is None."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._exited.wait(), seconds)
+        return self._exited.is_set()
+
+    async def terminate(self) -> None:
+        """Close its input, and if it does not end by that, send TERM; it may be deaf to both."""
+        assert self.stdin is not None
+        self.stdin.close()
+        if not await self.ended():
+            self.signal(signal.SIGTERM)
+            await self.ended()
+
+    async def reap(self) -> None:
+        """Have its guard end the rest of its session, wait for its own end, and close our ends of its pipes."""
+        self._lifeline.close()
+        try:
+            await self.ended()  # when the loop closes, nobody could wait for its end any more
+        finally:
+            self._child.close()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._child = cast(asyncio.SubprocessTransport, transport)
+
+    def process_exited(self) -> None:
+        super().process_exited()
+        self._exited.set()
+
+
+def living_processes(leaders: Collection[int]) -> dict[int, list[int]]:
+    """By session leader, the arguments of `os.kill` that reach every living process of the session."""
+    if not (_PROC / "self" / "stat").exists():
+        return {leader: [-leader] for leader in leaders if _group_lives(leader)}
+    found: dict[int, list[int]] = {}
+    for place in _PROC.iterdir():
+        if place.name.isdigit():
+            with contextlib.suppress(OSError):  # it has ended meanwhile
+                state, _, _, session = (place / "stat").read_text(errors="replace").rpartition(")")[2].split()[:4]
+                if int(session) in leaders and state not in "ZX":  # a zombie is only waited for
+                    found.setdefault(int(session), []).append(int(place.name))
+    return found
+
+
+@dataclass(slots=True)
+class _Ending:
+    """A session that is being ended."""
+
+    kill_at: float
+    over: asyncio.Future[None]
+    told: set[int] = field(default_factory=set)
+    """The processes that were sent TERM."""
+
+
+class Endings:
+    """Ends sessions, however many, with the same few looks at all processes: TERM, and after `_GRACE` seconds KILL.
+
+    When it is cancelled, as by a system that closes, it sends KILL at once.
+    """
+
+    def __init__(self) -> None:
+        """Begin with no session to end."""
+        self._endings: dict[int, _Ending] = {}
+        self._work: asyncio.Task[None] | None = None
+
+    def end(self, leader: int) -> "asyncio.Future[None]":
+        """End every process of a session, on the running event loop; the future is done when they are gone."""
+        loop = asyncio.get_running_loop()
+        ending = self._endings.setdefault(leader, _Ending(loop.time() + _GRACE, loop.create_future()))
+        if self._work is None:
+            self._work = loop.create_task(self._end_all())
+        return ending.over
+
+    async def _end_all(self) -> None:
+        now = asyncio.get_running_loop().time
+        while self._endings:
+            try:
+                found = await in_thread(lambda: living_processes(set(self._endings)), "ikigai-ending")
+                for leader, ending in list(self._endings.items()):
+                    self._go_on(leader, ending, found.get(leader, []), now())
+                await asyncio.sleep(_LOOK_AGAIN)
+            except asyncio.CancelledError:
+                for ending in self._endings.values():
+                    ending.kill_at = min(ending.kill_at, now())
+        self._work = None
+
+    def _go_on(self, leader: int, ending: _Ending, left: list[int], now: float) -> None:
+        given_up = now > ending.kill_at + _GRACE
+        if left and given_up:
+            logger.warning("Processes %s of a shell could not be killed", left)
+        if not left or given_up:
+            ending.over.set_result(None)
+            del self._endings[leader]
+        elif now >= ending.kill_at:
+            _send(left, signal.SIGKILL)
+        else:
+            _send([target for target in left if target not in ending.told], signal.SIGTERM)
+            ending.told.update(left)
+
+
+def _send(targets: list[int], number: signal.Signals) -> None:
+    for target in targets:
+        with contextlib.suppress(OSError):  # it has ended meanwhile, or is another user's
+            os.kill(target, number)
+
+
+def _group_lives(leader: int) -> bool:
+    try:
+        os.killpg(leader, 0)
+    except OSError:
+        return False
+    return True
