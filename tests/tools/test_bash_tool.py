@@ -64,6 +64,28 @@ def test_a_shell_whose_last_words_nobody_waits_for_is_closed_all_the_same(tmp_pa
     assert asyncio.run(play())
 
 
+def test_a_start_that_is_cancelled_at_any_turn_of_the_loop_leaves_no_descriptor_and_no_error(tmp_path: Path) -> None:
+    async def cancel_after(turns: int) -> None:
+        starting = asyncio.create_task(Bash.start("/bin/bash", tmp_path, {}, Endings()))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        if not starting.cancel():
+            starting.result().end()
+        await asyncio.wait({starting})
+        await asyncio.sleep(0)  # a turn, in which its end is told
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.gather(*others)
+
+    async def play() -> None:
+        await cancel_after(0)
+        before = set(Path("/dev/fd").iterdir())
+        for turns in range(1, 8):
+            await cancel_after(turns)
+        assert set(Path("/dev/fd").iterdir()) == before
+
+    asyncio.run(play())
+
+
 def said(directory: Path, *commands: str, seconds: float = DEADLINE) -> list[Result]:
     """What the commands of one agent give, one after the other; the news of the first shell is left out."""
 
