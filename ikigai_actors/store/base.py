@@ -7,10 +7,19 @@ cause kept.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
+
+
+class Hint(NamedTuple):
+    """Whom commits concern, by uuid; None for any agent."""
+
+    agents: frozenset[str] | None = None
+    """Those that may have changed."""
+    for_hosts: frozenset[str] | None = None
+    """Those among them for whom a host may have something to do: clients have committed, or a host for another one."""
 
 
 class Watch(Protocol):
@@ -19,12 +28,12 @@ class Watch(Protocol):
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until something may have changed; False when the watch was closed, or after ``timeout`` seconds."""
 
-    def heard(self) -> frozenset[str] | None:
-        """The agents, by uuid, that may have changed as far as was told since the last call; None for any agent.
+    def heard(self) -> Hint:
+        """What was told since the last call. For the thread that waits.
 
-        For the thread that waits. None by default: not every watch is told who has changed.
+        Any agent by default: not every watch is told who has changed.
         """
-        return None
+        return Hint()
 
     def close(self) -> None:
         """End the waiting."""

@@ -2,17 +2,17 @@
 
     rounds = Rounds(store.watch(hosts=True), clock)
     while not closed:
-        among = rounds.wait()           # the agents that a hint names; None for all
-        look_at(among)
-        rounds.done(among)              # or rounds.failed()
+        hint = rounds.wait()            # the agents that were named; None for all
+        look_at(hint.agents)
+        rounds.done(hint.agents)        # or rounds.failed()
 
 A hint may get lost, so all are looked at every few seconds. Where that takes long, it is done less often: it takes a
 small share of the time only. Who looks at all some at a time asks `meanwhile` whom hints have named by then, so that
-these need not wait for the end.
+these need not wait for the end. What a host may have to do is never put off: that costs no look.
 """
 
 from ikigai_actors.actors.clock import Clock
-from ikigai_actors.store.base import Watch
+from ikigai_actors.store.base import Hint, Watch
 
 HEARTBEAT = 2.0
 """Seconds between two looks at whether the host still lives: a process that is killed commits nothing."""
@@ -20,57 +20,63 @@ HEARTBEAT = 2.0
 REST = 20
 """How many times as long as a look at all has taken the next one is put off, at least."""
 
+PAUSE = 3
+"""How many times as long as a look at all has taken the next one is put off that a hint asks for: with 100,000 agents
+it takes a while.
+"""
+
 NOBODY = frozenset[str]()
 
 
 class Rounds:
     """The looks of one thread."""
 
-    def __init__(self, watch: Watch, clock: Clock, pause: int = 0) -> None:
-        """Make the rounds of the thread that waits with a watch.
-
-        Args:
-            watch: tells of commits.
-            clock: measures how long a look takes.
-            pause: how many times as long as a look at all has taken the next one is put off that a hint asks for.
-        """
-        self._watch, self._clock, self._pause = watch, clock, pause
+    def __init__(self, watch: Watch, clock: Clock) -> None:
+        """Make the rounds of the thread that waits with a watch; the clock measures how long a look takes."""
+        self._watch, self._clock = watch, clock
         self._began = clock.monotonic()
         self._due = self._began  # when all are looked at next
         self._may = self._began  # when they may be, if a hint asks for it
+        self._hosts_due = self._began  # when a host is to look next at what no hint may have told it of
         self.asked = False
         """Whether a hint has named nobody since the latest look at all began."""
 
-    def wait(self, timeout: float | None = HEARTBEAT) -> frozenset[str] | None:
+    def wait(self, timeout: float | None = HEARTBEAT) -> Hint:
         """Wait until something may be new, or so many seconds, None for ever; return the agents to look at, by uuid.
 
         None for all; also after the watch was closed.
         """
+        now = self._clock.monotonic()
+        if timeout is not None:
+            timeout = min(timeout, max(0.0, self._hosts_due - now))
         if self.asked:
-            left = max(0.0, self._may - self._clock.monotonic())
+            left = max(0.0, self._may - now)
             timeout = left if timeout is None else min(left, timeout)
-        heard = self._heard(timeout)
+        hint = self._heard(timeout)
         self._began = self._clock.monotonic()
         if self._began < self._due and not (self.asked and self._began >= self._may):
-            return heard
+            return hint
         self.asked = False
-        return None
+        return hint._replace(agents=None)
 
-    def meanwhile(self) -> frozenset[str]:
+    def meanwhile(self) -> Hint:
         """The agents, by uuid, that hints have named since a look at all has begun. Does not wait."""
         return self._heard(0)
 
-    def _heard(self, timeout: float | None) -> frozenset[str]:
-        heard = self._watch.heard() if self._watch.wait(timeout) else NOBODY
-        self.asked |= heard is None
-        return NOBODY if heard is None else heard
+    def _heard(self, timeout: float | None) -> Hint:
+        agents, for_hosts = self._watch.heard() if self._watch.wait(timeout) else Hint(NOBODY, NOBODY)
+        self.asked |= agents is None
+        now = self._clock.monotonic()
+        if for_hosts is None or now >= self._hosts_due:
+            for_hosts, self._hosts_due = None, now + HEARTBEAT
+        return Hint(NOBODY if agents is None else agents, for_hosts)
 
-    def done(self, among: frozenset[str] | None) -> None:
+    def done(self, agents: frozenset[str] | None) -> None:
         """Note that these agents were looked at."""
-        if among is None:
+        if agents is None:
             now = self._clock.monotonic()
             self._due = now + max(HEARTBEAT, REST * (now - self._began))
-            self._may = now + self._pause * (now - self._began)
+            self._may = now + PAUSE * (now - self._began)
 
     def failed(self) -> None:
         """Note that the look failed: the next one is at all."""

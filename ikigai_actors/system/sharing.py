@@ -11,7 +11,7 @@ So a tool that is not idempotent and ends soon is not cut off, and few replies a
 the actors and the gift nobody acts for these agents; what comes for them is written as rows, which the next host finds.
 A crash at any point leaves the shard with this host, or with the next one. Messages that the actors had not handled,
 and callers who wait for the end of a turn, are forwarded: they are answered by rows from then on, as for any agent
-elsewhere (`ikigai_actors.system.elsewhere`).
+elsewhere (`ikigai_actors.system.attached.following`).
 """
 
 import contextlib

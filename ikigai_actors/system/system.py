@@ -77,13 +77,14 @@ from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.location import locate
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.owner import HostRow, unended
-from ikigai_actors.store.rounds import HEARTBEAT, Rounds
 from ikigai_actors.store.shards import shares
 from ikigai_actors.system.agents_tool import ListAgents
 from ikigai_actors.system.approvals import Approvals
-from ikigai_actors.system.attached.client import shown_state, turn_state
+from ikigai_actors.system.attached.client import Client, shown_state, turn_state
+from ikigai_actors.system.attached.follower import Follower
+from ikigai_actors.system.attached.following import FollowingLoop
+from ikigai_actors.system.attached.remote_agents import RemoteAgents
 from ikigai_actors.system.attached.system import AttachedSystem
-from ikigai_actors.system.elsewhere import Elsewhere
 from ikigai_actors.system.lifecycle import Lifecycle, check_policy
 from ikigai_actors.system.platform import SYSTEM_PLATFORM, Platform
 from ikigai_actors.system.processes import ProcessTable
@@ -208,13 +209,18 @@ class ActorSystem(OfOneProcess):
             undone.callback(log_loader.close)
             dispatcher = parts.dispatcher(workers)
             undone.callback(dispatcher.close)
-            self._watch = store.watch()
-            undone.callback(self._watch.close)
-            elsewhere = (
-                Elsewhere(store, clock, publisher.publish, waits, self.check_open, self._on_commit, threads)
-                if host.name is not None
-                else None
+            remote = self._remote = (
+                None
+                if host.name is None
+                else RemoteAgents(
+                    store,
+                    Client(store, clock, self._on_commit),
+                    self.check_open,
+                    publisher.publish,
+                    Follower(store, []),
+                )
             )
+            self._following = FollowingLoop(store, clock, threads, waits, remote=remote, on_others=self._look_at_others)
             undone.pop_all()
         self._runtime = Runtime(
             clock=clock,
@@ -236,10 +242,9 @@ class ActorSystem(OfOneProcess):
         self.approvals = Approvals(gate, self._archive, self.target)
         """The calls that wait for a decision."""
         host.count = processes.count
-        self._elsewhere = elsewhere
         self._sharing = (
             None
-            if elsewhere is None
+            if remote is None
             else Sharing(
                 store,
                 host,
@@ -247,7 +252,7 @@ class ActorSystem(OfOneProcess):
                 processes,
                 self._archive,
                 self._supervision,
-                elsewhere.agents,
+                remote,
                 threads,
                 self._fail,
                 publisher.publish,
@@ -263,7 +268,6 @@ class ActorSystem(OfOneProcess):
             threads,
         )
         self._threads = threads
-        self._watching = threads.thread(self._follow_others, "ikigai-watch")
         self._actors = Closing(threads, lambda: [(str(actor), actor.close) for actor in processes])
         self._closing = Closing(threads, self._parts)
         self._closed = False
@@ -417,30 +421,15 @@ class ActorSystem(OfOneProcess):
         self._processes.run(runtime, self._supervision, self._forward)
         self._processes.restore(found)
         self._supervision.start(found)
-        if self._elsewhere is not None:
-            self._elsewhere.start()
         self.waits.start()
-        self._watching.start()
+        self._following.start()
 
-    def _follow_others(self) -> None:
-        """Look at what other processes did to this database, whenever they may have.
-
-        Hosts that share agents ring for one another, and a ring may get lost: they look every few seconds, too.
-        """
-        rounds = Rounds(self._watch, self.clock)
-        timeout = None if self._sharing is None else HEARTBEAT
-        while True:
-            among = rounds.wait(timeout)
-            if self._closed:
-                break
-            self._supervision.look_at_other_processes(among)
-            self._runtime.journal.note_others()
-            self.waits.look_again()
-            if self._sharing is not None:
-                self._sharing.look_again()
-            rounds.done(among)
-        while self._watch.wait():  # until it is closed: then it gives its connection back
-            pass
+    def _look_at_others(self, among: frozenset[str] | None) -> None:
+        """Look at what other processes may have left for agents of this host: for these, None for any. Never waits."""
+        self._supervision.look_at_other_processes(among)
+        self._runtime.journal.note_others()
+        if self._sharing is not None:
+            self._sharing.look_again()
 
     def _forward(self, uuid: str, message: Any) -> None:
         """Have another host do what an agent was told."""
@@ -634,14 +623,14 @@ class ActorSystem(OfOneProcess):
         """The parts to close, in order."""
         runtime = self._runtime
         return [
-            ("the watch on other processes", self._end_watch),
+            ("the watch on other processes", self._following.close),
             ("the board of waits", self._wait_board.close),
             *([] if self._sharing is None else [("the share of this host", self._sharing.close)]),
             ("what runs outside", lambda: runtime.executor.close(runtime.providers)),
             ("the reader of logs", runtime.log_loader.close),
             ("the journal", runtime.journal.close),
             ("the waits", self.waits.close),
-            *([] if self._elsewhere is None else [("the watch on other hosts", self._elsewhere.close)]),
+            *([] if self._remote is None else [("what other hosts were asked", self._remote.close)]),
             ("the supervision loop", self._supervision.close),
             ("the dispatcher", runtime.dispatcher.close),
             ("the agents", self._actors.run),
@@ -649,11 +638,6 @@ class ActorSystem(OfOneProcess):
             ("the host", runtime.host.release),
             ("the store", self._store.close),
         ]
-
-    def _end_watch(self) -> None:
-        self._watch.close()
-        if self._watching.ident is None:  # it was not begun, and gives nothing back
-            self._watch.wait(0)
 
     def handle(self, uuid: str) -> AgentRef:
         """The handle of an agent whose uuid is known; nothing is looked up."""

@@ -9,7 +9,7 @@ from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.records.mail import Send
 from ikigai_actors.records.signals import SendSignal
 from ikigai_actors.store import Store, open_store
-from ikigai_actors.store.base import Watch
+from ikigai_actors.store.base import Hint, Watch
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.postgres.hints import MOST_BYTES, agents_named, payload
@@ -35,7 +35,7 @@ def watch(server_store: Store) -> Iterator[Watch]:
     """A watch that listens."""
     watch = server_store.watch(hosts=True)
     assert watch.wait(DEADLINE)
-    assert watch.heard() is None  # what came before it listened, nobody told
+    assert watch.heard() == Hint()  # what came before it listened, nobody told
     yield watch
     watch.close()
     assert not watch.wait()
@@ -74,12 +74,22 @@ def test_what_a_journal_commits_names_the_agents_that_changed(
     journal.submit(unit, Answers().to("one"))
     journal.commit_pending()
     assert watch.wait(DEADLINE)
-    assert watch.heard() == expected
+    assert watch.heard().agents == expected
     journal.close()
 
 
 def test_what_a_client_commits_names_the_agents_that_changed(server_store: Store, watch: Watch) -> None:
     write_alone(server_store, Send("b", None, "tea", 1))
     assert watch.wait(DEADLINE)
-    assert watch.heard() == frozenset({"b"})
-    assert watch.heard() == frozenset()
+    assert watch.heard() == Hint(frozenset({"b"}), frozenset({"b"}))
+    assert watch.heard() == Hint(frozenset(), frozenset())
+
+
+def test_a_host_is_asked_for_agents_where_a_host_rings_for_hosts_too(server_store: Store, watch: Watch) -> None:
+    server_store.ring({"a"})
+    assert watch.wait(DEADLINE)
+    assert watch.heard() == Hint(frozenset({"a"}), frozenset())
+    server_store.ring({"b"}, hosts=True)
+    while not (heard := watch.heard()).for_hosts:
+        assert watch.wait(DEADLINE)
+    assert heard == Hint(frozenset({"b"}), frozenset({"b"}))

@@ -12,6 +12,7 @@ from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.errors import StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.store import open_store
 from ikigai_actors.store.postgres.room import CLIENT_CONNECTIONS, HOST_CONNECTIONS, limits
+from ikigai_actors.store.postgres.watch import HOSTS
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, ROOT, Admin, backend, eventually
 from tests.kit.network import with_settings
@@ -33,6 +34,12 @@ def connections(admin: Admin, role: str) -> int:
     """How many connections a user has."""
     [(count,)] = admin.execute("SELECT COUNT(*) FROM pg_stat_activity WHERE usename = %s", (role,)).fetchall()
     return int(count)
+
+
+def listening(admin: Admin, role: str) -> list[str]:
+    """What the connections of a user last said that listen."""
+    query = "SELECT query FROM pg_stat_activity WHERE usename = %s AND query LIKE 'LISTEN%%'"
+    return [said for (said,) in admin.execute(query, (role,)).fetchall()]
 
 
 def limited(admin: Admin, url: str, role: str, limit: int) -> str:
@@ -74,6 +81,8 @@ def test_connections_that_others_hold_are_told_of_and_as_many_as_needed_do(
     eventually(lambda: not connections(postgres_admin, role), "the end of the connections")
     with ActorSystem.open(url, OfflineProvider(), join=True) as system:
         assert system.root.prompt("tea").get(timeout=DEADLINE)
+        one = [f"LISTEN {HOSTS}"]  # one connection for clients and hosts
+        eventually(lambda: listening(postgres_admin, role) == one, "that it listens")
 
 
 def test_a_host_is_let_in_only_where_all_connections_of_the_others_fit_too(

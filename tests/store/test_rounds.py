@@ -1,6 +1,6 @@
 """Rounds: who is looked at when others may have committed."""
 
-from ikigai_actors.store.base import Watch
+from ikigai_actors.store.base import Hint, Watch
 from ikigai_actors.store.rounds import HEARTBEAT, NOBODY, REST, Rounds
 from ikigai_actors.testing.simulation.clock import ManualClock
 
@@ -8,9 +8,9 @@ from ikigai_actors.testing.simulation.clock import ManualClock
 class Told(Watch):
     """A watch that is told what to say; it waits for nothing."""
 
-    def __init__(self, *said: frozenset[str] | None) -> None:
-        self._said = [*said]
-        self._heard: frozenset[str] | None = NOBODY
+    def __init__(self, *said: frozenset[str] | Hint | None) -> None:
+        self._said = [one if isinstance(one, Hint) else Hint(one, NOBODY) for one in said]
+        self._heard = Hint(NOBODY, NOBODY)
 
     def wait(self, timeout: float | None = None) -> bool:
         if not self._said:
@@ -18,7 +18,7 @@ class Told(Watch):
         self._heard = self._said.pop(0)
         return True
 
-    def heard(self) -> frozenset[str] | None:
+    def heard(self) -> Hint:
         return self._heard
 
     def close(self) -> None:
@@ -31,7 +31,7 @@ A, B = frozenset({"a"}), frozenset({"b"})
 def looks(rounds: Rounds, count: int) -> list[frozenset[str] | None]:
     found = []
     for _ in range(count):
-        found.append(rounds.wait())
+        found.append(rounds.wait().agents)
         rounds.done(found[-1])
     return found
 
@@ -51,39 +51,52 @@ def test_all_are_looked_at_every_few_seconds_however_often_hints_come() -> None:
 def test_a_look_at_all_that_takes_long_is_seldom() -> None:
     clock = ManualClock()
     rounds = Rounds(Told(A, A, A), clock)
-    assert rounds.wait() is None
+    assert rounds.wait().agents is None
     clock.advance(1)
     rounds.done(None)
     clock.advance(REST - 1)
-    assert rounds.wait() == A
+    assert rounds.wait().agents == A
     clock.advance(1)
-    assert rounds.wait() is None
+    assert rounds.wait().agents is None
 
 
 def test_all_are_looked_at_after_a_look_that_failed() -> None:
     rounds = Rounds(Told(A, A, A), ManualClock())
     assert looks(rounds, 1) == [None]
-    assert rounds.wait() == A
+    assert rounds.wait().agents == A
     rounds.failed()
-    assert rounds.wait() is None
+    assert rounds.wait().agents is None
 
 
 def test_what_a_hint_names_is_looked_at_at_once_behind_a_look_at_all_and_all_for_whom_it_names_nobody_later() -> None:
     clock = ManualClock()
-    rounds = Rounds(Told(None, None, A, B, B), clock, pause=3)
-    assert rounds.wait() is None
+    rounds = Rounds(Told(None, None, A, B, B), clock)
+    assert rounds.wait().agents is None
     clock.advance(1)
     rounds.done(None)
     assert looks(rounds, 2) == [NOBODY, A]
     clock.advance(2.9)
     assert looks(rounds, 1) == [B]
     clock.advance(0.1)
-    assert rounds.wait() is None
+    assert rounds.wait().agents is None
 
 
 def test_whom_hints_name_while_a_look_at_all_is_under_way_is_told_and_whom_they_do_not_name_comes_next() -> None:
     rounds = Rounds(Told(None, A, None), ManualClock())
-    assert rounds.wait() is None
-    assert [rounds.meanwhile() for _ in range(3)] == [A, NOBODY, NOBODY]
+    assert rounds.wait().agents is None
+    assert [rounds.meanwhile().agents for _ in range(3)] == [A, NOBODY, NOBODY]
     rounds.done(None)
-    assert rounds.wait() is None
+    assert rounds.wait().agents is None
+
+
+def test_a_host_is_asked_for_those_whom_it_concerns_and_every_few_seconds_for_all_also_behind_long_looks() -> None:
+    clock = ManualClock()
+    rounds = Rounds(Told(A, Hint(A | B, B), None, Hint(A, None), B, B), clock)
+    assert rounds.wait() == (None, None)
+    clock.advance(1)
+    rounds.done(None)
+    assert [rounds.wait().for_hosts for _ in range(2)] == [B, NOBODY]
+    assert rounds.wait() == (A, None)
+    assert rounds.meanwhile() == (B, NOBODY)
+    clock.advance(HEARTBEAT)
+    assert rounds.meanwhile() == (B, None)

@@ -24,11 +24,12 @@ from ikigai_actors.agent.subscriptions import Event, HostChanged, StoreTrouble
 from ikigai_actors.errors import AgentDead, HostElsewhere, NoHost, StoreUnusable, SystemClosed
 from ikigai_actors.records.registry import Died
 from ikigai_actors.store import open_store
-from ikigai_actors.store.base import Watch
+from ikigai_actors.store.base import Hint, Watch
 from ikigai_actors.store.forwarding import ForwardingStore
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.sqlite.store import SQLiteStore
-from ikigai_actors.system.attached.system import AT_A_TIME, AttachedSystem
+from ikigai_actors.system.attached.following import AT_A_TIME
+from ikigai_actors.system.attached.system import AttachedSystem
 from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Status
 from tests.kit.app_pilot import Stage, on_stage
@@ -340,8 +341,8 @@ class Told(Watch):
         self._heard = self._steps.pop(0)()
         return True
 
-    def heard(self) -> frozenset[str] | None:
-        return self._heard
+    def heard(self) -> Hint:
+        return Hint(self._heard)
 
     def close(self) -> None:
         """Nothing waits."""
@@ -380,10 +381,10 @@ def test_whom_a_hint_concerns_while_very_many_agents_are_looked_at_does_not_wait
         told = Told(lambda: None, commit)  # the latter when the first ones of all have been looked at
         with closing(AttachedSystem(OwnWatch(store, told))) as system:
             store.write(lambda tx: tx.run("register_host", id="host", hostname="h", pid=1, lease=0))
-            system._remote.look(lambda: system._follower.begin(0))
+            system._remote.look(lambda: system._remote.follower.begin(0))
             if not names:
                 system._remote.await_prompt(last, 1, Future())
             system.subscribe(hear)
-            told.end = system._closing.set
-            system._follow()
+            told.end = lambda: setattr(system._following, "_closed", True)
+            system._following.run()
     assert heard == [last, middle]

@@ -270,7 +270,7 @@ def test_an_open_that_fails_half_way_gives_all_back(durable: str, options: dict[
         ActorSystem.open(durable, ScriptedProvider([]), **options)
     assert is_free(durable)
     left = [thread.name for thread in threading.enumerate() if thread not in before]
-    assert not [name for name in left if name != "ikigai-watch"]  # which ends by itself, at its next look
+    assert not [name for name in left if name != "ikigai-following"]  # which ends by itself, at its next look
 
 
 def test_a_toolset_that_tries_to_end_the_process_when_it_opens_leaves_nothing(durable: str) -> None:

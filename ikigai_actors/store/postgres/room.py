@@ -10,8 +10,8 @@ from ikigai_actors.store.postgres.transaction import HOST_NAME
 
 logger = logging.getLogger(__name__)
 
-HOST_CONNECTIONS = 5 + MOST_READERS
-"""The most connections that a host holds at once: writer, bell, lease, two watches and the readers."""
+HOST_CONNECTIONS = 4 + MOST_READERS
+"""The most connections that a host holds at once: writer, bell, lease, watch and the readers."""
 
 CLIENT_CONNECTIONS = 2 + MOST_READERS
 """The most that an attached program holds: writer, watch and the readers."""

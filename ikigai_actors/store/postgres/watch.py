@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 
-from ikigai_actors.store.base import Watch
+from ikigai_actors.store.base import Hint, Watch
 from ikigai_actors.store.postgres.hints import agents_named
 
 CLIENTS, HOSTS = "ikigai", "ikigai_hosts"
@@ -30,7 +30,7 @@ class ServerWatch(Watch):
         self._closed = threading.Event()
         self._waking, self._woken = socket.socketpair()  # `close` wakes who waits for the server
         self._connection: psycopg.Connection[Any] | None = None
-        self._payloads: list[str] = []
+        self._payloads: list[tuple[str, str]] = []  # each with its channel
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for a NOTIFY. A new connection counts as a change, too: notifications before it are lost."""
@@ -42,7 +42,7 @@ class ServerWatch(Watch):
                     self._connection = psycopg.connect(self._url, autocommit=True, **self._settings)
                     for channel in self._channels:
                         self._connection.execute(f"LISTEN {channel}".encode())
-                    self._payloads.append("")
+                    self._payloads.append((CLIENTS, ""))
                     return True
                 if self._told(self._connection, left):
                     return True
@@ -56,9 +56,12 @@ class ServerWatch(Watch):
         self._woken.close()
         return False
 
-    def heard(self) -> frozenset[str] | None:
-        payloads, self._payloads = self._payloads, []
-        return agents_named(payloads)
+    def heard(self) -> Hint:
+        told, self._payloads = self._payloads, []
+        return Hint(
+            agents_named(payload for _, payload in told),
+            agents_named(payload for channel, payload in told if channel == CLIENTS),
+        )
 
     def close(self) -> None:
         self._closed.set()
@@ -76,7 +79,7 @@ class ServerWatch(Watch):
         return self._take(connection)
 
     def _take(self, connection: psycopg.Connection[Any]) -> bool:
-        found = [notify.payload for notify in connection.notifies(timeout=0, stop_after=1)]
+        found = [(notify.channel, notify.payload) for notify in connection.notifies(timeout=0, stop_after=1)]
         self._payloads += found
         return bool(found)
 

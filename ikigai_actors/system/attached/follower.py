@@ -85,16 +85,20 @@ class Follower:
         self._names = {head.uuid: head.name for head in found}
         return News((), (), {head.uuid: head.turn for head in found}, hosts)
 
+    @property
+    def follows_all(self) -> bool:
+        """Whether everybody is followed."""
+        return self._agents is None
+
     def follow(self, agent: str) -> None:
-        """Follow one more agent from now on. For a follower of some agents; of the thread that calls `news`."""
-        assert self._agents is not None  # else it is followed already
-        if agent not in self._agents:
+        """Follow one more agent from now on, unless it is followed already."""
+        if self._agents is not None and agent not in self._agents:
             self._agents.append(agent)
             for head in self._store.read(lambda tx: heads_of(tx, [agent])):
                 self._places[agent] = head.position
 
     def keep(self, agents: Collection[str]) -> None:
-        """Follow no others than these."""
+        """Follow no others than these. For a follower of some agents."""
         assert self._agents is not None
         for agent in set(self._agents) - set(agents):
             self._agents.remove(agent)

@@ -13,7 +13,7 @@ a cause, since a host that was killed commits nothing. No wait begins while a lo
 between two looks.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ikigai_actors.actors.clock import Clock
@@ -23,7 +23,7 @@ from ikigai_actors.agent.requests import Adopt, Asked, Move, encode
 from ikigai_actors.agent.subscriptions import Event, PromptKept
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.arguments import check_timeout
-from ikigai_actors.errors import AgentDead, HostElsewhere, IkigaiError, NoTurn
+from ikigai_actors.errors import AgentDead, HostElsewhere, IkigaiError, NoTurn, SystemClosed
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records import registry
 from ikigai_actors.records.heads import section
@@ -36,7 +36,7 @@ from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.owner import HostRow
 from ikigai_actors.store.writer import Writer
 from ikigai_actors.system.attached.client import Client, no_host, nobody_asked
-from ikigai_actors.system.attached.follower import News
+from ikigai_actors.system.attached.follower import Follower, News
 from ikigai_actors.system.attached.turn import RemoteTurn
 from ikigai_actors.system.lifecycle import CommandTarget, Lifecycle
 from supervisors.signals import Status
@@ -51,7 +51,7 @@ class RemoteAgents:
         client: Client,
         check_open: Callable[[], None],
         publish: Callable[[Event], object],
-        follow: Callable[[str], object] = lambda uuid: None,
+        follower: Follower,
     ) -> None:
         """Put the parts together.
 
@@ -60,9 +60,10 @@ class RemoteAgents:
             client: writes what is asked.
             check_open: raises `SystemClosed` when nothing may be asked any more.
             publish: takes a `PromptKept`.
-            follow: called with the uuid of an agent before something of it is awaited.
+            follower: follows all agents, or those of whom something is awaited.
         """
-        self._follow = follow
+        self.follower = follower
+        """Reads what is new, in a `look`."""
         self._store, self._client, self._check_open, self._publish = store, client, check_open, publish
         self._looking = current_threads().lock()  # held for a look, and to begin a wait
         self._awaited: list[tuple[RemoteTurn, Future[Reply]]] = []
@@ -92,6 +93,8 @@ class RemoteAgents:
             tell: takes these news, and who ran the agents at the look before; called before any future is settled.
         """
         with self._looking:
+            if not self.follower.follows_all:
+                self.follower.keep(self._whom())
             answers = self._answers()  # read before the news, so that what they tell of is told before
             news = read()
             before, self.hosts = self.hosts, news.hosts
@@ -108,21 +111,15 @@ class RemoteAgents:
                 self._withdraw()
                 self._settle(self._answers())
 
-    def waits_for(self, agents: Collection[str] | None) -> bool:
-        """Whether something of these agents is awaited, by uuid; of any agent for None."""
+    def awaited(self) -> frozenset[str]:
+        """The agents, by uuid, of whom something is awaited."""
         with self._looking:
-            awaited = {turn.agent for turn, _ in self._awaited} | {key.agent for key in self._asked}
-        return bool(awaited if agents is None else awaited.intersection(agents))
-
-    def awaited(self) -> set[str]:
-        """The agents of whom a turn is awaited."""
-        with self._looking:
-            return {turn.agent for turn, _ in self._awaited}
+            return self._whom()
 
     def await_prompt(self, uuid: str, mail: int, future: Future[Reply]) -> None:
         """Give a future the outcome of the turn that a prompt opens which is mail already."""
         with self._looking:
-            self._follow(uuid)
+            self.follower.follow(uuid)
             self._await(RemoteTurn(uuid, prompt=mail), future)
 
     def prompt(self, uuid: str, text: str, future: Future[Reply]) -> None:
@@ -130,7 +127,7 @@ class RemoteAgents:
         self._check_open()
         refuse_to_block()
         with self._looking:
-            self._follow(uuid)
+            self.follower.follow(uuid)
             mail = self._client.prompt(uuid, text)
             turn = RemoteTurn(uuid, prompt=mail.id)
             future.withdraw = lambda: self._withdraw_prompt(turn, mail.id, future)
@@ -146,7 +143,7 @@ class RemoteAgents:
             return record, section(tx, uuid, record.turn or record.fork_message_id)
 
         with self._looking:
-            self._follow(uuid)
+            self.follower.follow(uuid)
             record, messages = self._store.read(read)
             if record.turn:
                 self._await(RemoteTurn(uuid, turn=record.turn, messages=messages), future)
@@ -175,10 +172,10 @@ class RemoteAgents:
                 self._asked[key] = command.caller
                 command.caller.withdraw = lambda: self._client.withdraw(key, command.caller.refusal)
 
-    def end(self, error: IkigaiError) -> None:
-        """Settle with an error whatever is awaited, now or later: nobody looks any more. Requests are not withdrawn."""
+    def close(self) -> None:
+        """Settle with `SystemClosed` whatever is awaited, now or later: nobody looks any more. Requests stay."""
         with self._looking:
-            self._ended = error
+            error = self._ended = SystemClosed("The system was closed before this was answered.")
             futures = [*(future for _, future in self._awaited), *self._asked.values()]
             self._awaited, self._asked = [], {}
         for future in futures:
@@ -197,6 +194,9 @@ class RemoteAgents:
             future.settle(self._ended or no_host(self._former))
         else:
             self._awaited.append((turn, future))
+
+    def _whom(self) -> frozenset[str]:
+        return frozenset((*(turn.agent for turn, _ in self._awaited), *(key.agent for key in self._asked)))
 
     def _answers(self) -> dict[RequestKey, Answered]:
         """The answers that have come since the latest look."""

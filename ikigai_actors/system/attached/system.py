@@ -10,12 +10,12 @@ What an agent must do itself (fork, clear, mark, rewind, configure, resume, exit
 of ``requests``, which the host carries out once and answers. Messages are told when they are committed, so a reply
 comes whole. What only the host's memory holds stays there: its tools (`HostElsewhere`), and the settings at hand.
 
-One thread follows the host, and settles the futures of prompts and requests. When the host goes away, that is told
-(`HostChanged`), and futures that wait end with `NoHost`: a prompt that was not taken up yet stays in the database, and
-the next host answers it; a request is withdrawn. Nothing here takes over; a system that is opened anew does.
+One thread follows the host (`ikigai_actors.system.attached.following`), and settles the futures of prompts and
+requests. When the host goes away, that is told (`HostChanged`), and futures that wait end with `NoHost`: a prompt that
+was not taken up yet stays in the database, and the next host answers it; a request is withdrawn. Nothing here takes
+over; a system that is opened anew does.
 """
 
-import logging
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ from ikigai_actors.agent.subscriptions import (
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.waits import Waits
 from ikigai_actors.arguments import check_callable, check_choice, check_optional, check_type
-from ikigai_actors.errors import NoHost, StoreError, SystemClosed
+from ikigai_actors.errors import NoHost, SystemClosed
 from ikigai_actors.providers.base import NO_TOKENS, Usage
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.host_waits import published_state
@@ -55,23 +55,15 @@ from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import open_existing
 from ikigai_actors.store.gate import Gate
 from ikigai_actors.store.owner import HostRow
-from ikigai_actors.store.rounds import Rounds
 from ikigai_actors.store.writer import DirectWriter
 from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.attached.client import Client, shown_state, turn_state
 from ikigai_actors.system.attached.follower import Follower, News
+from ikigai_actors.system.attached.following import FollowingLoop
 from ikigai_actors.system.attached.remote_agents import RemoteActor, RemoteAgents, RemoteLifecycle
 from ikigai_actors.system.host_events import host_events
 from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Status
-
-logger = logging.getLogger(__name__)
-
-AT_A_TIME = 2_000
-"""How many agents are looked at together when all are looked at."""
-
-PAUSE = 3
-"""How many times as long as a look at all has taken nobody looks at all again: with 100,000 agents it takes a while."""
 
 
 @dataclass(slots=True)
@@ -100,21 +92,23 @@ class AttachedSystem(OfOneProcess):
         # Of those that run elsewhere the rows tell whether they rest.
         waits = self.waits = Waits(store, clock, lambda uuid: True, SYSTEM_THREADS)
         self._publisher = Publisher(SYSTEM_THREADS)
-        self._watch = store.watch(hosts=True)
-        self._follower = Follower(store)
-        remote = self._remote = RemoteAgents(gate, self._client, self.check_open, self._publisher.publish)
+        remote = self._remote = RemoteAgents(
+            gate, self._client, self.check_open, self._publisher.publish, Follower(store)
+        )
+        self._following = FollowingLoop(
+            store, clock, SYSTEM_THREADS, waits, remote=remote, tell=self._tell, on_trouble=self._tell_trouble
+        )
         self.lifecycle = RemoteLifecycle(gate, writer, clock, remote)
         self.approvals = Approvals(gate, self._archive, remote.actor)
         self._seen: dict[str, _Seen] = {}
         self._trouble = False
         self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._follow, name="ikigai-attached", daemon=True)
         self._parts = Closing(
             SYSTEM_THREADS,
             lambda: [
-                ("the watch on the host", self._end_watch),
+                ("the watch on the host", self._following.close),
                 ("the waits", waits.close),
-                ("the futures", self._end_waiting),
+                ("the futures", remote.close),
                 ("the subscribers", self._publisher.close),
                 ("the store", store.close),
             ],
@@ -290,59 +284,11 @@ class AttachedSystem(OfOneProcess):
         self._closing.set()
         self._parts.run()
 
-    def _end_watch(self) -> None:
-        self._watch.close()
-        if self._thread.ident is None:  # it was not begun, and gives nothing back
-            self._watch.wait(0)
-        else:
-            self._thread.join()
-
-    def _end_waiting(self) -> None:
-        self._remote.end(SystemClosed("The system is closed; open it again."))
-
     # Following the host
 
     def _begin(self) -> None:
-        self._remote.look(lambda: self._follower.begin(self.clock.now_ms()), lambda news, _: self._note(news))
         self.waits.start()
-        self._thread.start()
-
-    def _follow(self) -> None:
-        rounds = Rounds(self._watch, self.clock, PAUSE)
-        while not self._closing.is_set():
-            among = rounds.wait()
-            try:
-                if among is None:
-                    self._look_at_all(rounds)
-                else:
-                    self._look(among | self._urgent(rounds))
-            except StoreError as error:
-                rounds.failed()
-                self._tell_trouble(str(error))
-            except Exception:  # a defect of ours: the next look may do
-                logger.exception("The follower failed")
-            else:
-                rounds.done(among)
-                self._tell_trouble(None)
-        while self._watch.wait():  # until it is closed: then it gives its connection back
-            pass
-
-    def _look(self, among: frozenset[str]) -> None:
-        self._remote.look(lambda: self._follower.news(among), self._tell)
-        self.waits.look_again()
-
-    def _urgent(self, rounds: Rounds) -> set[str]:
-        """Those who are awaited, while a hint that named nobody may be about any of them."""
-        return self._remote.awaited() if rounds.asked else set()
-
-    def _look_at_all(self, rounds: Rounds) -> None:
-        """Look at all, some at a time: those whom a hint may concern meanwhile need not wait for the others."""
-        self._remote.look(lambda: self._follower.page(AT_A_TIME), self._tell)
-        while self._follower.is_midway and not self._closing.is_set():
-            if concerned := rounds.meanwhile() | self._urgent(rounds):
-                self._look(concerned)
-            self._remote.look(lambda: self._follower.page(AT_A_TIME), self._tell)
-        self.waits.look_again()
+        self._following.start()
 
     def _tell(self, news: News, before: Sequence[HostRow]) -> None:
         """Tell the subscribers what was committed since the latest look, when ``before`` ran the agents."""

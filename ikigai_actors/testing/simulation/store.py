@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ikigai_actors.actors.threads import Threads
 from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, SystemClosed
-from ikigai_actors.store.base import Row, SchemaTransaction, Store, Transaction, Watch
+from ikigai_actors.store.base import Hint, Row, SchemaTransaction, Store, Transaction, Watch
 from ikigai_actors.store.migrations import ensure_schema, migrate
 from ikigai_actors.store.queries import query
 from ikigai_actors.store.sqlite.store import BorrowedStore, SQLiteStore
@@ -140,7 +140,7 @@ class SimulatedStore(SQLiteStore):
         result = super().write(observe)
         assert observed is not None  # a transaction that committed has begun
         if observed.notifies:
-            self._call_watches(lambda watch: True, observed.concerned)
+            self._call_watches(observed.concerned, for_hosts=True)
         self._commits.after(observed.changes)
         if trouble is not None:
             raise trouble.error
@@ -154,7 +154,7 @@ class SimulatedStore(SQLiteStore):
 
     def ring(self, agents: Collection[str] | None = None, *, hosts: bool = False) -> None:
         if self.leases and self._link is Link.OPEN and self._commits.rings():
-            self._call_watches(lambda watch: hosts or watch.hosts, agents)
+            self._call_watches(agents, for_hosts=hosts)
 
     def separate(self) -> Store:
         return _Separate(self) if self.leases else super().separate()
@@ -193,12 +193,15 @@ class SimulatedStore(SQLiteStore):
         if self._link is Link.CUT:
             raise StoreUnavailable("The server cannot be reached, as the simulation will have it.")
 
-    def _call_watches(self, hears: "Callable[[CalledWatch], bool]", agents: Collection[str] | None) -> None:
-        """Call watches of every process that can be reached, as a server does, and name the agents."""
+    def _call_watches(self, agents: Collection[str] | None, *, for_hosts: bool) -> None:
+        """Call watches of every process that can be reached, as a server does, and name the agents.
+
+        Those of hosts too, when they may have something to do.
+        """
         for store in self._shared.open if self.leases else ():
             for watch in store._watches if store._link is Link.OPEN else ():
-                if hears(watch):
-                    watch.call(agents)
+                if for_hosts or watch.hosts:
+                    watch.call(agents, for_hosts=for_hosts)
 
     def changed_by_others(self) -> None:
         """Note that another host has committed."""
@@ -252,6 +255,13 @@ class Undisturbed(BorrowedStore):
         return self._change(work)
 
 
+NOTHING = Hint(frozenset(), frozenset())
+
+
+def _joined(some: frozenset[str] | None, others: Collection[str] | None) -> frozenset[str] | None:
+    return None if some is None or others is None else some.union(others)
+
+
 class CalledWatch(Watch):
     """A `Watch` that is called when another host commits."""
 
@@ -260,21 +270,22 @@ class CalledWatch(Watch):
         """Whether it hears of every commit of hosts."""
         self._changed = threads.condition()
         self._called = self._closed = False
-        self._heard: set[str] | None = set()
+        self._heard = NOTHING
 
     def wait(self, timeout: float | None = None) -> bool:
         self._changed.wait_for(lambda: self._called or self._closed, timeout)
         called, self._called = self._called, False
         return called and not self._closed
 
-    def heard(self) -> frozenset[str] | None:
-        heard, self._heard = self._heard, set()
-        return None if heard is None else frozenset(heard)
+    def heard(self) -> Hint:
+        heard, self._heard = self._heard, NOTHING
+        return heard
 
-    def call(self, agents: Collection[str] | None = None) -> None:
-        """Something may have changed, of these agents; None for any agent."""
+    def call(self, agents: Collection[str] | None = None, *, for_hosts: bool = True) -> None:
+        """Something may have changed, of these agents, None for any; for hosts, too, or for those who follow them."""
         self._called = True
-        self._heard = None if agents is None or self._heard is None else self._heard | set(agents)
+        before = self._heard
+        self._heard = Hint(_joined(before.agents, agents), _joined(before.for_hosts, agents if for_hosts else ()))
         self._changed.notify_all()
 
     def close(self) -> None:

@@ -1,0 +1,168 @@
+"""Following: the one loop by which a process follows a database that other processes write, too.
+
+    following = FollowingLoop(store, clock, threads, waits, remote=remote, on_others=look_at_rows)
+    following.start()
+    remote.actor(uuid).told(on.Prompt("tea", future))   # the loop settles the future
+
+Who follows what, each with one thread and one watch, which is one listening connection:
+
+    process                 its watch hears    it looks at
+    host that shares none   clients            no logs: nobody else runs agents
+    host that joined        clients, hosts     the agents of whom something is awaited
+    attached process        clients, hosts     all agents, to tell its subscribers
+
+The states of the loop, and what it does with a hint (`ikigai_actors.store.rounds`):
+
+    waiting         for a hint, or for the heartbeat; a host that shares with nobody has none
+    telling         a host that it may have something to do: `on_others`, before anything is read; it never waits
+    looking         at the agents that the hint names, in one read
+    looking at all  some at a time; between two reads it serves the hints that have come by then
+    closing         nothing more is looked at; the watch gives its connection back, and the thread ends
+
+What always holds:
+
+- Rows alone decide. Each look reads from the place where the former one ended, at one moment, so a hint that comes
+  twice, late or not at all tells nothing twice and skips nothing.
+- The subscribers hear of what was committed before any future is settled by it.
+- An agent is followed before something of it is awaited, so its answer lies behind the place where the look begins.
+- This thread alone reads news. Who begins to wait, and who ends everything, takes turns with it (`RemoteAgents`).
+
+A hint that is lost costs time, no truth: a host hears at the next heartbeat what it has to do, and all are looked at
+every few seconds, or within twenty times as long as that takes. A watch that broke connects again within a second, and
+that counts as a hint about everybody. A read that failed changes no place: it is told as trouble, and the next look is
+at all.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from ikigai_actors.actors.clock import Clock
+from ikigai_actors.actors.threads import Threads
+from ikigai_actors.agent.waits import Waits
+from ikigai_actors.errors import StoreError
+from ikigai_actors.store.base import Store
+from ikigai_actors.store.owner import HostRow
+from ikigai_actors.store.rounds import HEARTBEAT, NOBODY, Rounds
+from ikigai_actors.system.attached.follower import News
+from ikigai_actors.system.attached.remote_agents import RemoteAgents
+
+logger = logging.getLogger(__name__)
+
+AT_A_TIME = 2_000
+"""How many agents are looked at together when all are looked at."""
+
+
+class FollowingLoop:
+    """Follows what other processes commit, on a thread of its own."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        threads: Threads,
+        waits: Waits,
+        *,
+        remote: RemoteAgents | None = None,
+        on_others: Callable[[frozenset[str] | None], object] | None = None,
+        tell: Callable[[News, Sequence[HostRow]], object] = lambda news, before: None,
+        on_trouble: Callable[[str | None], object] = lambda reason: None,
+    ) -> None:
+        """Put the parts together, and begin to listen; `start` starts the thread.
+
+        Args:
+            store: the database.
+            clock: tells the time, and how long a look takes.
+            threads: makes the thread.
+            waits: those of this process, which may concern agents of others.
+            remote: the agents that others run; None where nobody else does.
+            on_others: of a host: takes the agents, by uuid, for which it may have something to do, None for any.
+            tell: takes what is new, and who ran the agents at the look before.
+            on_trouble: takes the reason when a look has failed, and None after each that has not.
+        """
+        self._clock, self._waits, self._remote, self._on_others = clock, waits, remote, on_others
+        self._tell, self._on_trouble = tell, on_trouble
+        self._closed = False
+        self._watch = store.watch(hosts=remote is not None)
+        self._rounds = Rounds(self._watch, clock)
+        self._thread = threads.thread(self.run, "ikigai-following")
+
+    def start(self) -> None:
+        """Start the thread. What is there by now is no news. Raises `StoreError`."""
+        if (remote := self._remote) is not None:
+            remote.look(lambda: remote.follower.begin(self._clock.now_ms()), self._tell)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread. Where it reads nothing it is not waited for."""
+        self._closed = True
+        self._watch.close()
+        if self._thread.ident is None:
+            self._watch.wait(0)  # it was not begun, and gives nothing back
+        elif self._remote is not None:
+            self._thread.join()
+
+    def run(self) -> None:
+        """Follow until this is closed: what the thread does."""
+        timeout = HEARTBEAT if self._remote is not None else None
+        while True:
+            agents, for_hosts = self._rounds.wait(timeout)
+            if self._closed:
+                break
+            try:
+                self._tell_host(for_hosts)
+                self._look(agents)
+            except StoreError as error:  # it is looked at again soon
+                logger.info("What others do could not be looked at: %s", error)
+                self._rounds.failed()
+                self._on_trouble(str(error))
+            except Exception:  # a defect of ours: the next look may do
+                logger.exception("What others do could not be looked at")
+            else:
+                self._rounds.done(agents)
+                self._on_trouble(None)
+            self._waits.look_again()
+        while self._watch.wait():  # until it is closed: then it gives its connection back
+            pass
+
+    def _tell_host(self, for_hosts: frozenset[str] | None) -> None:
+        if self._on_others is not None and for_hosts != frozenset():
+            self._on_others(for_hosts)
+
+    def _look(self, agents: frozenset[str] | None) -> None:
+        """Look at these agents, None for all, as far as they are followed."""
+        if (remote := self._remote) is None:
+            return
+        follows_all = remote.follower.follows_all
+        if agents is None and follows_all:
+            self._look_at_all(remote)
+            return
+        awaited = remote.awaited()
+        concerned = None if agents is None else agents | self._urgent(awaited)
+        if follows_all or (awaited if concerned is None else awaited & concerned):
+            self._read(remote, partial(remote.follower.news, concerned))
+
+    def _look_at_all(self, remote: RemoteAgents) -> None:
+        """Look at all, some at a time: those whom a hint may concern meanwhile need not wait for the others."""
+        self._read(remote, partial(remote.follower.page, AT_A_TIME))
+        while remote.follower.is_midway and not self._closed:
+            named, for_hosts = self._rounds.meanwhile()
+            self._tell_host(for_hosts)
+            if concerned := self._urgent(remote.awaited()).union(named or ()):
+                self._read(remote, partial(remote.follower.news, concerned))
+                self._waits.look_again()
+            self._read(remote, partial(remote.follower.page, AT_A_TIME))
+
+    def _urgent(self, awaited: frozenset[str]) -> frozenset[str]:
+        """Those of whom something is awaited, while a hint that named nobody may be about any of them."""
+        return awaited if self._rounds.asked else NOBODY
+
+    def _read(self, remote: RemoteAgents, read: Callable[[], News]) -> None:
+        def news() -> News:
+            found = read()
+            if self._on_others is None:
+                return found
+            return replace(found, hosts=found.hosts or remote.hosts)  # this one lives, whatever its late lease says
+
+        remote.look(news, self._tell)
