@@ -70,7 +70,7 @@ def test_all_that_an_agent_does_itself_is_done_by_the_host_and_answered(durable:
         assert kid.reply(timeout=DEADLINE).text.startswith("milk")
         assert (kid.record.restart, kid.record.on_orphan) == ("temporary", "cascade")
         assert root.configure(max_tokens=100, timeout=DEADLINE) > mark
-        assert host.root.context().settings == {"max_tokens": 100}
+        eventually(lambda: host.root.context().settings == {"max_tokens": 100}, "what the host shows behind its commit")
         root.prompt("sugar").get(timeout=DEADLINE)
         undone = root.undo(timeout=DEADLINE)
         back = root.rewind("here", timeout=DEADLINE)
