@@ -4,12 +4,13 @@ import re
 
 import pytest
 
-from ikigai_actors import AgentRef, Signal
+from ikigai_actors import AgentRef, Message, Signal
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.shell.app.screens.main import PAGES
 from ikigai_actors.store import open_store
 from tests.kit.app_pilot import Stage, on_stage, open_memory
 from tests.kit.blocking_provider import Gate
+from tests.kit.databases import eventually
 from tests.kit.faults import FaultyStore
 from tests.kit.open_on import open_on
 
@@ -25,6 +26,12 @@ async def go(stage: Stage, agent: AgentRef) -> None:
 def mark(agent: AgentRef, *numbers: int) -> None:
     for future in [agent.ask.mark(f"m{number}") for number in numbers]:
         future.get(timeout=20)
+
+
+def heard(stage: Stage, agent: AgentRef) -> int:
+    """The position of the latest message that waits for the page of an agent out of sight."""
+    events = stage.application.events._events.get(agent.uuid, ())
+    return max((one.id for one in events if isinstance(one, Message)), default=0)
 
 
 def marks(stage: Stage) -> list[int]:
@@ -91,6 +98,7 @@ def test_a_hole_that_the_store_does_not_fill_is_filled_when_it_is_back(by: str) 
         await stage.expect("m0")
         await go(stage, stage.system.root)
         mark(kid, *range(1, 520))
+        eventually(lambda: heard(stage, kid) == kid.history()[-1].id, "all")  # or none is dropped
         store.unreadable = StoreUnavailable("down, as planned")
         await go(stage, kid)
         await stage.expect("error: down, as planned")
