@@ -3,6 +3,8 @@
 import threading
 from pathlib import Path
 
+import pytest
+
 from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider, ToolCall, Workspace
 from ikigai_actors.agent.builtin_calls.fork import LIVING_LIMIT
 from ikigai_actors.agent.turn.request import NOT_RUN
@@ -145,6 +147,7 @@ def test_a_prompt_that_cannot_be_stored_is_stored_as_far_as_it_can(database: str
         assert prompts(requests_of(script, "kid")[0]) == ["nul \ufffd"]
 
 
+@pytest.mark.slow("takes a second")
 def test_a_model_forks_no_further_than_the_limit_of_living_agents() -> None:
     """In memory alone: the limit is counted by the statement that the other databases run too."""
     calls = tuple(ToolCall("fork", {}, str(number)) for number in range(2))

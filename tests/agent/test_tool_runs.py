@@ -133,6 +133,7 @@ def test_a_time_out_of_the_tool_itself_is_its_own_error(executor: Executor) -> N
     assert run(executor, asks, {}) == Result("TimeoutError: the server is silent", True)
 
 
+@pytest.mark.slow("takes half a second")
 def test_a_run_that_was_cancelled_is_forgotten(executor: Executor) -> None:
     began = threading.Event()
 

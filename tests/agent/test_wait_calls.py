@@ -242,6 +242,7 @@ def test_after_kill_9_a_wait_goes_on_and_hears_of_the_child_that_goes_on_too(dur
         assert [one.kind for one in system.root.history(all=True)].count("tool_call") == 1
 
 
+@pytest.mark.slow("takes half a second")
 def test_after_kill_9_a_wait_whose_time_is_over_ends_at_once(durable: str) -> None:
     killed_while_it_waited(durable, 0.5)
 
@@ -265,6 +266,7 @@ def children_of_root(url: str, count: int) -> list[str]:
     return uuids
 
 
+@pytest.mark.slow("takes a second")
 def test_many_agents_wait_at_once_and_hold_no_thread(new_sqlite: Callable[[], str]) -> None:
     """On SQLite alone: it is the threads that are counted. `MANY` says how many: 10,000 take a while."""
     url = new_sqlite()

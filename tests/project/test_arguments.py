@@ -226,6 +226,7 @@ ODD: tuple[Any, ...] = (0, 1, 2**62, True, None, "", "\0", "\ud800", "x" * 100_0
 """Values of right types that are hardly right."""
 
 
+@pytest.mark.slow("takes a second")
 def test_whatever_is_given_to_a_method_it_answers_or_raises_an_error_of_ours() -> None:
     with subject() as these:
         names = [name for name, _ in these.methods() if name != "ActorSystem.close"]

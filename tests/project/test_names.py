@@ -5,6 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2] / "ikigai_actors"
 
 FAMILIES = (("shell/cli/", "shell/commands/"), ("agent/builtin_calls/",))
@@ -32,6 +34,7 @@ def are_a_family(modules: list[str]) -> bool:
     return any(all(module.startswith(folders) for module in modules) for folders in FAMILIES)
 
 
+@pytest.mark.slow("takes half a second")
 def test_no_two_modules_define_the_same_public_name() -> None:
     homes = defaultdict(list)
     for path in sorted(ROOT.rglob("[!_]*.py")) + sorted(ROOT.rglob("__init__.py")):

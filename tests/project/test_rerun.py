@@ -86,6 +86,7 @@ def test_of_many_failures_none_runs_again() -> None:
     assert suspects(Run(1, {**few, "test_more": "failed"}, whole=True)) == ()
 
 
+@pytest.mark.slow("takes half a second")
 @pytest.mark.parametrize("status", sorted(pytest.ExitCode))
 def test_only_failures_of_tests_run_again(status: int) -> None:
     assert bool(suspects(Run(status, {"test": "failed"}, whole=True))) == (status == pytest.ExitCode.TESTS_FAILED)

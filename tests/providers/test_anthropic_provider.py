@@ -247,6 +247,7 @@ def test_a_history_that_is_too_long_is_told_from_its_latest_prompt(server: Messa
         ask(server, request(said("word " * 500, "Fine.", "And now?")))
 
 
+@pytest.mark.slow("takes a second")
 def test_silence_in_the_stream_is_given_up(server: MessagesServer) -> None:
     server.script.append(Says.text("and then", ending=Ending.PAUSE))
     with pytest.raises(ProviderError, match="fell silent") as raised:
@@ -254,6 +255,7 @@ def test_silence_in_the_stream_is_given_up(server: MessagesServer) -> None:
     assert raised.value.partial == "and then"
 
 
+@pytest.mark.slow("takes a second")
 def test_silence_before_the_stream_is_given_up(server: MessagesServer) -> None:
     server.script.append(Waits())
     with pytest.raises(ProviderError, match="did not answer in time"):

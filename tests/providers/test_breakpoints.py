@@ -123,6 +123,7 @@ def test_whatever_happened_the_marked_request_is_valid_and_otherwise_the_same(
     assert _without_marks(sent) == before
 
 
+@pytest.mark.slow("takes half a second")
 @given(histories, st.lists(entries, max_size=5), st.lists(entries, max_size=5))
 @settings(max_examples=150, deadline=None)
 def test_siblings_send_the_same_bytes_up_to_the_end_of_what_they_share(

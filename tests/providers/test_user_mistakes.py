@@ -431,6 +431,7 @@ def at(border: str, act: Callable[..., Any]) -> Any:
             return OddTool(act, border.startswith("async"))
 
 
+@pytest.mark.slow("takes a second")
 @given(
     st.sampled_from(BORDERS),
     acts(),

@@ -152,6 +152,7 @@ def test_the_list_of_mail_shows_no_control_character() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.slow("takes half a second")
 def test_neither_notices_nor_pastes_nor_the_bars_show_a_control_character(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
         stage.application.events.notice(f"noticed {ESCAPE}")
@@ -169,6 +170,7 @@ def test_the_name_of_a_tool_whose_call_is_out_of_sight_is_harmless() -> None:
     assert not controls(piece.text)
 
 
+@pytest.mark.slow("takes half a second")
 def test_a_notice_is_no_markup() -> None:
     async def play(stage: Stage) -> None:
         stage.application._press("/switch [/nope]")

@@ -302,6 +302,7 @@ def test_wrong_rows_of_agent_0_are_an_error_that_names_fsck(family: Store, durab
         survey(family, NOW, range(64))
 
 
+@pytest.mark.slow("takes a second")
 def test_the_command_says_that_a_sound_database_has_no_violation(family: Store, durable: str) -> None:
     done = run("--database", durable, "fsck")
     assert (done.returncode, done.stdout, done.stderr) == (0, "5 agents, 25 messages: no violation\n", "")
@@ -310,6 +311,7 @@ def test_the_command_says_that_a_sound_database_has_no_violation(family: Store, 
     assert json.loads(done.stdout) == {"agents": 5, "messages": 25, "violations": []}
 
 
+@pytest.mark.slow("takes a second")
 def test_the_command_names_each_violation_and_fails(family: Store, durable: str) -> None:
     damage(durable, agent("g", "epoch = 0"), "UPDATE hosts SET epoch = 9 WHERE id = 'old'")
     done = run("--database", durable, "fsck")

@@ -134,6 +134,7 @@ def scripts(draw: st.DrawFn) -> list[tuple[str, int, int]]:
     return draw(st.lists(action, max_size=60))
 
 
+@pytest.mark.slow("takes half a second")
 @settings(max_examples=300)
 @given(scripts())
 def test_every_history_equals_the_oracle_that_copies(script: list[tuple[str, int, int]]) -> None:
@@ -227,6 +228,7 @@ class Stored:
 STEPS = (*ACTIONS, "fork", "clear", "load", "drop", "look")
 
 
+@pytest.mark.slow("takes half a second")
 @settings(max_examples=150)
 @given(st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 30), st.integers(0, 5)), max_size=50))
 def test_stored_histories_equal_the_oracles_whoever_holds_drops_and_clears_his_log(

@@ -81,6 +81,7 @@ def test_a_list_of_kinds_is_found_as_a_constant_or_where_it_is_that_of_a_trait(s
     assert len(list(lists_of_kinds(source))) == 1
 
 
+@pytest.mark.slow("takes half a second")
 def test_no_other_module_lists_kinds_by_trait() -> None:
     table = Path(messages.__file__)
     others = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in MODULES if path != table}

@@ -163,6 +163,7 @@ def test_a_whole_history_goes_back_beyond_the_clear(store: Store) -> None:
     assert whole(store, "a") == ["root1", "a2", "a3"]
 
 
+@pytest.mark.slow("takes half a second")
 def test_five_thousand_levels_are_read_in_a_few_queries(store: Store) -> None:
     plant(store, ("level0", None, 0, ["user"]))
     plant(store, *((f"level{n}", f"level{n - 1}", n, ["user"]) for n in range(1, 5_000)))

@@ -2,6 +2,8 @@
 
 import weakref
 
+import pytest
+
 from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Request
 from ikigai_actors.records.log import Log
 from tests.kit.blocking_provider import DEADLINE
@@ -23,6 +25,7 @@ def live(agent: AgentRef, turns: int) -> None:
             agent.clear()
 
 
+@pytest.mark.slow("takes a second")
 def test_an_agent_that_clears_now_and_then_holds_what_came_since_and_the_database_all(durable: str) -> None:
     with ActorSystem.open(durable, provider=FunctionProvider(answer)) as system:
         root = system.root
@@ -41,6 +44,7 @@ def test_an_agent_that_clears_now_and_then_holds_what_came_since_and_the_databas
         assert len(system.root.history(all=True)) == whole
 
 
+@pytest.mark.slow("takes half a second")
 def test_what_was_cleared_is_held_as_long_as_a_child_forked_before_needs_it(database: str) -> None:
     with ActorSystem.open(database, provider=FunctionProvider(answer)) as system:
         root = system.root

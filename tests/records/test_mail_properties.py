@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -117,6 +118,7 @@ def emptied(store: Store) -> Store:
     return store
 
 
+@pytest.mark.slow("takes half a second")
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(script=st.lists(actions, max_size=25))
 def test_a_mailbox_is_what_a_list_of_mails_would_be(store: Store, script: list[Action]) -> None:
@@ -138,6 +140,7 @@ def test_a_mailbox_is_what_a_list_of_mails_would_be(store: Store, script: list[A
     agrees(desk, model)
 
 
+@pytest.mark.slow("takes half a second")
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batches=st.lists(st.lists(st.builds(Sending, agents, st.none() | agents, st.just(1)), max_size=12), max_size=6))
 def test_ids_are_dense_and_the_mails_of_a_sender_in_order_in_whatever_batches(

@@ -21,6 +21,7 @@ def test_a_name_finds_the_living_bearer_and_else_the_dead_one_that_died_last(dat
             system.agent("c")
 
 
+@pytest.mark.slow("takes half a second")
 def test_who_acts_on_a_dead_one_by_its_name_is_told_that_it_is_dead(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
         system.root.fork("hello", name="team-1").reply(timeout=20)

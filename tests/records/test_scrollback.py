@@ -108,6 +108,7 @@ def test_the_end_of_a_history_costs_the_same_however_much_is_inherited(new_sqlit
     assert read(100) == read(5_000) < 60
 
 
+@pytest.mark.slow("takes a second")
 @given(depth=st.integers(1, 12), prompts=st.lists(st.integers(0, 3), min_size=12, max_size=12))
 def test_a_chain_of_forks_reads_like_its_history(depth: int, prompts: list[int]) -> None:
     with open_echo("sqlite:///:memory:") as system:

@@ -129,6 +129,7 @@ def test_what_a_process_cannot_give_is_refused_at_open(given: dict[str, Any]) ->
         ActorSystem.open(":memory:", OfflineProvider(), settings=given)
 
 
+@pytest.mark.slow("takes half a second")
 def test_the_program_takes_defaults_and_tells_of_them(tmp_path: Path, open_session: OpenSession) -> None:
     place = ("--database", str(tmp_path / "s.db"), "--provider", "offline")
     done = run(*place, "--set", "max_tokens=900", "--set", "temperature=0.1", lines="/settings\n")

@@ -17,6 +17,7 @@ def provider(*tokens: int) -> ScriptedProvider:
     return ScriptedProvider([Reply("seen", usage=Usage(each, 1), model="tea-1") for each in tokens])
 
 
+@pytest.mark.slow("takes a second")
 def test_the_last_line_tells_what_was_spent_before_this_start_too(durable: str, tmp_path: Path) -> None:
     (tmp_path / "prices.toml").write_text("[tea]\ninput = 1000.0\noutput = 0.0\n")
     with ActorSystem.open(durable, provider(400, 50)) as system:

@@ -87,6 +87,7 @@ def blank(durable_url: NewDatabase) -> Iterator[Store]:
     store.close()
 
 
+@pytest.mark.slow("takes a second")
 def test_a_copy_has_the_same_rows_and_is_sound(source: Store, target: Store) -> None:
     before = contents(source)
     counts = copy_database(source, target)
@@ -231,6 +232,7 @@ def test_tallies_are_equal_for_the_same_rows_alone(some: list[Row], random: Rand
         assert tally(some) != tally([*some[1:], (*some[0][:1], "other")])
 
 
+@pytest.mark.slow("takes a second")
 def test_the_command_copies_beside_a_running_shell_and_says_so(durable: str, empty: str) -> None:
     with Program.by_pipe("--database", durable) as shell:
         shell.say("tea")

@@ -161,6 +161,7 @@ def test_a_file_that_cannot_be_taken_after_all_is_not_locked(new_sqlite: NewData
         assert refused.tb is not None  # it keeps the first attempt alive: nobody else gives the lock back
 
 
+@pytest.mark.slow("takes a second")
 def test_a_file_whose_new_owner_is_not_registered_yet_is_in_use_too(new_sqlite: NewDatabase, take: Hosts) -> None:
     file = path_of(new_sqlite())
     with FileLock(file.with_name(file.name + ".lock")), pytest.raises(StoreInUse, match="in use by another process"):

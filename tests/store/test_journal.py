@@ -62,6 +62,7 @@ def test_a_committed_unit_answers_with_what_it_returned(journal: Journal, store:
     assert ids(store, "a") == [1]
 
 
+@pytest.mark.slow("takes half a second")
 def test_many_units_share_a_transaction(journal: Journal, store: Store) -> None:
     answers = Answers()
     for number in range(1, 251):

@@ -80,6 +80,7 @@ def mails_in_a_copy(file: Path, copy: Path) -> int:
         return int(alone.execute("SELECT COUNT(*) FROM mail").fetchone()[0])
 
 
+@pytest.mark.slow("takes a second")
 def test_the_file_alone_has_what_was_written_before_the_host_was_idle(tmp_path: Path) -> None:
     file, copy = tmp_path / "a.db", tmp_path / "copy.db"
     with ActorSystem.open(file, OfflineProvider()) as system:

@@ -64,6 +64,7 @@ def test_a_file_with_a_second_hard_link_has_no_second_host(tmp_path: Path) -> No
         assert [message.content for message in system.root.history() if message.kind == "user"] == ["tea"]
 
 
+@pytest.mark.slow("takes a second")
 def test_a_file_whose_host_knows_it_by_another_name_is_not_taken(file: Path, take: Hosts) -> None:
     """As a file that is mounted alone in a container: its name has a lock of its own, the file has one."""
     host = python(

@@ -148,6 +148,7 @@ def test_a_write_that_the_system_refuses_is_unavailable(file: Path) -> None:
     assert said.endswith("[(2,)]")
 
 
+@pytest.mark.slow("takes half a second")
 def test_mail_whose_commit_the_disk_refuses_until_the_system_gives_up_may_be_written_and_its_sender_is_told(
     tmp_path: Path,
 ) -> None:

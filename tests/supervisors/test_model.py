@@ -3,6 +3,7 @@
 from collections import Counter
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from tests.kit.sequences import Op, Otps, Ours, Scenario, play, random_scenario
 SCENARIOS = st.builds(random_scenario, st.randoms(use_true_random=False), at_once=st.booleans())
 
 
+@pytest.mark.slow("takes a second")
 @settings(max_examples=400, deadline=None)
 @given(SCENARIOS)
 def test_our_supervisor_does_what_otps_does(scenario: Scenario) -> None:

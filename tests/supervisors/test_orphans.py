@@ -144,6 +144,7 @@ def test_every_living_agent_has_a_living_supervisor_unless_a_continue_left_it_an
                 assert supervisor.status is not Status.DEAD or supervisor.policy is OrphanPolicy.CONTINUE
 
 
+@pytest.mark.slow("takes half a second")
 @given(histories())
 def test_the_decisions_are_what_each_agents_ancestors_say(history: History) -> None:
     members = history.members

@@ -92,6 +92,7 @@ def test_a_turn_that_fails_says_why(durable: str) -> None:
         system.root.prompt("tea").get(timeout=DEADLINE)
 
 
+@pytest.mark.slow("takes a second")
 def test_mail_signals_documents_and_waits_work_by_rows(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as host, AttachedSystem.open(durable) as system:
         kid = host.root.fork(name="kid")
@@ -264,6 +265,7 @@ def test_the_end_of_the_host_is_told_to_a_session_by_pipe(durable: str, capsys: 
     gate.open()
 
 
+@pytest.mark.slow("takes a second")
 def test_the_application_shows_the_agents_of_the_host_live(durable: str) -> None:
     async def play(stage: Stage) -> None:
         await stage.expect(r"attached to pid \d+")

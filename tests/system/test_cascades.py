@@ -152,6 +152,7 @@ def breed(writer: Writer, host: str, ancestors: list[str]) -> int:
     return births
 
 
+@pytest.mark.slow("takes half a second")
 def test_no_descendant_escapes_a_cascade_while_those_of_two_hosts_fork(arena: Arena) -> None:  # noqa: F811
     """Two hosts own parts of one tree; the cascade comes from either of them, or from a third process."""
     tops = [f"top {number}" for number in range(STORMS)]

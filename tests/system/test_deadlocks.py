@@ -70,6 +70,7 @@ def test_who_closes_a_circle_of_waits_is_told_the_circle_and_the_turns_end(
         assert [prompt.content for prompt in a.history() if prompt.kind == "user"] == ["go"]
 
 
+@pytest.mark.slow("takes half a second")
 @pytest.mark.parametrize("names", ["ab", "abcd"])
 def test_a_circle_that_nobody_catches_ends_in_an_error_that_names_it_and_no_agent_crashes(names: str) -> None:
     follows = following(names)
@@ -263,6 +264,7 @@ def play(seed: int) -> tuple[str, list[str]]:
         return str(world.trace), ends
 
 
+@pytest.mark.slow("takes half a second")
 def test_a_circle_in_a_simulation_ends_the_same_way_each_time() -> None:
     runs = [play(seed) for seed in range(6)]
     assert [play(seed) for seed in range(6)] == runs

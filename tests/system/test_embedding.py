@@ -148,6 +148,7 @@ def test_a_subscriber_that_fails_harms_nobody(database: str, caplog: pytest.LogC
     assert "planted" in caplog.text
 
 
+@pytest.mark.slow("takes a second")
 def test_a_thousand_agents_answer_on_two_workers(database: str) -> None:
     with open_echo(database) as system:
         children = [system.root.ask.fork(f"task {n}") for n in range(1_000)]

@@ -39,6 +39,7 @@ from tests.kit.trees import HOST, change, plant, record
 from tests.system.test_restarts import Worker
 
 
+@pytest.mark.slow("takes half a second")
 def test_an_agent_that_crashes_while_the_store_is_down_is_restarted_when_it_is_back(durable: str) -> None:
     failing, leave = threading.Event(), threading.Event()
 
@@ -122,6 +123,7 @@ CUT_OFF = """
 """
 
 
+@pytest.mark.slow("takes half a second")
 def test_the_grace_of_a_term_runs_on_when_its_process_is_killed(durable: str) -> None:
     process = python(CUT_OFF, durable, 0.5)
     assert process.stdout is not None
@@ -191,6 +193,7 @@ def test_an_agent_is_killed_while_its_restart_waits_for_the_store(durable: str) 
         store.before, store.unreadable = (lambda: None), None
 
 
+@pytest.mark.slow("takes a second")
 @pytest.mark.parametrize(
     ("error", "cause"), [(LookupError("planted"), "gave up"), (StoreUnavailable("down, as planned"), None)]
 )
@@ -222,6 +225,7 @@ def test_a_restart_that_cannot_read_the_log_counts_unless_the_database_is_down(
         assert system.store.read(lambda tx: tx.run("restart_numbers")) == [(child.uuid, 1, 1, 1)]
 
 
+@pytest.mark.slow("takes a second")
 def test_a_turn_is_not_to_blame_for_a_log_that_could_not_be_read(durable: str) -> None:
     store = FaultyStore(open_store(durable))
 
@@ -240,6 +244,7 @@ def test_a_turn_is_not_to_blame_for_a_log_that_could_not_be_read(durable: str) -
         assert child.statistics().restarts == 2
 
 
+@pytest.mark.slow("takes a second")
 def test_a_temporary_agent_that_cannot_be_started_is_buried_and_forgotten(durable: str) -> None:
     store, busy, leave = FaultyStore(open_store(durable)), threading.Event(), threading.Event()
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -156,6 +157,7 @@ def check_mail(
         assert not set(dead[:place]) & set(above(before, uuid)), f"{uuid} is reported after one above it"
 
 
+@pytest.mark.slow("takes a second")
 @settings(max_examples=150, deadline=None)
 @given(BIRTHS, BLOWS)
 def test_after_any_deaths_all_who_live_are_looked_after_and_remember_what_they_did(

@@ -30,6 +30,7 @@ def refusal(verdict: CommitResult) -> type[Exception] | None:
     return None if isinstance(verdict, Committed) else type(verdict.error)
 
 
+@pytest.mark.slow("takes half a second")
 def test_of_two_crossed_adoptions_one_is_refused(arena: Arena) -> None:  # noqa: F811
     for number in range(ROUNDS):
         arena.add((f"a {number}", "root"), (f"b {number}", "root"))

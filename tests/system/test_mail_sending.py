@@ -118,6 +118,7 @@ def test_a_batch_with_a_failing_unit_runs_again_and_each_mail_is_there_once(desk
     assert counts(desk, "b") == (2, 2)
 
 
+@pytest.mark.slow("takes half a second")
 def test_a_mailbox_is_full_at_the_limit_has_room_after_a_read_and_takes_exits_all_the_same(desk: Desk) -> None:
     fill(desk.store, "b", MAILBOX_CAPACITY - 1)
     desk.accepts(send("b", "a", "the last one"))

@@ -105,6 +105,7 @@ def test_the_program_leaves_a_prompt_and_tells_what_is_wrong_with_one(durable: s
             assert problem in done.stderr or "No agent is named" in done.stderr
 
 
+@pytest.mark.slow("takes half a second")
 def test_prompts_whose_unit_failed_are_taken_up_in_order_when_the_store_takes_them(durable: str) -> None:
     store = FaultyStore(open_store(durable))
     with open_on(store, ScriptedProvider(prompted)) as system:
@@ -115,6 +116,7 @@ def test_prompts_whose_unit_failed_are_taken_up_in_order_when_the_store_takes_th
         assert [one.content for one in kid.history() if one.kind == "user"] == ["one", "two"]
 
 
+@pytest.mark.slow("takes half a second")
 def test_a_prompt_whose_agent_could_not_be_read_is_taken_up_when_the_store_is_back(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
         kid = system.root.fork(name="kid").uuid

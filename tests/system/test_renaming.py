@@ -145,6 +145,7 @@ def test_the_prompt_of_the_shell_and_its_tree_follow_a_new_name(session: Session
     assert printed[5].startswith(f"* {root} top ")
 
 
+@pytest.mark.slow("takes half a second")
 def test_the_application_follows_a_name_given_here_and_one_given_beside_it(tmp_path: Path) -> None:
     database = str(tmp_path / "team.db")
 
@@ -163,6 +164,7 @@ def test_the_application_follows_a_name_given_here_and_one_given_beside_it(tmp_p
         on_stage(system, play)
 
 
+@pytest.mark.slow("takes half a second")
 def test_the_command_renames_beside_a_running_shell_and_says_what_is_wrong(durable: str) -> None:
     with Program.by_pipe("--database", durable) as shell:
         shell.say("/fork --name kid")

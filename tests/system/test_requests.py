@@ -61,6 +61,7 @@ def rows(store: Store) -> list[tuple[Any, ...]]:
     return [(kind, bool(answered)) for kind, answered in found]
 
 
+@pytest.mark.slow("takes half a second")
 def test_all_that_an_agent_does_itself_is_done_by_the_host_and_answered(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as host, AttachedSystem.open(durable) as system:
         root = system.root
@@ -240,6 +241,7 @@ def left(url: str, agent: str, label: str) -> None:
         write_alone(store, AddRequest(agent, "mark", f'{{"label": "{label}"}}', 5))
 
 
+@pytest.mark.slow("takes half a second")
 def test_a_request_whose_agent_could_not_be_read_is_carried_out_when_the_store_is_back(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
         kid = system.root.fork(name="kid").uuid

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -59,6 +60,7 @@ plans = st.builds(
 )
 
 
+@pytest.mark.slow("takes a second")
 @example(Plan("anybody", LONG, [], [], 1_000))
 @example(Plan("anybody", LONG, [], [], 4))
 @example(Plan("by name", 0.02, [Event("hang", "ann"), Event("send", "bob")], [], 4))

@@ -50,6 +50,7 @@ class Forgetful(AgentTreeMachine):
         return {"in_memory": 2}
 
 
+@pytest.mark.slow("takes a second")
 def test_made_up_programs_keep_every_invariant_though_logs_do_not_stay_in_memory() -> None:
     run_state_machine_as_test(Forgetful, settings=settings(FAST, max_examples=20))
 

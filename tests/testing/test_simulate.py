@@ -69,6 +69,7 @@ def test_a_program_without_a_race_passes_under_every_schedule() -> None:
     simulate(team, examples=20)
 
 
+@pytest.mark.slow("takes half a second")
 def test_after_a_crash_what_must_hold_is_looked_at_all_the_same() -> None:
     looked: list[bool] = []
 

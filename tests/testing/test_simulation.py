@@ -177,6 +177,7 @@ def test_faults_happen_under_some_seeds_and_the_runtime_bears_them(faults: Fault
     assert (False, "hello / 1") in seen
 
 
+@pytest.mark.slow("takes half a second")
 def test_a_slow_tool_times_out_and_the_turn_goes_on() -> None:
     results = set[str]()
     for seed in range(40):
@@ -201,6 +202,7 @@ class Ending:
         return self._left % stop
 
 
+@pytest.mark.slow("takes half a second")
 def test_what_chance_raises_goes_to_the_test_wherever_the_run_is() -> None:
     def until_it_ends(draws: int) -> None:
         with simulated(Ending(draws), faults=ALL) as world:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -104,6 +105,7 @@ entries = st.one_of(
 histories = st.lists(entries, max_size=12).map(lambda drawn: history(*drawn))
 
 
+@pytest.mark.slow("takes half a second")
 @given(histories, models)
 @settings(max_examples=150, deadline=None)
 def test_whatever_happened_the_request_is_valid_at_every_cut(messages: list[Message], model: str) -> None:
@@ -124,6 +126,7 @@ def test_of_two_histories_cut_at_step_boundaries_the_shorter_is_a_prefix(message
         assert whole[: len(shorter)] == shorter
 
 
+@pytest.mark.slow("takes half a second")
 @given(histories)
 @settings(deadline=None)
 def test_no_result_that_the_model_asked_for_is_lost(messages: list[Message]) -> None:

@@ -125,6 +125,7 @@ def test_finish_adopt_orphans_and_supervise(session: Session) -> None:
     assert "  all done" in printed
 
 
+@pytest.mark.slow("takes half a second")
 def test_a_second_process_kills_and_signals_beside_a_running_shell(durable: str, tmp_path: Path) -> None:
     with Program.by_pipe("--database", durable, "--provider", "offline") as program:
         program.say("/fork --name victim")
