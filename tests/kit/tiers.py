@@ -89,10 +89,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave slow folders out of the quick tier, but for one that is asked for by its path."""
-    asked = any(collection_path.is_relative_to(config.invocation_params.dir / one) for one in config.option.file_or_dir)
+    """Do not even import slow folders for the quick tier."""
     slow = any(collection_path == TESTS / folder for folder in SLOW)
-    return True if slow and not asked and config.getoption("--tier") == "quick" else None
+    return True if slow and config.getoption("--tier") == "quick" else None
 
 
 @pytest.hookimpl(trylast=True)
@@ -130,4 +129,5 @@ def _marked(item: pytest.Item) -> Tier:
         if mark := item.get_closest_marker(name):
             assert len(mark.args) == 1, f"{item.nodeid}: Give the reason: {name}(REASON)."
             return marked
-    return Tier.QUICK
+    slow = any(item.path.is_relative_to(TESTS / folder) for folder in SLOW)  # a root of a run is not asked above
+    return Tier.STANDARD if slow else Tier.QUICK

@@ -330,6 +330,7 @@ def test_the_command_names_each_violation_and_fails(family: Store, durable: str)
     }
 
 
+@pytest.mark.slow("starts programs")
 def test_the_command_counts_right_when_a_content_is_no_text(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'agents.db'}"
     with closing(open_store(url)) as store:
@@ -345,6 +346,7 @@ def test_the_command_counts_right_when_a_content_is_no_text(tmp_path: Path) -> N
     )
 
 
+@pytest.mark.slow("starts programs")
 def test_the_command_makes_no_database(tmp_path: Path) -> None:
     before = sorted(tmp_path.iterdir())
     done = run("--database", str(tmp_path / "none.db"), "fsck")
@@ -353,6 +355,7 @@ def test_the_command_makes_no_database(tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.slow("starts programs")
 def test_the_command_works_beside_a_running_shell_and_after_a_hard_kill(durable: str) -> None:
     with Program.by_pipe("--database", durable) as shell:
         shell.say("tea")

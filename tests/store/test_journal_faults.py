@@ -23,6 +23,8 @@ from tests.kit.faults import FaultyStore
 from tests.kit.journals import Answers, Gate, Task, note
 from tests.kit.trees import HOST, append, batch, ids, plant
 
+pytestmark = pytest.mark.slow("waits for what a store does not answer")
+
 DOWN = StoreUnavailable("The store is down, as planned.")
 GONE = StoreUnusable("The store cannot be used any more, as planned.")
 

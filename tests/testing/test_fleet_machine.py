@@ -16,6 +16,8 @@ from ikigai_actors.testing.simulation.store import Written
 from supervisors.signals import Signal
 from tests.kit.databases import sql
 
+pytestmark = pytest.mark.slow("programs of several simulated hosts")
+
 FAST = settings(
     max_examples=8,
     stateful_step_count=12,
