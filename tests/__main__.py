@@ -25,8 +25,10 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 TIERS = ("quick", "standard", "thorough")
 
-WORKERS = min(8, (os.cpu_count() or 1) + 1)
-"""Processes that run tests. One more than there are processors, since many a test waits; each imports everything."""
+PROCESSORS = os.cpu_count() or 1
+
+WORKERS = {"quick": PROCESSORS + 1, "standard": 2 * PROCESSORS, "thorough": 2 * PROCESSORS}
+"""Processes that run tests, at most 8. Each imports everything, but many a test beyond the quick ones waits."""
 
 STYLE = (("ruff", "check", "."), ("ruff", "format", "--check", "."))
 
@@ -66,7 +68,7 @@ def main(arguments: Sequence[str]) -> int:
     for check in STYLE:
         if status := subprocess.run(command(check)).returncode:
             return status
-    options = ["-q", "-n", str(WORKERS), "--dist", "worksteal", "--tier", tier]
+    options = ["-q", "-n", str(min(8, WORKERS[tier])), "--dist", "worksteal", "--tier", tier]
     with (
         temporary_files(tier) as folder,
         tempfile.TemporaryFile() as told,
