@@ -7,13 +7,14 @@ history is its parent's. The model is a plain function that reads the last messa
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from statistics import median
 
 from benchmarks import population
 from benchmarks.measure import each_time
 from benchmarks.places import Place
 from benchmarks.results import Row
-from ikigai_actors import ActorSystem, FunctionProvider, Request
+from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Request
 
 SIZES = (100, 1_000, 10_000, 100_000)
 QUICK_SIZES = (100, 1_000)
@@ -49,10 +50,14 @@ def _measured(place: Place, size: int, repetitions: int) -> Iterator[Row]:
             yield Row("turn: processor", *head, median(taken), "s")
             yield Row("turn", *head, median(waited), "s")
             children = [root.fork() for _ in range(repetitions)]
-            born = [_processor(lambda child=child: child.prompt("And you?").get(timeout=600)) for child in children]  # type: ignore[misc]
+            born = [_processor(partial(_ask, child)) for child in children]
             yield Row("turn: first of a fork, processor", *head, median(born), "s")
     finally:
         database.drop()
+
+
+def _ask(agent: AgentRef) -> None:
+    agent.prompt("And you?").get(timeout=600)
 
 
 def _first(url: str) -> float:

@@ -54,7 +54,7 @@ def parent(count: int) -> None:
 
 
 def failover(url: str, times: int) -> dict[str, list[float]]:
-    """See `benchmarks.peers.clusters`."""
+    """Kill a process so many times; the seconds until the answer, by when it was asked."""
     schema = f"dbos_{uuid4().hex}"
     with _worker(url, schema, "second") as worker:
         tell(worker, "answer")  # it has made its tables
@@ -98,7 +98,7 @@ def _behind(url: str, schema: str, client: DBOSClient) -> float:
 
 
 def forks(url: str, processes: Sequence[int], each: int) -> list[float]:
-    """See `benchmarks.peers.clusters`."""
+    """Children made a second by each number of processes, so many by each."""
     schema = f"dbos_{uuid4().hex}"
     with ExitStack() as stack, ThreadPoolExecutor(max(processes)) as threads:
         workers = []

@@ -58,7 +58,7 @@ class Agent:
 
 
 def failover(url: str, times: int) -> dict[str, list[float]]:
-    """See `benchmarks.peers.clusters`."""
+    """Kill a process so many times; the seconds until the answer, by when it was asked."""
     with _ray(url):
         return {
             part: [_killed(url, f"{part} {number}", part == "before") for number in range(times)]
@@ -67,7 +67,7 @@ def failover(url: str, times: int) -> dict[str, list[float]]:
 
 
 def forks(url: str, processes: Sequence[int], each: int) -> list[float]:
-    """See `benchmarks.peers.clusters`. Fewer children are made, since each is a process."""
+    """Children made a second by each number of processes. Fewer are made, since each is a process."""
     count, rates = max(1, each // 20), []
     with _ray(url):
         for number in processes:

@@ -217,7 +217,9 @@ class Future(pykka.Future[T]):
                 with contextlib.suppress(concurrent.futures.InvalidStateError):
                     ends.set_exception(error)
 
-        is_over = lambda: code.is_over() or ends.done()  # noqa: E731
+        def is_over() -> bool:
+            return code.is_over() or ends.done()
+
         wait = OpenWait(code.agent, self._awaits, WaitedBy.CODE, self._until, is_over, refuse)
         try:
             with code.registry.noted(wait):

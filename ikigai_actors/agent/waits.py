@@ -183,9 +183,14 @@ class Waits:
         """Begin the wait of a model's call; ``done`` is called once, soon if there is nothing to wait for."""
         waiter = self.prepare(wait, done)
         if wait.agents and (wait.deadline is None or wait.deadline > wait.since):
-            refuse = lambda error: self._end(waiter, error)  # noqa: E731
-            is_over = lambda: waiter not in self._open  # noqa: E731
-            waiter.of_call = OpenWait(wait.mailbox, waiter, WaitedBy.CALL, Until.TURN, is_over, refuse)
+            waiter.of_call = OpenWait(
+                wait.mailbox,
+                waiter,
+                WaitedBy.CALL,
+                Until.TURN,
+                is_over=lambda: waiter not in self._open,
+                refuse=lambda error: self._end(waiter, error),
+            )
         waiter.begin()
         return waiter
 
