@@ -194,6 +194,7 @@ def test_what_keeps_it_from_looking_is_told_and_that_it_looks_again(durable: str
     assert "hosts" in str(trouble[0])
 
 
+@pytest.mark.empty
 def test_a_database_without_agents_says_so_and_one_that_is_none_is_refused(durable: str) -> None:
     with pytest.raises(StoreUnusable):
         AttachedSystem.open(durable)

@@ -87,6 +87,7 @@ def test_all_that_an_agent_does_itself_is_done_by_the_host_and_answered(durable:
         assert check(host.store) == []
 
 
+@pytest.mark.empty
 def test_a_program_attaches_to_agents_that_another_one_runs(durable: str) -> None:
     with pytest.raises(StoreUnusable):
         ActorSystem.attach(durable)
