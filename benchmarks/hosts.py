@@ -32,7 +32,7 @@ from ikigai_actors.records.append import FIRST_EPOCH, Append, Fence
 from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.store.base import Store
-from ikigai_actors.store.host import take_database
+from ikigai_actors.store.hosts.host import take_database
 from ikigai_actors.store.journal import Journal
 
 AGENTS = (1_000, 10_000, 100_000)

@@ -28,7 +28,7 @@ from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.store.base import Row as Values
 from ikigai_actors.store.base import Store
-from ikigai_actors.store.host import Host, take_database
+from ikigai_actors.store.hosts.host import Host, take_database
 from ikigai_actors.store.journal import CommitResult, Committed, Journal
 from ikigai_actors.store.unit import Unit
 

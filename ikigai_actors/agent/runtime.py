@@ -18,7 +18,7 @@ from ikigai_actors.providers.selection import Providers
 from ikigai_actors.records.identity import RandomBytes
 from ikigai_actors.records.log import Archive, Log
 from ikigai_actors.records.log_unit import Birth
-from ikigai_actors.store.host import Host
+from ikigai_actors.store.hosts.host import Host
 from ikigai_actors.store.journal import Journal
 from supervisors.causes import Cause
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from ikigai_actors.actors.wait_graph import Circle, Until, WaitedBy, WaitEdge, WaitKey, closed_by
 from ikigai_actors.store.base import Store
-from ikigai_actors.store.owner import HostRow
+from ikigai_actors.store.hosts.rows import HostRow
 
 
 @dataclass(frozen=True, slots=True)

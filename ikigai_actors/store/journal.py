@@ -54,7 +54,7 @@ from ikigai_actors.errors import (
     SystemClosed,
 )
 from ikigai_actors.store.base import Store, Transaction
-from ikigai_actors.store.owner import went_back, why_ended
+from ikigai_actors.store.hosts.rows import went_back, why_ended
 from ikigai_actors.store.unit import Unit, concerned, lock
 from ikigai_actors.store.writer import Writer
 

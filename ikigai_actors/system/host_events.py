@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ikigai_actors.agent.subscriptions import HostChanged, HostEnded
-from ikigai_actors.store.owner import HostRow
+from ikigai_actors.store.hosts.rows import HostRow
 
 
 def host_events(before: Sequence[HostRow], now: Sequence[HostRow]) -> list[HostChanged | HostEnded]:

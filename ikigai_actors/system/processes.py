@@ -30,8 +30,8 @@ from ikigai_actors.records.deaths import End, LifecycleChange, WriteDeath
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import Birth
 from ikigai_actors.records.registry import Died, Renamed
+from ikigai_actors.store.hosts.placement import Living
 from ikigai_actors.store.journal import CommitResult, Committed
-from ikigai_actors.store.placement import Living
 from supervisors.causes import Cause
 from supervisors.signals import Status
 

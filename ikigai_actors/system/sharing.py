@@ -1,6 +1,6 @@
 """Sharing: a host runs its share of the agents of a database, beside other hosts.
 
-A thread looks again and again at who has which shards (`ikigai_actors.store.shards`), and does what follows:
+A thread looks again and again at who has which shards (`ikigai_actors.store.hosts.shards`), and does what follows:
 
     a shard that nobody has       is claimed, up to the share of this host
     a shard that is new here      its agents are looked at in the registry, and get actors; cut-off turns go on
@@ -34,12 +34,12 @@ from ikigai_actors.records.log import Archive
 from ikigai_actors.records.moves import MoveBranch, branch_here, check_movable
 from ikigai_actors.records.requests import CarryOut
 from ikigai_actors.store.base import Store
-from ikigai_actors.store.host import Host
+from ikigai_actors.store.hosts.host import Host
+from ikigai_actors.store.hosts.membership import LOOK
+from ikigai_actors.store.hosts.placement import Gift, gifts, gives, is_stuck
+from ikigai_actors.store.hosts.rows import HostRow, unended
+from ikigai_actors.store.hosts.shards import Drain, GiveShard, Shares, agents_in, living_in, shares
 from ikigai_actors.store.journal import Journal
-from ikigai_actors.store.membership import LOOK
-from ikigai_actors.store.owner import HostRow, unended
-from ikigai_actors.store.placement import Gift, gifts, gives, is_stuck
-from ikigai_actors.store.shards import Drain, GiveShard, Shares, agents_in, living_in, shares
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.system.attached.remote_agents import RemoteAgents
 from ikigai_actors.system.host_events import host_events

@@ -72,12 +72,12 @@ from ikigai_actors.records.registry import AgentRecord, Renamed, Touch, ensure_r
 from ikigai_actors.records.settings import check_defaults
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.gate import Gate
-from ikigai_actors.store.host import LEASE, Host, take_database, unshareable
+from ikigai_actors.store.hosts.host import LEASE, Host, take_database, unshareable
+from ikigai_actors.store.hosts.rows import HostRow, unended
+from ikigai_actors.store.hosts.shards import shares
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.location import locate
 from ikigai_actors.store.migrations import ensure_schema
-from ikigai_actors.store.owner import HostRow, unended
-from ikigai_actors.store.shards import shares
 from ikigai_actors.system.agents_tool import ListAgents
 from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.attached.client import Client, shown_state, turn_state

@@ -18,7 +18,7 @@ from ikigai_actors.actors.wait_registry import OpenWait, WaitRegistry
 from ikigai_actors.errors import StoreError
 from ikigai_actors.records.host_waits import HostWaits, circles_of, decode_waits, encode_waits, lasting, publish
 from ikigai_actors.store.base import Store
-from ikigai_actors.store.owner import unended
+from ikigai_actors.store.hosts.rows import unended
 
 logger = logging.getLogger(__name__)
 

@@ -6,9 +6,9 @@ from itertools import count
 
 from ikigai_actors.actors.clock import Clock, SystemClock
 from ikigai_actors.store import Store, open_store
-from ikigai_actors.store.host import LEASE, Host, take_database
+from ikigai_actors.store.hosts.host import LEASE, Host, take_database
+from ikigai_actors.store.hosts.rows import HostRow
 from ikigai_actors.store.migrations import ensure_schema
-from ikigai_actors.store.owner import HostRow
 from tests.kit.databases import sql
 from tests.kit.trees import add
 

@@ -34,13 +34,13 @@ HOST_MUTANTS = (
     ),
     Mutant(
         "the beat is judged by the calendar",
-        "store/peers.py",
+        "store/hosts/peers.py",
         "began = self._clock.monotonic()",
         "began = self._clock.now_ms() / 1000",
     ),
     Mutant(
         "a lock that was lost with its connection is taken again too late",
-        "store/host.py",
+        "store/hosts/host.py",
         "                self.renew()\n            except Fenced as error:",
         "                if self.clock.monotonic() - self._renewed >= self._lease / 4:\n"
         "                    self.renew()\n            except Fenced as error:",

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors.shell.cli.host import DRAIN
-from ikigai_actors.store.host import LEASE, LOST
+from ikigai_actors.store.hosts.host import LEASE, LOST
 from ikigai_actors.system.attached.client import Client
 from tests.conftest import NewDatabase
 from tests.kit.databases import ROOT, eventually

@@ -14,7 +14,7 @@ from ikigai_actors.errors import AgentDead, Fenced, NameTaken, SystemClosed
 from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import WriteDeath
 from ikigai_actors.store import Transaction, open_store
-from ikigai_actors.store.host import take_database
+from ikigai_actors.store.hosts.host import take_database
 from ikigai_actors.store.journal import CommitResult, Committed
 from ikigai_actors.store.migrations import ensure_schema
 from tests.conftest import NewDatabase

@@ -27,7 +27,7 @@ OWN = """
     from ikigai_actors.records.registry import ensure_root
     from ikigai_actors.actors.clock import SystemClock
     from ikigai_actors.errors import StoreInUse
-    from ikigai_actors.store.host import take_database
+    from ikigai_actors.store.hosts.host import take_database
     from ikigai_actors.store import open_store
     from ikigai_actors.store.migrations import ensure_schema
     store = open_store(sys.argv[1])

@@ -13,7 +13,7 @@ from ikigai_actors.errors import Fenced, IkigaiError, StoreInUse, StoreUnavailab
 from ikigai_actors.records.documents import WriteVersion
 from ikigai_actors.records.mail import Send
 from ikigai_actors.store import Row, Store, Transaction, open_store
-from ikigai_actors.store.host import Host, take_database
+from ikigai_actors.store.hosts.host import Host, take_database
 from ikigai_actors.store.journal import Committed, Journal
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.postgres.errors import PostgresErrors

@@ -13,8 +13,8 @@ from ikigai_actors import ActorSystem, IkigaiError, OfflineProvider, StoreTroubl
 from ikigai_actors.actors.threads import current_threads
 from ikigai_actors.errors import Fenced, OutcomeUnknown, StoreUnavailable
 from ikigai_actors.store import Store, Transaction, open_store
-from ikigai_actors.store.host import LOST, Host, Renewal, renewal
-from ikigai_actors.store.membership import rhythm
+from ikigai_actors.store.hosts.host import LOST, Host, Renewal, renewal
+from ikigai_actors.store.hosts.membership import rhythm
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.sqlite.store import SQLiteStore
 from ikigai_actors.testing import Simulation, simulated

@@ -4,8 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ikigai_actors.store.host import LEASE
-from ikigai_actors.store.membership import CUT_OFF, GAP, KNOWS_NOBODY, UNHELD, Membership, Sighting, Suspect, rhythm
+from ikigai_actors.store.hosts.host import LEASE
+from ikigai_actors.store.hosts.membership import (
+    CUT_OFF,
+    GAP,
+    KNOWS_NOBODY,
+    UNHELD,
+    Membership,
+    Sighting,
+    Suspect,
+    rhythm,
+)
 
 
 def judged(looks: list[tuple[float, list[Sighting]]], membership: Membership = KNOWS_NOBODY) -> list[list[Suspect]]:

@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ikigai_actors.store.placement import FEW_TURNS, MOVED_AT_ONCE, Gift, Living, Member, gifts, gives, is_stuck, room
+from ikigai_actors.store.hosts.placement import (
+    FEW_TURNS,
+    MOVED_AT_ONCE,
+    Gift,
+    Living,
+    Member,
+    gifts,
+    gives,
+    is_stuck,
+    room,
+)
 
 SHARDS = 64
 

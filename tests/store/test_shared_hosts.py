@@ -10,11 +10,11 @@ import pytest
 
 from ikigai_actors.errors import Fenced, IkigaiError, NoHost, StoreConflict, StoreInUse
 from ikigai_actors.store import Store, open_store
-from ikigai_actors.store.host import Host
-from ikigai_actors.store.membership import UNHELD
+from ikigai_actors.store.hosts.host import Host
+from ikigai_actors.store.hosts.membership import UNHELD
+from ikigai_actors.store.hosts.rows import HostRow
+from ikigai_actors.store.hosts.shards import Drain, GiveShard, shares
 from ikigai_actors.store.migrations import ensure_schema
-from ikigai_actors.store.owner import HostRow
-from ikigai_actors.store.shards import Drain, GiveShard, shares
 from ikigai_actors.store.unit import write_alone
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, eventually, sql

@@ -12,9 +12,9 @@ from ikigai_actors import ActorSystem, OfflineProvider, SystemClosed
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import StoreInUse, StoreUnusable
 from ikigai_actors.store import Store, open_store
-from ikigai_actors.store.host import take_database
+from ikigai_actors.store.hosts.host import take_database
+from ikigai_actors.store.hosts.rows import owner
 from ikigai_actors.store.migrations import ensure_schema, newest, schema_version
-from ikigai_actors.store.owner import owner
 from ikigai_actors.store.sqlite.file import lock_path
 from ikigai_actors.store.sqlite.store import SQLiteStore
 from tests.kit.databases import DEADLINE, printed, python, sql, tables, tree_change, tree_version

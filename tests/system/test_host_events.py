@@ -4,7 +4,7 @@ import pytest
 
 from ikigai_actors.agent.subscriptions import HostChanged, HostEnded
 from ikigai_actors.shell.text.hosts import host_changed, host_ended
-from ikigai_actors.store.owner import HostRow
+from ikigai_actors.store.hosts.rows import HostRow
 from ikigai_actors.system.host_events import host_events
 
 

@@ -28,7 +28,7 @@ from ikigai_actors.errors import (
     SystemClosed,
 )
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.store.placement import FEW_TURNS
+from ikigai_actors.store.hosts.placement import FEW_TURNS
 from ikigai_actors.system.platform import SYSTEM_PLATFORM
 from tests.conftest import NewDatabase
 from tests.kit.blocking_provider import Gate

@@ -10,9 +10,9 @@ from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads, one_of
 from ikigai_actors.errors import Fenced, SystemClosed
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.base import Watch
-from ikigai_actors.store.host import Host, take_database
+from ikigai_actors.store.hosts.host import Host, take_database
+from ikigai_actors.store.hosts.shards import shares
 from ikigai_actors.store.migrations import ensure_schema
-from ikigai_actors.store.shards import shares
 from ikigai_actors.testing import ManualClock, Schedule
 from ikigai_actors.testing.simulation.scheduler import Agenda
 from ikigai_actors.testing.simulation.store import Commits, CommitTrouble, SimulatedStore, StoredChange, empty_image

@@ -24,7 +24,7 @@ from ikigai_actors.records.spending import Expenses, in_all
 from ikigai_actors.records.supervision import restart_counts
 from ikigai_actors.shell.commands.approval_queue import ApprovalQueue
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.owner import host_names, owners
+from ikigai_actors.store.hosts.rows import host_names, owners
 from ikigai_actors.system.ref import System
 
 _PERIOD = 0.5

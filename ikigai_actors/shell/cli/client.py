@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.store.owner import HostRow
+from ikigai_actors.store.hosts.rows import HostRow
 from ikigai_actors.system.attached.client import Client
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from ikigai_actors.shell.cli.fsck import as_lines
 from ikigai_actors.store import open_store
 from ikigai_actors.store.copy import copy_database
 from ikigai_actors.store.existing import existing
-from ikigai_actors.store.owner import owner
+from ikigai_actors.store.hosts.rows import owner
 
 _SHOWN = {"agents": "agents", "messages": "messages", "mail": "mails", "documents": "versions of documents"}
 

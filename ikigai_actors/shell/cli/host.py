@@ -33,7 +33,7 @@ from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.text.harmless import harmless, one_line
 from ikigai_actors.shell.text.hosts import host_ended
 from ikigai_actors.shell.text.tree import summary
-from ikigai_actors.store.host import LEASE
+from ikigai_actors.store.hosts.host import LEASE
 from ikigai_actors.store.location import locate
 from ikigai_actors.system.system import ActorSystem
 

@@ -14,7 +14,7 @@ import stat
 
 from ikigai_actors.arguments import check_seconds
 from ikigai_actors.errors import BadInput
-from ikigai_actors.store.host import LOST
+from ikigai_actors.store.hosts.host import LOST
 
 _PATIENCE = 5.0
 """Seconds for systemd to take what it must know; a sign of life is left out when the one before it was not taken."""

@@ -8,7 +8,7 @@ from ikigai_actors.errors import BadInput
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ikigai_actors.store.owner import HostRow
+    from ikigai_actors.store.hosts.rows import HostRow
     from ikigai_actors.tools.base import Toolset
 
 

@@ -6,7 +6,7 @@ from ikigai_actors.frozen import as_dict
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.shell.text.harmless import as_json
 from ikigai_actors.shell.text.tree import Line, drawn, tree_lines
-from ikigai_actors.store.owner import host_names
+from ikigai_actors.store.hosts.rows import host_names
 from ikigai_actors.system.attached.client import Client, Overview
 
 

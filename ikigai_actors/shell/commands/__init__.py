@@ -24,7 +24,7 @@ from ikigai_actors.shell.commands.documents import doc
 from ikigai_actors.shell.text.naming import named
 from ikigai_actors.shell.text.pages import context_page, history_page, written
 from ikigai_actors.shell.text.tree import tree_lines
-from ikigai_actors.store.owner import host_names, owners
+from ikigai_actors.store.hosts.rows import host_names, owners
 
 
 class SlashCommands(click.Group):

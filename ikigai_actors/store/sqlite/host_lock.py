@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from ikigai_actors.errors import StoreUnusable
 from ikigai_actors.store.base import Store
-from ikigai_actors.store.owner import in_use, open_hosts
+from ikigai_actors.store.hosts.rows import in_use, open_hosts
 from ikigai_actors.store.sqlite.file import ASKED, SQLiteFile, lock_path
 
 

@@ -27,7 +27,7 @@ from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import open_existing
-from ikigai_actors.store.owner import HostRow, owner, owners
+from ikigai_actors.store.hosts.rows import HostRow, owner, owners
 from ikigai_actors.store.unit import Unit, write_alone
 
 if TYPE_CHECKING:
@@ -349,7 +349,7 @@ class Client:
     def drain(self, host: str) -> "HostRecord":
         """Have a host, by its name or id, give all its agents to others; returns before it has. Raises `NoHost`."""
         from ikigai_actors.records.hosts import find_host
-        from ikigai_actors.store.shards import Drain
+        from ikigai_actors.store.hosts.shards import Drain
 
         found = self._store.read(lambda tx: find_host(tx, host))
         self.write(Drain(found.id))

@@ -24,7 +24,7 @@ from ikigai_actors.records.heads import EVERYBODY, Head, heads, heads_of, readab
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import Died, Renamed
 from ikigai_actors.store.base import Store, Transaction, Watch
-from ikigai_actors.store.owner import HostRow, owners
+from ikigai_actors.store.hosts.rows import HostRow, owners
 
 logger = logging.getLogger(__name__)
 

@@ -43,7 +43,7 @@ from ikigai_actors.actors.threads import Threads
 from ikigai_actors.agent.waits import Waits
 from ikigai_actors.errors import StoreError
 from ikigai_actors.store.base import Store
-from ikigai_actors.store.owner import HostRow
+from ikigai_actors.store.hosts.rows import HostRow
 from ikigai_actors.store.rounds import HEARTBEAT, NOBODY, Rounds
 from ikigai_actors.system.attached.follower import News
 from ikigai_actors.system.attached.remote_agents import RemoteAgents

@@ -33,7 +33,7 @@ from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.replies import last_outcome, outcome_of
 from ikigai_actors.records.requests import Answered, RequestKey, answer_of
 from ikigai_actors.store.base import Store, Transaction
-from ikigai_actors.store.owner import HostRow
+from ikigai_actors.store.hosts.rows import HostRow
 from ikigai_actors.store.writer import Writer
 from ikigai_actors.system.attached.client import Client, no_host, nobody_asked
 from ikigai_actors.system.attached.follower import Follower, News

@@ -54,7 +54,7 @@ from ikigai_actors.store.base import Store
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import open_existing
 from ikigai_actors.store.gate import Gate
-from ikigai_actors.store.owner import HostRow
+from ikigai_actors.store.hosts.rows import HostRow
 from ikigai_actors.store.writer import DirectWriter
 from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.attached.client import Client, shown_state, turn_state

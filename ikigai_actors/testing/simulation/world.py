@@ -18,7 +18,7 @@ from ikigai_actors.providers.base import Provider, Request
 from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.records import registry
 from ikigai_actors.records.requests import AddRequest, RequestKey
-from ikigai_actors.store.host import LEASE
+from ikigai_actors.store.hosts.host import LEASE
 from ikigai_actors.store.unit import write_alone
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.dispatcher import CHOICES, Chance

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from ikigai_actors import FunctionProvider, Reply, Request, ToolCall
 from ikigai_actors.shell.cli.host import START_AGAIN
-from ikigai_actors.store.host import LEASE as DEFAULT_LEASE
+from ikigai_actors.store.hosts.host import LEASE as DEFAULT_LEASE
 from tests.kit.proxy import Proxy
 from tests.torture.script import World, place, tools_of
 

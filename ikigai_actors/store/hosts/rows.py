@@ -1,6 +1,6 @@
 """The owners of a database: the hosts that run its agents, as their rows tell.
 
-Not in `ikigai_actors.store.host`: a process that only asks for the owner needs no threads.
+Not in `ikigai_actors.store.hosts.host`: a process that only asks for the owner needs no threads.
 """
 
 import os

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ikigai_actors.errors import NoHost, StoreConflict
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.placement import Living, Member, room
+from ikigai_actors.store.hosts.placement import Living, Member, room
 from ikigai_actors.store.unit import LockedRows, Unit
 
 

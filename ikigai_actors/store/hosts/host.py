@@ -4,9 +4,9 @@
 memory:* no other process can come.
 
 *PostgreSQL:* the host's row holds a lease by the server's clock, renewed every second on a connection of its own, which
-also holds a lock of the server. A second host takes over when the lease has run out, or when the lock has been
-free for some seconds: then the process has ended. Hosts that have names share the agents: each takes shards that nobody
-has, and those of a host that has ended (`ikigai_actors.store.shards`). A host that could not renew for half its lease
+also holds a lock of the server. A second host takes over when the lease has run out, or when the lock has been free for
+some seconds: then the process has ended. Hosts that have names share the agents: each takes shards that nobody has, and
+those of a host that has ended (`ikigai_actors.store.hosts.shards`). A host that could not renew for half its lease
 starts no effect until it has. One that finds its row ended by another host is fenced, and closes. A network that
 swallows every packet keeps a renewal waiting for ever, so another thread looks at the age of the latest renewal: after
 one lease it reports trouble; after three the host gives every connection up, and closes.
@@ -27,12 +27,12 @@ from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads
 from ikigai_actors.errors import Fenced, IkigaiError, StoreConflict, StoreInUse, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.database_clock import DatabaseClock, clock_of
-from ikigai_actors.store.membership import LOOK, rhythm
+from ikigai_actors.store.hosts.membership import LOOK, rhythm
+from ikigai_actors.store.hosts.peers import Peers
+from ikigai_actors.store.hosts.placement import Living
+from ikigai_actors.store.hosts.rows import HostRow, in_use, open_hosts, went_back, why_ended
+from ikigai_actors.store.hosts.shards import claim
 from ikigai_actors.store.migrations import is_newest, migrate_within
-from ikigai_actors.store.owner import HostRow, in_use, open_hosts, went_back, why_ended
-from ikigai_actors.store.peers import Peers
-from ikigai_actors.store.placement import Living
-from ikigai_actors.store.shards import claim
 
 logger = logging.getLogger(__name__)
 

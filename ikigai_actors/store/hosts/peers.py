@@ -4,7 +4,7 @@ import logging
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.store.base import Store, Transaction
-from ikigai_actors.store.membership import CUT_OFF, KNOWS_NOBODY, Sighting, Suspect
+from ikigai_actors.store.hosts.membership import CUT_OFF, KNOWS_NOBODY, Sighting, Suspect
 
 logger = logging.getLogger(__name__)
 

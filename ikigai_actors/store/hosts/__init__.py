@@ -1,0 +1,1 @@
+"""Hosts: which process may run the agents of a database, and which of several runs which."""
