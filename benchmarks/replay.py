@@ -1,6 +1,6 @@
 """What it costs to come back: logs from the store into memory, and all agents of a database at boot.
 
-Replay: `Archive.load` of the log and its ancestors (of many agents 1,000 at a time), and the view of its head. Beside
+Replay: `LogCache.load` of the log and its ancestors (of many agents 1,000 at a time), and the view of its head. Beside
 it the raw read: one SELECT of the same rows by the driver alone, each through `Message.from_row`. Boot: `ActorSystem
 .open` until it returns, of a tree in which each agent has ten children and ten messages, logs unread. A chain: each
 agent has one child. Peers read the whole conversation from where it is stored, by their own call for that.
@@ -18,7 +18,8 @@ from benchmarks.peers.sessions import PEERS, Peer, Unavailable
 from benchmarks.places import COLUMNS, Database, Place, prepared
 from benchmarks.results import Row
 from ikigai_actors import ActorSystem, Message, OfflineProvider
-from ikigai_actors.records.log import Archive, Log
+from ikigai_actors.records.log import Log
+from ikigai_actors.records.log_cache import LogCache
 
 EACH = 10
 """Messages of each agent that boots."""
@@ -73,7 +74,7 @@ def _log(
             ours: list[float] = []
             raw: list[float] = []
             for _ in range(3):  # in turn: what disturbs one disturbs the other
-                ours.append(timed(lambda: replay(Archive(store), [uuid]))[0])
+                ours.append(timed(lambda: replay(LogCache(store), [uuid]))[0])
                 raw.append(timed(lambda: select(database, messages))[0])
         finally:
             store.close()
@@ -106,7 +107,7 @@ def _boot(place: Place, count: int) -> Iterator[Row]:
             with system:
                 opening.append(taken)
                 if not ours or count < AGENTS[-1]:  # a hundred thousand logs are read once
-                    ours.append(timed(partial(replay, system.archive, uuids))[0])
+                    ours.append(timed(partial(replay, system.log_cache, uuids))[0])
                     raw.append(timed(lambda: select(database, count * EACH))[0])
     finally:
         database.drop()
@@ -114,11 +115,11 @@ def _boot(place: Place, count: int) -> Iterator[Row]:
     yield Row("replay of all agents", "ikigai", place.name, count, "agents", median(ours), "s", RAW, median(raw))
 
 
-def replay(archive: Archive, uuids: list[str]) -> list[Log]:
+def replay(log_cache: LogCache, uuids: list[str]) -> list[Log]:
     """Load and fold these agents' logs; they are held, so each is read once."""
     logs: list[Log] = []
     for start in range(0, len(uuids), AT_ONCE):
-        logs += archive.load_many(uuids[start : start + AT_ONCE])
+        logs += log_cache.load_many(uuids[start : start + AT_ONCE])
     for log in logs:
         log.view(log.head)
     return logs

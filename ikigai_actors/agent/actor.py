@@ -8,7 +8,7 @@ come true. The verdict releases it.
     failed      the state is thrown away: the agent is unloaded, as after boot, and read again when next needed
     fenced      the agent belongs to another host, or is dead: the actor stops
 
-An idle agent is unloaded as well when others need the memory (`ikigai_actors.agent.residents`).
+An idle agent is unloaded as well when others need the memory (`ikigai_actors.agent.log_eviction`).
 
 Between a verdict and its effects the actor looks for signals, so no request leaves for a turn that was interrupted
 meanwhile. No effect starts while the host may have lost its lease.
@@ -398,11 +398,11 @@ class AgentActor(PooledActor):
 
     def _grow(self, messages: Sequence[Message]) -> None:
         """Add committed messages to the log in memory, and tell subscribers."""
-        archive = self.runtime.archive
+        log_cache = self.runtime.log_cache
         if self._log is None:  # it has forked, for which its head was enough
-            archive.forget(self.state.uuid)
+            log_cache.forget(self.state.uuid)
         else:
-            self._log = archive.grow(self._log, messages)
+            self._log = log_cache.grow(self._log, messages)
             self._use(len(messages))
         for message in messages:
             self.runtime.publisher.publish(message)
@@ -410,7 +410,7 @@ class AgentActor(PooledActor):
     def _use(self, messages: int) -> None:
         """Note that the log is in use, and that so many of its messages are new in memory."""
         self._used = self.runtime.clock.monotonic()
-        self.runtime.residents.grew(messages)
+        self.runtime.log_eviction.grew(messages)
 
     def _rest(self) -> None:
         """Drop the log of an agent that is idle; the next command reads it again."""
@@ -430,7 +430,7 @@ class AgentActor(PooledActor):
         callers = [*self._callers(step), *([step.caller] if step is not None and step.caller is not None else [])]
         self._effects.abandon(self.state, self._log)
         self._log = None
-        self.runtime.archive.forget(self.state.uuid)
+        self.runtime.log_cache.forget(self.state.uuid)
         before = self.state
         head = before.head if step is None else UNKNOWN
         self._become(State(before.uuid, head, before.turn, request=before.request + 1, standing=before.standing))

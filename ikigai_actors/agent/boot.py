@@ -16,7 +16,7 @@ from ikigai_actors.agent.turn.state import RUNNING, LifecycleState
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.records import registry
 from ikigai_actors.records.heads import heads_of
-from ikigai_actors.records.log import AGENT_0_REMEDY
+from ikigai_actors.records.lineage import AGENT_0_REMEDY
 from ikigai_actors.store.base import Row, Store, Transaction
 from supervisors.signals import Status
 

@@ -13,7 +13,7 @@ from ikigai_actors.actors.inbox import Inbox
 from ikigai_actors.agent.assembly import conversation_of, shared_blocks
 from ikigai_actors.agent.builtin_calls.naming import OUTSIDE
 from ikigai_actors.agent.builtin_calls.wait import told_waited
-from ikigai_actors.agent.executor import Crash, ModelAnswer, ModelRequest, ToolRun, provider_failed
+from ikigai_actors.agent.jobs import Crash, ModelAnswer, ModelRequest, ToolRun, provider_failed
 from ikigai_actors.agent.messages import Crashed, Wake
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.statistics import Tally
@@ -309,7 +309,7 @@ class Effects:
             self._runtime.processes.spawn(birth, None)
         else:
             own = Log(birth.uuid, birth.fork_message_id, log, birth.messages)
-            self._runtime.processes.spawn(birth, self._runtime.archive.keep(own))
+            self._runtime.processes.spawn(birth, self._runtime.log_cache.keep(own))
 
     def _wake(self) -> None:
         self._inbox.put_urgent(Wake())

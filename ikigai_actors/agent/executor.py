@@ -1,11 +1,7 @@
 """The executor: runs what takes time. Model requests and ``async`` tools run on an event loop, plain tools on threads.
 
-The executor decides nothing. It hands the outcome of a job to a callback, which posts it to the agent's inbox. A
-cancelled job calls back no more: neither with an outcome nor with a delta.
-
-Whatever other people's code returns or raises becomes the outcome of its own job, `SystemExit` and its like too. The
-callback is always called, the event loop goes on, and other jobs notice nothing. Only our own cancellation ends a job
-without an outcome.
+The executor decides nothing. It hands the outcome of a job (`ikigai_actors.agent.jobs`) to a callback, which posts it
+to the agent's inbox. Whatever other people's code does, the event loop goes on, and other jobs notice nothing.
 """
 
 import asyncio
@@ -14,11 +10,9 @@ import contextlib
 import inspect
 import logging
 import threading
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from ikigai_actors.actors.clock import SYSTEM_CLOCK, Clock
 from ikigai_actors.actors.closing import raise_first
@@ -27,13 +21,12 @@ from ikigai_actors.actors.loop_watchdog import SAMPLE_EVERY, LoopWatchdog
 from ikigai_actors.actors.threads import HARMLESS, SYSTEM_THREADS, Threads, current_threads, in_thread, tried_to_end
 from ikigai_actors.actors.tool_slots import MOST_ABANDONED, Slot, Slots
 from ikigai_actors.actors.wait_registry import ActingCode, WaitRegistry, acting_code
-from ikigai_actors.arguments import a_value
-from ikigai_actors.errors import ProviderError, WouldDeadlock
-from ikigai_actors.providers.base import Delta, Exit, OnDelta, Provider, Reply, Request
-from ikigai_actors.providers.checked import checked_delta, checked_reply
+from ikigai_actors.agent.jobs import ModelRequest, OnReply, OnResult, ToolRun
+from ikigai_actors.providers.base import OnDelta, Provider, Reply, Request
+from ikigai_actors.providers.checked import checked_reply
 from ikigai_actors.text import described
 from ikigai_actors.tools.base import Tell, Toolset
-from ikigai_actors.tools.function import Result, Tool, checked_result, cut, not_begun, timed_out
+from ikigai_actors.tools.function import Result, Tool, checked_result, not_begun, timed_out
 
 logger = logging.getLogger(__name__)
 
@@ -50,145 +43,6 @@ _PAST_ITS_TIME = (
     "a call did not end with its time-out. Its thread goes on, for nothing can end it: give what it waits for a "
     "time-out of its own."
 )
-
-A = TypeVar("A")
-OnResult = Callable[[Result], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Crash:
-    """The agent's own code has failed."""
-
-    error: Exception
-
-
-ModelAnswer = Reply | ProviderError | Exit | Crash
-OnReply = Callable[[ModelAnswer], None]
-
-
-class Job(ABC, Generic[A]):
-    """A cancellable coroutine on the event loop, with a callback for its outcome.
-
-    The coroutine is ours and runs other people's code, so it may return or raise anything.
-    """
-
-    __slots__ = ("_lock", "_loop", "_on_end", "_over", "task")
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, on_end: Callable[[A], None]) -> None:
-        self._loop = loop
-        self._on_end = on_end
-        self._lock = threading.Lock()
-        self._over = False
-        self.task: asyncio.Task[None] | None = None
-        """The task in which it runs, once it was begun."""
-
-    def cancel(self) -> None:
-        """Cancel the job: no callback is called from now on. A thread that the job waits for is left alone."""
-        if self._ends():
-            with contextlib.suppress(RuntimeError):  # the loop is closed: all that was on it is cancelled
-                self._loop.call_soon_threadsafe(self._cancel_task)
-
-    def begin(self, coroutine: Coroutine[Any, Any, A], done: Callable[[Any], None], name: str) -> None:
-        """Start the job; called on the loop.
-
-        Args:
-            coroutine: gives the outcome.
-            done: called when nothing of the job is left on the loop.
-            name: tells people what runs, and for whom.
-        """
-        self.task = self._loop.create_task(self._unless_over(coroutine), name=name)
-        self.task.add_done_callback(lambda _: coroutine.close())  # it may never have begun
-        self.task.add_done_callback(done)
-
-    def _ends(self) -> bool:
-        """Mark the job as over; return True for the first caller only."""
-        with self._lock:
-            over, self._over = self._over, True
-        return not over
-
-    def is_over(self) -> bool:
-        """Whether it was cancelled, or has called back."""
-        return self._over
-
-    def _cancel_task(self) -> None:
-        if self.task is not None:
-            self.task.cancel()
-
-    async def _unless_over(self, coroutine: Coroutine[Any, Any, A]) -> None:
-        """Run the coroutine to its end, and pass its outcome on unless the job was cancelled."""
-        if self.is_over():  # asked at the last moment: what was cancelled on its way must not reach the world
-            return
-        try:
-            end = await coroutine
-        except BaseException as error:
-            if self.is_over():  # a cancellation of ours, or what it led to: nobody listens
-                return
-            end = self._failed(error)
-        if not self._ends():
-            return
-        try:
-            self._on_end(end)
-        except Exception as error:  # a defect of ours: what waits for the end must hear of one
-            logger.exception("What came of %s was not taken", type(self).__name__)
-            self._on_end(self._failed(error))
-
-    @abstractmethod
-    def _failed(self, error: BaseException) -> A:
-        """The outcome of a job whose coroutine raised this error."""
-
-
-class ModelRequest(Job[ModelAnswer]):
-    """A request to a model, in flight."""
-
-    __slots__ = ("_on_delta", "_own_code", "_text")
-
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, on_delta: OnDelta, on_reply: OnReply, own_code: bool = False
-    ) -> None:
-        super().__init__(loop, on_reply)
-        self._on_delta, self._own_code = on_delta, own_code
-        self._text: list[str] = []
-
-    @property
-    def text(self) -> str:
-        """The text received so far."""
-        return "".join(self._text)
-
-    def delta(self, delta: Delta) -> None:
-        """Pass a piece of the reply on, unless the request is over. Raises `TypeError` if ``delta`` is no `Delta`."""
-        delta = checked_delta(delta)
-        with self._lock:
-            if self._over:
-                return
-            if delta.kind == "text":
-                self._text.append(delta.text)
-            self._on_delta(delta)
-
-    def _failed(self, error: BaseException) -> ModelAnswer:
-        match error:
-            case ProviderError(partial=str(), broke_off=bool()) if _has_text(error):
-                return error
-            case Exit(result=str()):
-                return error
-            case Exit():
-                result = getattr(error, "result", None)
-                error = TypeError(f"Expected the result of Exit as text, got {a_value(result)}.")
-        is_circle = isinstance(error, WouldDeadlock) and bool(error.circle)  # it would be closed again, so no crash
-        if self._own_code and not is_circle:
-            return Crash(error if isinstance(error, Exception) else tried_to_end(error))
-        return provider_failed(error, self.text)
-
-
-class ToolRun(Job[Result]):
-    """A run of a tool, in flight."""
-
-    __slots__ = ()
-
-    def _failed(self, error: BaseException) -> Result:
-        if isinstance(error, asyncio.CancelledError):
-            return Result("The tool was cancelled.", True)
-        logger.error("A tool failed", exc_info=error)  # against its word: the turn must go on all the same
-        return Result(cut(f"The tool failed: {described(error)}"), True)
 
 
 class Executor:
@@ -527,21 +381,6 @@ def _checked_decision(decision: object) -> bool | str:
     if inspect.iscoroutine(decision):
         decision.close()
     raise TypeError(f"expected True, False or a text of a plain function, got {decision!r}")
-
-
-def provider_failed(error: BaseException, partial: str = "") -> ProviderError:
-    """Log an error that no provider should raise, and return the `ProviderError` that ends the turn."""
-    logger.error("A provider failed", exc_info=error)
-    failure = ProviderError(f"The provider failed: {described(error)}", partial)
-    failure.__cause__ = error
-    return failure
-
-
-def _has_text(error: Exception) -> bool:
-    try:
-        return isinstance(str(error), str)
-    except Exception:  # other people's code
-        return False
 
 
 async def _left(toolset: Toolset, agent: str) -> None:

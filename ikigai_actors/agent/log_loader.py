@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from ikigai_actors.actors.futures import forbid_blocking
 from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads
 from ikigai_actors.errors import IkigaiError, StoreError
-from ikigai_actors.records.log import Archive, Log
+from ikigai_actors.records.log import Log
+from ikigai_actors.records.log_cache import LogCache
 
 logger = logging.getLogger(__name__)
 
@@ -24,8 +25,8 @@ _Done = Callable[[Log | IkigaiError], None]
 class LogLoader:
     """The thread that reads logs from the store, for actors that ask."""
 
-    def __init__(self, archive: Archive, threads: Threads = SYSTEM_THREADS) -> None:
-        self._archive = archive
+    def __init__(self, log_cache: LogCache, threads: Threads = SYSTEM_THREADS) -> None:
+        self._log_cache = log_cache
         self._wanted: deque[tuple[str, _Done]] = deque()
         self._changed = threads.condition()
         self._closed = False
@@ -60,7 +61,7 @@ class LogLoader:
     def _answer(self, batch: list[tuple[str, _Done]]) -> None:
         logs: Sequence[Log | IkigaiError]
         try:
-            logs = self._archive.load_many([uuid for uuid, _ in batch])
+            logs = self._log_cache.load_many([uuid for uuid, _ in batch])
         except IkigaiError as error:
             logs = [error] * len(batch)
         except Exception as error:  # a defect of ours: who waits must hear of it

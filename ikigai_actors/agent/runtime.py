@@ -7,16 +7,17 @@ from ikigai_actors.actors.actor import Dispatcher
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.agent.boot import Origin
 from ikigai_actors.agent.executor import Executor
+from ikigai_actors.agent.log_eviction import LogEviction
 from ikigai_actors.agent.log_loader import LogLoader
 from ikigai_actors.agent.messages import Handover, Restarted
-from ikigai_actors.agent.residents import Residents
 from ikigai_actors.agent.subscriptions import Publisher
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.turn.calls import Approver
 from ikigai_actors.agent.waits import Waits
 from ikigai_actors.providers.selection import Providers
 from ikigai_actors.records.identity import RandomBytes
-from ikigai_actors.records.log import Archive, Log
+from ikigai_actors.records.log import Log
+from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.log_unit import Birth
 from ikigai_actors.store.hosts.host import Host
 from ikigai_actors.store.journal import Journal
@@ -108,8 +109,8 @@ class Runtime:
     clock: Clock
     host: Host
     journal: Journal
-    archive: Archive
-    residents: Residents
+    log_cache: LogCache
+    log_eviction: LogEviction
     log_loader: LogLoader
     executor: Executor
     publisher: Publisher

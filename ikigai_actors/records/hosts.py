@@ -60,7 +60,7 @@ def vacant(tx: Transaction) -> Vacant:
 
 def find_host(tx: Transaction, text: str) -> HostRecord:
     """The living host with this name, or this id. Raises `NoHost`."""
-    living = [one for one in hosts_of_late(tx) if one.ended_at is None]
+    living = [one for one in recent_hosts(tx) if one.ended_at is None]
     for one in living:
         if text in (one.name, one.id):
             return one
@@ -78,9 +78,9 @@ def find_taker(tx: Transaction, text: str) -> HostRecord:
     return found
 
 
-def hosts_of_late(tx: Transaction) -> list[HostRecord]:
+def recent_hosts(tx: Transaction) -> list[HostRecord]:
     """The hosts that live, and those that have ended within the last hour; in the order of their start."""
-    rows = tx.run("hosts_of_late", within=RECENT)
+    rows = tx.run("recent_hosts", within=RECENT)
     held = tx.held([row[0] for row in rows]) if tx.is_hosted() else set[str]()
     return [
         HostRecord(

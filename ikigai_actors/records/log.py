@@ -1,49 +1,32 @@
-"""Logs in memory: a stretch of an agent's own messages, and a bounded look at the log that it was forked from.
+"""A log in memory: a stretch of an agent's own messages, and a bounded look at the log that it was forked from.
 
 A fork copies nothing: the child's log refers to its parent's, up to the fork point. A clear begins a new log, which
 refers to nothing. Only agents that were forked before the clear still hold the old log, and they share it. So an agent
-keeps in memory what its history means, and no more, however long it has lived. The store keeps everything: `read_whole`
-reads what lies before a clear, too.
+keeps in memory what its history means, and no more, however long it has lived. The store keeps everything.
 
     positions     1   2   3   4   5   6   7        C = clear
     agent 0       u   a   u   C   u   a            two logs: positions 1 to 3, and 5 on
     child         └───┴── 3   4                    forked at 2: refers to the first of them
 
-`Archive` reads each log from the store at most once, and shares it for as long as it is in use.
-
-Only its owner adds to a log, after the commit. An actor may write without holding its log: a fork needs only the head.
-Then a log that descendants hold falls behind, and the `Archive` reads on at its end when one of them needs more. So a
-log may lack the latest messages for a while, and never has a hole.
-
 Other threads read a log up to a committed position at any time, without a lock: its lists only grow, and the view of a
 control message is stored before the position of that message.
 """
 
-import contextlib
 import threading
-import weakref
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
-from operator import attrgetter, itemgetter
+from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
-from ikigai_actors.errors import AgentNotFound, HistoryError, IkigaiError
+from ikigai_actors.errors import HistoryError
 from ikigai_actors.providers.conversation import Passage
-from ikigai_actors.records.history import EMPTY, Ancestor, ReplayRange, Segment, View, play, walk
-from ikigai_actors.records.messages import CONTROL, CONVERSATION, ENDINGS, Kind, Message
-from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.records.history import EMPTY, Segment, View, play
+from ikigai_actors.records.messages import CONTROL, CONVERSATION, Kind, Message
 
 _position = attrgetter("id")
 
-REMEDY = "Run `ikigai fsck`, which names all that is wrong, and restore a copy."
-"""What to do about wrong rows."""
-
-AGENT_0_REMEDY = "Agent 0 cannot be given up: run `ikigai fsck`, which names all that is wrong, and restore a copy."
-"""What to do about wrong rows of agent 0."""
-
 _growing = threading.Lock()
-"""Held for a moment while messages are added to a log: its owner and an `Archive` that reads on may meet."""
+"""Held for a moment while messages are added to a log: its owner and a `LogCache` that reads on may meet."""
 
 
 class Log:
@@ -108,7 +91,7 @@ class Log:
         return self.base + len(self.messages)
 
     def extend(self, messages: Sequence[Message]) -> None:
-        """Append committed messages, none of them a clear (see `Archive.grow`). Those that it has already are left out.
+        """Append committed messages, none of them a clear (see `LogCache.grow`). Those that it has are left out.
 
         Raises `HistoryError` when their ids do not follow the head; the messages before the wrong one stay.
         """
@@ -217,362 +200,3 @@ class Spoken(NamedTuple):
     place: int
     """How many of the conversation's messages stand in the log before it."""
     message: Message
-
-
-class Archive:
-    """All logs that are in use, each read once."""
-
-    def __init__(self, store: Store, is_here: Callable[[str], bool] = lambda uuid: True) -> None:
-        """Make an archive without logs.
-
-        Args:
-            store: where logs are read.
-            is_here: whether an agent's log grows here only. Another process may extend that of any other agent, so
-                the store is asked each time for what that has more.
-        """
-        self._store, self._is_here = store, is_here
-        self._logs: weakref.WeakValueDictionary[_Key, Log] = weakref.WeakValueDictionary()
-        self._latest: weakref.WeakValueDictionary[str, Log] = weakref.WeakValueDictionary()
-        self._forgotten = 0
-        self._lock = threading.Lock()  # of the three above; held for moments
-        self._reading = threading.Lock()  # held while the store is read
-        self.read_logs = 0
-        """How many logs were read from the store."""
-        self.read_messages = 0
-        """How many messages these had."""
-
-    def at_hand(self, uuid: str) -> Log | None:
-        """An agent's log with its latest message, if it is in memory."""
-        if not self._is_here(uuid):
-            return None
-        with self._lock:
-            return self._latest.get(uuid)
-
-    def in_memory(self) -> int:
-        """How many messages are held by logs that somebody uses."""
-        with self._lock:
-            return sum(len(log.messages) for log in self._logs.values())
-
-    def passages(self) -> int:
-        """How many passages of conversations are held beside these logs."""
-        with self._lock:
-            held = [passages for log in self._logs.values() for passages in tuple((log.passages or {}).values())]
-        return sum(len(passages.chains) for passages in held)
-
-    def keep(self, log: Log) -> Log:
-        """Add the log of an agent that was just forked, or has just cleared.
-
-        Returns the log to use: another one if a reader has added that meanwhile.
-        """
-        with self._lock:
-            kept = self._logs.setdefault((log.agent_uuid, log.base), log)
-            self._latest[log.agent_uuid] = kept
-        if kept is not log:
-            kept.extend(log.messages)
-        return kept
-
-    def grow(self, log: Log, messages: Sequence[Message]) -> Log:
-        """Append committed messages to an agent's latest log; return the log that holds its head.
-
-        After a clear that is a new log: its owner replaces the old one with it.
-        """
-        cleared = [place for place, message in enumerate(messages) if message.kind == Kind.CLEAR]
-        if not cleared:
-            log.extend(messages)
-            return log
-        log.extend(messages[: cleared[0]])
-        place = cleared[-1]
-        after = Log(
-            *(log.agent_uuid, log.fork, None, messages[place + 1 :]),
-            cleared=messages[place].id,
-            ended=next((one for one in reversed(log.messages) if one.kind in ENDINGS), log.ended),
-        )
-        return self.keep(after)
-
-    def forget(self, uuid: str) -> None:
-        """Mark an agent's log as perhaps incomplete: the agent has written, or may have, without a log.
-
-        The next request for the log asks the store for the missing messages. This call never waits for a read.
-        """
-        with self._lock:
-            self._latest.pop(uuid, None)
-            self._forgotten += 1
-
-    def load(self, uuid: str) -> Log:
-        """Return an agent's latest log with the ancestors that its history needs, read in a bounded number of queries.
-
-        Raises:
-            AgentNotFound: there is no such agent.
-            HistoryError: rows are wrong; ``agent`` is the one whose rows they are, which may be an ancestor.
-        """
-        [found] = self.load_many([uuid])
-        if isinstance(found, IkigaiError):
-            raise found
-        return found
-
-    def load_many(self, uuids: Sequence[str]) -> list[Log | IkigaiError]:
-        """Return the logs of many agents; those that are not in use are read in a few queries.
-
-        An agent that has no log gets the error that `load` would raise.
-        """
-        found: dict[str, Log | IkigaiError] = {
-            uuid: _told(uuid, log) for uuid in uuids if (log := self.at_hand(uuid)) is not None
-        }
-        if missing := [uuid for uuid in dict.fromkeys(uuids) if uuid not in found]:
-            with self._reading:
-                before = self._forgotten
-                read = self._store.read(lambda tx: self._read(tx, missing))
-                with self._lock:
-                    if self._forgotten == before:  # else one of them may have grown meanwhile
-                        self._latest.update((uuid, log) for uuid, log in read.items() if isinstance(log, Log))
-            found |= read
-        return [found[uuid] for uuid in uuids]
-
-    def _read(self, tx: Transaction, uuids: Sequence[str]) -> dict[str, Log | IkigaiError]:
-        """The logs of these agents. Stretches that are not in memory are read."""
-        family = _Family(tx.run("lineages", uuids=list(uuids)))
-        lines: dict[str, list[_Stretch]] = {}
-        found: dict[str, Log | IkigaiError] = {}
-        planned: dict[_Key, _Stretch] = {}
-        for uuid in uuids:
-            try:
-                needed = lines[uuid] = family.line(uuid, planned)
-            except (AgentNotFound, HistoryError) as error:
-                found[uuid] = error
-            else:
-                planned.update((stretch.key, stretch) for stretch in needed)
-        with self._lock:  # looked up once and held: what the weak dictionary has now may be gone a moment later
-            known: dict[_Key, Log] = {key: log for key in planned if (log := self._logs.get(key)) is not None}
-        rows = _read_stretches(tx, [stretch for key, stretch in planned.items() if key not in known])
-        self.read_logs += len(rows)
-        self.read_messages += sum(map(len, rows.values()))
-        logs: dict[_Key, Log | HistoryError] = {**known}
-        for uuid, line in lines.items():
-            for stretch in reversed(line):
-                if stretch.key not in logs:
-                    logs[stretch.key] = self._make(tx, stretch, logs, rows[stretch.key])
-            latest = logs[family.latest(uuid)]
-            if isinstance(latest, Log):
-                _complete(tx, latest)
-            found[uuid] = _told(uuid, latest)
-        return found
-
-    def _make(
-        self, tx: Transaction, stretch: "_Stretch", logs: "Mapping[_Key, Log | HistoryError]", rows: Sequence[Row]
-    ) -> Log | HistoryError:
-        """Make a log from its rows, or return the error of an ancestor.
-
-        Wrong rows end the log, and `Log.damage` says so: a child may need no more of it.
-        """
-        agent = stretch.agent
-        parent = logs[stretch.parent] if stretch.parent is not None else None
-        if isinstance(parent, HistoryError):
-            return parent
-        if parent is not None and (wrong := _reach(tx, agent, parent, rows)) is not None:
-            return wrong
-        log = Log(agent.uuid, agent.fork_message_id, parent, cleared=stretch.cleared)
-        _fill(log, rows, agent.parent_uuid is None)
-        with self._lock:
-            kept = self._logs.setdefault(stretch.key, log)
-        if kept is not log:  # its owner was faster
-            kept.extend(log.messages)
-        return kept
-
-
-_Key = tuple[str, int]
-"""The key of a log: its agent, and the position before its first message (the fork point, or a clear)."""
-
-
-class _Stretch(NamedTuple):
-    """A log that is needed: its agent, the clear that it follows (0 for none), and the key of its parent's log."""
-
-    agent: Ancestor
-    cleared: int
-    parent: _Key | None
-
-    @property
-    def key(self) -> _Key:
-        return self.agent.uuid, self.cleared or self.agent.fork_message_id
-
-
-class _Family:
-    """Agents and their ancestors, as the query ``lineages`` finds them."""
-
-    def __init__(self, rows: Iterable[Row]) -> None:
-        self._agents: dict[str, Ancestor] = {}
-        self._clears: dict[str, list[int]] = {}
-        for row in rows:
-            self._agents[row[0]] = Ancestor(*row[:3])
-            if row[3] is not None:
-                self._clears.setdefault(row[0], []).append(row[3])
-
-    def latest(self, uuid: str) -> _Key:
-        """The key of the log that holds an agent's head."""
-        return uuid, self._cleared(uuid, None) or self._agents[uuid].fork_message_id
-
-    def line(self, uuid: str, planned: Mapping[_Key, _Stretch]) -> list[_Stretch]:
-        """The logs that an agent's history needs, its own first, up to one that is planned already.
-
-        Raises:
-            AgentNotFound: there is no such agent.
-            HistoryError: an ancestor is missing, the lineage runs in a circle, or a clear stands before the fork point.
-        """
-        if uuid not in self._agents:
-            raise AgentNotFound(f"There is no agent {uuid}.", uuid)
-        line: list[tuple[Ancestor, int]] = []
-        keys: list[_Key | None] = []
-        current: str | None = uuid
-        bound: int | None = None
-        while current is not None and (bound is None or bound > 0):
-            agent = self._agents.get(current)
-            if agent is None:
-                last = line[-1][0].uuid
-                raise HistoryError(f"The ancestors of agent {uuid} cannot be followed beyond {last}. {REMEDY}", last)
-            fork, cleared = agent.fork_message_id, self._cleared(current, bound)
-            if 0 < cleared <= fork:
-                raise HistoryError(f"Agent {current} has a clear at {cleared}, before its fork point {fork}.", current)
-            key = current, cleared or fork
-            if key in keys:
-                raise HistoryError(f"Agent {uuid} descends from itself by way of {current}. {REMEDY}", current)
-            keys.append(key)
-            if key in planned:
-                break
-            line.append((agent, cleared))
-            if cleared:
-                break
-            current, bound = agent.parent_uuid, fork
-        parents = [*keys[1:], None]
-        return [_Stretch(*entry, parent) for entry, parent in zip(line, parents, strict=False)]
-
-    def _cleared(self, uuid: str, bound: int | None) -> int:
-        """The agent's latest clear up to a bound; 0 when there is none. The query finds it for each such bound."""
-        return max((at for at in self._clears.get(uuid, ()) if bound is None or at <= bound), default=0)
-
-
-def _read_stretches(tx: Transaction, stretches: Sequence[_Stretch]) -> dict[_Key, list[Row]]:
-    """The rows of these logs, each in order. One query reads all logs that still grow."""
-    uuids = list({stretch.agent.uuid for stretch in stretches})
-    latest: dict[str, int] = dict(tx.run("latest_clears", uuids=uuids)) if uuids else {}
-    rows: dict[_Key, list[Row]] = {stretch.key: [] for stretch in stretches}
-    ends = {one.agent.uuid: one.key for one in stretches if latest.get(one.agent.uuid, 0) == one.cleared}
-    for uuid, log in groupby(tx.run("log_ends", uuids=list(ends)) if ends else (), key=itemgetter(0)):
-        rows[ends[uuid]] = list(log)
-    for key in rows.keys() - ends.values():
-        rows[key] = tx.run("log_stretch", uuid=key[0], start=key[1])
-    return rows
-
-
-def _fill(log: Log, rows: Sequence[Row], of_agent_0: bool) -> None:
-    try:
-        log._extend(map(Message.from_row, rows))
-    except HistoryError as error:
-        log.damage = HistoryError(f"{error} {AGENT_0_REMEDY}", error.agent) if of_agent_0 else error
-
-
-def _reach(tx: Transaction, agent: Ancestor, parent: Log, rows: Sequence[Row]) -> HistoryError | None:
-    """Read on in the parent's log until it reaches the agent's fork point. Returns an error if it ends before."""
-    fork = agent.fork_message_id
-    if fork > parent.head:
-        _read_on(tx, parent)
-    if fork <= parent.head:
-        return None
-    if parent.damage is not None:
-        return parent.damage
-    text = f"Agent {agent.uuid} was forked at message {fork} of {parent.agent_uuid}, whose log ends at {parent.head}."
-    own_agree = bool(rows) and rows[0][1] == fork + 1  # then it is the parent that has lost messages
-    return HistoryError(text, parent.agent_uuid if own_agree else agent.uuid)
-
-
-def _complete(tx: Transaction, log: Log) -> None:
-    """Read the messages that the latest log of an agent lacks."""
-    _read_on(tx, log)
-    if log.base > log.fork and log.ended is None:
-        rows = tx.run("ended_before", uuid=log.agent_uuid, position=log.base, kinds=sorted(ENDINGS))
-        with contextlib.suppress(HistoryError):  # what lies before a clear keeps nobody from what follows
-            log.ended = next(map(Message.from_row, rows), None)
-
-
-def _read_on(tx: Transaction, log: Log) -> None:
-    """Add the rows behind the end of a log, up to the next clear. A wrong row becomes the log's `damage`."""
-    if log.damage is not None:
-        return
-    try:
-        log.extend([Message.from_row(row) for row in tx.run("log_stretch", uuid=log.agent_uuid, start=log.head)])
-    except HistoryError as error:
-        log.damage = error
-
-
-def _told(uuid: str, log: Log | HistoryError) -> Log | HistoryError:
-    """An agent's log, or the error that says why it has none.
-
-    An error in an ancestor's rows becomes an error about this agent that names the ancestor.
-    """
-    error = log.damage if isinstance(log, Log) else log
-    if error is None or error.agent == uuid:
-        return error or log
-    remedy = "" if "ikigai fsck" in str(error) else f" {REMEDY}"
-    text = f"Agent {uuid} has no history: it inherits from agent {error.agent}, whose rows are wrong. {error}{remedy}"
-    return HistoryError(text, error.agent)
-
-
-def turns_that_asked(tx: Transaction) -> dict[str, int]:
-    """The open turns in which a call asked for approval, by agent: each by the message that opened it."""
-    return dict(tx.run("turns_that_asked"))
-
-
-def read_whole(tx: Transaction, uuid: str) -> list[Message]:
-    """Every message of an agent's history that was ever written, inherited ones first, whatever was cleared since.
-
-    Raises:
-        AgentNotFound: there is no such agent.
-        HistoryError: rows are wrong.
-    """
-    parts: list[list[Message]] = []
-    bound: int | None = None
-    for agent in read_lineage(tx, uuid, whole=True):
-        fork = agent.fork_message_id
-        rows = tx.run("log_section", uuid=agent.uuid, start=fork, end=LAST if bound is None else bound)
-        parts.append([Message.from_row(row) for row in rows])
-        end = len(rows) + fork if bound is None else bound
-        if [message.id for message in parts[-1]] != list(range(fork + 1, end + 1)):
-            text = f"The log of agent {agent.uuid} has a hole, or ends before {end}. {REMEDY}"
-            raise HistoryError(text, agent.uuid)
-        bound = fork
-    return [message for part in reversed(parts) for message in part]
-
-
-LAST = 2**63 - 1
-"""No position is greater."""
-
-
-def read_lineage(tx: Transaction, uuid: str, whole: bool = False) -> list[Ancestor]:
-    """The agent and its ancestors, nearest first; unless ``whole``, no further than the latest clear in its history.
-
-    Raises:
-        AgentNotFound: there is no such agent.
-        HistoryError: an ancestor is missing, or the lineage runs in a circle.
-    """
-    rows = {row[0]: row for row in tx.run("lineage", uuid=uuid, whole=int(whole))}
-    if uuid not in rows:
-        raise AgentNotFound(f"There is no agent {uuid}.", uuid)
-    lineage: list[Ancestor] = []
-    row: Row | None = rows.pop(uuid)
-    while row is not None:
-        last, cleared = Ancestor(*row[:3]), row[3]
-        lineage.append(last)
-        row = rows.pop(last.parent_uuid, None)
-    if last.parent_uuid is not None and last.fork_message_id > 0 and (whole or cleared is None):  # there should be more
-        raise HistoryError(f"The ancestors of agent {uuid} cannot be followed beyond {last.uuid}. {REMEDY}", last.uuid)
-    return lineage
-
-
-def read_ranges(tx: Transaction, uuid: str) -> tuple[ReplayRange, ...]:
-    """Where an agent's history is stored, oldest range first (see `walk`); one query, whatever the depth.
-
-    Raises:
-        AgentNotFound: there is no such agent.
-        HistoryError: an ancestor is missing, or the lineage runs in a circle.
-    """
-    lineage = {ancestor.uuid: ancestor for ancestor in read_lineage(tx, uuid)}
-    cleared = {row[0]: row[3] or 0 for row in tx.run("lineage", uuid=uuid, whole=0)}
-    return walk(uuid, lineage.__getitem__, lambda agent, bound: cleared[agent])

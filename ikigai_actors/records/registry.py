@@ -359,3 +359,8 @@ class Touch(Unit):
 
     def write(self, tx: Transaction, locked: Mapping[str, Locked]) -> None:
         tx.defer("touch", uuid=self._uuid, now=self._now)
+
+
+def turns_that_asked(tx: Transaction) -> dict[str, int]:
+    """The open turns in which a call asked for approval, by agent: each by the message that opened it."""
+    return dict(tx.run("turns_that_asked"))

@@ -14,7 +14,7 @@ from typing import Any
 
 from ikigai_actors.records.heads import section
 from ikigai_actors.records.history import EMPTY, Ancestor, View, play_all
-from ikigai_actors.records.log import read_lineage
+from ikigai_actors.records.lineage import read_lineage
 from ikigai_actors.records.messages import CONTROL, Kind, Message
 from ikigai_actors.store.base import Store, Transaction
 

@@ -553,7 +553,7 @@ UPDATE shards SET host = :host, epoch = epoch + 1
 -- What a host sees of the others.
 SELECT id, beat, lease, COALESCE(name, id) FROM hosts WHERE ended_at IS NULL AND id <> :host
 
--- name: hosts_of_late
+-- name: recent_hosts
 -- Those that live, and those that have ended lately; with their shards, and the living agents of these.
 SELECT h.id, h.name, h.hostname, h.pid, h.started_at, h.ended_at, h.lease, h.lease_until, h.draining,
        (SELECT COUNT(*) FROM shards s WHERE s.host = h.id),

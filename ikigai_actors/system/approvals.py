@@ -22,7 +22,8 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import PendingCall, asking, pending, recover
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.arguments import check_count, check_flag, check_timeout, check_type
-from ikigai_actors.records.log import Archive, turns_that_asked
+from ikigai_actors.records.log_cache import LogCache
+from ikigai_actors.records.registry import turns_that_asked
 from ikigai_actors.store.base import Store
 from ikigai_actors.system.lifecycle import CommandTarget, tell
 from ikigai_actors.text import check_text
@@ -31,15 +32,15 @@ from ikigai_actors.text import check_text
 class Approvals(OfOneProcess):
     """The calls of a system that wait for somebody to decide. See `ActorSystem.approvals`."""
 
-    def __init__(self, store: Store, archive: Archive, actor: Callable[[str], CommandTarget]) -> None:
+    def __init__(self, store: Store, log_cache: LogCache, actor: Callable[[str], CommandTarget]) -> None:
         """Put the parts together.
 
         Args:
             store: where they are looked up.
-            archive: the logs that are in use.
+            log_cache: the logs that are in use.
             actor: gives the actor that runs an agent, or what stands for the actor of another process.
         """
-        self._store, self._archive, self._actor = store, archive, actor
+        self._store, self._log_cache, self._actor = store, log_cache, actor
 
     def pending(self) -> list[PendingCall]:
         """The calls that wait, those of one agent in the order in which its model named them."""
@@ -63,7 +64,7 @@ class Approvals(OfOneProcess):
         return self._decide(call, lambda caller: on.Decide(call.reply, call.id, False, reason, False, caller), timeout)
 
     def _of(self, uuid: str, turn: int) -> list[PendingCall]:
-        calls = recover(self._archive.load(uuid).since(turn))
+        calls = recover(self._log_cache.load(uuid).since(turn))
         return [pending(uuid, call) for call in asking(calls)]
 
     def _decide(self, call: PendingCall, command: Callable[[Future[bool]], on.Decide], timeout: float | None) -> bool:

@@ -143,7 +143,7 @@ class ProcessTable(Processes):
             if self._actors.get(uuid) is old:
                 del self._actors[uuid]
             self._last_status.pop(uuid, None)
-        self._parts.archive.forget(uuid)
+        self._parts.log_cache.forget(uuid)
         successor = _Elsewhere(uuid, self._forward)
         for caller in handover.callers:
             successor.take(on.GetOutcome(caller))

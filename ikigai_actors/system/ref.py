@@ -38,7 +38,8 @@ from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.history import ReplayRange
 from ikigai_actors.records.identity import RandomBytes, new_agent_uuid
-from ikigai_actors.records.log import Archive, read_ranges, read_whole
+from ikigai_actors.records.lineage import read_ranges, read_whole
+from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.mail import (
     Delete,
     Mail,
@@ -96,7 +97,7 @@ class System(Protocol):
         """The database. Raises `SystemClosed` when the system is closed."""
 
     @property
-    def archive(self) -> Archive:
+    def log_cache(self) -> LogCache:
         """The logs that are in use. Raises `SystemClosed`."""
 
     @property
@@ -221,7 +222,7 @@ class AgentCommands:
         try:
             return self._tell(on.GetOutcome, self._future())
         except AgentDead:
-            outcome = last_outcome(self._ref.system.archive.load(self._ref.uuid).messages)
+            outcome = last_outcome(self._ref.system.log_cache.load(self._ref.uuid).messages)
             if outcome is None:
                 raise
         settled = self._future()
@@ -821,14 +822,14 @@ class AgentRef:
         """
         if check_flag(all, "all"):
             return self.system.store.read(lambda tx: read_whole(tx, self.uuid))
-        return list(self.system.archive.load(self.uuid).visible())
+        return list(self.system.log_cache.load(self.uuid).visible())
 
     def tools(self) -> list[Mapping[str, Any]]:
         """The descriptions of its tools that its model gets, as Messages-API dicts.
 
         Raises `ProviderError` for a wrong setting.
         """
-        log = self.system.archive.load(self.uuid)
+        log = self.system.log_cache.load(self.uuid)
         return list(self.system.toolbox.describe(log.view(log.head).settings))
 
     def ranges(self) -> tuple[ReplayRange, ...]:
@@ -837,7 +838,7 @@ class AgentRef:
 
     def context(self) -> Context:
         """The meaning of its history now: counts, settings, marks, ranges, tokens."""
-        log = self.system.archive.load(self.uuid)
+        log = self.system.log_cache.load(self.uuid)
         head = log.head
         view, visible = log.view(head), list(log.visible(head))
         used: object = next((message.data["usage"] for message in reversed(visible) if "usage" in message.data), {})

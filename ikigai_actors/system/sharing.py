@@ -30,14 +30,14 @@ from ikigai_actors.agent.subscriptions import Event, HostEnded
 from ikigai_actors.errors import Fenced, IkigaiError, NoHost, StoreConflict, StoreError, SystemClosed
 from ikigai_actors.records import registry
 from ikigai_actors.records.hosts import find_taker
-from ikigai_actors.records.log import Archive
+from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.moves import MoveBranch, branch_here, check_movable
 from ikigai_actors.records.requests import CarryOut
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.hosts.host import Host
 from ikigai_actors.store.hosts.membership import LOOK
 from ikigai_actors.store.hosts.placement import Gift, gifts, gives, is_stuck
-from ikigai_actors.store.hosts.rows import HostRow, unended
+from ikigai_actors.store.hosts.rows import HostRow, open_hosts
 from ikigai_actors.store.hosts.shards import Drain, GiveShard, Shares, agents_in, living_in, shares
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.unit import Unit
@@ -102,7 +102,7 @@ class Sharing:
         host: Host,
         journal: Journal,
         processes: ProcessTable,
-        archive: Archive,
+        log_cache: LogCache,
         supervision: SupervisionLoop,
         elsewhere: RemoteAgents,
         threads: Threads,
@@ -116,7 +116,7 @@ class Sharing:
             host: this host.
             journal: commits the gifts.
             processes: the actors of this host.
-            archive: the logs that are in use.
+            log_cache: the logs that are in use.
             supervision: is told of the agents that this host has taken.
             elsewhere: answers for agents that other hosts run.
             threads: makes the thread.
@@ -124,7 +124,7 @@ class Sharing:
             publish: takes a `HostEnded`.
         """
         self._store, self._host, self._journal = store, host, journal
-        self._processes, self._archive = processes, archive
+        self._processes, self._log_cache = processes, log_cache
         self._supervision, self._elsewhere = supervision, elsewhere
         self._drained: list[Future[None]] = []
         self._living: frozenset[str] = frozenset()
@@ -292,7 +292,7 @@ class Sharing:
             self._drained.pop().settle(end)
 
     def _shares(self) -> Shares:
-        found, hosts = self._store.read(lambda tx: (shares(tx, self._host.id), unended(tx)))
+        found, hosts = self._store.read(lambda tx: (shares(tx, self._host.id), open_hosts(tx)))
         self._living = frozenset(one.host for one in found.members)
         if self._host.id in self._living:  # else this one has ended
             for event in host_events(self.hosts, hosts):
@@ -311,7 +311,7 @@ class Sharing:
         """Make the actors of agents that have none here."""
         new = [one for one in found.restored if self._processes.get(one.uuid) is None]
         for one in new:
-            self._archive.forget(one.uuid)  # another host may have written since it was read here
+            self._log_cache.forget(one.uuid)  # another host may have written since it was read here
         found = found._replace(restored=new)
         self._processes.restore(found)
         self._supervision.take_over(found)

@@ -28,9 +28,9 @@ from ikigai_actors.actors.wait_registry import WaitRegistry
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.boot import Survey, everything_stays, survey
 from ikigai_actors.agent.executor import Executor
+from ikigai_actors.agent.log_eviction import MOST_MESSAGES, LogEviction
 from ikigai_actors.agent.log_loader import LogLoader
 from ikigai_actors.agent.requests import RequestCaller
-from ikigai_actors.agent.residents import MOST_MESSAGES, Residents
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.statistics import AgentStatistics, SystemStatistics
 from ikigai_actors.agent.subscriptions import (
@@ -64,16 +64,16 @@ from ikigai_actors.records import registry
 from ikigai_actors.records.append import CallAppended
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.documents import Documents
-from ikigai_actors.records.hosts import HostRecord, hosts_of_late
+from ikigai_actors.records.hosts import HostRecord, recent_hosts
 from ikigai_actors.records.identity import SHORT_LENGTH, check_name, new_agent_uuid
-from ikigai_actors.records.log import Archive
+from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.mail import Mail, letter
 from ikigai_actors.records.registry import AgentRecord, Renamed, Touch, ensure_root, uuid_of
 from ikigai_actors.records.settings import check_defaults
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.gate import Gate
 from ikigai_actors.store.hosts.host import LEASE, Host, take_database, unshareable
-from ikigai_actors.store.hosts.rows import HostRow, unended
+from ikigai_actors.store.hosts.rows import HostRow, open_hosts
 from ikigai_actors.store.hosts.shards import shares
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.location import locate
@@ -193,7 +193,7 @@ class ActorSystem(OfOneProcess):
         self.documents = Documents(gate, journal.perform, clock.now_ms)
         """The documents that all agents share."""
         processes = self._processes = ProcessTable(lambda uuid: AgentRef(self, uuid))
-        self._archive = Archive(store, lambda uuid: host.name is None or processes.get(uuid) is not None)
+        self._log_cache = LogCache(store, lambda uuid: host.name is None or processes.get(uuid) is not None)
         wait_registry = self._wait_registry = WaitRegistry(self._called, host.id, clock.now_ms)
         waits = self.waits = Waits(store, clock, processes.is_idle, threads, wait_registry)
         self._supervision = SupervisionLoop(store, journal, processes, host.id, clock, threads, self._move_as_asked)
@@ -205,7 +205,7 @@ class ActorSystem(OfOneProcess):
                 registry=wait_registry,
             )
             undone.callback(executor.close, ())
-            log_loader = LogLoader(self._archive, threads)
+            log_loader = LogLoader(self._log_cache, threads)
             undone.callback(log_loader.close)
             dispatcher = parts.dispatcher(workers)
             undone.callback(dispatcher.close)
@@ -226,8 +226,8 @@ class ActorSystem(OfOneProcess):
             clock=clock,
             host=host,
             journal=journal,
-            archive=self._archive,
-            residents=Residents(self._archive, lambda: processes, in_memory),
+            log_cache=self._log_cache,
+            log_eviction=LogEviction(self._log_cache, lambda: processes, in_memory),
             log_loader=log_loader,
             executor=executor,
             publisher=publisher,
@@ -239,7 +239,7 @@ class ActorSystem(OfOneProcess):
             random_bytes=parts.random_bytes,
             processes=processes,
         )
-        self.approvals = Approvals(gate, self._archive, self.target)
+        self.approvals = Approvals(gate, self._log_cache, self.target)
         """The calls that wait for a decision."""
         host.count = processes.count
         self._sharing = (
@@ -250,7 +250,7 @@ class ActorSystem(OfOneProcess):
                 host,
                 journal,
                 processes,
-                self._archive,
+                self._log_cache,
                 self._supervision,
                 remote,
                 threads,
@@ -502,7 +502,7 @@ class ActorSystem(OfOneProcess):
 
     def hosts(self) -> list[HostRecord]:
         """The hosts that run the agents, and those that did within the last hour; in the order of their start."""
-        return self.store.read(hosts_of_late)
+        return self.store.read(recent_hosts)
 
     def send(self, recipient: AgentRef | str, body: str, timeout: float | None = None) -> int:
         """Send a mail for a person outside of any agent.
@@ -532,7 +532,7 @@ class ActorSystem(OfOneProcess):
     def statistics(self) -> SystemStatistics:
         """What the system is doing now."""
         self.check_open()
-        return self._processes.statistics(self._archive.read_logs)
+        return self._processes.statistics(self._log_cache.read_logs)
 
     def statistics_of(self, uuid: str, record: AgentRecord | None = None) -> AgentStatistics:
         """What an agent is doing, and has done since its actor was started; without its restarts.
@@ -648,7 +648,7 @@ class ActorSystem(OfOneProcess):
         """The actor of an agent that this host runs. Raises `SystemClosed`, `AgentNotFound` and `AgentDead`."""
         actor = self.target(uuid)
         if not isinstance(actor, AgentActor):
-            raise self.store.read(lambda tx: _elsewhere(registry.get(tx, uuid), unended(tx)))
+            raise self.store.read(lambda tx: _elsewhere(registry.get(tx, uuid), open_hosts(tx)))
         return actor
 
     def _here(self, uuid: str) -> AgentActor | None:
@@ -706,10 +706,10 @@ class ActorSystem(OfOneProcess):
             raise SystemClosed("The system is closed; open it again.")
 
     @property
-    def archive(self) -> Archive:
+    def log_cache(self) -> LogCache:
         """The logs that are in use. Raises `SystemClosed`."""
         self.check_open()
-        return self._archive
+        return self._log_cache
 
     @property
     def default_settings(self) -> Mapping[str, Any]:

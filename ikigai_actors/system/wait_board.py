@@ -18,7 +18,7 @@ from ikigai_actors.actors.wait_registry import OpenWait, WaitRegistry
 from ikigai_actors.errors import StoreError
 from ikigai_actors.records.host_waits import HostWaits, circles_of, decode_waits, encode_waits, lasting, publish
 from ikigai_actors.store.base import Store
-from ikigai_actors.store.hosts.rows import unended
+from ikigai_actors.store.hosts.rows import open_hosts
 
 logger = logging.getLogger(__name__)
 
@@ -104,7 +104,7 @@ class WaitBoard:
         return HostWaits(self._looks if edges else 0, frozenset(edges), states)
 
     def _end_circles(self) -> None:
-        rows = self._store.read(unended)
+        rows = self._store.read(open_hosts)
         before, self._read = self._read, {row.id: decode_waits(row.waits) for row in rows}
         for circle in circles_of(self._host, lasting(before, self._read)):
             self._registry.refuse(circle)

@@ -5,7 +5,8 @@ from typing import Any
 
 from ikigai_actors.agent.log_loader import LogLoader
 from ikigai_actors.errors import AgentNotFound, HistoryError, StoreError
-from ikigai_actors.records.log import Archive, Log
+from ikigai_actors.records.log import Log
+from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.messages import Message
 from ikigai_actors.store.base import Store
 from tests.kit.blocking_provider import DEADLINE
@@ -36,7 +37,7 @@ class Answers:
 
 
 def ask(store: Store, *uuids: str) -> dict[str, Any]:
-    reader, answers = LogLoader(Archive(store)), Answers(len(uuids))
+    reader, answers = LogLoader(LogCache(store)), Answers(len(uuids))
     for uuid in uuids:
         reader.read(uuid, answers.of(uuid))
     given = answers.wait()
@@ -61,7 +62,7 @@ def test_an_agent_with_wrong_rows_or_none_at_all_does_not_keep_the_others_from_t
 
 def test_a_closed_reader_answers_nobody(store: Store) -> None:
     plant(store, a="root")
-    reader, answers = LogLoader(Archive(store)), Answers(2)
+    reader, answers = LogLoader(LogCache(store)), Answers(2)
     reader.close()
     reader.read("a", answers.of("a"))
     reader.close()

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ikigai_actors import McpServer
-from ikigai_actors.agent.executor import Executor, ToolRun
+from ikigai_actors.agent.executor import Executor
+from ikigai_actors.agent.jobs import ToolRun
 from ikigai_actors.testing import ManualClock
 from ikigai_actors.tools.function import Result, Tool
 from tests.kit.blocking_provider import DEADLINE

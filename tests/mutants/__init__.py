@@ -154,7 +154,7 @@ MUTANTS = (
         "return state.phase is Phase.WAITING_FOR_MODEL",
         (
             Edit(
-                "agent/executor.py",
+                "agent/jobs.py",
                 "        if not self._ends():\n            return\n        try:",
                 "        self._ends()\n        try:",
             ),

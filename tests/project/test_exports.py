@@ -130,7 +130,7 @@ HANDING_ON = [ikigai_actors, ikigai_actors.testing, ikigai_actors.shell, ikigai_
 OURS = ("ikigai_actors", "supervisors")
 
 INNER = {
-    "ActorElsewhere", "AgentActor", "Archive", "AttachedSystem", "Clock", "Platform", "Toolbox", "Trait", "Until",
+    "ActorElsewhere", "AgentActor", "LogCache", "AttachedSystem", "Clock", "Platform", "Toolbox", "Trait", "Until",
     "WaitTarget",
 }  # fmt: skip
 """Types of members that only the runtime and the kit use, and of what `ActorSystem.attach` returns: as the methods of

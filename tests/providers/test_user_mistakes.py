@@ -28,7 +28,8 @@ from ikigai_actors import (
     Usage,
 )
 from ikigai_actors.actors.futures import TimedOut
-from ikigai_actors.agent.executor import Crash, Executor
+from ikigai_actors.agent.executor import Executor
+from ikigai_actors.agent.jobs import Crash
 from ikigai_actors.errors import AgentDead, BadInput
 from ikigai_actors.providers.base import Delta, OnDelta
 from ikigai_actors.providers.checked import checked_delta, checked_reply

@@ -39,7 +39,7 @@ def reopened(database: str) -> Iterator[ActorSystem]:
 
 def reads(system: ActorSystem) -> tuple[int, int]:
     """How many logs were read, and how many messages they had."""
-    return system.archive.read_logs, system.archive.read_messages
+    return system.log_cache.read_logs, system.log_cache.read_messages
 
 
 def test_the_first_forks_after_a_start_read_no_log_and_the_child_has_the_whole_history(durable: str) -> None:

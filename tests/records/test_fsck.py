@@ -14,7 +14,7 @@ from ikigai_actors.errors import HistoryError
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.records.fsck.check import check, climb, inspect
 from ikigai_actors.records.fsck.invariants import Invariant
-from ikigai_actors.records.log import Archive
+from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.tools.function import tool
 from tests.kit.blocking_provider import DEADLINE
@@ -292,7 +292,7 @@ def test_a_database_after_a_session_has_no_violation_when_it_is_closed(durable: 
 def test_wrong_rows_of_agent_0_are_an_error_that_names_fsck(family: Store, durable: str) -> None:
     damage(durable, without("root", "= 5"))
     with pytest.raises(HistoryError, match="ikigai fsck"):
-        Archive(family).load("root")
+        LogCache(family).load("root")
     damage_more = agent("root", "turn = 99")
     family.write(lambda tx: sql(tx, damage_more))
     with pytest.raises(HistoryError, match="ikigai fsck"):

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.records.history import EMPTY, Ancestor, ReplayRange, merge, play_all, walk
-from ikigai_actors.records.log import Archive, Log, read_whole
+from ikigai_actors.records.lineage import read_whole
+from ikigai_actors.records.log import Log
+from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.migrations import ensure_schema
@@ -35,12 +37,12 @@ class Tree:
         self.logs: dict[str, Log] = {"root": Log("root", 0, None)}
         self.parents: dict[str, str | None] = {"root": None}
         self.written: dict[str, list[Message]] = {"root": []}
-        self._archive = Archive(NO_STORE)
+        self._log_cache = LogCache(NO_STORE)
 
     def add(self, uuid: str, kind: str, content: str = "", **data: Any) -> Message:
         log = self.logs[uuid]
         new = message(uuid, log.head + 1, kind, content, **data)
-        self.logs[uuid] = self._archive.grow(log, [new])
+        self.logs[uuid] = self._log_cache.grow(log, [new])
         self.written[uuid].append(new)
         return new
 
@@ -168,7 +170,7 @@ class Stored:
     """Agents in a store. Their owners hold their logs, drop them and read them again; some write without a log."""
 
     def __init__(self, store: Store) -> None:
-        self.store, self.archive = store, Archive(store)
+        self.store, self.log_cache = store, LogCache(store)
         self.held: dict[str, Log] = {}
         self.oracles = {"root": Oracle()}
         self._births = 0
@@ -184,18 +186,18 @@ class Stored:
         self.oracles[uuid].add(new)
         self.store.write(lambda tx: tx.append([new.row()]))
         if uuid in self.held:
-            self.held[uuid] = self.archive.grow(self.held[uuid], [new])
+            self.held[uuid] = self.log_cache.grow(self.held[uuid], [new])
         else:
-            self.archive.forget(uuid)
+            self.log_cache.forget(uuid)
 
     def load(self, uuid: str) -> None:
         """Its owner reads its log."""
-        self.held[uuid] = self.archive.load(uuid)
+        self.held[uuid] = self.log_cache.load(uuid)
 
     def drop(self, uuid: str) -> None:
         """Its owner forgets its log."""
         self.held.pop(uuid, None)
-        self.archive.forget(uuid)
+        self.log_cache.forget(uuid)
 
     def fork(self, uuid: str) -> None:
         """A child; its log is made at once when its parent's is held."""
@@ -204,22 +206,22 @@ class Stored:
         self._register(child, uuid, head)
         self.oracles[child] = self.oracles[uuid].fork()
         if uuid in self.held:
-            self.held[child] = self.archive.keep(Log(child, head, self.held[uuid]))
+            self.held[child] = self.log_cache.keep(Log(child, head, self.held[uuid]))
         self.write(child, "fork")
         self.write(uuid, "fork")
 
     def agree(self) -> None:
-        """Every history equals the oracle's: as it is held, as the archive gives it, read anew, and whole."""
-        fresh = Archive(self.store)
+        """Every history equals the oracle's: as it is held, as the log_cache gives it, read anew, and whole."""
+        fresh = LogCache(self.store)
         for uuid, oracle in self.oracles.items():
             held = [self.held[uuid]] if uuid in self.held else []
-            for log in (*held, self.archive.load(uuid), fresh.load(uuid)):
+            for log in (*held, self.log_cache.load(uuid), fresh.load(uuid)):
                 view = log.view(log.head)
                 assert list(log.visible()) == oracle.visible
                 assert [(mark.label, mark.id) for mark in view.all_marks()] == [mark[:2] for mark in oracle.marks]
                 assert view.settings == oracle.settings
             assert self.store.read(lambda tx, uuid=uuid: read_whole(tx, uuid)) == oracle.everything  # type: ignore[misc]
-        together = Archive(self.store).load_many(list(self.oracles))
+        together = LogCache(self.store).load_many(list(self.oracles))
         assert [list(log.visible()) for log in together if isinstance(log, Log)] == [
             oracle.visible for oracle in self.oracles.values()
         ]
@@ -243,7 +245,7 @@ def test_stored_histories_equal_the_oracles_whoever_holds_drops_and_clears_his_l
                 case "fork" | "load" | "drop":
                     getattr(agents, action)(uuid)
                 case "look":
-                    assert list(agents.archive.load(uuid).visible()) == agents.oracles[uuid].visible
+                    assert list(agents.log_cache.load(uuid).visible()) == agents.oracles[uuid].visible
                 case "configure":
                     change: dict[str, Any] = {f"setting{choice % 3}": None if choice == 5 else choice}
                     agents.write(uuid, action, **change)
@@ -254,7 +256,7 @@ def test_stored_histories_equal_the_oracles_whoever_holds_drops_and_clears_his_l
                     agents.write(uuid, action, f"label{choice % 2}")
         agents.agree()
         agents.held.clear()
-        assert agents.archive.in_memory() == 0
+        assert agents.log_cache.in_memory() == 0
 
 
 def test_the_root_alone_is_one_range_without_a_limit() -> None:

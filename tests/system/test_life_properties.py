@@ -13,7 +13,7 @@ from ikigai_actors.records import registry
 from ikigai_actors.records.append import Append, Fence
 from ikigai_actors.records.deaths import LifecycleChange, WriteDeath
 from ikigai_actors.records.fsck import check as fsck
-from ikigai_actors.records.log import Archive
+from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.log_unit import Birth, LogUnit
 from ikigai_actors.records.mail import EXIT, latest
 from ikigai_actors.records.messages import Message
@@ -108,10 +108,10 @@ def everybody(store: Store) -> dict[str, AgentRecord]:
 
 def histories(store: Store, agents: list[str]) -> dict[str, list[tuple[str, int, str]]]:
     """What each agent remembers, read anew."""
-    archive = Archive(store)
+    log_cache = LogCache(store)
     found = {}
     for uuid in agents:
-        log = archive.load(uuid)
+        log = log_cache.load(uuid)
         found[uuid] = [(one.agent_uuid, one.id, one.content) for _, _, one in log.conversation(log.head)]
     return found
 

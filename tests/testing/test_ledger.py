@@ -107,7 +107,7 @@ def test_who_has_not_heard_of_its_commit_yet_need_not_remember_it() -> None:
             machine.prompt(who=1, text="go", answers=[])
             machine.world.settle()
             uuid = machine.agent(1).uuid
-            behind += machine.system.archive.load(uuid).head < machine.ledger.oracle.histories[uuid].head
+            behind += machine.system.log_cache.load(uuid).head < machine.ledger.oracle.histories[uuid].head
             machine.history_is_what_copying_gives()
             machine.comes_to_rest()
             machine.history_is_what_copying_gives()

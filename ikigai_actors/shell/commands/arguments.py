@@ -11,7 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 from click.types import StringParamType
 
-from ikigai_actors.records.hosts import hosts_of_late
+from ikigai_actors.records.hosts import recent_hosts
 from ikigai_actors.records.registry import short_uuids
 from ikigai_actors.records.settings import SETTINGS
 from ikigai_actors.system.ref import AgentRef
@@ -70,7 +70,7 @@ def _agents(current: AgentRef) -> list[str]:
 
 
 def _hosts(current: AgentRef) -> list[str]:
-    found = current.system.store.read(hosts_of_late)
+    found = current.system.store.read(recent_hosts)
     return sorted(host.name for host in found if host.name and host.ended_at is None)
 
 

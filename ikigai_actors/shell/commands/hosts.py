@@ -2,7 +2,7 @@
 
 import click
 
-from ikigai_actors.records.hosts import hosts_of_late, vacant
+from ikigai_actors.records.hosts import recent_hosts, vacant
 from ikigai_actors.shell.commands.arguments import AGENT, HOST
 from ikigai_actors.shell.commands.context import CommandContext
 from ikigai_actors.shell.text.hosts import host_lines
@@ -16,7 +16,7 @@ def hosts(shell: CommandContext) -> None:
 
     Each has its share of the agents. See also: /move, and ikigai host.
     """
-    found, free = shell.system.store.read(lambda tx: (hosts_of_late(tx), vacant(tx)))
+    found, free = shell.system.store.read(lambda tx: (recent_hosts(tx), vacant(tx)))
     for line in host_lines(found, free):
         shell.screen.line(line)
 

@@ -37,7 +37,7 @@ def resume_waits(agent: AgentRef) -> bool:
     record = agent.record
     if record.status != Status.STOPPED:
         return False
-    return bool(record.turn or failed_turn(agent.system.archive.load(agent.uuid).messages))
+    return bool(record.turn or failed_turn(agent.system.log_cache.load(agent.uuid).messages))
 
 
 def waits_for_cont(agent: AgentRef, what: str, current: AgentRef | None = None) -> str:

@@ -30,7 +30,7 @@ from ikigai_actors.store.database_clock import DatabaseClock, clock_of
 from ikigai_actors.store.hosts.membership import LOOK, rhythm
 from ikigai_actors.store.hosts.peers import Peers
 from ikigai_actors.store.hosts.placement import Living
-from ikigai_actors.store.hosts.rows import HostRow, in_use, open_hosts, went_back, why_ended
+from ikigai_actors.store.hosts.rows import HostRow, in_use, open_hosts_of_any_version, went_back, why_ended
 from ikigai_actors.store.hosts.shards import claim
 from ikigai_actors.store.migrations import is_newest, migrate_within
 
@@ -227,7 +227,7 @@ class Host:
 
     def _is_owned(self, tx: Transaction) -> bool:
         """Whether a host is believed whose process seems to have ended. Raises `StoreInUse` for one that lives."""
-        believed = [row for row in open_hosts(tx) if row.is_believed]
+        believed = [row for row in open_hosts_of_any_version(tx) if row.is_believed]
         if believed and not is_newest(tx):
             raise _older_host(self._store.location, believed)
         if believed and tx.held([row.id for row in believed]):
@@ -238,7 +238,7 @@ class Host:
         """Register this host, in the place of one of the same name."""
         tx.run("tree_change")
         if not is_newest(tx):
-            if believed := [row for row in open_hosts(tx) if row.is_believed]:
+            if believed := [row for row in open_hosts_of_any_version(tx) if row.is_believed]:
                 raise _older_host(self._store.location, believed)
             tx.run("end_hosts")
             migrate_within(tx)
@@ -424,12 +424,12 @@ def _unshared(tx: Transaction) -> HostRow | None:
 
 def _end_stalled(tx: Transaction) -> None:
     """End the stalled transactions of owners whose lease has run out: their locks would make the next one wait."""
-    for row in open_hosts(tx):
+    for row in open_hosts_of_any_version(tx):
         tx.end_stalled(row.id, row.lease_until)
 
 
 def _refuse_believed(tx: Transaction, location: str) -> None:
-    if believed := [row for row in open_hosts(tx) if row.is_believed]:
+    if believed := [row for row in open_hosts_of_any_version(tx) if row.is_believed]:
         raise in_use(location, believed)
 
 
@@ -442,7 +442,7 @@ def _take(tx: Transaction, location: str, host_id: str, lease: int) -> None:
     tx.run("tree_change")  # whoever takes the database at the same moment waits here, and then finds this one's row
     _refuse_believed(tx, location)
     tx.run("end_hosts")
-    if renewed := open_hosts(tx):
+    if renewed := open_hosts_of_any_version(tx):
         raise in_use(location, renewed)
     migrate_within(tx)  # of an older database the statements before this one know no more than its first version had
     _register(tx, host_id, lease, None)

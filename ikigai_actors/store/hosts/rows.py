@@ -63,15 +63,15 @@ class HostRow(NamedTuple):
 
 def owners(tx: Transaction) -> tuple[HostRow, ...]:
     """The hosts that run the agents, as far as rows tell; the latest first."""
-    return tuple(one for one in unended(tx) if one.is_believed or (not one.lease_until and tx.is_hosted()))
+    return tuple(one for one in open_hosts(tx) if one.is_believed or (not one.lease_until and tx.is_hosted()))
 
 
-def unended(tx: Transaction) -> tuple[HostRow, ...]:
+def open_hosts(tx: Transaction) -> tuple[HostRow, ...]:
     """The hosts that have neither closed nor been ended by another one; the latest first."""
     return tuple(HostRow(*row) for row in tx.run("running_hosts"))
 
 
-def open_hosts(tx: Transaction) -> list[HostRow]:
+def open_hosts_of_any_version(tx: Transaction) -> list[HostRow]:
     """The same with a schema of any version, of which it tells less."""
     return [HostRow(*row) for row in tx.run("open_hosts")]
 
@@ -105,7 +105,7 @@ def why_ended(tx: Transaction, host: str) -> str:
     name = next((row[3] for row in tx.run("hosts") if row[0] == host), None)
     if name is None:
         return "Another host has taken this database over, since the lease was not renewed in time."
-    other = next((one for one in unended(tx) if one.name == name and one.id != host), None)
+    other = next((one for one in open_hosts(tx) if one.name == name and one.id != host), None)
     if other is not None:
         return f"Another host named {name} was started, and has taken the place of this one: {other}."
     return f"Host {name} gave no sign of life in time, so other hosts have taken its agents. Start it again."

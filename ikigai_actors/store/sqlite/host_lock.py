@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from ikigai_actors.errors import StoreUnusable
 from ikigai_actors.store.base import Store
-from ikigai_actors.store.hosts.rows import in_use, open_hosts
+from ikigai_actors.store.hosts.rows import in_use, open_hosts_of_any_version
 from ikigai_actors.store.sqlite.file import ASKED, SQLiteFile, lock_path
 
 
@@ -25,7 +25,7 @@ def lock_file(store: Store, file: SQLiteFile) -> Callable[[], object]:
         if release is not None:
             return release
         if time.monotonic() > until or store.read(lambda tx: tx.is_hosted()):
-            raise in_use(store.location, store.read(open_hosts))
+            raise in_use(store.location, store.read(open_hosts_of_any_version))
         time.sleep(ASKED / 100)  # somebody asks, or a host begins or ends
 
 
@@ -41,7 +41,7 @@ def lock_name(store: Store, file: SQLiteFile) -> Callable[[], object]:
     try:
         lock.acquire(timeout=ASKED, poll_interval=ASKED / 100)
     except Timeout as error:
-        raise in_use(store.location, store.read(open_hosts)) from error
+        raise in_use(store.location, store.read(open_hosts_of_any_version)) from error
     except (OSError, NotImplementedError) as error:  # the latter: a file system without kernel locks
         raise StoreUnusable(f"The lock file {lock.lock_file} cannot be used: {error}. Use a local disk.") from error
     return lock.release

@@ -187,15 +187,15 @@ class Client:
 
     def hosts(self) -> "list[HostRecord]":
         """The hosts that run the agents, and those that did lately; in the order of their start."""
-        from ikigai_actors.records.hosts import hosts_of_late
+        from ikigai_actors.records.hosts import recent_hosts
 
-        return self._store.read(hosts_of_late)
+        return self._store.read(recent_hosts)
 
     def shares(self) -> "tuple[list[HostRecord], Vacant]":
         """The hosts as `hosts` gives them, and what no host runs, at one moment."""
-        from ikigai_actors.records.hosts import hosts_of_late, vacant
+        from ikigai_actors.records.hosts import recent_hosts, vacant
 
-        return self._store.read(lambda tx: (hosts_of_late(tx), vacant(tx)))
+        return self._store.read(lambda tx: (recent_hosts(tx), vacant(tx)))
 
     def overview(self) -> Overview:
         """Everybody at one moment. Raises `StoreUnusable` when a value of the database is of a wrong type."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ikigai_actors.errors import TurnInterrupted
 from ikigai_actors.store.base import Watch
 from ikigai_actors.store.hosts.rows import HostRow
-from ikigai_actors.store.rounds import HEARTBEAT
+from ikigai_actors.store.poll_schedule import HEARTBEAT
 from ikigai_actors.system.attached.follower import Follower, News
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ Who follows what, each with one thread and one watch, which is one listening con
     host that joined        clients, hosts     the agents of whom something is awaited
     attached process        clients, hosts     all agents, to tell its subscribers
 
-The states of the loop, and what it does with a hint (`ikigai_actors.store.rounds`):
+The states of the loop, and what it does with a hint (`ikigai_actors.store.poll_schedule`):
 
     waiting         for a hint, or for the heartbeat; a host that shares with nobody has none
     telling         a host that it may have something to do: `on_others`, before anything is read; it never waits
@@ -44,7 +44,7 @@ from ikigai_actors.agent.waits import Waits
 from ikigai_actors.errors import StoreError
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.hosts.rows import HostRow
-from ikigai_actors.store.rounds import HEARTBEAT, NOBODY, Rounds
+from ikigai_actors.store.poll_schedule import HEARTBEAT, NOBODY, PollSchedule
 from ikigai_actors.system.attached.follower import News
 from ikigai_actors.system.attached.remote_agents import RemoteAgents
 
@@ -85,7 +85,7 @@ class FollowingLoop:
         self._tell, self._on_trouble = tell, on_trouble
         self._closed = False
         self._watch = store.watch(hosts=remote is not None)
-        self._rounds = Rounds(self._watch, clock)
+        self._polls = PollSchedule(self._watch, clock)
         self._thread = threads.thread(self.run, "ikigai-following")
 
     def start(self) -> None:
@@ -107,7 +107,7 @@ class FollowingLoop:
         """Follow until this is closed: what the thread does."""
         timeout = HEARTBEAT if self._remote is not None else None
         while True:
-            agents, for_hosts = self._rounds.wait(timeout)
+            agents, for_hosts = self._polls.wait(timeout)
             if self._closed:
                 break
             try:
@@ -115,12 +115,12 @@ class FollowingLoop:
                 self._look(agents)
             except StoreError as error:  # it is looked at again soon
                 logger.info("What others do could not be looked at: %s", error)
-                self._rounds.failed()
+                self._polls.failed()
                 self._on_trouble(str(error))
             except Exception:  # a defect of ours: the next look may do
                 logger.exception("What others do could not be looked at")
             else:
-                self._rounds.done(agents)
+                self._polls.done(agents)
                 self._on_trouble(None)
             self._waits.look_again()
         while self._watch.wait():  # until it is closed: then it gives its connection back
@@ -147,7 +147,7 @@ class FollowingLoop:
         """Look at all, some at a time: those whom a hint may concern meanwhile need not wait for the others."""
         self._read(remote, partial(remote.follower.page, AT_A_TIME))
         while remote.follower.is_midway and not self._closed:
-            named, for_hosts = self._rounds.meanwhile()
+            named, for_hosts = self._polls.meanwhile()
             self._tell_host(for_hosts)
             if concerned := self._urgent(remote.awaited()).union(named or ()):
                 self._read(remote, partial(remote.follower.news, concerned))
@@ -156,7 +156,7 @@ class FollowingLoop:
 
     def _urgent(self, awaited: frozenset[str]) -> frozenset[str]:
         """Those of whom something is awaited, while a hint that named nobody may be about any of them."""
-        return awaited if self._rounds.asked else NOBODY
+        return awaited if self._polls.asked else NOBODY
 
     def _read(self, remote: RemoteAgents, read: Callable[[], News]) -> None:
         def news() -> News:

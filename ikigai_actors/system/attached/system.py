@@ -45,7 +45,7 @@ from ikigai_actors.providers.base import NO_TOKENS, Usage
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.host_waits import published_state
 from ikigai_actors.records.hosts import HostRecord
-from ikigai_actors.records.log import Archive
+from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.mail import Mail, letter
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.records.registry import AgentRecord
@@ -83,7 +83,7 @@ class AttachedSystem(OfOneProcess):
     def __init__(self, store: Store) -> None:
         """Put the parts together; use `open`."""
         clock = self.clock = clock_of(store, SystemClock())
-        self._store, self._archive = store, Archive(store, is_here=lambda uuid: False)
+        self._store, self._log_cache = store, LogCache(store, is_here=lambda uuid: False)
         self.random_bytes = os.urandom
         gate = self.store = Gate(store, self.check_open)
         self._client = Client(gate, clock, self._on_commit)
@@ -99,7 +99,7 @@ class AttachedSystem(OfOneProcess):
             store, clock, SYSTEM_THREADS, waits, remote=remote, tell=self._tell, on_trouble=self._tell_trouble
         )
         self.lifecycle = RemoteLifecycle(gate, writer, clock, remote)
-        self.approvals = Approvals(gate, self._archive, remote.actor)
+        self.approvals = Approvals(gate, self._log_cache, remote.actor)
         self._seen: dict[str, _Seen] = {}
         self._trouble = False
         self._closing = threading.Event()
@@ -220,10 +220,10 @@ class AttachedSystem(OfOneProcess):
             raise SystemClosed("The system is closed; open it again.")
 
     @property
-    def archive(self) -> Archive:
+    def log_cache(self) -> LogCache:
         """The logs that are in use. Raises `SystemClosed`."""
         self.check_open()
-        return self._archive
+        return self._log_cache
 
     @property
     def default_settings(self) -> Mapping[str, Any]:
@@ -261,7 +261,7 @@ class AttachedSystem(OfOneProcess):
             turns=sum(each.turns for each in seen),
             steps=sum(each.steps for each in seen),
             tokens=tokens,
-            read_logs=self._archive.read_logs,
+            read_logs=self._log_cache.read_logs,
             waits=len(self.waits),
         )
 

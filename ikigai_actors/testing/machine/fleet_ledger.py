@@ -8,8 +8,8 @@ from ikigai_actors.agent.turn.state import WORKING
 from ikigai_actors.errors import AgentDead, HostElsewhere
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records import registry
-from ikigai_actors.records.hosts import hosts_of_late
-from ikigai_actors.records.log import Archive
+from ikigai_actors.records.hosts import recent_hosts
+from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.mail import new_prompts
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.records.registry import AgentRecord
@@ -74,7 +74,7 @@ class FleetLedger:
         """The hosts that can be asked and may get agents."""
         if not (there := [host for host in self._world.hosts if host.answers]):
             return []
-        drained = {one.id for one in there[0].process.looked_at.read(hosts_of_late) if one.draining}
+        drained = {one.id for one in there[0].process.looked_at.read(recent_hosts) if one.draining}
         return [host for host in there if host.host_id not in drained]
 
     def check(self) -> None:
@@ -90,7 +90,7 @@ class FleetLedger:
     def check_histories(self, ledger: Ledger) -> None:
         """Check ``history``. An agent is read again when its log has grown."""
         store = self._world.process.looked_at
-        fresh = Archive(store)
+        fresh = LogCache(store)
         for uuid in ledger.known:
             copy = ledger.oracle.histories.get(uuid) or Copy()
             if self._checked.get(uuid) == copy.head:

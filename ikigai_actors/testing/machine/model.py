@@ -9,7 +9,7 @@ from ikigai_actors.agent.turn.state import WORKING, Phase, State
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.errors import AgentDead
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.records.log import Archive
+from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.mail import EXIT, Mail, latest, new_prompts, one
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import AgentRecord
@@ -82,7 +82,7 @@ class Ledger:
 
     def check_histories(self, world: Simulation) -> None:
         """Check ``history``: in memory, and read anew where it has grown or the process is another one."""
-        memory, fresh = world.system.archive, Archive(world.system.store)
+        memory, fresh = world.system.log_cache, LogCache(world.system.store)
         for uuid in self.known:
             copy = self.oracle.histories.get(uuid) or Copy()
             log = memory.load(uuid)

@@ -1,10 +1,10 @@
-"""Rounds: at whom a process looks each time that others may have committed.
+"""Decides which agents to poll when others may have committed: those a hint names, and all of them every few seconds.
 
-    rounds = Rounds(store.watch(hosts=True), clock)
+    polls = PollSchedule(store.watch(hosts=True), clock)
     while not closed:
-        hint = rounds.wait()            # the agents that were named; None for all
+        hint = polls.wait()            # the agents that were named; None for all
         look_at(hint.agents)
-        rounds.done(hint.agents)        # or rounds.failed()
+        polls.done(hint.agents)        # or polls.failed()
 
 A hint may get lost, so all are looked at every few seconds. Where that takes long, it is done less often: it takes a
 small share of the time only. Who looks at all some at a time asks `meanwhile` whom hints have named by then, so that
@@ -28,11 +28,11 @@ it takes a while.
 NOBODY = frozenset[str]()
 
 
-class Rounds:
-    """The looks of one thread."""
+class PollSchedule:
+    """Which agents one thread polls, and when."""
 
     def __init__(self, watch: Watch, clock: Clock) -> None:
-        """Make the rounds of the thread that waits with a watch; the clock measures how long a look takes."""
+        """Make the schedule of the thread that waits with a watch; the clock measures how long a look takes."""
         self._watch, self._clock = watch, clock
         self._began = clock.monotonic()
         self._due = self._began  # when all are looked at next

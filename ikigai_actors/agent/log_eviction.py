@@ -1,4 +1,4 @@
-"""Residents: the agents whose logs are in memory. Those that were idle for longest rest when the logs take too much.
+"""Evicts the logs of the longest idle agents when too many messages are in memory.
 
 An agent that rests has no log: it is as after a start, and its log is read again when it is next needed. So a host may
 run any number of agents, each with a long history, in the memory that those need with which somebody works. The log of
@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from ikigai_actors.records.log import Archive
+from ikigai_actors.records.log_cache import LogCache
 
 MOST_MESSAGES = 500_000
 """Messages in memory, and passages made of them, above which idle agents rest, unless a system says otherwise."""
@@ -31,18 +31,18 @@ class Resident(Protocol):
         """Drop the log soon, if the agent is still idle. Never waits."""
 
 
-class Residents:
-    """Sees to it that the logs of idle agents do not fill the memory. Thread-safe."""
+class LogEviction:
+    """Evicts the logs of the longest idle agents when too many messages are in memory. Thread-safe."""
 
-    def __init__(self, archive: Archive, agents: Callable[[], Iterable[Resident]], most: int) -> None:
+    def __init__(self, log_cache: LogCache, agents: Callable[[], Iterable[Resident]], most: int) -> None:
         """Watch over the logs of a host.
 
         Args:
-            archive: the logs.
+            log_cache: the logs.
             agents: gives the agents that run here.
             most: the messages in memory, and passages made of them, above which idle agents rest.
         """
-        self._archive, self._agents, self._most = archive, agents, most
+        self._log_cache, self._agents, self._most = log_cache, agents, most
         self._since = 0
         self._lock = threading.Lock()
 
@@ -53,7 +53,7 @@ class Residents:
             if self._since * _LOOKS < self._most:
                 return
             self._since = 0
-        if self._archive.in_memory() + self._archive.passages() > self._most:
+        if self._log_cache.in_memory() + self._log_cache.passages() > self._most:
             idle = [(used, agent) for agent in self._agents() if (used := agent.used) is not None]
             idle.sort(key=lambda one: one[0])
             for _, agent in idle[: -(-len(idle) // _AT_ONCE)]:

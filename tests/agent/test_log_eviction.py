@@ -33,13 +33,14 @@ def test_logs_in_memory_are_bounded_and_agents_go_on_as_if_they_had_theirs(durab
     with opened(durable) as system:
         agents = [system.root.fork() for _ in range(20)]
         talk(agents, 5)
-        assert system.archive.passages() > 0
-        eventually(lambda: system.archive.in_memory() + system.archive.passages() <= MOST, "the rest of idle agents")
+        assert system.log_cache.passages() > 0
+        logs = system.log_cache
+        eventually(lambda: logs.in_memory() + logs.passages() <= MOST, "the rest of idle agents")
         assert not held(system, agents[0])
-        before = system.archive.read_logs
+        before = system.log_cache.read_logs
         assert agents[0].prompt("x").get(timeout=DEADLINE).text == "11 messages"
         assert agents[0].reply(timeout=DEADLINE).text == "11 messages"
-        assert system.archive.read_logs == before + 1
+        assert system.log_cache.read_logs == before + 1
         for agent in agents[1:]:
             agent.undo()
             assert agent.prompt("x").get(timeout=DEADLINE).text == "9 messages"

@@ -1,0 +1,179 @@
+"""Jobs of the executor: cancellable coroutines on the event loop, each with a callback for its outcome.
+
+A cancelled job calls back no more: neither with an outcome nor with a delta. Whatever other people's code returns or
+raises becomes the outcome of its own job, `SystemExit` and its like too. Only our own cancellation ends a job without
+an outcome.
+"""
+
+import asyncio
+import contextlib
+import logging
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from ikigai_actors.actors.threads import tried_to_end
+from ikigai_actors.arguments import a_value
+from ikigai_actors.errors import ProviderError, WouldDeadlock
+from ikigai_actors.providers.base import Delta, Exit, OnDelta, Reply
+from ikigai_actors.providers.checked import checked_delta
+from ikigai_actors.text import described
+from ikigai_actors.tools.function import Result, cut
+
+logger = logging.getLogger(__name__)
+
+A = TypeVar("A")
+OnResult = Callable[[Result], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """The agent's own code has failed."""
+
+    error: Exception
+
+
+ModelAnswer = Reply | ProviderError | Exit | Crash
+OnReply = Callable[[ModelAnswer], None]
+
+
+class Job(ABC, Generic[A]):
+    """A cancellable coroutine on the event loop, with a callback for its outcome.
+
+    The coroutine is ours and runs other people's code, so it may return or raise anything.
+    """
+
+    __slots__ = ("_lock", "_loop", "_on_end", "_over", "task")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_end: Callable[[A], None]) -> None:
+        self._loop = loop
+        self._on_end = on_end
+        self._lock = threading.Lock()
+        self._over = False
+        self.task: asyncio.Task[None] | None = None
+        """The task in which it runs, once it was begun."""
+
+    def cancel(self) -> None:
+        """Cancel the job: no callback is called from now on. A thread that the job waits for is left alone."""
+        if self._ends():
+            with contextlib.suppress(RuntimeError):  # the loop is closed: all that was on it is cancelled
+                self._loop.call_soon_threadsafe(self._cancel_task)
+
+    def begin(self, coroutine: Coroutine[Any, Any, A], done: Callable[[Any], None], name: str) -> None:
+        """Start the job; called on the loop.
+
+        Args:
+            coroutine: gives the outcome.
+            done: called when nothing of the job is left on the loop.
+            name: tells people what runs, and for whom.
+        """
+        self.task = self._loop.create_task(self._unless_over(coroutine), name=name)
+        self.task.add_done_callback(lambda _: coroutine.close())  # it may never have begun
+        self.task.add_done_callback(done)
+
+    def _ends(self) -> bool:
+        """Mark the job as over; return True for the first caller only."""
+        with self._lock:
+            over, self._over = self._over, True
+        return not over
+
+    def is_over(self) -> bool:
+        """Whether it was cancelled, or has called back."""
+        return self._over
+
+    def _cancel_task(self) -> None:
+        if self.task is not None:
+            self.task.cancel()
+
+    async def _unless_over(self, coroutine: Coroutine[Any, Any, A]) -> None:
+        """Run the coroutine to its end, and pass its outcome on unless the job was cancelled."""
+        if self.is_over():  # asked at the last moment: what was cancelled on its way must not reach the world
+            return
+        try:
+            end = await coroutine
+        except BaseException as error:
+            if self.is_over():  # a cancellation of ours, or what it led to: nobody listens
+                return
+            end = self._failed(error)
+        if not self._ends():
+            return
+        try:
+            self._on_end(end)
+        except Exception as error:  # a defect of ours: what waits for the end must hear of one
+            logger.exception("What came of %s was not taken", type(self).__name__)
+            self._on_end(self._failed(error))
+
+    @abstractmethod
+    def _failed(self, error: BaseException) -> A:
+        """The outcome of a job whose coroutine raised this error."""
+
+
+class ModelRequest(Job[ModelAnswer]):
+    """A request to a model, in flight."""
+
+    __slots__ = ("_on_delta", "_own_code", "_text")
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, on_delta: OnDelta, on_reply: OnReply, own_code: bool = False
+    ) -> None:
+        super().__init__(loop, on_reply)
+        self._on_delta, self._own_code = on_delta, own_code
+        self._text: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """The text received so far."""
+        return "".join(self._text)
+
+    def delta(self, delta: Delta) -> None:
+        """Pass a piece of the reply on, unless the request is over. Raises `TypeError` if ``delta`` is no `Delta`."""
+        delta = checked_delta(delta)
+        with self._lock:
+            if self._over:
+                return
+            if delta.kind == "text":
+                self._text.append(delta.text)
+            self._on_delta(delta)
+
+    def _failed(self, error: BaseException) -> ModelAnswer:
+        match error:
+            case ProviderError(partial=str(), broke_off=bool()) if _has_text(error):
+                return error
+            case Exit(result=str()):
+                return error
+            case Exit():
+                result = getattr(error, "result", None)
+                error = TypeError(f"Expected the result of Exit as text, got {a_value(result)}.")
+        is_circle = isinstance(error, WouldDeadlock) and bool(error.circle)  # it would be closed again, so no crash
+        if self._own_code and not is_circle:
+            return Crash(error if isinstance(error, Exception) else tried_to_end(error))
+        return provider_failed(error, self.text)
+
+
+class ToolRun(Job[Result]):
+    """A run of a tool, in flight."""
+
+    __slots__ = ()
+
+    def _failed(self, error: BaseException) -> Result:
+        if isinstance(error, asyncio.CancelledError):
+            return Result("The tool was cancelled.", True)
+        logger.error("A tool failed", exc_info=error)  # against its word: the turn must go on all the same
+        return Result(cut(f"The tool failed: {described(error)}"), True)
+
+
+def provider_failed(error: BaseException, partial: str = "") -> ProviderError:
+    """Log an error that no provider should raise, and return the `ProviderError` that ends the turn."""
+    logger.error("A provider failed", exc_info=error)
+    failure = ProviderError(f"The provider failed: {described(error)}", partial)
+    failure.__cause__ = error
+    return failure
+
+
+def _has_text(error: Exception) -> bool:
+    try:
+        return isinstance(str(error), str)
+    except Exception:  # other people's code
+        return False
