@@ -14,13 +14,13 @@ Between a verdict and its effects the actor looks for signals, so no request lea
 meanwhile. No effect starts while the host may have lost its lease.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from ikigai_actors.actors.actor import QUANTUM, ActorGone, PooledActor
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.inbox import INBOX_CAPACITY, Envelope
+from ikigai_actors.agent.agent_log import AgentLog
 from ikigai_actors.agent.backlog import Backlog, wants_news
 from ikigai_actors.agent.boot import Origin
 from ikigai_actors.agent.builtin_calls.mail import append_notice
@@ -46,7 +46,6 @@ from ikigai_actors.agent.statistics import AgentStatistics, Tally
 from ikigai_actors.agent.subscriptions import PromptKept
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn import machine
-from ikigai_actors.agent.turn.calls import recover
 from ikigai_actors.agent.turn.state import (
     UNKNOWN,
     CallUnit,
@@ -77,8 +76,6 @@ from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.mail import KeepPrompt, Kept
-from ikigai_actors.records.messages import Message
-from ikigai_actors.records.replies import outcome_of
 from ikigai_actors.records.requests import CarryOut
 from ikigai_actors.store.journal import CommitResult, Committed, Failed, Refused
 from ikigai_actors.store.unit import Unit
@@ -105,9 +102,7 @@ class AgentActor(PooledActor):
         self.tally = Tally(runtime.clock)
         self.backlog = Backlog(last.commands)
         self._fence = Fence(runtime.host.id, origin.epoch)
-        self._log: Log | None = None
-        self._used = 0.0  # when the log was last read or grew
-        self._loading = False
+        self._log = AgentLog(runtime, self.actor_inbox, state.uuid)
         self._step: Step | None = None  # whose unit is with the journal
         self._effects = Effects(runtime, self.actor_inbox, state.uuid, origin.name, self.tally)
         self._restarted: Restarted | None = None
@@ -135,7 +130,7 @@ class AgentActor(PooledActor):
     @property
     def used(self) -> float | None:
         """When the log was last read or grew, by the host's clock; None when there is none to drop. Thread-safe."""
-        return self._used if self._may_rest else None
+        return self._log.used if self._may_rest else None
 
     def rest(self) -> None:
         """Drop the log soon, if the agent is idle then. Thread-safe; never waits."""
@@ -253,8 +248,8 @@ class AgentActor(PooledActor):
         if isinstance(event, on.Interrupt) and event.turn in (0, self.state.turn):
             partial, spent = self._effects.cancel()
             event = replace(event, partial=partial, spent=spent)
-        elif self._log is not None:
-            event = machine.completed(self.state, event, self._log)
+        elif self._log.current is not None:
+            event = machine.completed(self.state, event, self._log.current)
         tools = self.runtime.toolbox.traits(self.state.view.settings)
         step = machine.step(self.state, event, self.runtime.clock.now_ms(), tools)
         something = step.unit is not None or step.state is not self.state or bool(step.effects)
@@ -277,13 +272,13 @@ class AgentActor(PooledActor):
         state = self.state
         if state.status is Status.TERMINATING and not state.turn:
             return on.Leave()
-        while (command := self.backlog.next(state, self._loading)) is not None:
+        while (command := self.backlog.next(state, self._log.loading)) is not None:
             caller = getattr(command, "caller", None)
             if state.status is Status.STOPPED or not isinstance(caller, Future) or caller.refusal is None:
                 return command
             caller.settle(caller.refusal)  # who asked may not wait for it: as if it had not asked
         if state.phase is Phase.UNLOADED and self.backlog.needs_log:
-            self._load()
+            self._log.load()
         if state.phase is Phase.RUNNING_TOOLS:
             return on.Continue(new_agent_uuid(self.runtime.random_bytes))
         return None
@@ -292,7 +287,7 @@ class AgentActor(PooledActor):
         if isinstance(effect, ComeBack):
             self._exit()
         else:
-            self._effects.perform(effect, self.state, self._log)
+            self._effects.perform(effect, self.state, self._log.current)
 
     def _exit(self) -> None:
         """End the actor of a permanent agent that has exited; its successor goes on."""
@@ -365,9 +360,9 @@ class AgentActor(PooledActor):
 
     def _committed(self, step: Step, answer: Any) -> None:
         if isinstance(step.unit, LogUnit):
-            self._grow(step.unit.messages)
+            self._log.grow(step.unit.messages)
         elif isinstance(answer, CallAppended):
-            self._grow((answer.message,))
+            self._log.grow((answer.message,))
         if (asked := request_of(step)) is not None:
             caller, value = asked
             caller.committed(value)
@@ -396,41 +391,24 @@ class AgentActor(PooledActor):
         elif isinstance(step.unit, Departure):  # of agent 0, by its own code
             self._decide(on.ReplyFailed(self.state.request, ProviderError(str(error))))
 
-    def _grow(self, messages: Sequence[Message]) -> None:
-        """Add committed messages to the log in memory, and tell subscribers."""
-        log_cache = self.runtime.log_cache
-        if self._log is None:  # it has forked, for which its head was enough
-            log_cache.forget(self.state.uuid)
-        else:
-            self._log = log_cache.grow(self._log, messages)
-            self._use(len(messages))
-        for message in messages:
-            self.runtime.publisher.publish(message)
-
-    def _use(self, messages: int) -> None:
-        """Note that the log is in use, and that so many of its messages are new in memory."""
-        self._used = self.runtime.clock.monotonic()
-        self.runtime.log_eviction.grew(messages)
-
     def _rest(self) -> None:
         """Drop the log of an agent that is idle; the next command reads it again."""
         state = self.state
         if self._may_rest:
-            self._log = None
+            self._log.drop()
             self._become(State(state.uuid, state.head, request=state.request + 1, standing=state.standing))
 
     @property
     def _may_rest(self) -> bool:
         """Whether nothing needs the log now. One that is told of new mail keeps it: the settings tell that it is."""
-        idle = self._log is not None and self.state.phase is Phase.IDLE
+        idle = self._log.current is not None and self.state.phase is Phase.IDLE
         return idle and not (len(self.backlog) or self.wants_news) and self._effects.is_empty
 
     def _abandon(self, step: Step | None, error: IkigaiError) -> None:
         """Forget a state that did not come true; the next command reads the log again."""
         callers = [*self._callers(step), *([step.caller] if step is not None and step.caller is not None else [])]
-        self._effects.abandon(self.state, self._log)
-        self._log = None
-        self.runtime.log_cache.forget(self.state.uuid)
+        self._effects.abandon(self.state, self._log.current)
+        self._log.abandon()
         before = self.state
         head = before.head if step is None else UNKNOWN
         self._become(State(before.uuid, head, before.turn, request=before.request + 1, standing=before.standing))
@@ -441,28 +419,9 @@ class AgentActor(PooledActor):
         """All callers that wait for the outcome of the turn, also of a turn that the unit in flight opens."""
         return list(dict.fromkeys([*self.state.callers, *(step.state.callers if step else ())]))
 
-    def _load(self) -> None:
-        """Read the log on the reader's thread; commands wait meanwhile."""
-        if self._loading:
-            return
-        self._loading = True
-        inbox = self.actor_inbox
-
-        def done(log: Log | IkigaiError) -> None:
-            inbox.put_urgent(LogRead(log) if isinstance(log, Log) else LoadFailed(log))
-
-        self.runtime.log_loader.read(self.state.uuid, done)
-
     def _loaded(self, log: Log) -> None:
-        self._loading, self._restarted = False, None
-        self._log = log
-        own = log.messages
-        self._use(len(own))
-        calls = recover(log.since(self.state.turn)) if self.state.turn else ()
-        view = log.view(log.head)
-        notice = machine.notice_of(own) if view.settings.get("notify") else 0
-        last = outcome_of(own if log.ended is None else [log.ended, *own])
-        self._decide(on.Loaded(log.head, view, calls, last, notice, machine.failed_turn(own)))
+        self._restarted = None
+        self._decide(self._log.hold(log, self.state.turn))
 
     def _lost(self, error: IkigaiError) -> None:
         """Answer all callers with the reason why the log could not be read: without it nothing can be done.
@@ -470,7 +429,7 @@ class AgentActor(PooledActor):
         An agent whose own rows are wrong is buried; one that inherits from such an agent lives on. A restart is tried
         again later.
         """
-        self._loading = False
+        self._log.loading = False
         if self._restarted is not None and isinstance(error, StoreError):
             self.backlog.discard_resumption()
             self.actor_inbox.held = True

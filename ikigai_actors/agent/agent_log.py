@@ -1,0 +1,88 @@
+"""The log of one agent, in memory while its actor needs it: read, extended after each commit, dropped when idle.
+
+Without a log an agent can still fork and be told things: then `LogCache` notes that the log may be incomplete.
+"""
+
+from collections.abc import Sequence
+
+from ikigai_actors.actors.inbox import Inbox
+from ikigai_actors.agent.messages import LoadFailed, LogRead
+from ikigai_actors.agent.runtime import Runtime
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn import machine
+from ikigai_actors.agent.turn.calls import recover
+from ikigai_actors.errors import IkigaiError
+from ikigai_actors.records.log import Log
+from ikigai_actors.records.messages import Message
+from ikigai_actors.records.replies import outcome_of
+
+
+class AgentLog:
+    """The log of one agent. Only its actor calls these methods; any thread may ask when it was used."""
+
+    __slots__ = ("_inbox", "_runtime", "_uuid", "current", "loading", "used")
+
+    def __init__(self, runtime: Runtime, inbox: Inbox, uuid: str) -> None:
+        self._runtime, self._inbox, self._uuid = runtime, inbox, uuid
+        self.current: Log | None = None
+        """The log; None while it is not in memory."""
+        self.used = 0.0
+        """When it was last read or grew, by the host's clock."""
+        self.loading = False
+        """Whether it is being read."""
+
+    def load(self) -> None:
+        """Read the log on the reader's thread, which posts `LogRead` or `LoadFailed` to the inbox; never waits."""
+        if self.loading:
+            return
+        self.loading = True
+        inbox = self._inbox
+
+        def done(log: Log | IkigaiError) -> None:
+            inbox.put_urgent(LogRead(log) if isinstance(log, Log) else LoadFailed(log))
+
+        self._runtime.log_loader.read(self._uuid, done)
+
+    def hold(self, log: Log, turn: int) -> on.Loaded:
+        """Keep the log that was read; return what it tells the machine.
+
+        Args:
+            log: the log.
+            turn: position of the message that opened the agent's turn; 0 when none is open.
+        """
+        self.loading, self.current = False, log
+        own = log.messages
+        self._use(len(own))
+        view = log.view(log.head)
+        return on.Loaded(
+            log.head,
+            view,
+            recover(log.since(turn)) if turn else (),
+            outcome_of(own if log.ended is None else [log.ended, *own]),
+            machine.notice_of(own) if view.settings.get("notify") else 0,
+            machine.failed_turn(own),
+        )
+
+    def grow(self, messages: Sequence[Message]) -> None:
+        """Add committed messages, and tell subscribers."""
+        if self.current is None:  # it has forked, for which its head was enough
+            self._runtime.log_cache.forget(self._uuid)
+        else:
+            self.current = self._runtime.log_cache.grow(self.current, messages)
+            self._use(len(messages))
+        for message in messages:
+            self._runtime.publisher.publish(message)
+
+    def drop(self) -> None:
+        """Forget the log, which is complete: the next command reads it again."""
+        self.current = None
+
+    def abandon(self) -> None:
+        """Forget the log, which may lack what a unit in flight adds."""
+        self.drop()
+        self._runtime.log_cache.forget(self._uuid)
+
+    def _use(self, messages: int) -> None:
+        """Note that the log is in use, and that so many of its messages are new in memory."""
+        self.used = self._runtime.clock.monotonic()
+        self._runtime.log_eviction.grew(messages)
