@@ -155,13 +155,17 @@ class BadInput(IkigaiError, ValueError):
 class ProviderError(IkigaiError):
     """The model could not answer; the message says why and what to do."""
 
-    def __init__(self, message: str, partial: str = "", *, broke_off: bool = False) -> None:
+    def __init__(self, message: str, partial: str = "", *, broke_off: bool = False, unavailable: bool = False) -> None:
         super().__init__(message)
         self.partial = partial
         """The text received before the failure."""
         self.broke_off = broke_off
         """Whether a reply had begun and broke off, for no fault of the request: it is sent again as the setting
         ``stream_retries`` allows.
+        """
+        self.unavailable = unavailable
+        """Whether the service is overloaded, cannot be reached or refuses to serve: the next one of the agent's models,
+        if it has several, is asked.
         """
 
 

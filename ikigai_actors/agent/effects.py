@@ -205,9 +205,10 @@ class Effects:
         try:
             if (wrong := complaint(settings)) is not None:
                 raise ProviderError(wrong)
-            provider, model = self._runtime.providers.choose(settings.get("model"))
+            models = self._runtime.providers.choose(settings.get("model"))
+            chosen, *others = models[min(state.passed, len(models) - 1) :]
             tools = self._runtime.toolbox.describe(settings)
-            full_model = f"{provider.name}:{model}"
+            full_model, following = str(chosen), str(others[0]) if others else ""
         except ProviderError as error:
             self._inbox.put_urgent(on.ReplyFailed(request, error))
             return
@@ -238,7 +239,7 @@ class Effects:
                 case Reply():
                     inbox.put_urgent(on.ReplyReceived(request, answer, full_model))
                 case ProviderError():
-                    inbox.put_urgent(on.ReplyFailed(request, answer, self._spent))
+                    inbox.put_urgent(on.ReplyFailed(request, answer, self._spent, following))
                 case Exit():
                     inbox.put_urgent(on.Exited(request, storable(answer.result)))
                 case Crash():
@@ -246,7 +247,7 @@ class Effects:
                     inbox.put_urgent(self._crash)
 
         self._request = self._runtime.executor.ask_model(
-            provider, question, self._runtime.processes.handle(uuid), on_delta, on_reply
+            chosen.provider, question, self._runtime.processes.handle(uuid), on_delta, on_reply
         )
 
     def _run_tool(self, request: int, call: Call) -> None:

@@ -5,6 +5,9 @@ from urllib.parse import urlsplit
 
 from ikigai_actors.errors import ProviderError
 
+UNAVAILABLE = frozenset({401, 402, 403, 408, 429})
+"""The statuses below 500 by which a service refuses to serve, whatever the request says."""
+
 _PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
 
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ikigai_actors.arguments import check_count, check_flag, check_optional, check_seconds
 from ikigai_actors.errors import ProviderError
-from ikigai_actors.providers.address import check_address, suspects
+from ikigai_actors.providers.address import UNAVAILABLE, check_address, suspects
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, Spent, ToolCall, Usage
 from ikigai_actors.providers.prompt_cache import with_breakpoints
 
@@ -154,7 +154,9 @@ class AnthropicProvider:
                 return _reply(stream.current_message_snapshot, "".join(text), arguments["max_tokens"])
         except failures as error:
             said = self._without_key(_explanation(error, request, suspects(address, os.environ)))
-            raise ProviderError(said, "".join(text), broke_off=_broke_off(error)) from self._showable(error)
+            raise ProviderError(
+                said, "".join(text), broke_off=_broke_off(error), unavailable=_is_unavailable(error)
+            ) from self._showable(error)
         except _MalformedStreamError as error:
             said = self._without_key(f"The reply cannot be understood: {error}. /resume, or resume(), asks again.")
             raise ProviderError(said, "".join(text)) from self._showable(error)
@@ -184,7 +186,7 @@ class AnthropicProvider:
         if self._client is None:
             self._client = self._new_client()
         if not (self._client.api_key or self._client.auth_token or self._client.credentials):
-            raise ProviderError(_NO_KEY)
+            raise ProviderError(_NO_KEY, unavailable=True)
         return self._client
 
     def _address(self) -> str:
@@ -360,6 +362,15 @@ def _broke_off(error: Exception) -> bool:
     if isinstance(error, anthropic.APIStatusError):  # status 200: an error event in the stream
         return error.status_code == 200 and _status(error) >= 500
     return isinstance(error, httpx2.HTTPError | aiohttp.ClientError)
+
+
+def _is_unavailable(error: Exception) -> bool:
+    """Whether the service does not serve, so that another one may be asked instead."""
+    import anthropic
+
+    if isinstance(error, anthropic.APIStatusError):
+        return _status(error) in UNAVAILABLE or _status(error) >= 500
+    return isinstance(error, anthropic.APIConnectionError)
 
 
 def _explanation(error: Exception, request: Request, suspected: str) -> str:

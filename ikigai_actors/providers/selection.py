@@ -3,7 +3,7 @@
 import inspect
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput, ProviderUnknown
@@ -12,38 +12,62 @@ from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.offline import OfflineProvider
 
 
+class Choice(NamedTuple):
+    """A model that may answer."""
+
+    name: str
+    """The name under which its provider is registered."""
+    provider: Provider
+    model: str
+    """The model's name within the provider; empty where the provider has none."""
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.model}"
+
+
 class Providers:
-    """The registered providers by name, and the one for agents whose settings name none."""
+    """The registered providers by name, and the models for agents whose settings name none."""
 
     def __init__(
-        self,
-        registered: Mapping[str, Provider],
-        default: Provider,
-        default_model: str = "",
-        settings: Mapping[str, Any] | None = None,
+        self, registered: Mapping[str, Provider], default: str, settings: Mapping[str, Any] | None = None
     ) -> None:
+        """Keep providers.
+
+        Args:
+            registered: The providers by name.
+            default: What counts for agents without a ``model`` setting, in the form of one.
+            settings: Settings for the models of agents that have not set them.
+        """
         self.settings = dict(settings or {})
         """The settings for the models of agents that have not set them."""
-        self._registered = {**registered, default.name: default}
-        self._default = default
-        self._default_model = default_model
+        self._registered = dict(registered)
+        self.default = default
+        """What counts for agents without a ``model`` setting."""
 
-    def choose(self, setting: str | None) -> tuple[Provider, str]:
-        """The provider and the model's name within it, for an agent's ``model`` setting. Raises `ProviderUnknown`."""
-        if not setting:
-            return self._default, self._default_model
+    def choose(self, setting: str | None) -> tuple[Choice, ...]:
+        """The models of a ``model`` setting, in the order in which they are tried. Raises `ProviderUnknown`."""
+        return tuple(self._find(one) for one in models_in(setting) or models_in(self.default))
+
+    def _find(self, setting: str) -> Choice:
         name, _, model = setting.partition(":")
         provider = self._registered.get(name)
         if provider is None:
             known = ", ".join(sorted(self._registered))
+            meant = "" if ":" in setting else f" A model is named with its provider, as anthropic:{name}."
             raise ProviderUnknown(
-                f"The model setting {setting!r} names provider {name!r}, which is not registered. Registered: {known}. "
-                "Change the setting, or open the system with providers={...}."
+                f"The model setting {setting!r} names provider {name!r}, which is not registered. Registered: {known}."
+                f"{meant} Change the setting, or open the system with providers={{...}}."
             )
-        return provider, model
+        usual: object = getattr(provider, "model", "")
+        return Choice(name, provider, model or (usual if isinstance(usual, str) else ""))
 
     def __iter__(self) -> Iterator[Provider]:
         return iter(self._registered.values())
+
+
+def models_in(setting: str | None) -> list[str]:
+    """The models that a ``model`` setting names, in order: it has commas between them."""
+    return [name for one in (setting or "").split(",") if (name := one.strip())]
 
 
 def usual_provider() -> str:
@@ -57,8 +81,8 @@ def choose_providers(
     """Choose the providers, the default one among them, and the default settings of models.
 
     Args:
-        provider: the default: the provider itself, ``"name"`` or ``"name:model"``; None takes Anthropic's if there is a
-            key.
+        provider: the default: the provider itself, or what a ``model`` setting may be; None takes Anthropic's if there
+            is a key.
         others: further providers by name.
         settings: settings for the models of agents that have not set them, checked before.
 
@@ -76,18 +100,21 @@ def choose_providers(
         provider = usual_provider()
     if not isinstance(provider, str):
         _check_provider(provider, "provider")
-        return Providers(registered, provider, settings=settings)
-    name, _, model = provider.partition(":")
-    if name not in registered:
-        meant = "" if ":" in provider else f" A model is named with its provider, as anthropic:{name}."
-        raise BadInput(f"There is no provider {name!r}; expected one of {', '.join(sorted(registered))}.{meant}")
-    return Providers(registered, registered[name], model, settings)
+        return Providers({**registered, provider.name: provider}, provider.name, settings)
+    if not models_in(provider):
+        raise BadInput(f"Expected provider to name one, as 'anthropic' or 'anthropic:model'; got {shown(provider)}.")
+    for model in models_in(provider):
+        name = model.partition(":")[0]
+        if name not in registered:
+            meant = "" if ":" in model else f" A model is named with its provider, as anthropic:{name}."
+            raise BadInput(f"There is no provider {name!r}; expected one of {', '.join(sorted(registered))}.{meant}")
+    return Providers(registered, provider, settings)
 
 
 def _check_provider_name(name: object) -> None:
-    if not isinstance(name, str) or not name.strip() or ":" in name:
+    if not isinstance(name, str) or not name.strip() or name != name.strip() or ":" in name or "," in name:
         raise BadInput(
-            f"Expected the name of a provider without a colon, for 'name:model' settings; got {shown(name)}."
+            f"Expected the name of a provider without colons and commas, for 'name:model' settings; got {shown(name)}."
         )
 
 

@@ -66,7 +66,9 @@ class Kind(StrEnum):
     ERROR = "error", Trait.IN_TURN | Trait.ENDING | Trait.SPENDING
     """The turn ended with an error; the content says which."""
     RETRY = "retry", Trait.IN_TURN | Trait.SPENDING
-    """A reply broke off on its way, and its request is sent again. The turn goes on."""
+    """A reply broke off on its way, and its request is sent again; or a service was not available, and the model
+    ``data.next`` is asked. The turn goes on.
+    """
     INTERRUPTED = "interrupted", Trait.IN_TURN | Trait.ENDING | Trait.SPENDING
     """The turn ended without a finished reply."""
 

@@ -1,6 +1,7 @@
 """The settings of an agent. They are messages, so lineage inherits them and the nearest wins.
 
-    model           ``provider:model``; without it the system's default answers
+    model           ``provider:model``, or several with commas between them: the next one is asked when a service is
+                    not available; without it the system's default answers
     system          the system prompt
     max_tokens      the most tokens of a reply
     temperature, top_p, stop_sequences
@@ -84,7 +85,7 @@ class Setting(NamedTuple):
 
 SETTINGS: Mapping[str, Setting] = {
     "max_tokens": Setting(lambda value: _is_count(value) and value > 0, "a whole number of tokens, 1 or more", True),
-    "model": Setting(lambda value: isinstance(value, str), "'provider:model'", written=WrittenAs.TEXT),
+    "model": Setting(lambda value: isinstance(value, str), "'provider:model', or several", written=WrittenAs.TEXT),
     "notify": Setting(lambda value: isinstance(value, bool), "True or False", written=WrittenAs.FLAG),
     "policies": Setting(_is_policies, "a dict from tools' names to 'allow', 'ask' or 'deny'"),
     "stream_retries": Setting(_is_count, "a whole number, 0 or more"),

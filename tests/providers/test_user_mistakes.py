@@ -213,12 +213,12 @@ def test_a_provider_that_is_not_async_ends_the_turn_with_an_error_that_says_so()
         assert outcome(system.root) == "well"
 
 
-def test_a_provider_that_loses_its_name_ends_the_turn_with_an_error() -> None:
+def test_a_provider_that_cannot_tell_its_model_ends_the_turn_with_an_error() -> None:
     class Forgetful(Remote):
         knows = True
 
         @property
-        def name(self) -> str:  # type: ignore[override]  # the mistake
+        def model(self) -> str:
             if not self.knows:
                 raise SystemExit("planted")
             return "wrong"

@@ -225,6 +225,8 @@ class ReplyFailed:
     error: ProviderError
     spent: Spent | None = None
     """The tokens that the model's service counted of the reply that did not come."""
+    next: str = ""
+    """The model to ask if the service is not available, ``provider:model``; empty when there is no other."""
 
 
 @dataclass(frozen=True, slots=True)

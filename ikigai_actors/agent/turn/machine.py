@@ -13,8 +13,9 @@ that may follow once the unit is committed. It decides; `AgentActor` commits, pe
                      interrupted   (the turn was cut off by a crash: open in the registry, nobody works on it)
 
 A reply that breaks off on its way is asked for again, as often as the setting ``stream_retries`` says: a `retry`
-message is committed, and then the request leaves anew. Any other error ends the turn, and `State.failed` remembers it:
-`Resume` opens that turn again, as it stands in the log, and the next request leaves when that is committed.
+message is committed, and then the request leaves anew. When a service is not available, the next one of the agent's
+models is asked in the same way, for the rest of the turn. Any other error ends the turn, and `State.failed` remembers
+it: `Resume` opens that turn again, as it stands in the log, and the next request leaves when that is committed.
 
 A crash leaves what was committed. In ``unloaded`` and ``idle`` no turn is open. In ``waiting_for_model`` the prompt and
 the open turn are committed, and the reply is not: the agent comes back ``interrupted``, and `Resume` sends the history
@@ -219,6 +220,7 @@ def _prompt(state: State, event: on.Prompt, now: int) -> Step:
         callers=(event.caller,),
         failed=0,
         retries=0,
+        passed=0,
     )
     unit = LogUnit(state.uuid, messages, turn=messages[-1].id, prompt=event.mail)
     return Step(after, unit, (*told_cut_off(state), RequestModel(request)), event.caller)
@@ -236,15 +238,21 @@ def _reply(state: State, event: on.ReplyReceived, now: int) -> Step:
 
 
 def _failed(state: State, event: on.ReplyFailed, now: int) -> Step:
-    """A reply that broke off is asked for again; any other error ends the turn."""
+    """A reply that broke off is asked for again, and one that the service cannot give of the next model.
+
+    Any other error ends the turn.
+    """
     error = event.error
     data = {**({"partial": error.partial} if error.partial else NO_DATA), **spent_data(event.spent)}
     told = storable(str(error))
-    if not error.broke_off or state.retries >= state.view.settings.get("stream_retries", STREAM_RETRIES):
+    again = error.broke_off and state.retries < state.view.settings.get("stream_retries", STREAM_RETRIES)
+    if not again and not (error.unavailable and event.next):
         return end_turn(state, now, error, (Kind.ERROR, told, data))
+    data = data if again else {**data, "next": event.next}
     messages = messages_of(state.uuid, state.head, now, ((Kind.RETRY, told, data),))
     request = state.request + 1
-    after = advance(state, messages, request=request, retries=state.retries + 1)
+    retries, passed = (state.retries + 1, state.passed) if again else (0, state.passed + 1)
+    after = advance(state, messages, request=request, retries=retries, passed=passed)
     return Step(after, LogUnit(state.uuid, messages), (RequestModel(request),))
 
 
@@ -284,7 +292,7 @@ def _resume(state: State, event: on.Resume, now: int, tools: Mapping[str, ToolTr
 
 def _reopen(state: State, event: on.Resume) -> Step:
     """Open the turn that ended with an error again, as it stands in the log, and send a new request."""
-    asked = request_model(replace(state, turn=state.failed, failed=0, steps=0))
+    asked = request_model(replace(state, turn=state.failed, failed=0, steps=0, passed=0))
     unit = LogUnit(state.uuid, (), turn=state.failed)
     return Step(asked.state, unit, (Answer(event.caller, True), *asked.effects), event.caller)
 

@@ -112,6 +112,8 @@ class State:
     """
     retries: int = 0
     """How often the request in progress was sent again because its reply broke off."""
+    passed: int = 0
+    """How many of the agent's models, in their order, could not serve the turn in progress."""
     notice: int = 0
     """Position of the line that told the agent of unread mail, until it looks at its mailbox; 0 when there is none."""
 

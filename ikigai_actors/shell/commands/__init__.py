@@ -245,7 +245,8 @@ def history(shell: CommandContext, count: int) -> None:
 def model(shell: CommandContext, name: str | None) -> None:
     """Show the agent's model, or set it as provider:model.
 
-    An empty NAME ("") removes the setting: the shell's default answers. Children inherit it.
+    Of several with commas between them the next one is asked when a service is not available. An empty NAME ("")
+    removes the setting: the shell's default answers. Children inherit it.
     """
     _setting(shell, "model", name)
 

@@ -69,6 +69,9 @@ def words_of(message: Message) -> MessageWords:
             return MessageWords(f"{data.get('name', 'tool')}: {content}")
         case Kind.USER | Kind.APPROVAL | Kind.ERROR:
             return MessageWords(content)
+        case Kind.RETRY if "next" in data:
+            entry = f"[{data['next']} is asked instead] {content}"
+            return MessageWords(entry, one_line(entry))
         case Kind.RETRY:
             return MessageWords(_BROKE_OFF, _BROKE_OFF)
         case Kind.INTERRUPTED:
