@@ -70,7 +70,6 @@ from ikigai_actors.records.documents import Document as Document
 from ikigai_actors.records.documents import Documents as Documents
 from ikigai_actors.records.documents import DocumentVersion as DocumentVersion
 from ikigai_actors.records.history import ReplayRange as ReplayRange
-from ikigai_actors.records.hosts import HostRecord as HostRecord
 from ikigai_actors.records.mail import Mail as Mail
 from ikigai_actors.records.mail import Mailbox as Mailbox
 from ikigai_actors.records.mail import Preview as Preview
@@ -80,6 +79,7 @@ from ikigai_actors.records.registry import AgentRecord as AgentRecord
 from ikigai_actors.records.registry import Died as Died
 from ikigai_actors.records.registry import Handle as Handle
 from ikigai_actors.records.registry import Renamed as Renamed
+from ikigai_actors.store.hosts.rows import HostRecord as HostRecord
 from ikigai_actors.store.journal import JournalStatistics as JournalStatistics
 from ikigai_actors.system.ref import AgentCommands as AgentCommands
 from ikigai_actors.system.ref import AgentRef as AgentRef

@@ -19,7 +19,7 @@ from ikigai_actors.cluster.child import Launch
 from ikigai_actors.cluster.connection import RayConnection, connected
 from ikigai_actors.cluster.shim import Shim, ShimReport
 from ikigai_actors.errors import BadInput, ClusterError, NoHost, StoreError
-from ikigai_actors.records.hosts import HostRecord
+from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.store.location import Location, locate
 from ikigai_actors.system.attached.client import Client
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from ikigai_actors.actors.wait_graph import Circle, Until, WaitedBy, WaitEdge, WaitKey, closed_by
 from ikigai_actors.store.base import Store
-from ikigai_actors.store.hosts.rows import HostRow
+from ikigai_actors.store.hosts.rows import HostRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def publish(store: Store, host: str, text: str) -> None:
     store.write(lambda tx: tx.run("publish_waits", host=host, waits=text))
 
 
-def published_state(hosts: Iterable[HostRow], uuid: str) -> str:
+def published_state(hosts: Iterable[HostRecord], uuid: str) -> str:
     """For whom an agent waits, as a state; empty when no host tells that it waits."""
     return next((state for row in hosts if (state := decode_waits(row.waits).states.get(uuid))), "")
 

@@ -20,6 +20,10 @@ a.uuid, a.supervisor_uuid AS supervisor, a.status, a.on_orphan AS policy,
 -- What units must know of the agents that they touch: the fields of Locked.
 a.uuid, a.status, (SELECT s.host FROM shards s WHERE s.id = a.shard) AS owner, a.epoch, a.mailed, a.unread
 
+-- columns: host
+-- A host, as the first version of the schema knew it.
+id, hostname, pid, started_at, lease_until, now_ms()
+
 -- name: schema_version
 -- Which schema the database has.
 SELECT version FROM schema_version WHERE one = 1
@@ -486,16 +490,15 @@ SELECT d.path, d.version, d.author, d.created_at, 0 FROM documents d
 
 -- name: open_hosts
 -- Hosts that have neither closed nor been ended by another, the latest first. Knows the first version of the schema only.
-SELECT id, hostname, pid, started_at, lease_until, epoch, now_ms() FROM hosts WHERE ended_at IS NULL ORDER BY epoch DESC
+SELECT {host} FROM hosts WHERE ended_at IS NULL ORDER BY epoch DESC
 
 -- name: running_hosts
 -- The same with what newer versions know.
-SELECT id, hostname, pid, started_at, lease_until, epoch, now_ms(), name, agents, draining, waits FROM hosts WHERE ended_at IS NULL ORDER BY epoch DESC
+SELECT {host}, name, agents, draining, waits FROM hosts WHERE ended_at IS NULL ORDER BY epoch DESC
 
 -- name: unshared_hosts
 -- Those of them that share the agents with nobody.
-SELECT id, hostname, pid, started_at, lease_until, epoch, now_ms() FROM hosts WHERE ended_at IS NULL AND name IS NULL
- ORDER BY epoch DESC
+SELECT {host} FROM hosts WHERE ended_at IS NULL AND name IS NULL ORDER BY epoch DESC
 
 -- name: members
 -- The hosts that share the agents, with the numbers of their shards, of their agents, and of those in a turn.
@@ -555,11 +558,10 @@ SELECT id, beat, lease, COALESCE(name, id) FROM hosts WHERE ended_at IS NULL AND
 
 -- name: recent_hosts
 -- Those that live, and those that have ended lately; with their shards, and the living agents of these.
-SELECT h.id, h.name, h.hostname, h.pid, h.started_at, h.ended_at, h.lease, h.lease_until, h.draining,
-       (SELECT COUNT(*) FROM shards s WHERE s.host = h.id),
+SELECT {host}, h.name,
        (SELECT COUNT(*) FROM agents a JOIN shards s ON s.id = a.shard WHERE s.host = h.id AND a.status <> 'dead'),
-       (SELECT COUNT(*) FROM agents a JOIN shards s ON s.id = a.shard WHERE s.host = h.id AND a.status <> 'dead' AND a.turn > 0),
-       now_ms()
+       h.draining, '', h.ended_at, h.lease, (SELECT COUNT(*) FROM shards s WHERE s.host = h.id),
+       (SELECT COUNT(*) FROM agents a JOIN shards s ON s.id = a.shard WHERE s.host = h.id AND a.status <> 'dead' AND a.turn > 0)
   FROM hosts h WHERE h.ended_at IS NULL OR h.ended_at > now_ms() - CAST(:within AS BIGINT) ORDER BY h.epoch
 
 -- name: without_host

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from ikigai_actors.agent.subscriptions import HostChanged, HostEnded
-from ikigai_actors.store.hosts.rows import HostRow
+from ikigai_actors.store.hosts.rows import HostRecord
 
 
-def host_events(before: Sequence[HostRow], now: Sequence[HostRow]) -> list[HostChanged | HostEnded]:
+def host_events(before: Sequence[HostRecord], now: Sequence[HostRecord]) -> list[HostChanged | HostEnded]:
     """The events between two looks at the hosts that run the agents, each the latest first.
 
     Hosts that share the agents come and go: each that goes is told of, once. A host that shares them with nobody is

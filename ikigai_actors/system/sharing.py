@@ -29,7 +29,6 @@ from ikigai_actors.agent.requests import Move, RequestCaller
 from ikigai_actors.agent.subscriptions import Event, HostEnded
 from ikigai_actors.errors import Fenced, IkigaiError, NoHost, StoreConflict, StoreError, SystemClosed
 from ikigai_actors.records import registry
-from ikigai_actors.records.hosts import find_taker
 from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.moves import MoveBranch, branch_here, check_movable
 from ikigai_actors.records.requests import CarryOut
@@ -37,7 +36,7 @@ from ikigai_actors.store.base import Store
 from ikigai_actors.store.hosts.host import Host
 from ikigai_actors.store.hosts.membership import LOOK
 from ikigai_actors.store.hosts.placement import Gift, gifts, gives, is_stuck
-from ikigai_actors.store.hosts.rows import HostRow, open_hosts
+from ikigai_actors.store.hosts.rows import HostRecord, find_taker, open_hosts
 from ikigai_actors.store.hosts.shards import Drain, GiveShard, Shares, agents_in, living_in, shares
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.unit import Unit
@@ -130,7 +129,7 @@ class Sharing:
         self._living: frozenset[str] = frozenset()
         self._clock: Clock = host.clock
         self._on_end, self._publish = on_end, publish
-        self.hosts: Sequence[HostRow] = ()
+        self.hosts: Sequence[HostRecord] = ()
         """Who ran the agents at the latest look, the latest first."""
         self._resume = False
         self._run: dict[int, int] = {}  # this host runs the agents of these shards; the epoch of each

@@ -64,7 +64,6 @@ from ikigai_actors.records import registry
 from ikigai_actors.records.append import CallAppended
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.documents import Documents
-from ikigai_actors.records.hosts import HostRecord, recent_hosts
 from ikigai_actors.records.identity import SHORT_LENGTH, check_name, new_agent_uuid
 from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.mail import Mail, letter
@@ -73,7 +72,7 @@ from ikigai_actors.records.settings import check_defaults
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.gate import Gate
 from ikigai_actors.store.hosts.host import LEASE, Host, take_database, unshareable
-from ikigai_actors.store.hosts.rows import HostRow, open_hosts
+from ikigai_actors.store.hosts.rows import HostRecord, open_hosts, recent_hosts
 from ikigai_actors.store.hosts.shards import shares
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.location import locate
@@ -145,7 +144,7 @@ def check_host_name(name: str | None, join: bool) -> str | None:
     return f"{socket.gethostname()}-{os.getpid()}" if name is None else check_name(name)
 
 
-def _elsewhere(record: AgentRecord, hosts: Iterable[HostRow]) -> HostElsewhere:
+def _elsewhere(record: AgentRecord, hosts: Iterable[HostRecord]) -> HostElsewhere:
     """Why this host has no actor of an agent."""
     name = next((one.name for one in hosts if one.id == record.owner), None)
     where = "another host will run soon" if name is None else f"host {name} runs"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors.cluster.child import Child, Launch
-from ikigai_actors.records.hosts import HostRecord
+from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.system.attached.client import Client
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, eventually, python

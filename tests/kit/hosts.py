@@ -7,7 +7,7 @@ from itertools import count
 from ikigai_actors.actors.clock import Clock, SystemClock
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.hosts.host import LEASE, Host, take_database
-from ikigai_actors.store.hosts.rows import HostRow
+from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.store.migrations import ensure_schema
 from tests.kit.databases import sql
 from tests.kit.trees import add
@@ -26,7 +26,7 @@ class Hosts:
         clock: Clock | None = None,
         lease: float = LEASE,
         name: str | None = None,
-        on_wait: Callable[[HostRow], object] = lambda owner: None,
+        on_wait: Callable[[HostRecord], object] = lambda owner: None,
     ) -> Host:
         """Open a database as its next host; raises what `take_database` raises."""
         store = open_store(url)

@@ -12,17 +12,18 @@ from ikigai_actors.store.hosts.membership import (
     UNHELD,
     Membership,
     Sighting,
-    Suspect,
     rhythm,
 )
 
 
-def judged(looks: list[tuple[float, list[Sighting]]], membership: Membership = KNOWS_NOBODY) -> list[list[Suspect]]:
-    """The judgement after each look, which is a time and what was found."""
+def judged(
+    looks: list[tuple[float, list[Sighting]]], membership: Membership = KNOWS_NOBODY
+) -> list[list[tuple[str, int]]]:
+    """The hosts judged dead at each look, with their beats. A look is a time and what was found."""
     found = []
     for now, sightings in looks:
         membership, dead = membership.look(now, sightings)
-        found.append(dead)
+        found.append([(each.host, each.beat) for each in dead])
     return found
 
 
@@ -33,7 +34,7 @@ def one(beat: int, *, held: bool = True, lease: float = LEASE) -> list[Sighting]
 
 def test_a_host_whose_beat_stands_still_for_its_lease_is_dead() -> None:
     looks = [(float(second), one(7)) for second in range(11)]
-    assert judged(looks) == [[]] * 10 + [[Suspect("a", 7)]]
+    assert judged(looks) == [[]] * 10 + [[("a", 7)]]
 
 
 def test_the_lease_is_that_of_the_host_not_of_the_one_who_looks() -> None:
@@ -47,7 +48,7 @@ def test_a_host_that_beats_lives() -> None:
 
 def test_a_host_whose_lock_stays_free_is_dead_long_before_its_lease_is_over() -> None:
     assert judged([(0.0, one(7)), (1.0, one(7, held=False)), (2.0, one(7, held=False)), (3.0, one(7, held=False))]) == [
-        [], [], [], [Suspect("a", 7)],
+        [], [], [], [("a", 7)],
     ]  # fmt: skip
 
 
@@ -70,14 +71,14 @@ def test_who_has_not_looked_for_a_while_begins_anew() -> None:
     stopped = 4.0 + GAP + 0.1
     looks = [(0.0, one(7, held=False)), (4.0, one(7)), (stopped, one(7, held=False)), (stopped + 1, one(7, held=False))]
     assert judged(looks) == [[]] * 4
-    assert judged([*looks, (stopped + UNHELD, one(7, held=False))])[-1] == [Suspect("a", 7)]
+    assert judged([*looks, (stopped + UNHELD, one(7, held=False))])[-1] == [("a", 7)]
 
 
 def test_who_was_cut_off_itself_leaves_those_to_their_lease_whose_lock_it_has_not_seen_held_since() -> None:
     looks = [(float(second), one(7, held=False)) for second in range(11)]
-    assert judged(looks, CUT_OFF) == [[]] * 10 + [[Suspect("a", 7)]]
+    assert judged(looks, CUT_OFF) == [[]] * 10 + [[("a", 7)]]
     back = [(0.0, one(7, held=False)), (1.0, one(7)), *[(second, one(7, held=False)) for second in (2.0, 3.0, 4.0)]]
-    assert judged(back, CUT_OFF) == [[]] * 4 + [[Suspect("a", 7)]]
+    assert judged(back, CUT_OFF) == [[]] * 4 + [[("a", 7)]]
 
 
 def test_a_host_that_is_gone_from_the_table_is_forgotten() -> None:

@@ -12,7 +12,7 @@ from ikigai_actors.errors import Fenced, IkigaiError, NoHost, StoreConflict, Sto
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.hosts.host import Host
 from ikigai_actors.store.hosts.membership import UNHELD
-from ikigai_actors.store.hosts.rows import HostRow
+from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.store.hosts.shards import Drain, GiveShard, shares
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.unit import write_alone
@@ -42,7 +42,7 @@ class Waiting:
         """It waits for somebody."""
         self._host: Future[Host] = threads.submit(take, url, None, lease, name, self._wait)
 
-    def _wait(self, owner: HostRow) -> None:
+    def _wait(self, owner: HostRecord) -> None:
         self.sees.set()
 
     @property

@@ -4,12 +4,12 @@ import pytest
 
 from ikigai_actors.agent.subscriptions import HostChanged, HostEnded
 from ikigai_actors.shell.text.hosts import host_changed, host_ended
-from ikigai_actors.store.hosts.rows import HostRow
+from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.system.host_events import host_events
 
 
-def host(number: int, name: str | None = None, agents: int = 0, draining: int = 0) -> HostRow:
-    return HostRow(f"host {number}", "blue", number, 0, 10, number, 5, name, agents, draining)
+def host(number: int, name: str | None = None, agents: int = 0, draining: bool = False) -> HostRecord:
+    return HostRecord(f"host {number}", name, "blue", number, 0, agents=agents, draining=draining)
 
 
 A, B, C = host(1, "a", 3), host(2, "b", 14), host(3, "c", 1)
@@ -30,14 +30,14 @@ ALONE = host(9)
         ([C, B, A], [C, A], [HostEnded("b", 14, ("a", "c"))]),
         ([C, B, A], [A], [HostEnded("b", 14, ("a",)), HostEnded("c", 1, ("a",))]),
         ([B, A], [host(4, "b"), A], [HostEnded("b", 14, ("a", "b"))]),
-        ([B, A], [host(1, "a", draining=1), C], [HostEnded("b", 14, ("c",))]),
-        ([B, A], [host(1, "a", draining=1)], [HostEnded("b", 14, ("a",))]),
+        ([B, A], [host(1, "a", draining=True), C], [HostEnded("b", 14, ("c",))]),
+        ([B, A], [host(1, "a", draining=True)], [HostEnded("b", 14, ("a",))]),
         ([A], [B], [HostEnded("a", 3, ("b",))]),
         ([ALONE], [A], [HostChanged(str(A))]),
     ],
 )
 def test_each_host_that_goes_is_told_of_with_those_that_stay(
-    before: list[HostRow], now: list[HostRow], told: list[HostChanged | HostEnded]
+    before: list[HostRecord], now: list[HostRecord], told: list[HostChanged | HostEnded]
 ) -> None:
     assert host_events(before, now) == told
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.store.hosts.rows import HostRow
+from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.system.attached.client import Client
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def rename(database: str | None, agent: str, name: str) -> str:
     return f"{record.short} is {now.short} now"
 
 
-def _tell_of_delay(to: AgentRecord, host: HostRow | None, notice: _Tell) -> None:
+def _tell_of_delay(to: AgentRecord, host: HostRecord | None, notice: _Tell) -> None:
     if host is None:
         notice("No process runs these agents now: the prompt waits until one does, as ikigai does.")
     elif to.status == "stopped":

@@ -5,9 +5,12 @@ from time import monotonic
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.requests import Move
 from ikigai_actors.frozen import as_dict
-from ikigai_actors.records.hosts import HostRecord, Vacant
 from ikigai_actors.shell.text.harmless import as_json
+from ikigai_actors.store.hosts.rows import HostRecord, Vacant
 from ikigai_actors.system.attached.client import Client
+
+_INNER = {"lease_until", "now", "waits"}
+"""What the row says to other hosts alone."""
 
 
 def look(database: str | None) -> tuple[list[HostRecord], Vacant]:
@@ -53,4 +56,5 @@ def move(database: str | None, agent: str, host: str, timeout: float) -> str:
 
 def as_objects(hosts: list[HostRecord]) -> str:
     """The same as a JSON list."""
-    return as_json([{**as_dict(host), "state": host.state} for host in hosts], indent=2)
+    shown = ({name: value for name, value in as_dict(host).items() if name not in _INNER} for host in hosts)
+    return as_json([{**one, "state": host.state} for one, host in zip(shown, hosts, strict=True)], indent=2)

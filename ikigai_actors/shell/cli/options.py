@@ -8,7 +8,7 @@ from ikigai_actors.errors import BadInput
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ikigai_actors.store.hosts.rows import HostRow
+    from ikigai_actors.store.hosts.rows import HostRecord
     from ikigai_actors.tools.base import Toolset
 
 
@@ -66,7 +66,7 @@ class Options:
         return f"{self.provider}:{model if colon else self.model}"
 
 
-def attached_notices(hosts: "Sequence[HostRow]", options: Options) -> list[str]:
+def attached_notices(hosts: "Sequence[HostRecord]", options: Options) -> list[str]:
     """Tell the person at an attached shell which hosts it follows, and which options have no effect there."""
     given = {
         "--model": options.model,

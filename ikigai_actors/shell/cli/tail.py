@@ -12,7 +12,7 @@ from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.shell.text.harmless import as_json, harmless
 from ikigai_actors.shell.text.hosts import enumerated, host_ended
 from ikigai_actors.shell.text.pages import words_of
-from ikigai_actors.store.hosts.rows import HostRow
+from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.system.attached.client import Client
 from ikigai_actors.system.attached.feed import Feed
 from ikigai_actors.system.host_events import host_events
@@ -116,7 +116,7 @@ def _follow(feed: Feed, printer: LogPrinter, only: Sequence[AgentRecord], notice
     notice("Nothing more comes: dead agents write no logs.")
 
 
-def _hosted(hosts: Sequence[HostRow]) -> str:
+def _hosted(hosts: Sequence[HostRecord]) -> str:
     if not hosts:
         return "No process runs these agents: nothing comes until one does, as ikigai does. Ctrl-C ends this."
     return f"These agents are run by {enumerated([str(host) for host in reversed(hosts)])}. Ctrl-C ends this."

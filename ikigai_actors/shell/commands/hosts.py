@@ -2,11 +2,11 @@
 
 import click
 
-from ikigai_actors.records.hosts import recent_hosts, vacant
 from ikigai_actors.shell.commands.arguments import AGENT, HOST
 from ikigai_actors.shell.commands.context import CommandContext
 from ikigai_actors.shell.text.hosts import host_lines
 from ikigai_actors.shell.text.naming import named
+from ikigai_actors.store.hosts.rows import recent_hosts, vacant
 
 
 @click.command("/hosts")

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from ikigai_actors.agent.subscriptions import HostChanged, HostEnded
-from ikigai_actors.records.hosts import HostRecord, Vacant
 from ikigai_actors.shell.text.harmless import one_line
+from ikigai_actors.store.hosts.rows import HostRecord, Vacant
 
 MOST_HEIRS = 5
 """The most hosts that are named when one of them is gone."""

@@ -30,7 +30,14 @@ from ikigai_actors.store.database_clock import DatabaseClock, clock_of
 from ikigai_actors.store.hosts.membership import LOOK, rhythm
 from ikigai_actors.store.hosts.peers import Peers
 from ikigai_actors.store.hosts.placement import Living
-from ikigai_actors.store.hosts.rows import HostRow, in_use, open_hosts_of_any_version, went_back, why_ended
+from ikigai_actors.store.hosts.rows import (
+    HostRecord,
+    in_use,
+    open_hosts_of_any_version,
+    unshared_host,
+    went_back,
+    why_ended,
+)
 from ikigai_actors.store.hosts.shards import claim
 from ikigai_actors.store.migrations import is_newest, migrate_within
 
@@ -190,7 +197,7 @@ class Host:
         self._store.read(_end_stalled)
         self._store.write(lambda tx: _take(tx, self._store.location, self.id, self._milliseconds))
 
-    def join(self, on_wait: Callable[[HostRow], object]) -> None:
+    def join(self, on_wait: Callable[[HostRecord], object]) -> None:
         """Become one of the hosts that share the agents, at first without any shard.
 
         A host that shares the agents with nobody is waited for, until it has ended or is judged dead.
@@ -208,7 +215,7 @@ class Host:
         told = ""
         while True:
             try:
-                owner = self._store.read(_unshared)
+                owner = self._store.read(unshared_host)
                 if owner is None:
                     return
                 if owner.id != told:
@@ -353,7 +360,7 @@ def take_database(
     threads: Threads = SYSTEM_THREADS,
     *,
     name: str | None = None,
-    on_wait: Callable[[HostRow], object] = lambda owner: None,
+    on_wait: Callable[[HostRecord], object] = lambda owner: None,
     on_renewal: Callable[[], object] = lambda: None,
 ) -> Host:
     """Become the owner of a database that has its schema, or one of its owners; bring the schema to the newest version.
@@ -417,11 +424,6 @@ def _take_locked(store: Store, host_id: str, clock: Clock, threads: Threads) -> 
     return host
 
 
-def _unshared(tx: Transaction) -> HostRow | None:
-    """The host that shares the agents with nobody, if there is one."""
-    return next((HostRow(*row) for row in tx.run("unshared_hosts")), None)
-
-
 def _end_stalled(tx: Transaction) -> None:
     """End the stalled transactions of owners whose lease has run out: their locks would make the next one wait."""
     for row in open_hosts_of_any_version(tx):
@@ -455,7 +457,7 @@ def _register(tx: Transaction, host_id: str, lease: int, name: str | None) -> No
     tx.hold(host_id)
 
 
-def _older_host(location: str, hosts: list[HostRow]) -> StoreInUse:
+def _older_host(location: str, hosts: list[HostRecord]) -> StoreInUse:
     who = " and ".join(str(host) for host in hosts)
     return StoreInUse(
         f"Database {location} has an older version, and {who} runs it with an older ikigai. End that one, and start "

@@ -47,14 +47,6 @@ class Sighting(NamedTuple):
     """Whether a session holds its lock."""
 
 
-class Suspect(NamedTuple):
-    """A host that is judged dead."""
-
-    host: str
-    beat: int
-    """The beat at which it was judged."""
-
-
 class _Seen(NamedTuple):
     beat: int
     since: float
@@ -70,7 +62,7 @@ class Membership:
     _looked: float = float("-inf")
     _locks_count: bool = True
 
-    def look(self, now: float, sightings: Sequence[Sighting]) -> "tuple[Membership, list[Suspect]]":
+    def look(self, now: float, sightings: Sequence[Sighting]) -> "tuple[Membership, list[Sighting]]":
         """Judge the hosts that have not ended.
 
         Args:
@@ -78,12 +70,12 @@ class Membership:
             sightings: the other hosts, as they were found.
 
         Returns:
-            What is known from now on, and the hosts that are dead.
+            What is known from now on, and the hosts that are dead, as they were found now.
         """
         known = self._seen if now - self._looked <= GAP else {}
         new = _Seen(-1, now, lock_counts=self._locks_count)
         seen = {one.host: _see(known.get(one.host, new), now, one) for one in sightings}
-        dead = [Suspect(one.host, one.beat) for one in sightings if _is_dead(seen[one.host], now, one.lease)]
+        dead = [one for one in sightings if _is_dead(seen[one.host], now, one.lease)]
         return Membership(seen, now), dead
 
 

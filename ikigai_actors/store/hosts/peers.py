@@ -4,7 +4,7 @@ import logging
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.store.base import Store, Transaction
-from ikigai_actors.store.hosts.membership import CUT_OFF, KNOWS_NOBODY, Sighting, Suspect
+from ikigai_actors.store.hosts.membership import CUT_OFF, KNOWS_NOBODY, Sighting
 
 logger = logging.getLogger(__name__)
 
@@ -37,8 +37,8 @@ class Peers:
             seen = CUT_OFF
         self._held = own
         membership, dead = seen.look(began, sightings)
-        for suspect in dead:
-            self._end(suspect)
+        for one in dead:
+            self._end(one)
         self._membership = membership
         return bool(dead)
 
@@ -49,9 +49,9 @@ class Peers:
         self._names = {host: name for host, _, _, name in rows}
         return [Sighting(host, beat, lease / 1000, host in held) for host, beat, lease, _ in rows], self._host in held
 
-    def _end(self, suspect: Suspect) -> None:
+    def _end(self, dead: Sighting) -> None:
         now = self._clock.now_ms()
         # In a transaction of its own: what stands still may hold the row that the next one needs.
-        self._store.write(lambda tx: tx.end_stalled(suspect.host, now))
-        self._store.write(lambda tx: tx.run("end_suspect", host=suspect.host, beat=suspect.beat))
-        logger.info("Host %s gives no sign of life, so its agents go on elsewhere.", self._names[suspect.host])
+        self._store.write(lambda tx: tx.end_stalled(dead.host, now))
+        self._store.write(lambda tx: tx.run("end_suspect", host=dead.host, beat=dead.beat))
+        logger.info("Host %s gives no sign of life, so its agents go on elsewhere.", self._names[dead.host])

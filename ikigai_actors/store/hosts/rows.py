@@ -1,4 +1,4 @@
-"""The owners of a database: the hosts that run its agents, as their rows tell.
+"""The hosts of a database, the processes that run its agents, as their rows tell.
 
 Not in `ikigai_actors.store.hosts.host`: a process that only asks for the owner needs no threads.
 """
@@ -6,31 +6,56 @@ Not in `ikigai_actors.store.hosts.host`: a process that only asks for the owner 
 import os
 import socket
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from ikigai_actors.errors import Fenced, StoreInUse
+from ikigai_actors.errors import Fenced, NoHost, StoreInUse
 from ikigai_actors.store.base import Transaction
 
+RECENT = 3_600_000
+"""Milliseconds for which a host that has ended is still listed."""
 
-class HostRow(NamedTuple):
-    """A host as its row tells."""
+
+@dataclass(frozen=True, slots=True)
+class HostRecord:
+    """A host, as its row tells. Times are milliseconds since 1970 (UTC)."""
 
     id: str
+    name: str | None
+    """By which it is known to those with which it shares the agents; None for one that shares them with nobody."""
     hostname: str
     pid: int
     started_at: int
-    lease_until: int
-    epoch: int
-    now: int
-    name: str | None = None
-    """By which it is known to those with which it shares the agents; None for one that shares them with nobody."""
+    ended_at: int | None = None
+    """When it gave the database up, or was ended by another host; None while it lives."""
+    shards: int = 0
+    """Sets of agents that it has, or had at its end and nobody has taken since; counted by `recent_hosts` only."""
     agents: int = 0
-    """How many it ran when it last told, if it shares them."""
-    draining: int = 0
-    """1 while it gives its agents away."""
+    """Living agents in these. `open_hosts` reads how many it ran when it last told, if it shares them."""
+    working: int = 0
+    """Those of them that are in a turn; counted by `recent_hosts` only."""
+    age: int | None = None
+    """Milliseconds since it has renewed its lease, by the clock of the database; None where hosts have no leases."""
+    draining: bool = False
+    """Whether it gives its agents away, and gets no others."""
+    silent: bool = False
+    """Whether it gives no sign of life: its process has ended, or its lease has run out. Told by `recent_hosts`."""
+    lease_until: int = 0
+    """When its lease runs out; 0 where hosts have no leases."""
+    now: int = 0
+    """When the row was read."""
     waits: str = ""
     """Which of its agents wait for which; see `ikigai_actors.records.host_waits`."""
+
+    @property
+    def state(self) -> str:
+        """In a word: ``runs``, ``drains``, ``silent`` or ``ended``."""
+        if self.ended_at is not None:
+            return "ended"
+        if self.silent:
+            return "silent"
+        return "drains" if self.draining else "runs"
 
     @property
     def is_believed(self) -> bool:
@@ -61,22 +86,98 @@ class HostRow(NamedTuple):
         return f"host {name}{self.hostname}, pid {self.pid}"
 
 
-def owners(tx: Transaction) -> tuple[HostRow, ...]:
+def owners(tx: Transaction) -> tuple[HostRecord, ...]:
     """The hosts that run the agents, as far as rows tell; the latest first."""
     return tuple(one for one in open_hosts(tx) if one.is_believed or (not one.lease_until and tx.is_hosted()))
 
 
-def open_hosts(tx: Transaction) -> tuple[HostRow, ...]:
+def owner(tx: Transaction) -> HostRecord | None:
+    """The host that runs the agents, the latest of several; None when there is none, as far as rows tell."""
+    return next(iter(owners(tx)), None)
+
+
+def open_hosts(tx: Transaction) -> tuple[HostRecord, ...]:
     """The hosts that have neither closed nor been ended by another one; the latest first."""
-    return tuple(HostRow(*row) for row in tx.run("running_hosts"))
+    return tuple(_record(*row) for row in tx.run("running_hosts"))
 
 
-def open_hosts_of_any_version(tx: Transaction) -> list[HostRow]:
+def open_hosts_of_any_version(tx: Transaction) -> list[HostRecord]:
     """The same with a schema of any version, of which it tells less."""
-    return [HostRow(*row) for row in tx.run("open_hosts")]
+    return [_record(*row) for row in tx.run("open_hosts")]
 
 
-def in_use(location: str, owners: Sequence[HostRow]) -> StoreInUse:
+def unshared_host(tx: Transaction) -> HostRecord | None:
+    """The host that shares the agents with nobody, if there is one."""
+    return next((_record(*row) for row in tx.run("unshared_hosts")), None)
+
+
+def recent_hosts(tx: Transaction) -> list[HostRecord]:
+    """The hosts that live, and those that have ended within the last hour; in the order of their start."""
+    rows = tx.run("recent_hosts", within=RECENT)
+    held = tx.held([row[0] for row in rows]) if tx.is_hosted() else set[str]()
+    return [
+        replace(
+            (one := _record(*row)),
+            ended_at=ended,
+            shards=shards,
+            working=working,
+            age=max(0, one.now - one.lease_until + lease) if one.lease_until else None,
+            silent=one.id not in held or (bool(lease) and not one.is_believed),
+        )
+        for *row, ended, lease, shards, working in rows
+    ]
+
+
+def _record(
+    host: str,
+    hostname: str,
+    pid: int,
+    started_at: int,
+    lease_until: int,
+    now: int,
+    name: str | None = None,
+    agents: int = 0,
+    draining: int = 0,
+    waits: str = "",
+) -> HostRecord:
+    shown = HostRecord(host, name, hostname, pid, started_at, agents=agents, draining=bool(draining))
+    return replace(shown, lease_until=lease_until, now=now, waits=waits)
+
+
+def find_host(tx: Transaction, text: str) -> HostRecord:
+    """The living host with this name, or this id. Raises `NoHost`."""
+    living = [one for one in recent_hosts(tx) if one.ended_at is None]
+    for one in living:
+        if text in (one.name, one.id):
+            return one
+    names = ", ".join(one.name or one.id for one in living) or "there are none"
+    raise NoHost(f"No living host is called {text[:80]!r}; those that live: {names}.")
+
+
+def find_taker(tx: Transaction, text: str) -> HostRecord:
+    """The living host with this name, or this id, that takes agents. Raises `NoHost`."""
+    found = find_host(tx, text)
+    if found.draining:
+        raise NoHost(f"Host {text} gives its agents away, and takes none. Name another.")
+    if not found.shards:
+        raise NoHost(f"Host {text} has just started, and takes no agents yet. Try again in some seconds.")
+    return found
+
+
+class Vacant(NamedTuple):
+    """What no host runs."""
+
+    shards: int
+    agents: int
+
+
+def vacant(tx: Transaction) -> Vacant:
+    """The shards that nobody has, and the living agents in them."""
+    [row] = tx.run("without_host")
+    return Vacant(*row)
+
+
+def in_use(location: str, owners: Sequence[HostRecord]) -> StoreInUse:
     """Why this process cannot be the host.
 
     Args:
@@ -95,11 +196,6 @@ def in_use(location: str, owners: Sequence[HostRow]) -> StoreInUse:
     )
 
 
-def owner(tx: Transaction) -> HostRow | None:
-    """The host that runs the agents, the latest of several; None when there is none, as far as rows tell."""
-    return next(iter(owners(tx)), None)
-
-
 def why_ended(tx: Transaction, host: str) -> str:
     """Why a host does not own what it had: another one has ended its row."""
     name = next((row[3] for row in tx.run("hosts") if row[0] == host), None)
@@ -111,7 +207,7 @@ def why_ended(tx: Transaction, host: str) -> str:
     return f"Host {name} gave no sign of life in time, so other hosts have taken its agents. Start it again."
 
 
-def host_names(hosts: Sequence[HostRow]) -> Mapping[str, str]:
+def host_names(hosts: Sequence[HostRecord]) -> Mapping[str, str]:
     """The names of hosts by id, where agents may live on one or another: empty for less than two hosts."""
     return {one.id: one.name or one.id[:6] for one in hosts} if len(hosts) > 1 else {}
 

@@ -27,7 +27,7 @@ from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import open_existing
-from ikigai_actors.store.hosts.rows import HostRow, owner, owners
+from ikigai_actors.store.hosts.rows import HostRecord, owner, owners
 from ikigai_actors.store.unit import Unit, write_alone
 
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from ikigai_actors.records.deaths import LifecycleChange
     from ikigai_actors.records.documents import Documents
     from ikigai_actors.records.figures import Counts
-    from ikigai_actors.records.hosts import HostRecord, Vacant
     from ikigai_actors.records.mail import Mail
     from ikigai_actors.records.messages import Message
     from ikigai_actors.records.requests import Answered, RequestKey
     from ikigai_actors.records.scrollback import Scrollback
+    from ikigai_actors.store.hosts.rows import HostRecord, Vacant
     from ikigai_actors.system.attached.feed import Feed
     from ikigai_actors.system.attached.turn import RemoteTurn
     from supervisors.signals import Signal
@@ -55,11 +55,11 @@ class Overview(NamedTuple):
     """Oldest first; the dead too."""
     own: dict[str, int]
     """Messages that each agent wrote itself, by uuid."""
-    hosts: tuple[HostRow, ...]
+    hosts: tuple[HostRecord, ...]
     """Who runs the agents, the latest first."""
 
     @property
-    def host(self) -> HostRow | None:
+    def host(self) -> HostRecord | None:
         """The latest host; None when nobody runs the agents."""
         return next(iter(self.hosts), None)
 
@@ -68,7 +68,7 @@ class Overview(NamedTuple):
         return shown_state(record, self.hosts)
 
 
-def shown_state(record: AgentRecord, hosts: Sequence[HostRow]) -> str:
+def shown_state(record: AgentRecord, hosts: Sequence[HostRecord]) -> str:
     """What an agent is doing, as far as its row and those of the hosts tell that run the agents."""
     if record.status != "running":
         return record.status
@@ -83,7 +83,7 @@ def turn_state(turn: int, hosted: bool) -> str:
     return "in a turn" if hosted else "interrupted"
 
 
-def no_host(former: HostRow | None = None) -> NoHost:
+def no_host(former: HostRecord | None = None) -> NoHost:
     """Why a prompt has no answer; ``former`` ran the agents last, if that is known."""
     return NoHost(
         f"No process runs the agents now{_gone(former)}. What was not answered waits in the database: leave, and start "
@@ -91,7 +91,7 @@ def no_host(former: HostRow | None = None) -> NoHost:
     )
 
 
-def nobody_asked(former: HostRow | None = None) -> NoHost:
+def nobody_asked(former: HostRecord | None = None) -> NoHost:
     """Why a request has no answer; ``former`` ran the agents last, if that is known."""
     return NoHost(
         f"No process runs the agents now{_gone(former)}, so this was not done, and is not done later either. Start "
@@ -99,11 +99,11 @@ def nobody_asked(former: HostRow | None = None) -> NoHost:
     )
 
 
-def _gone(former: HostRow | None) -> str:
+def _gone(former: HostRecord | None) -> str:
     return "" if former is None else f": {former.called} is gone"
 
 
-def _starter(former: HostRow | None) -> str:
+def _starter(former: HostRecord | None) -> str:
     return "ikigai" if former is None or former.name is None else f"ikigai host --name {former.name}"
 
 
@@ -181,19 +181,19 @@ class Client:
         """All agents, or those with a status; oldest first."""
         return self._store.read(lambda tx: registry.every(tx, status))
 
-    def host(self) -> HostRow | None:
+    def host(self) -> HostRecord | None:
         """Who runs the agents; None when nobody does."""
         return self._store.read(owner)
 
     def hosts(self) -> "list[HostRecord]":
         """The hosts that run the agents, and those that did lately; in the order of their start."""
-        from ikigai_actors.records.hosts import recent_hosts
+        from ikigai_actors.store.hosts.rows import recent_hosts
 
         return self._store.read(recent_hosts)
 
     def shares(self) -> "tuple[list[HostRecord], Vacant]":
         """The hosts as `hosts` gives them, and what no host runs, at one moment."""
-        from ikigai_actors.records.hosts import recent_hosts, vacant
+        from ikigai_actors.store.hosts.rows import recent_hosts, vacant
 
         return self._store.read(lambda tx: (recent_hosts(tx), vacant(tx)))
 
@@ -348,7 +348,7 @@ class Client:
 
     def drain(self, host: str) -> "HostRecord":
         """Have a host, by its name or id, give all its agents to others; returns before it has. Raises `NoHost`."""
-        from ikigai_actors.records.hosts import find_host
+        from ikigai_actors.store.hosts.rows import find_host
         from ikigai_actors.store.hosts.shards import Drain
 
         found = self._store.read(lambda tx: find_host(tx, host))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ikigai_actors.errors import TurnInterrupted
 from ikigai_actors.store.base import Watch
-from ikigai_actors.store.hosts.rows import HostRow
+from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.store.poll_schedule import HEARTBEAT
 from ikigai_actors.system.attached.follower import Follower, News
 
@@ -22,11 +22,11 @@ class Feed:
     def __init__(self, follower: Follower, watch: Watch, now: int) -> None:
         """Begin; ``now`` in milliseconds since 1970. What is there by now is not told as news."""
         self._follower, self._watch = follower, watch
-        self.hosts: Sequence[HostRow] = follower.begin(now).hosts
+        self.hosts: Sequence[HostRecord] = follower.begin(now).hosts
         """Who ran the agents at the latest look, the latest first."""
 
     @property
-    def host(self) -> HostRow | None:
+    def host(self) -> HostRecord | None:
         """The latest of those who ran the agents at the latest look; None for nobody."""
         return next(iter(self.hosts), None)
 

@@ -24,7 +24,7 @@ from ikigai_actors.records.heads import EVERYBODY, Head, heads, heads_of, readab
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import Died, Renamed
 from ikigai_actors.store.base import Store, Transaction, Watch
-from ikigai_actors.store.hosts.rows import HostRow, owners
+from ikigai_actors.store.hosts.rows import HostRecord, owners
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class News:
     died: Sequence[Died]
     turns: Mapping[str, int]
     """The turn in progress of everybody who is followed, 0 for none; the dead have none."""
-    hosts: Sequence[HostRow]
+    hosts: Sequence[HostRecord]
     """Who runs the agents now, the latest first."""
     renamed: Sequence[Renamed] = ()
     looked_at: frozenset[str] | None = None
@@ -56,7 +56,7 @@ class _Look(NamedTuple):
 
     heads: Sequence[Head]
     sections: Sequence[Sequence[Message]]
-    hosts: Sequence[HostRow]
+    hosts: Sequence[HostRecord]
 
 
 class Follower:
@@ -76,7 +76,7 @@ class Follower:
         """Everything that is there was told before; ``now`` in milliseconds since 1970. Gives no messages."""
         self._since = now - CLOCK_MARGIN
 
-        def look(tx: Transaction) -> tuple[list[Head], Sequence[HostRow]]:
+        def look(tx: Transaction) -> tuple[list[Head], Sequence[HostRecord]]:
             return heads(tx, self._since) if self._agents is None else heads_of(tx, self._agents), owners(tx)
 
         found, hosts = self._store.read(look)

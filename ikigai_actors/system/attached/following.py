@@ -43,7 +43,7 @@ from ikigai_actors.actors.threads import Threads
 from ikigai_actors.agent.waits import Waits
 from ikigai_actors.errors import StoreError
 from ikigai_actors.store.base import Store
-from ikigai_actors.store.hosts.rows import HostRow
+from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.store.poll_schedule import HEARTBEAT, NOBODY, PollSchedule
 from ikigai_actors.system.attached.follower import News
 from ikigai_actors.system.attached.remote_agents import RemoteAgents
@@ -66,7 +66,7 @@ class FollowingLoop:
         *,
         remote: RemoteAgents | None = None,
         on_others: Callable[[frozenset[str] | None], object] | None = None,
-        tell: Callable[[News, Sequence[HostRow]], object] = lambda news, before: None,
+        tell: Callable[[News, Sequence[HostRecord]], object] = lambda news, before: None,
         on_trouble: Callable[[str | None], object] = lambda reason: None,
     ) -> None:
         """Put the parts together, and begin to listen; `start` starts the thread.

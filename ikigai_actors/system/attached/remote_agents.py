@@ -33,7 +33,7 @@ from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.replies import last_outcome, outcome_of
 from ikigai_actors.records.requests import Answered, RequestKey, answer_of
 from ikigai_actors.store.base import Store, Transaction
-from ikigai_actors.store.hosts.rows import HostRow
+from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.store.writer import Writer
 from ikigai_actors.system.attached.client import Client, no_host, nobody_asked
 from ikigai_actors.system.attached.follower import Follower, News
@@ -69,12 +69,12 @@ class RemoteAgents:
         self._awaited: list[tuple[RemoteTurn, Future[Reply]]] = []
         self._asked: dict[RequestKey, Future[Any]] = {}
         self._ended: IkigaiError | None = None
-        self.hosts: Sequence[HostRow] = ()
+        self.hosts: Sequence[HostRecord] = ()
         """Who ran the agents at the latest look, the latest first."""
-        self._former: HostRow | None = None  # who ran them last, when nobody does
+        self._former: HostRecord | None = None  # who ran them last, when nobody does
 
     @property
-    def host(self) -> HostRow | None:
+    def host(self) -> HostRecord | None:
         """The latest of those who ran the agents at the latest look; None for nobody."""
         return next(iter(self.hosts), None)
 
@@ -84,7 +84,7 @@ class RemoteAgents:
         return RemoteActor(self, uuid)
 
     def look(
-        self, read: Callable[[], News], tell: Callable[[News, Sequence[HostRow]], object] = lambda news, before: None
+        self, read: Callable[[], News], tell: Callable[[News, Sequence[HostRecord]], object] = lambda news, before: None
     ) -> None:
         """Settle what has ended. Raises `StoreError`.
 

@@ -44,7 +44,6 @@ from ikigai_actors.errors import NoHost, SystemClosed
 from ikigai_actors.providers.base import NO_TOKENS, Usage
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.host_waits import published_state
-from ikigai_actors.records.hosts import HostRecord
 from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.mail import Mail, letter
 from ikigai_actors.records.messages import Kind
@@ -54,7 +53,7 @@ from ikigai_actors.store.base import Store
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import open_existing
 from ikigai_actors.store.gate import Gate
-from ikigai_actors.store.hosts.rows import HostRow
+from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.store.writer import DirectWriter
 from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.attached.client import Client, shown_state, turn_state
@@ -148,12 +147,12 @@ class AttachedSystem(OfOneProcess):
         note_failure(self.close, error)
 
     @property
-    def host(self) -> HostRow | None:
+    def host(self) -> HostRecord | None:
         """Who runs the agents, as seen at the last look: the latest of several; None when nobody does."""
         return self._remote.host
 
     @property
-    def owners(self) -> Sequence[HostRow]:
+    def owners(self) -> Sequence[HostRecord]:
         """Who runs the agents, as seen at the last look, the latest first."""
         return self._remote.hosts
 
@@ -290,7 +289,7 @@ class AttachedSystem(OfOneProcess):
         self.waits.start()
         self._following.start()
 
-    def _tell(self, news: News, before: Sequence[HostRow]) -> None:
+    def _tell(self, news: News, before: Sequence[HostRecord]) -> None:
         """Tell the subscribers what was committed since the latest look, when ``before`` ran the agents."""
         self._note(news)
         publish = self._publisher.publish

@@ -8,12 +8,12 @@ from ikigai_actors.agent.turn.state import WORKING
 from ikigai_actors.errors import AgentDead, HostElsewhere
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records import registry
-from ikigai_actors.records.hosts import recent_hosts
 from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.mail import new_prompts
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.requests import new_requests
+from ikigai_actors.store.hosts.rows import recent_hosts
 from ikigai_actors.testing.machine.history_oracle import Copy
 from ikigai_actors.testing.machine.model import Ledger
 from ikigai_actors.testing.simulation.hosts import SimulatedHost

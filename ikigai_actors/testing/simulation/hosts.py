@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from ikigai_actors.errors import SystemClosed
-from ikigai_actors.records.hosts import HostRecord
+from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.simulation.clock import ManualClock
