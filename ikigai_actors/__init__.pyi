@@ -62,6 +62,16 @@ from ikigai_actors.providers.base import Request as Request
 from ikigai_actors.providers.base import Spent as Spent
 from ikigai_actors.providers.base import ToolCall as ToolCall
 from ikigai_actors.providers.base import Usage as Usage
+from ikigai_actors.providers.blocks import AudioBlock as AudioBlock
+from ikigai_actors.providers.blocks import Blob as Blob
+from ikigai_actors.providers.blocks import CallBlock as CallBlock
+from ikigai_actors.providers.blocks import DocumentBlock as DocumentBlock
+from ikigai_actors.providers.blocks import ModelMessage as ModelMessage
+from ikigai_actors.providers.blocks import PictureBlock as PictureBlock
+from ikigai_actors.providers.blocks import ResultBlock as ResultBlock
+from ikigai_actors.providers.blocks import ServiceBlock as ServiceBlock
+from ikigai_actors.providers.blocks import TextBlock as TextBlock
+from ikigai_actors.providers.blocks import ThinkingBlock as ThinkingBlock
 from ikigai_actors.providers.function import FunctionProvider as FunctionProvider
 from ikigai_actors.providers.offline import OfflineProvider as OfflineProvider
 from ikigai_actors.providers.scripted import ScriptedProvider as ScriptedProvider

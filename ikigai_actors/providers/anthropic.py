@@ -26,6 +26,7 @@ from ikigai_actors.arguments import check_count, check_flag, check_optional, che
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.address import UNAVAILABLE, check_address, suspects
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, Spent, ToolCall, Usage
+from ikigai_actors.providers.messages_form import messages_form
 from ikigai_actors.providers.prompt_cache import with_breakpoints
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ class AnthropicProvider:
         arguments: dict[str, Any] = {
             "model": request.model or self.model,
             "max_tokens": request.settings.get("max_tokens", self.max_tokens),
-            "messages": list(request.messages),
+            "messages": messages_form(request.conversation, request.blobs),
         }
         if request.system.strip():
             arguments["system"] = [{"type": "text", "text": request.system}]

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ikigai_actors.errors import BadInput
+from ikigai_actors.providers.blocks import ModelMessage
+from ikigai_actors.providers.conversation import MessageForms
+from ikigai_actors.providers.messages_form import read_messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,13 @@ class Request:
     """How many of the first blocks of the messages every sibling sends too: those up to the end of the last reply
     before the agent was forked. For a provider's prompt cache.
     """
+    blobs: Mapping[str, bytes] = field(default_factory=dict)
+    """The bytes of the pictures and the like in the conversation, by their hash."""
+
+    @property
+    def conversation(self) -> Sequence[ModelMessage]:
+        """The same conversation as typed blocks, in nobody's protocol (see `ikigai_actors.providers.blocks`)."""
+        return self.messages.conversation if isinstance(self.messages, MessageForms) else read_messages(self.messages)
 
 
 @dataclass(frozen=True, slots=True)

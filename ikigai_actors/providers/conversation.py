@@ -1,14 +1,18 @@
 """A conversation as a model sees it: a chain of passages, which requests share.
 
 Each passage refers to the one before it, so a conversation that goes on, that branches or that goes back is one
-reference, and what was before is never copied. `Conversation` shows such a chain as the messages of the Messages API.
+reference, and what was before is never copied. `Conversation` shows such a chain as messages of blocks, `MessageForms`
+as the dicts of the Messages API.
 """
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
-ContentBlock = Mapping[str, Any]
-"""A content block of the Messages API."""
+from ikigai_actors.providers.blocks import Block, ModelMessage
+from ikigai_actors.providers.messages_form import Blobs, block_form
+
+M = TypeVar("M")
 
 
 class Passage(NamedTuple):
@@ -16,7 +20,7 @@ class Passage(NamedTuple):
 
     earlier: "Passage | None"
     role: str
-    blocks: Sequence[ContentBlock]
+    blocks: Sequence[Block]
     """At least one."""
     messages: int
     """How many messages the chain is; neighbours of the same role are one."""
@@ -29,7 +33,7 @@ class Passage(NamedTuple):
 
 
 def extended(
-    last: Passage | None, role: str, blocks: Sequence[ContentBlock], calls: Sequence[tuple[str, str, str]] = ()
+    last: Passage | None, role: str, blocks: Sequence[Block], calls: Sequence[tuple[str, str, str]] = ()
 ) -> Passage:
     """The chain with blocks added at its end.
 
@@ -46,47 +50,43 @@ def extended(
     return Passage(last, role, blocks, messages if joined else messages + 1, total, replied, tuple(calls))
 
 
-class Conversation(Sequence[Mapping[str, Any]]):
-    """The messages of a chain, oldest first. They are made when they are read, the last ones first.
-
-    Its blocks are its own: whoever changes one changes no other request. What is within a block is shared.
-    """
+class _Messages(Sequence[M]):
+    """The messages of a chain, oldest first. They are made when they are read, the last ones first."""
 
     __slots__ = ("_last", "_made")
 
     def __init__(self, last: Passage) -> None:
-        """Show a chain.
-
-        Args:
-            last: the passage with which it ends.
-        """
         self._last = last
-        self._made: tuple[list[Mapping[str, Any]], Passage | None] = [], last  # newest first; what is not made yet
+        self._made: tuple[list[M], Passage | None] = [], last  # newest first; what is not made yet
+
+    @abstractmethod
+    def _message(self, role: str, blocks: Iterator[Block]) -> M:
+        """Make a message."""
 
     def __len__(self) -> int:
         return self._last.messages
 
     @overload
-    def __getitem__(self, index: int) -> Mapping[str, Any]: ...
+    def __getitem__(self, index: int) -> M: ...
 
     @overload
-    def __getitem__(self, index: slice) -> Sequence[Mapping[str, Any]]: ...
+    def __getitem__(self, index: slice) -> Sequence[M]: ...
 
-    def __getitem__(self, index: int | slice) -> Mapping[str, Any] | Sequence[Mapping[str, Any]]:
+    def __getitem__(self, index: int | slice) -> M | Sequence[M]:
         count = len(self)
         if isinstance(index, slice):
             return tuple(self[place] for place in range(count)[index])
         back = count - 1 - range(count)[index]
         return self._newest(back + 1)[back]
 
-    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+    def __iter__(self) -> Iterator[M]:
         yield from reversed(self._newest(len(self)))
 
-    def __reversed__(self) -> Iterator[Mapping[str, Any]]:
+    def __reversed__(self) -> Iterator[M]:
         return (self[place] for place in range(len(self) - 1, -1, -1))
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, list | tuple | Conversation):
+        if not isinstance(other, list | tuple | _Messages):
             return NotImplemented
         return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
 
@@ -98,7 +98,7 @@ class Conversation(Sequence[Mapping[str, Any]]):
     def __reduce__(self) -> tuple[Any, ...]:
         return tuple, (list(self),)  # a copy, or what another process gets, is a plain tuple
 
-    def _newest(self, count: int) -> list[Mapping[str, Any]]:
+    def _newest(self, count: int) -> list[M]:
         """At least so many of the last messages, newest first. Two threads may make the same ones."""
         made, passage = self._made
         if len(made) < count:
@@ -108,6 +108,42 @@ class Conversation(Sequence[Mapping[str, Any]]):
                 while passage is not None and passage.role == role:
                     parts.append(passage.blocks)
                     passage = passage.earlier
-                made.append({"role": role, "content": [dict(block) for part in reversed(parts) for block in part]})
+                made.append(self._message(role, (block for part in reversed(parts) for block in part)))
             self._made = made, passage
         return made
+
+
+class Conversation(_Messages[ModelMessage]):
+    """The messages of a chain, as typed blocks."""
+
+    __slots__ = ()
+
+    def _message(self, role: str, blocks: Iterator[Block]) -> ModelMessage:
+        return ModelMessage(role, tuple(blocks))
+
+
+class MessageForms(_Messages[Mapping[str, Any]]):
+    """The messages of a chain, as dicts of the Messages API.
+
+    Its dicts are its own: whoever changes one changes no other request. What is within a block is shared.
+    """
+
+    __slots__ = ("_blobs",)
+
+    def __init__(self, last: Passage, blobs: Blobs) -> None:
+        """Show a chain.
+
+        Args:
+            last: the passage with which it ends.
+            blobs: the bytes of the blobs to which it refers.
+        """
+        super().__init__(last)
+        self._blobs = blobs
+
+    @property
+    def conversation(self) -> Conversation:
+        """The same messages, as typed blocks."""
+        return Conversation(self._last)
+
+    def _message(self, role: str, blocks: Iterator[Block]) -> Mapping[str, Any]:
+        return {"role": role, "content": [block_form(block, self._blobs) for block in blocks]}

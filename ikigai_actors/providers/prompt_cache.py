@@ -18,10 +18,10 @@ its own last request wrote, however many blocks its calls and their results have
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ikigai_actors.providers.blocks import THINKING
+
 MARK: Mapping[str, str] = {"type": "ephemeral"}
 """The ``cache_control`` of a block at a breakpoint."""
-
-_THINKING = frozenset({"thinking", "redacted_thinking"})
 
 _Block = Mapping[str, Any]
 
@@ -68,7 +68,7 @@ def _mark(blocks: Sequence[_Block], end: int) -> list[_Block]:
     """The blocks, the last of the first ``end`` that can be a breakpoint marked."""
     marked = list(blocks)
     for place in reversed(range(end)):
-        if blocks[place].get("type") not in _THINKING:
+        if blocks[place].get("type") not in THINKING:
             marked[place] = {**blocks[place], "cache_control": MARK}
             break
     return marked

@@ -8,12 +8,11 @@ from typing import Any
 
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply, Spent, ToolCall, Usage
+from ikigai_actors.providers.blocks import THINKING
 from ikigai_actors.records.messages import Kind, Message
 
 INTERRUPTED = "interrupted"
 """The stop reason of a reply that was cut off: only its text is kept."""
-THINKING = frozenset({"thinking", "redacted_thinking"})
-"""The types of blocks that are a model's thoughts."""
 
 _HALVES = re.compile("[\ud800-\udfff]")
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ikigai_actors.agent.assembly import conversation_of
 from ikigai_actors.providers.base import Request
+from ikigai_actors.providers.blocks import TextBlock
 from ikigai_actors.providers.conversation import Conversation, Passage, extended
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.records.replies import calls_in
@@ -157,10 +158,10 @@ def test_an_id_of_a_call_that_was_taken_back_may_be_sent_again() -> None:
 
 
 def test_only_the_messages_that_are_read_are_made() -> None:
-    said_last = ({"type": "text", "text": "b"},)
-    begun = Passage(None, "user", cast("Any", range(1)), 1, 1, 0)  # no block can be made of it
+    said_last = (TextBlock("b"),)
+    begun = Passage(None, "user", cast("Any", 1), 1, 1, 0)  # no block can be made of it
     messages = Conversation(extended(extended(begun, "assistant", said_last), "user", said_last))
-    assert (len(messages), messages[-1]["content"], messages[-2]["role"]) == (3, list(said_last), "assistant")
+    assert (len(messages), messages[-1].blocks, messages[-2].role) == (3, said_last, "assistant")
     with pytest.raises(TypeError):
         list(messages)
 
@@ -168,7 +169,7 @@ def test_only_the_messages_that_are_read_are_made() -> None:
 def test_a_conversation_of_any_length_is_made_and_given_up() -> None:
     last: Passage | None = None
     for place in range(200_000):
-        last = extended(last, ("user", "assistant")[place % 2], ({"type": "text", "text": "a"},))
+        last = extended(last, ("user", "assistant")[place % 2], (TextBlock("a"),))
     assert last is not None
     assert (last.messages, last.total, last.replied) == (200_000, 200_000, 200_000)
     del last

@@ -11,9 +11,10 @@ from ikigai_actors.agent.assembly import conversation_of, shared_blocks
 from ikigai_actors.agent.turn import request as product
 from ikigai_actors.agent.turn.request import NO_OUTPUT, NOT_RUN
 from ikigai_actors.providers.base import GO_ON, OPENING, Request
+from ikigai_actors.providers.blocks import THINKING
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.messages import CONVERSATION, Kind, Message
-from ikigai_actors.records.replies import INTERRUPTED, THINKING, calls_in, new_call_id
+from ikigai_actors.records.replies import INTERRUPTED, calls_in, new_call_id
 
 
 def request_of(log: Log, head: int, settings: Mapping[str, Any], *, model: str, **options: Any) -> Request:
@@ -93,6 +94,8 @@ def _sendable(reply: Message, model: str) -> list[Mapping[str, Any]]:
         blocks = data.get("blocks") or blocks + [{"type": "tool_use"} for _ in data.get("tool_calls") or ()]
     kept = [one for one in blocks if one["type"] != "text" or one["text"].strip()]
     kept = [one for one in kept if one["type"] not in THINKING or data.get("model") == model]
+    if str(data.get("model")).partition(":")[0] != model.partition(":")[0]:
+        kept = [one for one in kept if one["type"] in ("text", "tool_use")]
     while kept and kept[-1]["type"] in THINKING:
         kept.pop()
     return kept

@@ -13,8 +13,9 @@ message is looked at once. What it holds to:
   so that parent and child share all that stands before. A call without a result gets one that says why; a result that
   answers no call of the last reply is dropped; of two results the first counts. Prompts and mail lines follow.
 - Thinking is resent unaltered, and only to the model that made it. It never ends a message (the API refuses that).
+  Text and calls are sent to all; what only one service understands, to models of that service.
 - Blank text is left out, a message left empty too, and its neighbours are joined.
-- Every content is a list of blocks, and joining only appends. So of two histories cut where no call waits for its
+- Joining messages only appends blocks. So of two histories cut where no call waits for its
   result, with no clear or rewind between, the shorter one's blocks are a prefix of the longer one's (the last
   placeholder apart): a provider's prompt cache lives on that.
 """
@@ -25,9 +26,10 @@ from typing import Any
 
 from ikigai_actors.agent.turn.calls import FORK
 from ikigai_actors.providers.base import GO_ON, OPENING, Request, ToolCall
-from ikigai_actors.providers.conversation import ContentBlock, Conversation, Passage, extended
+from ikigai_actors.providers.blocks import Block, CallBlock, ResultBlock, TextBlock, ThinkingBlock, read_block
+from ikigai_actors.providers.conversation import MessageForms, Passage, extended
 from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.replies import INTERRUPTED, THINKING, calls_in, new_call_id
+from ikigai_actors.records.replies import INTERRUPTED, calls_in, new_call_id
 from ikigai_actors.records.settings import SETTINGS
 
 NOT_RUN = "not run in this process"
@@ -72,7 +74,7 @@ def assemble(
         name=name,
         model=model.partition(":")[2],
         system=settings.get("system") or "",
-        messages=Conversation(conversation),
+        messages=MessageForms(conversation, {}),
         tools=tuple(tools),
         settings={key: value for key, value in settings.items() if key not in _KEPT},
         shared=shared,
@@ -82,10 +84,6 @@ def assemble(
 def _name(name: str) -> str:
     """A tool's name in the API's alphabet."""
     return _NOT_IN_NAMES.sub("_", name)[:_NAME_LENGTH] or "_"
-
-
-def _text(text: str) -> ContentBlock:
-    return {"type": "text", "text": text}
 
 
 class Turns:
@@ -106,7 +104,7 @@ class Turns:
         if last is not None:
             self._open = {own: (sent_as, name) for own, sent_as, name in last.calls}
         self._results: dict[str, Message] = {}  # id in the log → result
-        self._said: list[ContentBlock] = []  # prompts and mail lines that follow the results
+        self._said: list[Block] = []  # prompts and mail lines that follow the results
 
     @property
     def settled(self) -> bool:
@@ -118,7 +116,7 @@ class Turns:
         match message.kind:
             case Kind.USER | Kind.MAIL:
                 if message.content.strip():
-                    self._said.append(_text(message.content))
+                    self._said.append(TextBlock(message.content))
             case Kind.TOOL_RESULT:
                 call_id = str(message.data.get("tool_use_id"))
                 if call_id in self._open:
@@ -133,38 +131,51 @@ class Turns:
         """The whole conversation, the user's side last. Nothing can be added then."""
         self._close_user()
         if self.last is None or self.last.role == "assistant":
-            self._append("user", [_text(GO_ON)])
+            self._append("user", [TextBlock(GO_ON)])
         assert self.last is not None
         return self.last
 
     def _add_reply(self, message: Message) -> None:
-        blocks = self._blocks_to_send(message)
+        calls = calls_in(message)
+        sent = self._ids_to_send(message.id, calls)
+        blocks = self._blocks_to_send(message, calls, sent)
         if not blocks:
             return  # as if it were not there: calls before it stay open
         self._close_user()
         if self.last is None:
-            self._append("user", [_text(OPENING)])
-        calls = calls_in(message)
-        sent = self._ids_to_send(message.id, calls)
-        uses = iter(zip(sent, calls, strict=True))
+            self._append("user", [TextBlock(OPENING)])
         self._append(
-            "assistant",
-            [_use(block, *next(uses)) if block["type"] == "tool_use" else block for block in blocks],
-            [(call.id, call_id, call.name) for call_id, call in zip(sent, calls, strict=True)],
+            "assistant", blocks, [(call.id, call_id, call.name) for call_id, call in zip(sent, calls, strict=True)]
         )
         self._open = {call.id: (call_id, call.name) for call_id, call in zip(sent, calls, strict=True)}
 
-    def _blocks_to_send(self, message: Message) -> list[ContentBlock]:
-        """A reply's blocks without blank text, foreign thinking and thinking at the end."""
+    def _blocks_to_send(self, message: Message, calls: Sequence[ToolCall], sent: Sequence[str]) -> list[Block]:
+        """A reply's blocks without blank text, what only another model may see, and thinking at the end."""
         data = message.data
-        blocks: list[ContentBlock] = [_text(message.content)]
+        made_by = str(data.get("model") or "")
+        stored: Sequence[Mapping[str, Any]] = [{"type": "text", "text": message.content}]
         if data.get("stop_reason") != INTERRUPTED:
-            blocks = data.get("blocks") or blocks + [{"type": "tool_use"} for _ in data.get("tool_calls") or ()]
-        own = data.get("model") == self._model
-        sent = [block for block in blocks if _is_sendable(block, own)]
-        while sent and sent[-1]["type"] in THINKING:
-            sent.pop()
-        return sent
+            stored = data.get("blocks") or [*stored, *({"type": "tool_use"} for _ in calls)]
+        uses = iter(zip(sent, calls, strict=True))
+        read = [
+            self._use(one, *next(uses), made_by)
+            if one.get("type") == "tool_use"
+            else read_block(one, made_by, self._model)
+            for one in stored
+        ]
+        blocks = [block for block in read if block is not None]
+        while blocks and isinstance(blocks[-1], ThinkingBlock):
+            blocks.pop()
+        return blocks
+
+    def _use(self, stored: Mapping[str, Any], call_id: str, call: ToolCall, made_by: str) -> CallBlock:
+        """The block of a call: the service's own, unaltered, unless an API would refuse that."""
+        name, given = _name(call.name), call.input if isinstance(call.input, Mapping) else {}
+        if made_by.partition(":")[0] != self._model.partition(":")[0]:
+            return CallBlock(call_id, name, given)
+        same = stored.get("id") == call_id and stored.get("name") == name and isinstance(stored.get("input"), Mapping)
+        own = stored if same else {**stored, "type": "tool_use", "id": call_id, "name": name, "input": given}
+        return CallBlock(call_id, name, given, own)
 
     def _ids_to_send(self, message_id: int, calls: Sequence[ToolCall]) -> list[str]:
         """Each call's own id, unless the API would refuse it; then one from its position."""
@@ -182,35 +193,18 @@ class Turns:
     def _close_user(self) -> None:
         """Add the user's side: a result for each call of the last reply, then what was said."""
         forks_last = sorted(self._open, key=lambda call_id: self._open[call_id][1] == FORK)  # sorted() is stable
-        content = [_result(self._open[call_id][0], self._results.get(call_id)) for call_id in forks_last] + self._said
-        if content:
-            self._append("user", content)
+        results = [_result(*self._open[call_id], self._results.get(call_id)) for call_id in forks_last]
+        if results or self._said:
+            self._append("user", [*results, *self._said])
         self._open, self._results, self._said = {}, {}, []
 
-    def _append(self, role: str, blocks: Sequence[ContentBlock], calls: Sequence[tuple[str, str, str]] = ()) -> None:
+    def _append(self, role: str, blocks: Sequence[Block], calls: Sequence[tuple[str, str, str]] = ()) -> None:
         self.last = extended(self.last, role, tuple(blocks), calls)
 
 
-def _is_sendable(block: ContentBlock, own: bool) -> bool:
-    kind = block.get("type")
-    if kind == "text":
-        return bool(str(block.get("text") or "").strip())
-    return own if kind in THINKING else bool(kind)
-
-
-def _use(block: ContentBlock, call_id: str, call: ToolCall) -> ContentBlock:
-    """The block of a call, as it is sent: the provider's own, unaltered, unless the API would refuse that."""
-    name = _name(call.name)
-    if block.get("id") == call_id and block.get("name") == name and isinstance(block.get("input"), Mapping):
-        return block
-    call_input = call.input if isinstance(call.input, Mapping) else {}
-    return {**block, "type": "tool_use", "id": call_id, "name": name, "input": call_input}
-
-
-def _result(call_id: str, message: Message | None) -> ContentBlock:
+def _result(call_id: str, name: str, message: Message | None) -> ResultBlock:
     """The block that answers a call."""
     if message is None:
-        return {"type": "tool_result", "tool_use_id": call_id, "content": NOT_RUN, "is_error": True}
-    content = message.content if message.content.strip() else NO_OUTPUT
-    block = {"type": "tool_result", "tool_use_id": call_id, "content": content}
-    return {**block, "is_error": True} if message.data.get("is_error") else block
+        return ResultBlock(call_id, name, NOT_RUN, is_error=True)
+    text = message.content if message.content.strip() else NO_OUTPUT
+    return ResultBlock(call_id, name, text, bool(message.data.get("is_error")))

@@ -12,6 +12,7 @@ from typing import Any
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _USER_BLOCKS = {"text", "image", "document", "tool_result"}
+_REPLY_BLOCKS = {"text", "tool_use", "thinking", "redacted_thinking", "server_tool_use", "web_search_tool_result"}
 _THINKING = {"thinking", "redacted_thinking"}
 MAX_BREAKPOINTS = 4
 """Blocks with ``cache_control`` at most; one at the top level counts as well."""
@@ -148,11 +149,11 @@ def _of_assistant(content: Sequence[Mapping[str, Any]], model: Any, seen: set[st
         match block.get("type"):
             case "tool_use":
                 yield from _of_call(block, seen, where)
-            case "tool_result":
-                yield f"{where}: an assistant message may not hold 'tool_result'"
             case "thinking" | "redacted_thinking":
                 if not _is_signed(block, model):
                     yield f"{where}: Invalid `signature` in `{block['type']}` block"
+            case kind if kind not in _REPLY_BLOCKS:
+                yield f"{where}: an assistant message may not hold {kind!r}"
 
 
 def _of_call(block: Mapping[str, Any], seen: set[str], where: str) -> Iterator[str]:

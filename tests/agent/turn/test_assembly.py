@@ -8,6 +8,8 @@ import pytest
 
 from ikigai_actors.agent.turn.request import NO_OUTPUT, NOT_RUN
 from ikigai_actors.providers.base import GO_ON, OPENING, Request
+from ikigai_actors.providers.blocks import CallBlock, ResultBlock
+from ikigai_actors.providers.messages_form import messages_form, read_messages
 from ikigai_actors.records.messages import CONVERSATION, Kind, Message
 from ikigai_actors.records.replies import INTERRUPTED
 from ikigai_actors.testing.simulation.messages_api import redacted_thinking, thinking, violations
@@ -15,6 +17,7 @@ from tests.kit.assembly import assemble
 
 MODEL = "anthropic:model-a"
 OTHER = "anthropic:model-b"
+FOREIGN = "openai:model-c"
 
 Entry = tuple[str, str, Mapping[str, Any]]
 """A message without its position: kind, content, data."""
@@ -228,6 +231,34 @@ def test_thinking_goes_back_only_to_the_model_that_made_it() -> None:
         user("e"),
     )
     assert shown(*log)[1::2] == [("assistant", ["thinking", "b"]), ("assistant", ["d"])]
+
+
+def test_what_only_one_service_understands_goes_to_no_other() -> None:
+    search = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {}}
+    reasoning = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"}
+    cited = {"type": "text", "text": "b", "citations": [{"quoted": "x"}]}
+    log = (user("a"), blocks(search, cited), user("c"), blocks(reasoning, text_block("d"), model=FOREIGN), user("e"))
+    sent = {
+        model: assemble(history(*log), {}, agent="agent", name=None, model=model).messages
+        for model in (MODEL, OTHER, FOREIGN, "openai:other")
+    }
+    assert sent[MODEL][1]["content"] == sent[OTHER][1]["content"] == [search, cited]
+    assert sent[FOREIGN][1]["content"] == sent["openai:other"][1]["content"] == [text_block("b")]
+    assert sent[FOREIGN][3]["content"] == [reasoning, text_block("d")]
+    assert all(sent[model][3]["content"] == [text_block("d")] for model in (MODEL, OTHER, "openai:other"))
+
+
+def test_the_messages_of_a_request_and_its_blocks_say_the_same() -> None:
+    read = {**use_block("1"), "caller": {"type": "direct"}}
+    log = (user("a"), blocks(thinking("model-a", "hm"), text_block("b"), read), result("1", "x", is_error=True))
+    request = assembled(history(*log))
+    assert [type(block) for message in read_messages(request.messages) for block in message.blocks] == [
+        type(block) for message in request.conversation for block in message.blocks
+    ]
+    assert messages_form(read_messages(request.messages), {}) == request.messages
+    assert request.conversation[1].blocks[2] == CallBlock("1", "read", {}, read)
+    assert request.conversation[2].blocks == (ResultBlock("1", "read", "x", is_error=True),)
+    assert messages_form(request.conversation, {}) == request.messages
 
 
 def test_thinking_never_ends_a_message() -> None:

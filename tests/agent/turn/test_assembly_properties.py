@@ -14,7 +14,7 @@ from ikigai_actors.providers.base import GO_ON, Reply, Request, ToolCall, Usage
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import INTERRUPTED, reply_message_data, reply_of
 from ikigai_actors.testing.simulation.messages_api import redacted_thinking, thinking, violations
-from tests.agent.turn.test_assembly import MODEL, OTHER, Entry, history, result, text_block, use_block, wire
+from tests.agent.turn.test_assembly import FOREIGN, MODEL, OTHER, Entry, history, result, text_block, use_block, wire
 from tests.kit.assembly import assemble
 
 # Storing replies
@@ -70,7 +70,7 @@ def test_the_usage_of_a_newer_version_is_read_as_far_as_it_is_known() -> None:
 ids = st.sampled_from(["", "1", "2", "3", "call_2_0", "call_3_1", "not an id"])
 texts = st.sampled_from(["", " ", "a", "b\n", " c "])
 names = st.sampled_from(["read", "fork", "wait", "", "läs"])
-models = st.sampled_from([MODEL, OTHER])
+models = st.sampled_from([MODEL, OTHER, FOREIGN])
 
 
 @st.composite
@@ -81,6 +81,7 @@ def provider_blocks(draw: st.DrawFn, model: str) -> list[dict[str, Any]]:
         st.builds(use_block, ids, names),
         texts.map(lambda text: thinking(within, text)),
         texts.map(lambda text: redacted_thinking(within, text)),
+        st.just({"type": "reasoning" if model == FOREIGN else "server_tool_use", "id": "rs_1"}),
     )
     return draw(st.lists(each, max_size=4))
 
@@ -106,7 +107,7 @@ histories = st.lists(entries, max_size=12).map(lambda drawn: history(*drawn))
 
 
 @pytest.mark.slow("takes half a second")
-@given(histories, models)
+@given(histories, st.sampled_from([MODEL, OTHER]))
 @settings(max_examples=150, deadline=None)
 def test_whatever_happened_the_request_is_valid_at_every_cut(messages: list[Message], model: str) -> None:
     for cut in range(len(messages) + 1):
