@@ -14,19 +14,19 @@ The package ``anthropic`` is imported at the first request, on a thread: it take
 import asyncio
 import json
 import os
-import re
 from collections.abc import Mapping
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.arguments import check_count, check_flag, check_optional, check_seconds
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.address import check_address, suspects
-from ikigai_actors.providers.anthropic_errors import CUT, broke_off, explanation, is_unavailable
+from ikigai_actors.providers.anthropic_errors import broke_off, explanation, is_unavailable
 from ikigai_actors.providers.anthropic_reply import MalformedStreamError, expect, read_reply, spent_so_far
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request
 from ikigai_actors.providers.messages_form import messages_form
 from ikigai_actors.providers.prompt_cache import with_breakpoints
+from ikigai_actors.providers.remedies import CUT, Settings, garbled
+from ikigai_actors.providers.secrets import as_cause, without_keys
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -39,11 +39,6 @@ DEFAULT_MAX_TOKENS = 16_000
 
 _IN_THE_BODY = ("temperature", "top_p")
 """Settings that the client has no argument for. A model that does not take one refuses the request."""
-_TELLING = 8
-"""The fewest characters of a key that is looked for in texts. A shorter one, a stray letter or two, would turn half of
-their words into brackets.
-"""
-_KEY = re.compile(r"sk-ant-[\w-]+")
 _NO_KEY = (
     "There is no key for the Anthropic API: set ANTHROPIC_API_KEY, or use the model 'offline', which needs none. "
     "(A key can also be given as AnthropicProvider(api_key=...).)"
@@ -121,13 +116,16 @@ class AnthropicProvider:
                     raise ProviderError(CUT, "".join(text), broke_off=True)
                 return read_reply(stream.current_message_snapshot, "".join(text), arguments["max_tokens"])
         except failures as error:
-            said = self._without_key(explanation(error, request, suspects(address, os.environ)))
+            told = explanation(error, request, self._settings(), suspects(address, os.environ))
             raise ProviderError(
-                said, "".join(text), broke_off=broke_off(error), unavailable=is_unavailable(error)
-            ) from self._showable(error)
+                without_keys(told, self._keys()),
+                "".join(text),
+                broke_off=broke_off(error),
+                unavailable=is_unavailable(error),
+            ) from as_cause(error, self._keys())
         except MalformedStreamError as error:
-            said = self._without_key(f"The reply cannot be understood: {error}. /resume, or resume(), asks again.")
-            raise ProviderError(said, "".join(text)) from self._showable(error)
+            said = without_keys(garbled(error), self._keys())
+            raise ProviderError(said, "".join(text)) from as_cause(error, self._keys())
 
     async def close(self) -> None:
         """Close the connections. A later request opens new ones."""
@@ -201,32 +199,14 @@ class AnthropicProvider:
             arguments["extra_body"] = body
         return with_breakpoints(arguments, request.shared) if self._prompt_cache else arguments
 
-    def _showable(self, error: BaseException) -> BaseException | None:
-        """The error, as a cause; None when it or one of its causes quotes a key, since causes are printed."""
-        link: BaseException | None = error
-        while link is not None:
-            if self._without_key(str(link)) != str(link):
-                return None
-            link = link.__cause__ or link.__context__
-        return error
+    def _keys(self) -> list[str | None]:
+        """What must not be told."""
+        return [self._client.api_key, self._client.auth_token] if self._client is not None else []
 
-    def _without_key(self, text: str) -> str:
-        """The text without anything that is or looks like a key: some errors quote headers."""
-        client = self._client
-        for secret in (client.api_key, client.auth_token) if client is not None else ():
-            for form in (secret, secret.strip(), repr(secret)[1:-1]) if secret else ():
-                text = _without(form, text) if len(form) >= _TELLING else text
-        return _KEY.sub("[key]", text)
-
-
-def _without(secret: str, text: str) -> str:
-    """The text without the secret, also where the text ends in the middle of it."""
-    begins, at = secret[:_TELLING], 0
-    while (at := text.find(begins, at)) >= 0:
-        quoted = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text[at:], secret, strict=False)))
-        text = f"{text[:at]}[key]{text[at + quoted :]}"
-        at += len("[key]")
-    return text
+    def _settings(self) -> Settings:
+        """What a person calls the settings that this provider was made with."""
+        given = {"api_key": "ANTHROPIC_API_KEY", "base_url": "ANTHROPIC_BASE_URL"}
+        return Settings(*(name if name in self._options else variable for name, variable in given.items()))
 
 
 def _import_client() -> None:

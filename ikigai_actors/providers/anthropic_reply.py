@@ -10,8 +10,8 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ikigai_actors.errors import ProviderError
-from ikigai_actors.providers.anthropic_errors import CUT
 from ikigai_actors.providers.base import Reply, Spent, ToolCall, Usage
+from ikigai_actors.providers.remedies import CUT, half_a_call
 
 if TYPE_CHECKING:
     from anthropic.types import Message
@@ -39,11 +39,8 @@ def read_reply(message: "Message", partial: str, max_tokens: int) -> Reply:
     uses = [block for block in blocks if block["type"] == "tool_use"]
     if uses and blocks[-1]["type"] == "tool_use" and message.stop_reason != "tool_use":
         # The client completes half an input: "rm -rf /tmp/x" may have become "rm -rf /". Such a call must not run.
-        raise ProviderError(
-            f"The reply ended ({message.stop_reason}) in the middle of a call of {uses[-1]['name']!r}: "
-            f"raise the setting max_tokens (now {max_tokens}), or prompt for smaller steps.",
-            partial,
-        )
+        told = half_a_call(uses[-1]["name"], message.stop_reason, max_tokens)
+        raise ProviderError(told, partial)
     return Reply(
         text="".join(str(block.get("text", "")) for block in blocks if block["type"] == "text"),
         tool_calls=tuple(ToolCall(use["name"], use["input"], use["id"]) for use in uses),

@@ -1,0 +1,117 @@
+"""Why a service gave no reply, and what to do about it, in words for a person. Pure."""
+
+import re
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import NamedTuple
+
+from ikigai_actors.providers.base import Request
+
+
+class Settings(NamedTuple):
+    """What a person calls the settings of a service."""
+
+    key: str
+    """Of its key, as ``ANTHROPIC_API_KEY``."""
+    address: str
+    """Of its address, as ``ANTHROPIC_BASE_URL``."""
+
+
+CUT = "The connection broke in the middle of the reply: /resume, or resume(), asks again."
+SILENT = "The model fell silent in the middle of its reply and was given up: /resume, or resume(), asks again."
+_OVERLOADED = "The service is overloaded or failing: wait, then /resume, or resume()"
+_REMEDIES = {
+    400: "The request does not suit the model: check the agent's settings, or take the prompt back: /undo, or undo()",
+    401: "The key is not accepted: check {key}",
+    402: "The account cannot pay: check its billing",
+    403: "The key may not do this: check its workspace and the agent's model",
+    404: "There is no such model or address: check the agent's model and {address}",
+    408: "It took too long: /resume, or resume(), asks again",
+    413: "The request is too large: take the prompt back (/undo, undo()), or begin anew (/clear, clear())",
+    422: "The request does not suit the model: check the agent's settings, or take the prompt back: /undo, or undo()",
+    429: "The rate limit is reached: wait, then /resume, or resume(); fewer agents at once help",
+}
+_TOO_LONG = re.compile(
+    r"too (long|large|many tokens)|context (window|length|limit|size)|exceeds? .*(context|tokens|maximum)"
+)
+"""Texts by which services say that a request is longer than the model's window."""
+_SHOWN = 40
+"""Characters of a prompt that are quoted to say which one is meant."""
+
+
+def refused(
+    status: int, said: str, details: Sequence[str], request: Request, settings: Settings, suspected: str
+) -> str:
+    """Tell of an error status.
+
+    Args:
+        status: The HTTP status, or what an event in the stream is like.
+        said: What the service said.
+        details: What else is known, in short: the status, its code, the request's id.
+        request: The request.
+        settings: What a person calls the settings of the service.
+        suspected: The likely reason why an address does not answer (`address.suspects`).
+    """
+    remedy = _OVERLOADED if status >= 500 else _REMEDIES.get(status, "The API refused").format(**settings._asdict())
+    if status == 413 or (status == 400 and _TOO_LONG.search(said)):
+        remedy = _too_long(request)
+    told = f"{remedy}. The API said: {said} ({', '.join(details)})"
+    return f"{told}.{suspected}" if status == HTTPStatus.NOT_FOUND and suspected else told
+
+
+def late(settings: Settings, suspected: str) -> str:
+    """Tell of a service that gave no answer in time."""
+    return (
+        f"The API did not answer in time: check the network and {settings.address}, then /resume, or resume()."
+        f"{suspected}"
+    )
+
+
+def unreachable(why: object, settings: Settings, suspected: str) -> str:
+    """Tell of an address that no connection can be made to."""
+    return f"The API cannot be reached ({why}): check the network and {settings.address}.{suspected}"
+
+
+def half_a_character(error: UnicodeError) -> str:
+    """Tell of a request that no bytes can be made of."""
+    half = f"The request holds half of a character, which cannot be sent ({error})"
+    return f"{half}: take the prompt back (/undo, undo())."
+
+
+def garbled(what: object) -> str:
+    """Tell of a reply that is not in the form of the protocol."""
+    return f"The reply cannot be understood: {what}. /resume, or resume(), asks again."
+
+
+def half_a_call(name: str, why: str, max_tokens: object) -> str:
+    """Tell of a reply that ended within the arguments of a call."""
+    return (
+        f"The reply ended ({why}) in the middle of a call of {name!r}: "
+        f"raise the setting max_tokens (now {max_tokens}), or prompt for smaller steps."
+    )
+
+
+def _too_long(request: Request) -> str:
+    """Names the part that makes the request too long: its latest prompt, or the history before."""
+    whole = sum(_characters(message["content"]) for message in request.messages)
+    prompt = next(
+        (block["text"] for block in reversed(request.messages[-1]["content"]) if block.get("type") == "text"), ""
+    )
+    begins = prompt if len(prompt) <= _SHOWN else f"{prompt[:_SHOWN]}…"
+    named = f"The prompt {begins!r} ({len(prompt):,} of {whole:,} characters)"
+    if 2 * len(prompt) >= whole:
+        return f"{named} is too long for the model: take it back (/undo, undo()), and say it in parts"
+    ways = "begin anew (/clear, clear()), or go back (/undo, /rewind, undo(), rewind())"
+    return f"The history is too long for the model: {ways}. {named} is the latest"
+
+
+def _characters(content: object) -> int:
+    """How long a content is, roughly: all texts in it."""
+    match content:
+        case str():
+            return len(content)
+        case Mapping():
+            return sum(_characters(part) for key, part in content.items() if key != "type")
+        case list() | tuple():
+            return sum(_characters(part) for part in content)
+    return 0
