@@ -166,7 +166,7 @@ def test_a_system_that_is_closed_in_the_midst_of_a_run_fails_it() -> None:
 def test_a_wait_ends_with_what_has_happened(machine: AgentTreeMachine) -> None:
     machine.fork(who=0, prompt="go", reply="ok")
     machine.send(sender=1, recipient=0, body="done")
-    machine.kill(who=1)
+    machine.kill(who=1, spread=False)
     began = machine.world.clock.monotonic()
     machine.wait(who=0, others=[1], seconds=600)
     machine.wait(who=0, others=None, seconds=5)

@@ -48,7 +48,7 @@ def played(seed: int) -> str:
     machine.mark_and_rewind(who=2, anew=seed % 2 == 0)
     machine.crash_twice(who=3, pause=True)
     machine.send_and_read(sender=0, recipient=2, bodies=["a", "b"])
-    machine.kill(who=3)
+    machine.kill(who=3, spread=False)
     machine.write_of_earlier_owner(who=1, ours=True)
     machine.take_over(resume=True)
     machine.teardown()

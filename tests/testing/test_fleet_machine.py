@@ -51,13 +51,12 @@ def test_made_up_programs_of_several_hosts_keep_every_invariant() -> None:
 
 
 def test_agents_are_asked_on_hosts_that_do_not_run_them_and_all_is_answered(machine: FleetMachine) -> None:
-    machine.fork(host=0, who=0, prompt=True, reply="ok")
-    machine.fork(host=1, who=0, prompt=False, reply="ok")
-    for host in (0, 1):
-        for who in (0, 1, 2):
-            machine.prompt(host=host, who=who, answers=["ok"])
-            machine.mark(host=host, who=who)
-            machine.ask(host=host, who=who, what="clear")
+    machine.fork(who=0, prompt="go", reply="ok")
+    machine.fork(who=8, prompt=None, reply="ok")
+    for who in (0, 1, 2, 8, 9, 10):  # of the first host, and of the second
+        machine.prompt(who=who, text="go", answers=["ok"])
+        machine.mark(who=who, label="here")
+        machine.ask(who=who, what="clear")
     machine.comes_to_rest()
     machine.what_was_acknowledged_is_there()
     assert len(machine.ledger.marks) == 6
@@ -65,13 +64,13 @@ def test_agents_are_asked_on_hosts_that_do_not_run_them_and_all_is_answered(mach
 
 
 def test_hosts_that_end_in_every_way_leave_nothing_behind(machine: FleetMachine) -> None:
-    machine.fork(host=0, who=0, prompt=True, reply="ok")
+    machine.fork(who=0, prompt="go", reply="ok")
     machine.stop_for(host=0, leases=1.1)
-    machine.prompt_and_go_on(host=0, who=1, how="slow")
+    machine.prompt_and_go_on(who=1, how="slow")
     machine.partition(host=0, silent=True)
     machine.time_passes(seconds=30)
     machine.recover()
-    machine.kill(host=0)
+    machine.kill_host(host=0)
     machine.revive()
     machine.drain(host=1)
     machine.move(who=1, to=1)
@@ -95,7 +94,7 @@ AIMED: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", AIMED)
 def test_what_an_aimed_rule_brings_about_does_no_harm(machine: FleetMachine, name: str) -> None:
     for host in (0, 1):
-        machine.fork(host=host, who=0, prompt=False, reply="ok")
+        machine.fork(who=8 * host, prompt=None, reply="ok")
     getattr(machine, name)(**AIMED[name])
     machine.comes_to_rest()
     machine.what_was_acknowledged_is_there()
@@ -111,14 +110,14 @@ def test_a_host_that_is_judged_and_lives_is_not_ended(machine: FleetMachine) -> 
 
 
 def test_no_host_goes_on_that_knows_more_than_the_database(machine: FleetMachine) -> None:
-    machine.fork(host=0, who=0, prompt=False, reply="ok")
+    machine.fork(who=0, prompt=None, reply="ok")
     machine.become_older(who=1)
     assert "older" in {line.kind for line in machine.world.trace.lines}
     assert [host for host in machine.world.hosts if host.running is not None] == []
 
 
 def test_an_actor_that_does_not_follow_the_registry_is_found(machine: FleetMachine) -> None:
-    machine.fork(host=0, who=0, prompt=False, reply="ok")
+    machine.fork(who=0, prompt=None, reply="ok")
     [*_, record] = machine.living()
     owner = next(host for host in machine.world.hosts if host.host_id == record.owner)
     check_followed(owner, record.uuid)
@@ -130,7 +129,7 @@ def test_an_actor_that_does_not_follow_the_registry_is_found(machine: FleetMachi
 
 
 def test_a_prompt_that_opens_a_second_turn_is_found(machine: FleetMachine) -> None:
-    machine.prompt(host=0, who=0, answers=[])
+    machine.prompt(who=0, text="go", answers=[])
     machine.comes_to_rest()
     machine.facts.check()
     machine.facts.committed([Written("messages", (machine.system.root.uuid, 9, "user", "prompt 1", "{}", 5))])
@@ -139,7 +138,7 @@ def test_a_prompt_that_opens_a_second_turn_is_found(machine: FleetMachine) -> No
 
 
 def test_an_agent_that_nobody_runs_at_rest_is_found(machine: FleetMachine) -> None:
-    machine.fork(host=0, who=0, prompt=False, reply="ok")
+    machine.fork(who=0, prompt=None, reply="ok")
     machine.comes_to_rest()
     [*_, record] = machine.living()
     owner = next(host for host in machine.world.hosts if host.host_id == record.owner)
@@ -149,8 +148,8 @@ def test_an_agent_that_nobody_runs_at_rest_is_found(machine: FleetMachine) -> No
 
 
 def test_one_of_a_group_that_lives_in_another_shard_is_found(machine: FleetMachine) -> None:
-    machine.fork(host=0, who=0, prompt=False, reply="ok")
-    machine.supervise(host=0, who=0, strategy="one_for_all")
+    machine.fork(who=0, prompt=None, reply="ok")
+    machine.supervise(who=0, strategy="one_for_all")
     [*_, child] = [one.uuid for one in machine.living()]
     store = machine.host(0).process.store
     apart = (machine.living()[0].shard + 1) % 64

@@ -62,9 +62,9 @@ def test_a_mail_that_says_something_else_than_was_sent_is_found() -> None:
 
 def test_who_lives_below_whom_a_cascade_has_hit_is_found(machine: AgentTreeMachine) -> None:
     child = machine.agent(1)
-    machine.ledger.died(machine.system, [])
+    machine.ledger.check_cascade([], machine.living())
     with pytest.raises(Broken, match=f"cascade: {child.uuid} outlived it"):
-        machine.ledger.died(machine.system, [], [child.uuid])
+        machine.ledger.check_cascade([child.uuid], machine.living())
 
 
 def test_a_history_that_is_not_what_copying_gives_is_found(machine: AgentTreeMachine) -> None:
@@ -90,7 +90,7 @@ def test_a_message_that_is_remembered_and_lost_in_the_database_is_found(machine:
 @pytest.mark.parametrize("living", [True, False])
 def test_a_message_that_is_not_remembered_when_all_is_at_rest_is_found(machine: AgentTreeMachine, living: bool) -> None:
     if not living:
-        machine.kill(who=1)
+        machine.kill(who=1, spread=False)
         machine.world.settle()
     uuid = machine.agent(1).uuid
     head = machine.ledger.oracle.histories[uuid].head
@@ -134,7 +134,7 @@ def test_an_agent_that_is_not_there_any_more_is_found(machine: AgentTreeMachine)
 
 
 def test_a_dead_agent_that_lives_is_found(machine: AgentTreeMachine) -> None:
-    machine.kill(who=1)
+    machine.kill(who=1, spread=False)
     machine.what_was_acknowledged_is_there()
     execute(machine, "UPDATE agents SET status = 'running', ended_at = NULL WHERE status = 'dead'")
     with pytest.raises(Broken, match=r"acknowledged: agent .* lives, and was said to be dead"):

@@ -1,17 +1,20 @@
-"""The ground of the rules of `AgentTreeMachine`: the world, the acknowledgements in it, and the replies of models."""
+"""The ground of the rules of both machines: the world, the acknowledgements in it, and the replies of models."""
 
+import sys
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
+from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine
 
-from ikigai_actors.actors.futures import TimedOut
+from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.errors import IkigaiError, StoreError, StoreUnavailable, SystemClosed
 from ikigai_actors.providers.base import Provider, Reply, Request, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.registry import AgentRecord, descendants
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.machine.commit_invariants import CommitCheck
@@ -19,6 +22,7 @@ from ikigai_actors.testing.machine.fixtures import WORK, OwnCode, Work
 from ikigai_actors.testing.machine.model import Ledger, check_wait
 from ikigai_actors.testing.simulation.process import Broken, ProcessCrashed
 from ikigai_actors.testing.simulation.scheduler import Endless, Stuck
+from ikigai_actors.testing.simulation.store import StoredChange
 from ikigai_actors.testing.simulation.world import Simulation
 from ikigai_actors.tools.function import Tool
 from supervisors.signals import Signal
@@ -26,9 +30,20 @@ from supervisors.signals import Signal
 PATIENCE = 300.0
 """Seconds after which a blocking call is given up: it may wait for a stopped agent, or for ever."""
 
+PERIOD = 60.0
+"""The period of a supervisor whose restarts are limited, in seconds: as long as `comes_to_rest` waits, so that a
+restart can lie exactly one period back.
+"""
+
+MOST_PERIODS = 20
+"""How often as long as a restart counts a run may take to come to rest."""
+
+AGENTS = st.runner().flatmap(lambda machine: st.integers(0, machine.MOST_AGENTS * machine.MOST_HOSTS - 1))
+"""The number of an agent, counted from agent 0; after the last one it begins again, at the next host."""
+
 
 class Stage(RuleBasedStateMachine):
-    """The part of `AgentTreeMachine` that has no rules."""
+    """The part of a machine that has no rules."""
 
     world: Simulation
     """The world of the run, once it has begun."""
@@ -38,6 +53,12 @@ class Stage(RuleBasedStateMachine):
 
     LIMIT = 12
     """The most agents that live at once: runs stay short."""
+
+    MOST_AGENTS = 8
+    """How many agents a rule can name."""
+
+    MOST_HOSTS = 1
+    """How many hosts a rule can name."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,6 +86,52 @@ class Stage(RuleBasedStateMachine):
         """Further arguments of `ActorSystem.open`."""
         return {}
 
+    def watchers(self) -> "tuple[Callable[[Sequence[StoredChange]], None], ...]":
+        """What follows each commit of the world."""
+        return self.ledger.oracle.committed, self.commits.committed
+
+    def comes_to_rest(self) -> None:
+        """Let everything happen that can; then nobody may be left waiting."""
+        raise NotImplementedError
+
+    def crashed(self) -> None:
+        """Go on after the end of the process that was asked."""
+        self.ledger.open.clear()
+        self.world.recover()
+
+    def excuses(self, trouble: IkigaiError) -> bool:
+        """Whether the database, or the host that was asked, may fail so."""
+        return isinstance(trouble, StoreUnavailable) and self.world.luck.spent("unreadable")
+
+    def serves(self) -> bool:
+        """Whether somebody is there who could answer."""
+        return True
+
+    # Its begin and its end
+
+    def enter(self, context: AbstractContextManager[Simulation]) -> None:
+        """Open a system in a new world."""
+        self._context = context
+        self.world = context.__enter__()
+        self.commits = CommitCheck(self.world)
+        self.world.watchers += self.watchers()
+        self.world.open(self.provider(), self.providers(), self.tools(), **self.options())
+        self.ledger.known[self.system.root.uuid] = None
+
+    def teardown(self) -> None:
+        """Let it come to rest, look at everything once more, and close it. A run that has failed is left as it is."""
+        if not hasattr(self, "world"):
+            return
+        ended = sys.exc_info()[1]  # a failure, or an example that is full: Hypothesis gives no choices any more
+        try:
+            if ended is None:
+                self.comes_to_rest()
+        except BaseException as error:
+            ended = error
+            raise
+        finally:
+            self._context.__exit__(type(ended) if ended else None, ended, ended.__traceback__ if ended else None)
+
     # What rules call
 
     @property
@@ -74,29 +141,76 @@ class Stage(RuleBasedStateMachine):
 
     def agent(self, number: int) -> AgentRef:
         """The agent with a number; dead agents count too."""
+        return self.agents(number)[0]
+
+    def agents(self, *numbers: int) -> list[AgentRef]:
+        """Agents with these numbers, all at the host that the first number names."""
         known = list(self.ledger.known)
-        return self.system.handle(known[number % len(known)])
+        return [self.system.handle(known[number % len(known)]) for number in numbers]
 
     def attempt(self, act: Callable[[], Any], then: Callable[[Any], None] = lambda answer: None) -> None:
         """Do something that may be refused or cut off by a crash; ``then`` gets an acknowledged result."""
         try:
             answer = act()
         except ProcessCrashed:
-            self.ledger.open.clear()
-            self.world.recover()
-        except StoreUnavailable as outage:
-            if not self.world.luck.spent("unreadable"):
-                raise
-            self.world.note("refused", str(outage))
-        except (StoreError, SystemClosed, Stuck, Endless):
+            self.crashed()
+        except (Stuck, Endless):
             raise
+        except (StoreError, SystemClosed) as trouble:
+            if not self.excuses(trouble):
+                raise
+            self._refused(trouble)
         except TimedOut as late:
-            if not any(record.status == "stopped" for record in self.living()):
+            if self.serves() and not any(record.status == "stopped" for record in self.living()):
                 raise Broken(f"quiescence: nobody is stopped, and {late}") from late
+            self._refused(late)
         except IkigaiError as refusal:
-            self.world.note("refused", f"{type(refusal).__name__}: {refusal}")
+            self._refused(refusal)
         else:
             then(answer)
+
+    def _refused(self, error: IkigaiError) -> None:
+        self.world.note("refused", f"{type(error).__name__}: {error}")
+
+    def worded(self, what: str, text: str) -> str:
+        """The text of a prompt or a mark: this one, unless each must be told from all others."""
+        return text
+
+    def prompted(self, agent: AgentRef, text: str = "go") -> None:
+        """Prompt an agent; nobody waits."""
+        said = self.worded("prompt", text)
+        self.attempt(lambda: agent.prompt(said), lambda future: self.note_prompt(said, future))
+
+    def note_prompt(self, text: str, future: Future[Reply]) -> None:
+        """Note that a prompt has no answer yet."""
+        self.ledger.open.append(future)
+
+    def fork_of(self, parent: AgentRef, prompt: str | None = None) -> None:
+        """An agent makes a child."""
+        text = None if prompt is None else self.worded("prompt", prompt)
+        self.attempt(
+            lambda: parent.fork(text, timeout=PATIENCE), lambda child: self.ledger.known.setdefault(child.uuid)
+        )
+
+    def set_mark(self, agent: AgentRef, text: str) -> None:
+        """An agent sets a mark."""
+        label = self.worded("mark", text)
+
+        def marked(position: int) -> None:
+            self.ledger.marks[agent.uuid, position] = label
+
+        self.attempt(lambda: agent.mark(label, timeout=PATIENCE), marked)
+
+    def goes_on_for(self, steps: int) -> None:
+        """So many steps are taken, or fewer if nothing is left but that time passes."""
+
+        def run() -> None:
+            for _ in range(steps):
+                if self.world.agenda.quiet:
+                    return
+                self.world.agenda.step()
+
+        self.attempt(run)
 
     def waits(self, waiter: AgentRef, agents: list[AgentRef] | None, seconds: int) -> None:
         """Have an agent wait for others, or for mail; check the reason why the wait ends."""
@@ -110,11 +224,27 @@ class Stage(RuleBasedStateMachine):
         self.attempt(lambda: waiter.wait(agents, timeout=seconds), waited)
 
     def send_signal(self, agent: AgentRef, signal: Signal, *, spread: bool = False) -> None:
-        """Send a signal. Once it is acknowledged, a paused agent must get no further."""
-        self.attempt(
-            lambda: agent.signal(signal, timeout=PATIENCE, cascade=spread),
-            lambda _: self.ledger.stopped(self.system, self.commits),
-        )
+        """Send a signal."""
+        self.attempt(lambda: agent.signal(signal, timeout=PATIENCE, cascade=spread), lambda _: self.signalled())
+
+    def signalled(self) -> None:
+        """Note that a signal was acknowledged: a paused agent must get no further."""
+        self.ledger.stopped(self.system, self.commits)
+
+    def kill_agent(self, agent: AgentRef, *, spread: bool) -> None:
+        """Kill an agent, perhaps with all below it: they must be dead then, unless adopted meanwhile."""
+        below = [record.uuid for record in self.below(agent.uuid)] if spread else []
+
+        def killed(victims: list[AgentRef]) -> None:
+            self.ledger.ended.update(victim.uuid for victim in victims)
+            if below:
+                self.ledger.check_cascade(below, self.living())
+
+        self.attempt(lambda: agent.kill(cascade=spread, timeout=PATIENCE), killed)
+
+    def below(self, top: str) -> list[AgentRecord]:
+        """The living agents below one."""
+        return self.system.store.read(lambda tx: descendants(tx, top))
 
     def send_mail(self, by: AgentRef, to: AgentRef, body: str) -> None:
         """An agent sends another one a mail."""

@@ -19,28 +19,24 @@ has, and
     older                 no host writes into an older copy of the database than it knows
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply
-from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.system.ref import AgentRef
-from ikigai_actors.testing.machine.base import PATIENCE
-from ikigai_actors.testing.machine.fixtures import SLOW, TOOL_CALLS, WORK
+from ikigai_actors.testing.machine.base import AGENTS, PATIENCE
+from ikigai_actors.testing.machine.fixtures import SLOW, WORK
 from ikigai_actors.testing.machine.fleet_base import HOSTS
 from ikigai_actors.testing.machine.fleet_targeted_rules import AimedFleetRules
-from ikigai_actors.testing.machine.targeted_rules import AGENTS
+from ikigai_actors.testing.machine.rules import AgentRules
 from ikigai_actors.testing.simulation.faults import CrashPoint
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
 from ikigai_actors.testing.simulation.ownership import LEASES
-from ikigai_actors.testing.simulation.process import LEAP, Broken
-from ikigai_actors.testing.simulation.schedule import Schedule
+from ikigai_actors.testing.simulation.process import LEAP
 from ikigai_actors.testing.simulation.store import Link
-from ikigai_actors.testing.strategies import replies, schedules, signals
-from supervisors.signals import Signal
 
 REQUESTS: dict[str, Callable[[AgentRef], object]] = {
     "undo": lambda agent: agent.undo(timeout=PATIENCE),
@@ -54,107 +50,46 @@ REQUESTS: dict[str, Callable[[AgentRef], object]] = {
 """What agents are asked to do themselves, beside marks and forks."""
 
 
-class FleetMachine(AimedFleetRules):
+class FleetMachine(AimedFleetRules, AgentRules):
     """Drives agents that several hosts share; subclass it to add rules, tools and invariants."""
 
     # Rules for agents
 
-    @rule(host=HOSTS, who=AGENTS, prompt=st.booleans(), reply=replies(TOOL_CALLS))
-    def fork(self, host: int, who: int, prompt: bool, reply: ScriptedReply) -> None:
-        """An agent makes a child."""
-        if len(self.living()) >= self.LIMIT:
-            return
-        parent = self.handle(host, who)
-        self.script(parent, reply)
-        text = self.facts.new("prompt") if prompt else None
-        self.attempt(
-            lambda: parent.fork(text, timeout=PATIENCE), lambda child: self.ledger.known.setdefault(child.uuid)
-        )
-
-    @rule(host=HOSTS, who=AGENTS, answers=st.lists(replies(TOOL_CALLS), max_size=2))
-    def prompt(self, host: int, who: int, answers: list[ScriptedReply]) -> None:
-        """An agent is prompted, and nobody waits for it."""
-        agent = self.handle(host, who)
-        self.script(agent, *answers)
-        self.prompted(agent)
-
-    @rule(host=HOSTS, who=AGENTS, how=st.sampled_from(("slow", "wait", WORK, "crash")))
-    def prompt_and_go_on(self, host: int, who: int, how: str) -> None:
+    @rule(who=AGENTS, how=st.sampled_from(("slow", "wait", WORK, "crash")))
+    def prompt_and_go_on(self, who: int, how: str) -> None:
         """An agent is prompted, and whatever comes next finds it in the midst of its turn, or after a crash."""
-        agent = self.handle(host, who)
+        agent = self.agent(who)
         calls = {"wait": ToolCall("wait", {"timeout": 5}), WORK: ToolCall(WORK)}
         replied: dict[str, ScriptedReply] = {"slow": SLOW, "crash": LookupError("a defect of its own")}
         self.script(agent, replied[how] if how in replied else Reply("", (calls[how],)))
         self.prompted(agent)
         self.attempt(self.world.settle)
 
-    @rule(host=HOSTS, sender=AGENTS, recipient=AGENTS, body=st.sampled_from("abc"))
-    def send(self, host: int, sender: int, recipient: int, body: str) -> None:
-        """An agent sends a mail."""
-        self.send_mail(self.handle(host, sender), self.handle(host, recipient), body)
-
-    @rule(host=HOSTS, who=AGENTS)
-    def read_mail(self, host: int, who: int) -> None:
-        """An agent reads its mail."""
-        self.read_mail_of(self.handle(host, who))
-
-    @rule(host=HOSTS, who=AGENTS)
-    def mark(self, host: int, who: int) -> None:
-        """An agent sets a mark."""
-        self.set_mark(self.handle(host, who))
-
-    @rule(host=HOSTS, who=AGENTS, commit=st.integers(1, 4), committed=st.booleans())
-    def mark_and_crash(self, host: int, who: int, commit: int, committed: bool) -> None:
+    @rule(who=AGENTS, commit=st.integers(1, 4), committed=st.booleans())
+    def mark_and_crash(self, who: int, commit: int, committed: bool) -> None:
         """An agent sets a mark, and whichever host makes one of the next commits ends there."""
-        agent = self.handle(host, who)
+        agent = self.agent(who)
         self.world.crash_at(CrashPoint(commit, committed))
-        self.set_mark(agent)
+        self.set_mark(agent, "here")
 
-    @rule(host=HOSTS, who=AGENTS, what=st.sampled_from(sorted(REQUESTS)))
-    def ask(self, host: int, who: int, what: str) -> None:
+    @rule(who=AGENTS, what=st.sampled_from(sorted(REQUESTS)))
+    def ask(self, who: int, what: str) -> None:
         """An agent is asked to do something itself."""
-        agent = self.handle(host, who)
+        agent = self.agent(who)
         self.attempt(lambda: REQUESTS[what](agent))
 
-    @rule(host=HOSTS, who=AGENTS, signal=signals(), spread=st.booleans())
-    def signal(self, host: int, who: int, signal: Signal, spread: bool) -> None:
-        """Somebody sends a signal."""
-        agent = self.handle(host, who)
-        self.attempt(lambda: agent.signal(signal, timeout=PATIENCE, cascade=spread))
-
-    @rule(host=HOSTS, who=AGENTS, spread=st.booleans())
-    def kill_agent(self, host: int, who: int, spread: bool) -> None:
-        """An agent is killed, perhaps with all below it."""
-        agent = self.handle(host, who)
-        below = [one.uuid for one in _below(self.records(), agent.uuid)] if spread else []
-        self.attempt(
-            lambda: agent.kill(cascade=spread, timeout=PATIENCE),
-            lambda victims: self._killed([victim.uuid for victim in victims], below),
-        )
-
-    def _killed(self, victims: Sequence[str], below: Sequence[str]) -> None:
-        self.ledger.ended.update(victims)
-        if left := {one.uuid for one in self.living()} & set(below):
-            raise Broken(f"cascade: {', '.join(sorted(left))} outlived it")
-
-    @rule(host=HOSTS, who=AGENTS, strategy=st.sampled_from(("one_for_one", "one_for_all", "rest_for_one")))
-    def supervise(self, host: int, who: int, strategy: str) -> None:
+    @rule(who=AGENTS, strategy=st.sampled_from(("one_for_one", "one_for_all", "rest_for_one")))
+    def supervise(self, who: int, strategy: str) -> None:
         """An agent restarts its children in another way."""
-        agent = self.handle(host, who)
+        agent = self.agent(who)
         self.attempt(lambda: agent.supervise(strategy=strategy, timeout=PATIENCE))
-
-    @rule(host=HOSTS, who=AGENTS, child=AGENTS)
-    def adopt(self, host: int, who: int, child: int) -> None:
-        """An agent adopts another one."""
-        by, adopted = self.handle(host, who), self.handle(host, child)
-        self.attempt(lambda: by.adopt(adopted, timeout=PATIENCE))
 
     # Rules for hosts
 
     @rule(who=AGENTS, to=HOSTS)
     def move(self, who: int, to: int) -> None:
         """An agent moves to another host, with those below it."""
-        agent = self.handle(0, who).uuid
+        agent = self.agent(who).uuid
         owner = next((one.owner for one in self.living() if one.uuid == agent), None)
         for host in self.world.hosts:
             if host.host_id == owner and host.answers:
@@ -167,14 +102,9 @@ class FleetMachine(AimedFleetRules):
         self.attempt(lambda: drained.drain(PATIENCE))
 
     @rule(host=HOSTS)
-    def kill(self, host: int) -> None:
+    def kill_host(self, host: int) -> None:
         """The process of a host ends where it stands."""
         self.host(host).kill()
-
-    @rule(commit=st.integers(1, 6), committed=st.booleans())
-    def crash_soon(self, commit: int, committed: bool) -> None:
-        """Whichever host makes one of the next commits ends there."""
-        self.world.crash_at(CrashPoint(commit, committed))
 
     @rule(host=HOSTS, leases=st.sampled_from((0.3, 0.7, 0.8, 0.9, 1.0, 1.1, 2.0)))
     def stop_for(self, host: int, leases: float) -> None:
@@ -184,7 +114,7 @@ class FleetMachine(AimedFleetRules):
     @rule(who=AGENTS, leases=st.sampled_from((1.1, 2.0)))
     def stop_at_work(self, who: int, leases: float) -> None:
         """The host of an agent is stopped in the midst of a turn, and wakes up when others run the agent."""
-        agent = self.handle(0, who)
+        agent = self.agent(who)
         self.script(agent, SLOW)
         self.prompted(agent)
         self.attempt(self.world.settle)
@@ -242,41 +172,14 @@ class FleetMachine(AimedFleetRules):
         """Time passes."""
         self.attempt(lambda: self.world.sleep(seconds))
 
-    @rule(schedule=schedules(8))
-    def follow(self, schedule: Schedule) -> None:
-        """What comes next is chosen so."""
-        self.world.follow(schedule)
-
-    @rule(steps=st.integers(1, 40))
-    def goes_on(self, steps: int) -> None:
-        """Time for whatever is going on."""
-        self.goes_on_for(steps)
-
     # Invariants
 
     @invariant()
     def histories_are_what_copying_gives(self) -> None:
         """History, as it is in the database; a host is there after every rule."""
         self.host(0)
-        self.facts.check_histories(self.ledger)
+        self.ledger.check_stored(self.world.process.looked_at)
 
-    @invariant()
-    def siblings_share_what_they_were_sent(self) -> None:
-        """What was sent to siblings is equal up to the fork."""
-        self.ledger.check_requests(self.world)
-
-    @invariant()
-    def what_was_acknowledged_is_there(self) -> None:
-        """Agents live or are dead as was said; mails, marks, prompts and requests are there, each once."""
-        self.ledger.check_acknowledged(self.system)
+    def look_at_work(self) -> None:
+        super().look_at_work()
         self.facts.check()
-        self.work.check()
-
-
-def _below(records: Sequence[AgentRecord], top: str) -> list[AgentRecord]:
-    """Those of these agents that live below one."""
-    found, above = list[AgentRecord](), {top}
-    while more := [one for one in records if one.living and one.supervisor_uuid in above and one.uuid not in above]:
-        found += more
-        above |= {one.uuid for one in more}
-    return found

@@ -1,30 +1,24 @@
 """The ground of the rules of `FleetMachine`: several hosts, and what it takes to ask them and to let them go on."""
 
-import sys
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
-from ikigai_actors.actors.futures import Future, TimedOut
-from ikigai_actors.errors import IkigaiError, StoreError, SystemClosed
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.errors import IkigaiError
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records import registry
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
-from ikigai_actors.testing.machine.base import PATIENCE, Stage
-from ikigai_actors.testing.machine.commit_invariants import CommitCheck
+from ikigai_actors.testing.machine.base import MOST_PERIODS, PERIOD, Stage
 from ikigai_actors.testing.machine.fleet_ledger import FleetLedger
-from ikigai_actors.testing.machine.machine import MOST_PERIODS
-from ikigai_actors.testing.machine.targeted_rules import PERIOD
 from ikigai_actors.testing.simulation.faults import OF_HOSTS, Faults
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
 from ikigai_actors.testing.simulation.ownership import LEASES
-from ikigai_actors.testing.simulation.process import Broken, ProcessCrashed
+from ikigai_actors.testing.simulation.process import ProcessCrashed
 from ikigai_actors.testing.simulation.schedule import Schedule
-from ikigai_actors.testing.simulation.scheduler import Endless, Stuck
 from ikigai_actors.testing.simulation.store import StoredChange
 from ikigai_actors.testing.simulation.world import simulated
 from ikigai_actors.testing.strategies import faults, schedules
@@ -41,6 +35,8 @@ class FleetStage(Stage):
 
     LIMIT = 6
 
+    MOST_HOSTS = 3
+
     @initialize(
         hosts=st.integers(2, 3),
         schedule=schedules(),
@@ -48,32 +44,25 @@ class FleetStage(Stage):
     )
     def begin(self, hosts: int, schedule: Schedule, misfortunes: Faults) -> None:
         """Open a system in every host of a new world, and let each take its part."""
-        self._context = simulated(schedule, faults=misfortunes, hosts=hosts, steps=400_000)
-        self.world = self._context.__enter__()
-        self.commits = CommitCheck(self.world)
-        self.facts = FleetLedger(self.world)
-        self.world.watchers += (self.ledger.oracle.committed, self.commits.committed, self.facts.committed, self._watch)
-        self.world.open(self.provider(), self.providers(), self.tools(), **self.options())
-        self.ledger.known[self.system.root.uuid] = None
+        self.enter(simulated(schedule, faults=misfortunes, hosts=hosts, steps=400_000))
         self.pass_leases(LEASES / 4)
-
-    def teardown(self) -> None:
-        """Let it come to rest, look at everything once more, and close it. A run that has failed is left as it is."""
-        if not hasattr(self, "world"):
-            return
-        ended = sys.exc_info()[1]
-        try:
-            if ended is None:
-                self.comes_to_rest()
-        except BaseException as error:
-            ended = error
-            raise
-        finally:
-            self._context.__exit__(type(ended) if ended else None, ended, ended.__traceback__ if ended else None)
 
     def __init__(self) -> None:
         super().__init__()
         self._trap: tuple[Callable[[StoredChange], bool], Callable[[], object]] | None = None
+
+    def watchers(self) -> tuple[Callable[[Sequence[StoredChange]], None], ...]:
+        self.facts = FleetLedger(self.world)
+        return *super().watchers(), self.facts.committed, self._watch
+
+    def crashed(self) -> None:
+        self.world.note("refused", "the host has ended")
+
+    def excuses(self, trouble: IkigaiError) -> bool:
+        return self.facts.excuses()
+
+    def serves(self) -> bool:
+        return bool(self.facts.takers())
 
     # What rules call
 
@@ -89,10 +78,9 @@ class FleetStage(Stage):
             there = [host for host in self.world.hosts if host.answers]
         return there[number % len(there)]
 
-    def handle(self, host: int, who: int) -> AgentRef:
-        """The agent with a number, of one of the hosts."""
-        known = list(self.ledger.known)
-        return self.host(host).system.handle(known[who % len(known)])
+    def agents(self, *numbers: int) -> list[AgentRef]:
+        known, system = list(self.ledger.known), self.host(numbers[0] // self.MOST_AGENTS).system
+        return [system.handle(known[number % self.MOST_AGENTS % len(known)]) for number in numbers]
 
     def apart(self, who: int) -> tuple[str, SimulatedHost, SimulatedHost] | None:
         """An agent, the host that runs it, and another one; None unless both can be asked and take agents.
@@ -100,8 +88,7 @@ class FleetStage(Stage):
         The agent is any that lives but agent 0, which goes nowhere; the first one is made when there is none.
         """
         if len(self.living()) == 1:
-            root = self.handle(0, 0)
-            self.attempt(lambda: root.fork(timeout=PATIENCE), lambda child: self.ledger.known.setdefault(child.uuid))
+            self.fork_of(self.agent(0))
         if not (living := [one for one in self.living() if one.supervisor_uuid is not None]):
             return None
         agent = living[who % len(living)]
@@ -130,40 +117,20 @@ class FleetStage(Stage):
         self._trap = None
 
     def living(self) -> list[AgentRecord]:
-        return [record for record in self.records() if record.living]
-
-    def records(self) -> list[AgentRecord]:
-        """The whole registry, whoever can be asked."""
         self.host(0)
-        return self.world.process.looked_at.read(registry.every)
+        return [record for record in self.world.process.looked_at.read(registry.every) if record.living]
 
-    def attempt(self, act: Callable[[], Any], then: Callable[[Any], None] = lambda answer: None) -> None:
-        """Do something that may be refused, or cut off by the end of a host."""
-        try:
-            answer = act()
-        except ProcessCrashed:
-            self.world.note("refused", "the host has ended")
-        except (Stuck, Endless):
-            raise
-        except (StoreError, SystemClosed) as trouble:
-            if not self.facts.excuses():
-                raise
-            self.world.note("refused", f"{type(trouble).__name__}: {trouble}")
-        except TimedOut as late:
-            if self.facts.takers() and not any(record.status == "stopped" for record in self.living()):
-                raise Broken(f"quiescence: nobody is stopped, and {late}") from late
-            self.world.note("refused", f"TimedOut: {late}")
-        except IkigaiError as refusal:
-            self.world.note("refused", f"{type(refusal).__name__}: {refusal}")
-        else:
-            then(answer)
+    def below(self, top: str) -> list[AgentRecord]:
+        self.host(0)
+        return self.world.process.looked_at.read(lambda tx: registry.descendants(tx, top))
 
-    def prompted(self, agent: AgentRef) -> None:
-        """Prompt an agent with a text of its own; nobody waits."""
-        text = self.facts.new("prompt")
-        self.attempt(lambda: agent.prompt(text), lambda future: self._note_prompt(text, future))
+    def signalled(self) -> None:
+        """Any host may have it by now."""
 
-    def _note_prompt(self, text: str, future: Future[Reply]) -> None:
+    def worded(self, what: str, text: str) -> str:
+        return self.facts.new(what)
+
+    def note_prompt(self, text: str, future: Future[Reply]) -> None:
         self.facts.prompts[text] = (self.world.calling, future)
 
     @property
@@ -175,26 +142,6 @@ class FleetStage(Stage):
     def pass_leases(self, leases: float) -> None:
         """So many leases pass."""
         self.attempt(lambda: self.world.sleep(leases * self.lease))
-
-    def goes_on_for(self, steps: int) -> None:
-        """So many steps are taken, or fewer if nothing is left but that time passes."""
-
-        def run() -> None:
-            for _ in range(steps):
-                if self.world.agenda.quiet:
-                    return
-                self.world.agenda.step()
-
-        self.attempt(run)
-
-    def set_mark(self, agent: AgentRef) -> None:
-        """An agent sets a mark of its own."""
-        label = self.facts.new("mark")
-
-        def marked(position: int) -> None:
-            self.ledger.marks[agent.uuid, position] = label
-
-        self.attempt(lambda: agent.mark(label, timeout=PATIENCE), marked)
 
     # What lets everything go on
 

@@ -8,14 +8,11 @@ from ikigai_actors.agent.turn.state import WORKING
 from ikigai_actors.errors import AgentDead, HostElsewhere
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records import registry
-from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.mail import new_prompts
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.requests import new_requests
 from ikigai_actors.store.hosts.rows import recent_hosts
-from ikigai_actors.testing.machine.history_oracle import Copy
-from ikigai_actors.testing.machine.model import Ledger
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
 from ikigai_actors.testing.simulation.process import Broken, Process
 from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
@@ -37,7 +34,6 @@ class FleetLedger:
         self._tokens = 0
         self._written: Counter[tuple[str, str]] = Counter()  # how often a prompt or a mark stands in a log
         self._orphans: set[str] = set()
-        self._checked: dict[str, int] = {}
 
     def new(self, what: str) -> str:
         """A text that nobody has used."""
@@ -86,19 +82,6 @@ class FleetLedger:
         for text, (_, future) in self.prompts.items():
             if future.done and _is_reply(future) and not self._written[Kind.USER, text]:
                 raise Broken(f"answered: {text!r} has a reply, and opened no turn")
-
-    def check_histories(self, ledger: Ledger) -> None:
-        """Check ``history``. An agent is read again when its log has grown."""
-        store = self._world.process.looked_at
-        fresh = LogCache(store)
-        for uuid in ledger.known:
-            copy = ledger.oracle.histories.get(uuid) or Copy()
-            if self._checked.get(uuid) == copy.head:
-                continue
-            self._checked[uuid] = copy.head
-            got = [message.id for message in fresh.load(uuid).visible()]
-            if got != copy.visible:
-                raise Broken(f"history: expected {copy.visible} for agent {uuid} in the database, got {got}")
 
     def at_work(self, living: Iterable[AgentRecord]) -> list[str]:
         """The agents that are in the midst of a turn, and not stopped there."""

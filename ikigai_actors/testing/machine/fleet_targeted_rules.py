@@ -5,10 +5,9 @@ from hypothesis.stateful import rule
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import Fenced, IkigaiError
-from ikigai_actors.testing.machine.base import PATIENCE
+from ikigai_actors.testing.machine.base import AGENTS, PATIENCE
 from ikigai_actors.testing.machine.fleet_base import HOSTS, FleetStage
 from ikigai_actors.testing.machine.fleet_ledger import check_followed
-from ikigai_actors.testing.machine.targeted_rules import AGENTS
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
 from ikigai_actors.testing.simulation.ownership import LEASES
 from ikigai_actors.testing.simulation.process import Broken
@@ -80,7 +79,7 @@ class AimedFleetRules(FleetStage):
             return marked or _ran(change, "answer_request", agent=agent)
 
         self.when(is_done, self.world.crash_here)
-        self.attempt(lambda: self.set_mark(self.on(other, agent)))
+        self.attempt(lambda: self.set_mark(self.on(other, agent), "here"))
         self.forget_trap()
 
     @rule(who=AGENTS, signal=st.sampled_from((Signal.STOP, Signal.CONT, Signal.KILL)))
@@ -147,10 +146,7 @@ class AimedFleetRules(FleetStage):
     def _child(self, parent: str, host: SimulatedHost) -> str | None:
         """A living child of an agent, perhaps a new one; None if it gets none."""
         if len(self.living()) < self.LIMIT:
-            self.attempt(
-                lambda: self.on(host, parent).fork(timeout=PATIENCE),
-                lambda child: self.ledger.known.setdefault(child.uuid),
-            )
+            self.attempt(lambda: self.fork_of(self.on(host, parent)))
         return next((one.uuid for one in reversed(self.living()) if one.supervisor_uuid == parent), None)
 
     @rule(who=AGENTS)
@@ -163,7 +159,7 @@ class AimedFleetRules(FleetStage):
             return
         agent, owner, _ = found
         older, marks = owner.process.store.image(), len(self.ledger.marks)
-        self.attempt(lambda: self.set_mark(self.on(owner, agent)))
+        self.attempt(lambda: self.set_mark(self.on(owner, agent), "here"))
         if len(self.ledger.marks) == marks or not owner.answers:
             return
         written: list[StoredChange] = []

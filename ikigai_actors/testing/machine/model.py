@@ -9,11 +9,13 @@ from ikigai_actors.agent.turn.state import WORKING, Phase, State
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.errors import AgentDead
 from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.lineage import read_ranges
 from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.mail import EXIT, Mail, latest, new_prompts, one
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.scrollback import Scrollback
+from ikigai_actors.store.base import Store
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.machine.commit_invariants import SLACK, CommitCheck
@@ -41,7 +43,7 @@ class Ledger:
         """Marks that were acknowledged, by agent and position."""
         self.open: list[Future[Reply]] = []
         """Prompts that have no answer yet, of the process that runs."""
-        self._looked_at: dict[str, tuple[Process, int]] = {}
+        self._looked_at: dict[str, tuple[Process | None, int]] = {}
         self._latest: dict[tuple[str, str], int] = {}
         self._asked = 0
         self._shared: dict[str, list[tuple[tuple[int, ...], list[Any]]]] = {}
@@ -64,11 +66,10 @@ class Ledger:
                 raise Broken(f"mail: agent {agent} read {mail.body!r} as mail {mail.id}, which is not what was sent")
         before += numbers
 
-    def died(self, system: ActorSystem, victims: Iterable[AgentRef], below: Iterable[str] = ()) -> None:
-        """Note that agents were killed. After a cascade, all that were ``below`` must be dead, unless adopted."""
-        self.ended.update(victim.uuid for victim in victims)
-        if living := [uuid for uuid in below if system.handle(uuid).record.living]:
-            raise Broken(f"cascade: {', '.join(living)} outlived it")
+    def check_cascade(self, below: Iterable[str], living: Iterable[AgentRecord]) -> None:
+        """Check ``cascade``: nobody lives of those who were below whom it has hit."""
+        if left := {record.uuid for record in living} & set(below):
+            raise Broken(f"cascade: {', '.join(sorted(left))} outlived it")
 
     def stopped(self, system: ActorSystem, commits: CommitCheck) -> None:
         """Note that a signal was acknowledged: a stopped agent without a request in flight gets no further."""
@@ -81,22 +82,25 @@ class Ledger:
                 standing.paused = standing.paused or not busy
 
     def check_histories(self, world: Simulation) -> None:
-        """Check ``history``: in memory, and read anew where it has grown or the process is another one."""
-        memory, fresh = world.system.log_cache, LogCache(world.system.store)
+        """Check ``history``, in memory and in the database."""
         for uuid in self.known:
             copy = self.oracle.histories.get(uuid) or Copy()
-            log = memory.load(uuid)
+            log = world.system.log_cache.load(uuid)
             if log.head >= copy.head or (world.agenda.quiet and _has_heard(world.system, uuid)):
                 _compare(uuid, "in memory", copy.visible, log.visible())
-            if self._looked_at.get(uuid) == (world.process, copy.head):
+        self.check_stored(world.system.store, world.process)
+
+    def check_stored(self, store: Store, process: Process | None = None) -> None:
+        """Check ``history`` in the database: of agents whose logs have grown, or of all when the process is another."""
+        fresh = LogCache(store)
+        for uuid in self.known:
+            copy = self.oracle.histories.get(uuid) or Copy()
+            if self._looked_at.get(uuid) == (process, copy.head):
                 continue
-            self._looked_at[uuid] = (world.process, copy.head)
+            self._looked_at[uuid] = (process, copy.head)
             _compare(uuid, "in the database", copy.visible, fresh.load(uuid).visible())
-            stored = [
-                position
-                for start, end in ((one.start_id, one.end_id) for one in world.system.handle(uuid).ranges())
-                for position in range(start + 1, (end or copy.head) + 1)
-            ]
+            ranges = store.read(partial(read_ranges, uuid=uuid))
+            stored = [at for one in ranges for at in range(one.start_id + 1, (one.end_id or copy.head) + 1)]
             if stored != copy.stored:
                 raise Broken(f"history: expected {copy.stored} in the ranges of agent {uuid}, got {stored}")
 

@@ -1,7 +1,6 @@
 """Rules of `AgentTreeMachine` that aim at situations which chance alone brings about too rarely."""
 
 from contextlib import suppress
-from functools import partial
 
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
@@ -12,23 +11,13 @@ from ikigai_actors.records.append import Append, Fence
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
-from ikigai_actors.system.ref import AgentRef
-from ikigai_actors.testing.machine.base import PATIENCE, Stage
+from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, PERIOD, Stage
 from ikigai_actors.testing.machine.fixtures import SLOW, WORK
-from ikigai_actors.testing.simulation.faults import CrashPoint
 from ikigai_actors.testing.simulation.process import Broken
 from ikigai_actors.testing.strategies import signals
 from supervisors.signals import Signal
 
 SIGNALS = st.none() | signals()
-
-AGENTS = st.integers(0, 7)
-"""The number of an agent, counted from agent 0; after the last one it begins again."""
-
-PERIOD = 60.0
-"""The period of a supervisor whose restarts are limited, in seconds: as long as `AgentTreeMachine.comes_to_rest` waits,
-so that a restart can lie exactly one period back.
-"""
 
 
 class StatementFailed(StoreError):
@@ -50,7 +39,7 @@ class AimedRules(Stage):
         """An agent is prompted, and its model takes its time: whatever comes next finds it in the midst of a turn."""
         agent = self.agent(who)
         self.script(agent, SLOW)
-        self.attempt(lambda: agent.prompt("go"), self.ledger.open.append)
+        self.prompted(agent)
         self.attempt(self.world.settle)
         if signal is not None:
             self.send_signal(self.agent(who), signal)
@@ -60,7 +49,7 @@ class AimedRules(Stage):
         """An agent's model waits, by a call: whatever comes next finds it in the midst of its tools."""
         agent = self.agent(who)
         self.script(agent, Reply("", (ToolCall("wait", {"timeout": 5}),)))
-        self.attempt(lambda: agent.prompt("wait"), self.ledger.open.append)
+        self.prompted(agent, "wait")
         self.attempt(self.world.settle)
         if signal is not None:
             self.send_signal(self.agent(who), signal)
@@ -69,7 +58,7 @@ class AimedRules(Stage):
     def stop_and_prompt(self, who: int) -> None:
         """An agent that is stopped is prompted: it must wait until it is continued."""
         self.send_signal(self.agent(who), Signal.STOP)
-        self.attempt(lambda: self.agent(who).prompt("go"), self.ledger.open.append)
+        self.prompted(self.agent(who))
         self.attempt(self.world.settle)
 
     @rule(who=AGENTS, length=st.integers(2, 3))
@@ -78,17 +67,14 @@ class AimedRules(Stage):
         above = self.agent(who)
         for _ in range(length):
             if len(self.living()) < self.LIMIT:
-                self.attempt(partial(self._bear, above))
+                self.fork_of(above)
                 above = self.agent(len(self.ledger.known) - 1)
-
-    def _bear(self, parent: AgentRef) -> None:
-        self.ledger.known.setdefault(parent.fork(timeout=PATIENCE).uuid)
 
     @rule(who=AGENTS)
     def fail_beside(self, who: int) -> None:
         """While an agent writes, a unit fails that may share its transaction: that one alone."""
         agent = self.agent(who)
-        self.attempt(lambda: agent.prompt("go"), self.ledger.open.append)
+        self.prompted(agent)
         with suppress(StatementFailed):
             self.attempt(lambda: self.system.writer.perform(Failing(), PATIENCE))
         self.attempt(self.world.settle)
@@ -97,7 +83,7 @@ class AimedRules(Stage):
     def prompt_and_wait(self, who: int, other: int) -> None:
         """An agent waits for another one in the midst of a turn: whatever ends that turn must wake it."""
         self.script(self.agent(other), SLOW)
-        self.attempt(lambda: self.agent(other).prompt("go"), self.ledger.open.append)
+        self.prompted(self.agent(other))
         self.waits(self.agent(who), [self.agent(other)], 600)
 
     @rule(who=AGENTS)
@@ -105,25 +91,15 @@ class AimedRules(Stage):
         """An agent is prompted to use the tool that is not idempotent."""
         agent = self.agent(who)
         self.script(agent, Reply("", (ToolCall(WORK),)))
-        self.attempt(lambda: agent.prompt("work"), self.ledger.open.append)
+        self.prompted(agent, "work")
 
     @rule(who=AGENTS, anew=st.booleans())
     def mark_and_rewind(self, who: int, anew: bool) -> None:
         """An agent sets a mark and goes back to it, or begins anew in between, which leaves no mark to go back to."""
-        uuid = self.agent(who).uuid
-
-        def marked(position: int) -> None:
-            self.ledger.marks[uuid, position] = "here"
-
-        self.attempt(lambda: self.agent(who).mark("here", timeout=PATIENCE), marked)
+        self.set_mark(self.agent(who), "here")
         if anew:
             self.attempt(lambda: self.agent(who).clear(timeout=PATIENCE))
         self.attempt(lambda: self.agent(who).rewind(timeout=PATIENCE))
-
-    @rule(commit=st.integers(1, 6), committed=st.booleans())
-    def crash_soon(self, commit: int, committed: bool) -> None:
-        """The process will end at one of the next commits."""
-        self.world.crash_at(CrashPoint(commit, committed))
 
     @rule(who=AGENTS, pause=st.booleans())
     def crash_twice(self, who: int, pause: bool) -> None:
@@ -134,7 +110,7 @@ class AimedRules(Stage):
         self.attempt(lambda: above.supervise(intensity=1, period=PERIOD, timeout=PATIENCE))
         for _ in range(2):
             self.script(agent, LookupError("a defect of its own"))
-            self.attempt(lambda: self.agent(who).prompt("go"), self.ledger.open.append)
+            self.prompted(self.agent(who))
             self.attempt(self.world.settle)
             if pause:
                 self.attempt(lambda: self.world.sleep(PERIOD))

@@ -1,0 +1,96 @@
+"""The rules that both machines have: what is done to agents, whichever host runs them."""
+
+from hypothesis import strategies as st
+from hypothesis.stateful import invariant, rule
+
+from ikigai_actors.providers.scripted import ScriptedReply
+from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, Stage
+from ikigai_actors.testing.machine.fixtures import TOOL_CALLS
+from ikigai_actors.testing.simulation.faults import CrashPoint
+from ikigai_actors.testing.simulation.schedule import Schedule
+from ikigai_actors.testing.strategies import prompts, replies, schedules, signals
+from supervisors.signals import Signal
+
+LABELS = st.sampled_from(("here", "there"))
+
+
+class AgentRules(Stage):
+    """The part of a machine that has these rules."""
+
+    @rule(who=AGENTS, prompt=st.none() | prompts(), reply=replies(TOOL_CALLS))
+    def fork(self, who: int, prompt: str | None, reply: ScriptedReply) -> None:
+        """An agent makes a child."""
+        if len(self.living()) >= self.LIMIT:
+            return
+        parent = self.agent(who)
+        self.script(parent, reply)  # the child begins with its own; this one is for the parent's next turn
+        self.fork_of(parent, prompt)
+
+    @rule(who=AGENTS, text=prompts(), answers=st.lists(replies(TOOL_CALLS), max_size=2))
+    def prompt(self, who: int, text: str, answers: list[ScriptedReply]) -> None:
+        """An agent is prompted, and nobody waits for it."""
+        agent = self.agent(who)
+        self.script(agent, *answers)
+        self.prompted(agent, text)
+
+    @rule(sender=AGENTS, recipient=AGENTS, body=prompts())
+    def send(self, sender: int, recipient: int, body: str) -> None:
+        """An agent sends a mail."""
+        by, to = self.agents(sender, recipient)
+        self.send_mail(by, to, body)
+
+    @rule(who=AGENTS)
+    def read_mail(self, who: int) -> None:
+        """An agent reads its mail."""
+        self.read_mail_of(self.agent(who))
+
+    @rule(who=AGENTS, label=LABELS)
+    def mark(self, who: int, label: str) -> None:
+        """An agent sets a mark."""
+        self.set_mark(self.agent(who), label)
+
+    @rule(who=AGENTS, signal=signals(), spread=st.booleans())
+    def signal(self, who: int, signal: Signal, spread: bool) -> None:
+        """Somebody sends a signal."""
+        self.send_signal(self.agent(who), signal, spread=spread)
+
+    @rule(who=AGENTS, spread=st.booleans())
+    def kill(self, who: int, spread: bool) -> None:
+        """An agent is killed, perhaps with all below it; else what becomes of those is as it was set."""
+        self.kill_agent(self.agent(who), spread=spread)
+
+    @rule(who=AGENTS, child=AGENTS)
+    def adopt(self, who: int, child: int) -> None:
+        """An agent adopts another one."""
+        by, adopted = self.agents(who, child)
+        self.attempt(lambda: by.adopt(adopted, timeout=PATIENCE))
+
+    @rule(commit=st.integers(1, 6), committed=st.booleans())
+    def crash_soon(self, commit: int, committed: bool) -> None:
+        """Whichever process makes one of the next commits ends there."""
+        self.world.crash_at(CrashPoint(commit, committed))
+
+    @rule(schedule=schedules(8))
+    def follow(self, schedule: Schedule) -> None:
+        """What comes next is chosen so."""
+        self.world.follow(schedule)
+
+    @rule(steps=st.integers(1, 40))
+    def goes_on(self, steps: int) -> None:
+        """Time for whatever is going on."""
+        self.goes_on_for(steps)
+
+    @invariant()
+    def siblings_share_what_they_were_sent(self) -> None:
+        """What was sent to siblings is equal up to the fork."""
+        self.ledger.check_requests(self.world)
+
+    @invariant()
+    def what_was_acknowledged_is_there(self) -> None:
+        """Agents live or are dead as was said; mails, marks, documents and prompts are there, each once."""
+        self.ledger.check_acknowledged(self.system)
+        self.look_at_work()
+
+    def look_at_work(self) -> None:
+        """No call was carried out twice."""
+        self.work.check()
