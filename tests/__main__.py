@@ -5,7 +5,7 @@
     python -m tests thorough       before a release: every test, and then the campaigns
 
 What follows goes to pytest: ``python -m tests quick -x tests/store`` runs one folder, and stops at a failure. What each
-tier holds is said by `tests.kit.tiers`. A test that fails runs once more, alone: see `tests.kit.rerun`.
+tier holds is said by `tests.kit.tiers`, and how the tests run by `tests.kit.workers`.
 """
 
 import os
@@ -27,8 +27,8 @@ TIERS = ("quick", "standard", "thorough")
 
 PROCESSORS = os.cpu_count() or 1
 
-WORKERS = {"quick": PROCESSORS + 1, "standard": 2 * PROCESSORS, "thorough": 2 * PROCESSORS}
-"""Processes that run tests, at most 8. Each imports everything, but many a test beyond the quick ones waits."""
+WORKERS = {"quick": PROCESSORS + 1, "standard": 3 * PROCESSORS, "thorough": 2 * PROCESSORS}
+"""Processes that run tests, at most 12: many a test beyond the quick ones waits."""
 
 STYLE = (("ruff", "check", "."), ("ruff", "format", "--check", "."))
 
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str]) -> int:
     for check in STYLE:
         if status := subprocess.run(command(check)).returncode:
             return status
-    options = ["-q", "-n", str(min(8, WORKERS[tier])), "--dist", "worksteal", "--tier", tier]
+    options = ["-q", "--workers", str(min(12, WORKERS[tier])), "--tier", tier]
     with (
         temporary_files(tier) as folder,
         tempfile.TemporaryFile() as told,
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str]) -> int:
     ):
         Path(folder).chmod(0o755)  # the user of PostgreSQL must be able to enter it
         environment = {**os.environ, "TMPDIR": folder}
-        status = subprocess.run(command(["tests.kit.rerun", *options, *rest]), env=environment).returncode
+        status = subprocess.run(command(["pytest", *options, *rest]), env=environment).returncode
         if types.wait():
             told.seek(0)
             print("$ mypy", told.read().decode(), sep="\n", flush=True)

@@ -6,14 +6,13 @@ they never skip.
 """
 
 import signal
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from itertools import count
 from pathlib import Path
 
 import psycopg
 import pytest
-from _pytest._code.code import ExceptionRepr
 from hypothesis import HealthCheck, settings
 
 from ikigai_actors import ActorSystem, OfflineProvider
@@ -24,7 +23,7 @@ from ikigai_actors.store.migrations import ensure_schema
 from tests.kit.databases import Admin, SchemaPool, postgres_database, postgres_server
 from tests.kit.sessions import OpenSession, Session
 
-pytest_plugins = ["tests.kit.tiers"]
+pytest_plugins = ["tests.kit.tiers", "tests.kit.workers"]
 
 settings.register_profile(
     "suite",
@@ -51,20 +50,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "empty: its databases have no tables yet")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Half a character, which a test may log, ends a whole run: a worker cannot send the report of it."""
-    report = yield
-    report.sections = [(title, _sendable(text)) for title, text in report.sections]
-    if isinstance(report.longrepr, ExceptionRepr) and _sendable(told := str(report.longrepr)) != told:
-        report.longrepr = _sendable(told)
-    return report
-
-
-def _sendable(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode()
 
 
 @pytest.fixture(autouse=True)

@@ -13,14 +13,12 @@ A test that takes ``database``, ``store`` or ``durable`` is made for each kind o
 on the nearest embedded store, and the others on that store alone; the thorough tier runs them all everywhere.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from enum import IntEnum
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import pytest
-
-T = TypeVar("T")
 
 TESTS = Path(__file__).parents[1]
 """Where the tests lie."""
@@ -67,15 +65,6 @@ def tier(case: Case) -> Tier:
     return max(case.marked, Tier.STANDARD if case.database == "postgres" else Tier.QUICK)
 
 
-def dealt(cases: Sequence[tuple[Tier, T]], workers: int) -> list[T]:
-    """The order for some workers, each of whom begins with a part of this list that is as long as the others'.
-
-    Each part begins with its share of the slow ones: a slow one that is begun last is waited for by all.
-    """
-    slow_first = [one for _, one in sorted(cases, key=lambda case: -case[0])]
-    return [one for worker in range(workers) for one in slow_first[worker::workers]]
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The tier of a run."""
     names = [one.name.lower() for one in Tier]
@@ -96,14 +85,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is of a tier above, and bring the rest into an order."""
+    """Leave out what is of a tier above."""
     chosen = Tier[config.getoption("--tier").upper()]
     tiers = list(zip((tier(case) for case in _cases(items)), items, strict=True))
     if left := [item for one, item in tiers if one > chosen]:
         config.hook.pytest_deselected(items=left)
-    workers: int = getattr(config, "workerinput", {}).get("workercount", 0)
-    kept = [(one, item) for one, item in tiers if one <= chosen]
-    items[:] = dealt(kept, workers) if workers else [item for _, item in kept]
+    items[:] = [item for one, item in tiers if one <= chosen]
 
 
 def _cases(items: Iterable[pytest.Item]) -> Iterable[Case]:
@@ -117,14 +104,15 @@ def _cases(items: Iterable[pytest.Item]) -> Iterable[Case]:
         file, name = item.location[0], getattr(item, "originalname", item.name)
         yield Case(
             item.nodeid.removeprefix("tests/").split("/", 1)[0],
-            _marked(item),
+            marked(item),
             kind,
             nearest=fixture is None or kind == NEAREST[fixture],
             first=bool(fixture) and firsts.setdefault(file, name) == name,
         )
 
 
-def _marked(item: pytest.Item) -> Tier:
+def marked(item: pytest.Item) -> Tier:
+    """The tier that a test's marks and its folder say."""
     for name, marked in (("thorough", Tier.THOROUGH), ("slow", Tier.STANDARD)):
         if mark := item.get_closest_marker(name):
             assert len(mark.args) == 1, f"{item.nodeid}: Give the reason: {name}(REASON)."
