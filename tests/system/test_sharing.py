@@ -342,7 +342,7 @@ def test_a_host_renews_its_lease_while_it_looks_at_its_agents_for_the_first_time
     def random_bytes(number: int) -> bytes:
         if next(drawn) == 1:  # those of agent 0, behind those of the host
             assert again.wait(DEADLINE)
-        return os.urandom(number)
+        return b"\0" + os.urandom(number - 1)  # a uuid at the first try: some bytes begin none
 
     parts = replace(SYSTEM_PLATFORM, random_bytes=random_bytes)
     with ActorSystem.open(new_postgres(), join=True, name="a", lease=4, parts=parts, on_renewal=renewed) as system:
