@@ -72,6 +72,14 @@ def refuse_to_block() -> None:
         )
 
 
+def may_block() -> bool:
+    """Whether the calling thread may wait: it is none of the runtime that must not, and no event loop runs on it."""
+    with contextlib.suppress(RuntimeError):
+        asyncio.get_running_loop()
+        return False
+    return getattr(_thread, "forbidden", None) is None
+
+
 class Future(pykka.Future[T]):
     """A value that is available now or later. See `pykka.Future` for ``map``, ``filter``, ``join`` and ``reduce``."""
 

@@ -35,6 +35,13 @@ class Watch(Protocol):
         """
         return Hint()
 
+    def wake(self) -> None:
+        """End the current wait, or the next one, as if its time were over. Any thread may call it.
+
+        Nothing by default: nobody waits who could be woken.
+        """
+        return
+
     def close(self) -> None:
         """End the waiting."""
 

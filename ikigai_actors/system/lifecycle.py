@@ -52,8 +52,8 @@ class Lifecycle:
             writer: commits the signals.
             clock: gives the time of a signal.
             host: the id of the host; None in a process that runs no agents.
-            here: gives the actor of an agent, or None when another host runs it, and raises for a dead one; None in a
-                process that runs no agents: others carry out what is committed here.
+            here: gives the actor of an agent, or None when this host does not run it; None in a process that runs no
+                agents: others carry out what is committed here.
             move: has an agent, by its uuid, moved to a host, by its name; None in a process that runs no agents.
         """
         self._store, self._writer, self._clock = store, writer, clock

@@ -12,18 +12,16 @@ one. But the new actor is held, and does nothing, until the supervisor has decid
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.boot import Origin, Survey
 from ikigai_actors.agent.messages import Dead, Departed, Finish, Handover, NewMail, Reset, Restarted
-from ikigai_actors.agent.requests import RequestCaller
 from ikigai_actors.agent.runtime import Predecessor, Processes, Runtime, Successor
 from ikigai_actors.agent.statistics import SystemStatistics, total, total_by_model
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import WORKING, LifecycleState, Phase
-from ikigai_actors.errors import Fenced
 from ikigai_actors.records.append import FIRST_EPOCH
 from ikigai_actors.records.changes import AgentChange
 from ikigai_actors.records.deaths import End, LifecycleChange, WriteDeath
@@ -54,24 +52,6 @@ class Supervision(Protocol):
         """Have actors be given again, later, the prompts and requests that no agent has taken up."""
 
 
-Forward = Callable[[str, Any], object]
-"""Takes the uuid of an agent that another host is to run, and a message with a caller. Never waits."""
-
-
-class _Elsewhere(Successor):
-    """Takes the messages of an agent that another host is to run."""
-
-    def __init__(self, uuid: str, forward: Forward) -> None:
-        self._uuid, self._forward = uuid, forward
-
-    def take(self, message: Any) -> None:
-        caller = getattr(message, "caller", None)
-        if isinstance(caller, RequestCaller):  # its row stays, for the host that has the agent now
-            caller.settle(Fenced(f"Agent {self._uuid} is left to another host.", self._uuid))
-        else:
-            self._forward(self._uuid, message)
-
-
 class ProcessTable(Processes):
     """The actors of one host, by uuid."""
 
@@ -91,9 +71,15 @@ class ProcessTable(Processes):
         self._runtime: Runtime | None = None
         self._supervision: Supervision | None = None
 
-    def run(self, runtime: Runtime, supervision: Supervision, forward: Forward) -> None:
-        """Take the parts that actors need. Comes before anything else."""
-        self._runtime, self._supervision, self._forward = runtime, supervision, forward
+    def run(self, runtime: Runtime, supervision: Supervision, remote: Callable[[str], Successor]) -> None:
+        """Take the parts that actors need. Comes before anything else.
+
+        Args:
+            runtime: the parts of the system.
+            supervision: decides about agents that fail.
+            remote: gives what takes the messages of an agent that has left to another host.
+        """
+        self._runtime, self._supervision, self._remote = runtime, supervision, remote
 
     def restore(self, survey: Survey) -> None:
         """Make the actors of the agents that a survey has found, and bury those that cannot come back."""
@@ -144,7 +130,7 @@ class ProcessTable(Processes):
                 del self._actors[uuid]
             self._last_status.pop(uuid, None)
         self._parts.log_cache.forget(uuid)
-        successor = _Elsewhere(uuid, self._forward)
+        successor = self._remote(uuid)
         for caller in handover.callers:
             successor.take(on.GetOutcome(caller))
         for command in handover.commands:

@@ -155,8 +155,11 @@ class System(Protocol):
     def handle(self, uuid: str) -> "AgentRef":
         """The handle of an agent whose uuid is known; nothing is looked up."""
 
+    def here(self, uuid: str) -> AgentActor | None:
+        """The actor of an agent, when this process runs it; else None. Reads nothing."""
+
     def target(self, uuid: str) -> CommandTarget:
-        """What carries out the commands of an agent. Raises `SystemClosed`."""
+        """What carries out the commands of an agent. Raises `SystemClosed`, `AgentNotFound` and `AgentDead`."""
 
     def state_of(self, record: AgentRecord) -> str:
         """What an agent is doing, in a word or two."""
@@ -806,8 +809,8 @@ class AgentRef:
 
         None when the log was not needed yet, or is in another process.
         """
-        actor = self.system.target(self.uuid)
-        if not isinstance(actor, AgentActor) or actor.state.phase is Phase.UNLOADED:
+        actor = self.system.here(self.uuid)
+        if actor is None or actor.state.phase is Phase.UNLOADED:
             return None
         return actor.state.view.settings
 

@@ -10,8 +10,8 @@ A thread looks again and again at who has which shards (`ikigai_actors.store.hos
 So a tool that is not idempotent and ends soon is not cut off, and few replies are paid for twice. Between the end of
 the actors and the gift nobody acts for these agents; what comes for them is written as rows, which the next host finds.
 A crash at any point leaves the shard with this host, or with the next one. Messages that the actors had not handled,
-and callers who wait for the end of a turn, are forwarded: they are answered by rows from then on, as for any agent
-elsewhere (`ikigai_actors.system.attached.following`).
+and callers who wait for the end of a turn, go to the remote agent: they are answered by rows from then on
+(`ikigai_actors.system.attached.remote_agents`).
 """
 
 import contextlib
@@ -19,7 +19,7 @@ import logging
 import queue
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, TimedOut
@@ -42,8 +42,7 @@ from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.system.attached.remote_agents import RemoteAgents
 from ikigai_actors.system.host_events import host_events
-from ikigai_actors.system.lifecycle import CommandTarget
-from ikigai_actors.system.processes import Forward, ProcessTable
+from ikigai_actors.system.processes import ProcessTable
 from ikigai_actors.system.supervision import SupervisionLoop
 
 logger = logging.getLogger(__name__)
@@ -53,20 +52,6 @@ BALANCE = 5.0
 
 LEAVING = 30.0
 """Seconds that the actors of a shard have to end."""
-
-
-class ActorElsewhere(CommandTarget):
-    """Stands for the actor of an agent that another host runs."""
-
-    __slots__ = ("_forward", "_uuid")
-
-    def __init__(self, uuid: str, forward: Forward) -> None:
-        self._uuid, self._forward = uuid, forward
-
-    def told(self, message: Any) -> bool:
-        """Take a command. Never waits: that it cannot be carried out is told by its future."""
-        self._forward(self._uuid, message)
-        return True
 
 
 class Task(NamedTuple):
@@ -103,7 +88,7 @@ class Sharing:
         processes: ProcessTable,
         log_cache: LogCache,
         supervision: SupervisionLoop,
-        elsewhere: RemoteAgents,
+        remote: RemoteAgents,
         threads: Threads,
         on_end: Callable[[IkigaiError], object],
         publish: Callable[[Event], object],
@@ -117,14 +102,14 @@ class Sharing:
             processes: the actors of this host.
             log_cache: the logs that are in use.
             supervision: is told of the agents that this host has taken.
-            elsewhere: answers for agents that other hosts run.
+            remote: answers for agents that other hosts run.
             threads: makes the thread.
             on_end: gets `Fenced` when another host has ended this one.
             publish: takes a `HostEnded`.
         """
         self._store, self._host, self._journal = store, host, journal
         self._processes, self._log_cache = processes, log_cache
-        self._supervision, self._elsewhere = supervision, elsewhere
+        self._supervision, self._remote = supervision, remote
         self._drained: list[Future[None]] = []
         self._living: frozenset[str] = frozenset()
         self._clock: Clock = host.clock
@@ -174,17 +159,6 @@ class Sharing:
         """Look at the shards soon: another host may have given one. Never waits."""
         self._add(Task(self._look))
 
-    def forward(self, uuid: str, message: Any) -> None:
-        """Have another host do what an agent was told. Never waits."""
-
-        def tell() -> None:
-            try:
-                self._elsewhere.actor(uuid).told(message)
-            except IkigaiError as error:
-                message.caller.settle(error)
-
-        self._add(Task(tell, message.caller.settle))
-
     def drain(self) -> Future[None]:
         """Give all shards away, and take no more.
 
@@ -224,7 +198,7 @@ class Sharing:
                 moved.settle(error)
                 return
             if elsewhere:
-                self.forward(agent, Move(to, moved))
+                self._remote.tell(agent, Move(to, moved))
             else:
                 self._carry_out(agent, to, moved)
 
@@ -388,7 +362,7 @@ class Sharing:
         """Tell the caller why an agent is not moved; unless it has gone elsewhere meanwhile: that host is asked."""
         gone = isinstance(error, Fenced) and error.agent == agent and not error.dead
         if gone and not isinstance(caller, RequestCaller):  # a row is found by that host as it is
-            self.forward(agent, Move(to, caller))
+            self._remote.tell(agent, Move(to, caller))
         else:
             caller.settle(error)
 

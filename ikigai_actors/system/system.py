@@ -82,13 +82,13 @@ from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.attached.client import Client, shown_state, turn_state
 from ikigai_actors.system.attached.follower import Follower
 from ikigai_actors.system.attached.following import FollowingLoop
-from ikigai_actors.system.attached.remote_agents import RemoteAgents
+from ikigai_actors.system.attached.remote_agents import RemoteActor, RemoteAgents
 from ikigai_actors.system.attached.system import AttachedSystem
 from ikigai_actors.system.lifecycle import Lifecycle, check_policy
 from ikigai_actors.system.platform import SYSTEM_PLATFORM, Platform
 from ikigai_actors.system.processes import ProcessTable
 from ikigai_actors.system.ref import AgentRef
-from ikigai_actors.system.sharing import BALANCE, ActorElsewhere, Sharing
+from ikigai_actors.system.sharing import BALANCE, Sharing
 from ikigai_actors.system.supervision import SupervisionLoop
 from ikigai_actors.system.wait_board import WaitBoard
 from ikigai_actors.tools.base import Toolset
@@ -188,7 +188,7 @@ class ActorSystem(OfOneProcess):
         self.random_bytes = parts.random_bytes
         self.toolbox = toolbox
         self.clock, self.writer = clock, journal  # with which handles write
-        self.lifecycle = Lifecycle(gate, journal, clock, host.id, self._here, self._move)  # what handles do to lives
+        self.lifecycle = Lifecycle(gate, journal, clock, host.id, self.here, self._move)  # what handles do to lives
         self.documents = Documents(gate, journal.perform, clock.now_ms)
         """The documents that all agents share."""
         processes = self._processes = ProcessTable(lambda uuid: AgentRef(self, uuid))
@@ -214,7 +214,6 @@ class ActorSystem(OfOneProcess):
                 else RemoteAgents(
                     store,
                     Client(store, clock, self._on_commit),
-                    self.check_open,
                     publisher.publish,
                     Follower(store, []),
                 )
@@ -417,7 +416,7 @@ class ActorSystem(OfOneProcess):
         runtime = self._runtime
         runtime.journal.start()
         runtime.host.keep(self._lose, self._tell_trouble)
-        self._processes.run(runtime, self._supervision, self._forward)
+        self._processes.run(runtime, self._supervision, self._remote_actor)
         self._processes.restore(found)
         self._supervision.start(found)
         self.waits.start()
@@ -429,11 +428,6 @@ class ActorSystem(OfOneProcess):
         self._runtime.journal.note_others()
         if self._sharing is not None:
             self._sharing.look_again()
-
-    def _forward(self, uuid: str, message: Any) -> None:
-        """Have another host do what an agent was told."""
-        assert self._sharing is not None  # without it no agent leaves
-        self._sharing.forward(uuid, message)
 
     def _on_commit(self, answer: object) -> None:
         """Carry out what a committed unit did to agents other than its own. Never waits."""
@@ -650,12 +644,12 @@ class ActorSystem(OfOneProcess):
             raise self.store.read(lambda tx: _elsewhere(registry.get(tx, uuid), open_hosts(tx)))
         return actor
 
-    def _here(self, uuid: str) -> AgentActor | None:
-        """The actor of an agent; None when another host runs it. Raises what `target` does."""
-        actor = self.target(uuid)
-        return actor if isinstance(actor, AgentActor) else None
+    def here(self, uuid: str) -> AgentActor | None:
+        """The actor of an agent, when this process runs it; else None. Reads nothing. Raises `SystemClosed`."""
+        self.check_open()
+        return self._processes.get(uuid)
 
-    def target(self, uuid: str) -> AgentActor | ActorElsewhere:
+    def target(self, uuid: str) -> AgentActor | RemoteActor:
         """What carries out the commands of an agent: its actor, or what stands for it when another host runs it.
 
         Raises `SystemClosed`, `AgentNotFound` and `AgentDead`.
@@ -664,10 +658,14 @@ class ActorSystem(OfOneProcess):
         actor = self._processes.get(check_type(uuid, str, "uuid", "text"))
         if actor is None:
             record = self.store.read(lambda tx: registry.get(tx, uuid))
-            if self._sharing is not None and record.living:
-                return ActorElsewhere(uuid, self._sharing.forward)
+            if self._remote is not None and record.living:
+                return self._remote_actor(uuid)
             raise self._not_here(record)
         return actor
+
+    def _remote_actor(self, uuid: str) -> RemoteActor:
+        assert self._remote is not None  # else no other host has agents
+        return self._remote.actor(uuid)
 
     def _not_here(self, record: AgentRecord) -> AgentDead:
         """Why an agent has no actor."""

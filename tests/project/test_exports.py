@@ -140,7 +140,7 @@ HANDING_ON = [ikigai_actors, ikigai_actors.testing, ikigai_actors.shell, ikigai_
 OURS = ("ikigai_actors", "supervisors")
 
 INNER = {
-    "ActorElsewhere", "AgentActor", "LogCache", "AttachedSystem", "Clock", "Platform", "Toolbox", "Trait", "Until",
+    "AgentActor", "AttachedSystem", "Clock", "LogCache", "Platform", "RemoteActor", "Toolbox", "Trait", "Until",
     "WaitTarget",
 }  # fmt: skip
 """Types of members that only the runtime and the kit use, and of what `ActorSystem.attach` returns: as the methods of

@@ -329,6 +329,18 @@ def test_closing_a_watch_ends_the_waiting_at_once(store: Store) -> None:
         assert not waiting.result(DEADLINE)
 
 
+def test_a_watch_that_is_woken_has_heard_nothing_and_waits_again(store: Store) -> None:
+    watch = store.watch()
+    while watch.wait(0):  # that it listens is the first news
+        pass
+    for _ in range(2):
+        watch.wake()
+        assert not watch.wait(DEADLINE)
+    watch.close()
+    watch.wake()
+    assert not watch.wait()
+
+
 def test_closing_twice_does_nothing_and_a_closed_store_refuses(store: Store) -> None:
     store.read(tree_version)
     store.close()

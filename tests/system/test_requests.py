@@ -1,5 +1,6 @@
 """Requests: what an attached handle asks for is done by the host, once, and answered as a local handle would be."""
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -18,8 +19,11 @@ from ikigai_actors import (
     ScriptedProvider,
     Signal,
     TimedOut,
+    TurnInterrupted,
     tool,
 )
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.turn import events as on
 from ikigai_actors.errors import (
     AgentDead,
     AgentNotFound,
@@ -194,6 +198,40 @@ def test_closing_the_attached_system_ends_the_wait_and_not_the_request(durable: 
             waiting.get(timeout=DEADLINE)
         gate.open()
         eventually(lambda: kinds(host.root)[-1] == "mark", "the mark")
+
+
+def test_what_a_coroutine_asks_for_is_written_by_another_thread_and_answered(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)), AttachedSystem.open(durable) as system:
+
+        async def ask() -> list[str]:
+            child = await system.root.ask.fork(name="kid")
+            await child.ask.mark("here")
+            await child.prompt("tea")
+            return kinds(child)
+
+        assert asyncio.run(ask()) == ["fork", "mark", "user", "assistant"]
+
+
+def test_what_is_asked_first_comes_before_what_is_written_next(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as host, AttachedSystem.open(durable) as system:
+        kid = system.handle(host.root.fork().uuid)
+        kid.ask.mark("here")
+        kid.prompt("tea")
+        mail = kid.send(host.root, "I have asked.")
+        written = "SELECT kind FROM requests UNION ALL SELECT body FROM mail WHERE kind = 'prompt'"
+        assert system.store.read(lambda tx: sql(tx, written)) == [("mark",), ("tea",)]
+        assert mail == 1
+
+
+def test_an_interrupt_that_meets_an_agent_of_another_process_ends_its_turn_there(durable: str, gate: Gate) -> None:
+    with ActorSystem.open(durable, gate.provider) as host, AttachedSystem.open(durable) as system:
+        answer = host.root.prompt("tea")
+        gate.wait_until_asked()
+        ended = Future[bool]()
+        system.target(host.root.uuid).told(on.Interrupt(ended))
+        assert ended.get(timeout=DEADLINE)
+        with pytest.raises(TurnInterrupted):
+            answer.get(timeout=DEADLINE)
 
 
 def test_an_agent_that_dies_before_it_answers_raises_that(durable: str, gate: Gate) -> None:

@@ -27,8 +27,10 @@ class ServerWatch(Watch):
 
     def __init__(self, url: str, settings: dict[str, Any], channels: tuple[str, ...]) -> None:
         self._url, self._settings, self._channels = url, settings, channels
-        self._closed = threading.Event()
-        self._waking, self._woken = socket.socketpair()  # `close` wakes who waits for the server
+        self._closed, self._rung = threading.Event(), threading.Event()
+        self._waking, self._woken = socket.socketpair()  # a byte wakes who waits for the server
+        for end in (self._waking, self._woken):
+            end.setblocking(False)
         self._connection: psycopg.Connection[Any] | None = None
         self._payloads: list[tuple[str, str]] = []  # each with its channel
 
@@ -36,6 +38,11 @@ class ServerWatch(Watch):
         """Wait for a NOTIFY. A new connection counts as a change, too: notifications before it are lost."""
         until = None if timeout is None else time.monotonic() + timeout
         while not self._closed.is_set():
+            if self._rung.is_set():
+                self._rung.clear()
+                with contextlib.suppress(BlockingIOError):
+                    self._woken.recv(4096)
+                return False
             left = None if until is None else max(0.0, until - time.monotonic())
             try:
                 if self._connection is None:
@@ -63,13 +70,17 @@ class ServerWatch(Watch):
             agents_named(payload for channel, payload in told if channel == CLIENTS),
         )
 
-    def close(self) -> None:
-        self._closed.set()
-        with contextlib.suppress(OSError):  # who waited has seen it, and is gone
+    def wake(self) -> None:
+        self._rung.set()
+        with contextlib.suppress(OSError):  # many bytes are there already, or who waited is gone
             self._waking.send(b"\0")
 
+    def close(self) -> None:
+        self._closed.set()
+        self.wake()
+
     def _told(self, connection: psycopg.Connection[Any], timeout: float | None) -> bool:
-        """Wait for the server, or for `close`; return whether a NOTIFY came."""
+        """Wait for the server, or for `wake`; return whether a NOTIFY came."""
         if self._take(connection):
             return True
         with selectors.DefaultSelector() as selector:

@@ -26,14 +26,21 @@ class NoWatch(Watch):
     """For a database that no other process can change."""
 
     def __init__(self) -> None:
-        self._closed = threading.Event()
+        self._closed, self._rung = threading.Event(), threading.Event()
 
     def wait(self, timeout: float | None = None) -> bool:
-        self._closed.wait(timeout)
+        if self._rung.wait(timeout) and not self._closed.is_set():
+            self._rung.clear()
+            if self._closed.is_set():  # meanwhile
+                self._rung.set()
         return False
+
+    def wake(self) -> None:
+        self._rung.set()
 
     def close(self) -> None:
         self._closed.set()
+        self._rung.set()
 
 
 class FileWatch(Watch):
@@ -41,7 +48,7 @@ class FileWatch(Watch):
 
     def __init__(self, path: Path, others: Callable[[], int]) -> None:
         """Watch a file; ``others`` gives a number that changes when another process has committed."""
-        self._closed = threading.Event()
+        self._closed, self._rung = threading.Event(), threading.Event()
         self._file = SQLiteFile(path)  # held until the connection is closed
         with FORK_GATE:
             self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -51,7 +58,13 @@ class FileWatch(Watch):
 
     def wait(self, timeout: float | None = None) -> bool:
         until = None if timeout is None else time.monotonic() + timeout
-        while not self._closed.wait(_INTERVAL):
+        while True:
+            rung = self._rung.wait(_INTERVAL)
+            if self._closed.is_set():
+                break
+            if rung:
+                self._rung.clear()
+                return False
             if (version := self._look()) != self._version:
                 self._version = version
                 if (seen := self._ask()) != self._seen:
@@ -64,8 +77,12 @@ class FileWatch(Watch):
         self._file.close()
         return False
 
+    def wake(self) -> None:
+        self._rung.set()
+
     def close(self) -> None:
         self._closed.set()
+        self._rung.set()
 
     def _ask(self) -> int | None:
         with contextlib.suppress(StoreError):  # closed, or a hint again

@@ -13,11 +13,14 @@ Who follows what, each with one thread and one watch, which is one listening con
 
 The states of the loop, and what it does with a hint (`ikigai_actors.store.poll_schedule`):
 
-    waiting         for a hint, or for the heartbeat; a host that shares with nobody has none
+    waiting         for a hint, for a command that was posted, or for the heartbeat; a host that shares with nobody
+                    has none
     telling         a host that it may have something to do: `on_others`, before anything is read; it never waits
+    asking          what was posted for agents of others is written (`RemoteAgents.carry_out`)
     looking         at the agents that the hint names, in one read
-    looking at all  some at a time; between two reads it serves the hints that have come by then
-    closing         nothing more is looked at; the watch gives its connection back, and the thread ends
+    looking at all  some at a time; between two reads it serves the hints and the commands that have come by then
+    closing         what was posted by now is written, and nothing more is looked at; the watch gives its connection
+                    back, and the thread ends
 
 What always holds:
 
@@ -25,7 +28,7 @@ What always holds:
   twice, late or not at all tells nothing twice and skips nothing.
 - The subscribers hear of what was committed before any future is settled by it.
 - An agent is followed before something of it is awaited, so its answer lies behind the place where the look begins.
-- This thread alone reads news. Who begins to wait, and who ends everything, takes turns with it (`RemoteAgents`).
+- This thread alone reads news. Who asks agents of others takes turns with it (`RemoteAgents`).
 
 A hint that is lost costs time, no truth: a host hears at the next heartbeat what it has to do, and all are looked at
 every few seconds, or within twenty times as long as that takes. A watch that broke connects again within a second, and
@@ -85,6 +88,8 @@ class FollowingLoop:
         self._tell, self._on_trouble = tell, on_trouble
         self._closed = False
         self._watch = store.watch(hosts=remote is not None)
+        if remote is not None:
+            remote.wake = self._watch.wake
         self._polls = PollSchedule(self._watch, clock)
         self._thread = threads.thread(self.run, "ikigai-following")
 
@@ -112,7 +117,9 @@ class FollowingLoop:
                 break
             try:
                 self._tell_host(for_hosts)
-                self._look(agents)
+                asked = self._remote is not None and self._remote.carry_out()
+                if agents != NOBODY or not asked:  # else only the commands have woken it
+                    self._look(agents)
             except StoreError as error:  # it is looked at again soon
                 logger.info("What others do could not be looked at: %s", error)
                 self._polls.failed()
@@ -123,8 +130,10 @@ class FollowingLoop:
                 self._polls.done(agents)
                 self._on_trouble(None)
             self._waits.look_again()
-        while self._watch.wait():  # until it is closed: then it gives its connection back
-            pass
+        if self._remote is not None:
+            self._remote.carry_out()
+        self._watch.close()
+        self._watch.wait(0)  # gives its connection back
 
     def _tell_host(self, for_hosts: frozenset[str] | None) -> None:
         if self._on_others is not None and for_hosts != frozenset():
@@ -149,6 +158,7 @@ class FollowingLoop:
         while remote.follower.is_midway and not self._closed:
             named, for_hosts = self._polls.meanwhile()
             self._tell_host(for_hosts)
+            remote.carry_out()
             if concerned := self._urgent(remote.awaited()).union(named or ()):
                 self._read(remote, partial(remote.follower.news, concerned))
                 self._waits.look_again()

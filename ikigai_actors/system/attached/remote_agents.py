@@ -1,6 +1,6 @@
 """Remote agents: what this process asks of agents that another one runs, and what it still awaits of them.
 
-    remote = RemoteAgents(store, client, check_open, publish)
+    remote = RemoteAgents(store, client, publish, follower)
     remote.actor(uuid).told(on.Prompt("tea", future))       # a row, committed when this returns
     remote.look(follower.news)                              # settles the future once the turn is over
 
@@ -8,22 +8,28 @@ Prompts are mail, and wait for the next host when there is none. Every other com
 answer, which the future is given. A request that nobody can take up is withdrawn, so that it does not happen later,
 behind the back of the one who was told that it failed.
 
-It starts no thread: whoever owns it calls `look` whenever something may have been committed, and now and then without
-a cause, since a host that was killed commits nothing. No wait begins while a look is under way, so that none falls
-between two looks.
+It starts no thread. Whoever tells an agent something posts it, and does on its own thread what is posted by then, in
+that order; so what a program does next comes behind it. A thread that may not wait, such as one of the runtime, has the
+loop (`ikigai_actors.system.attached.following`) do it: `wake` has that come soon. The loop also looks for what has
+ended. No wait begins while a look is under way, so that none falls between two looks. Whatever goes wrong with a
+command comes from its future.
 """
 
+import logging
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ikigai_actors.actors.clock import Clock
-from ikigai_actors.actors.futures import Future, refuse_to_block
+from ikigai_actors.actors.futures import Future, may_block
 from ikigai_actors.actors.threads import current_threads
-from ikigai_actors.agent.requests import Adopt, Asked, Move, encode
+from ikigai_actors.agent.requests import Adopt, Asked, Move, RequestCaller, encode
+from ikigai_actors.agent.runtime import Successor
 from ikigai_actors.agent.subscriptions import Event, PromptKept
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.arguments import check_timeout
-from ikigai_actors.errors import AgentDead, HostElsewhere, IkigaiError, NoTurn, SystemClosed
+from ikigai_actors.errors import AgentDead, Fenced, HostElsewhere, IkigaiError, NoTurn, SystemClosed
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records import registry
 from ikigai_actors.records.heads import section
@@ -39,7 +45,9 @@ from ikigai_actors.system.attached.client import Client, no_host, nobody_asked
 from ikigai_actors.system.attached.follower import Follower, News
 from ikigai_actors.system.attached.turn import RemoteTurn
 from ikigai_actors.system.lifecycle import CommandTarget, Lifecycle
-from supervisors.signals import Status
+from supervisors.signals import Signal, Status
+
+logger = logging.getLogger(__name__)
 
 
 class RemoteAgents:
@@ -49,7 +57,6 @@ class RemoteAgents:
         self,
         store: Store,
         client: Client,
-        check_open: Callable[[], None],
         publish: Callable[[Event], object],
         follower: Follower,
     ) -> None:
@@ -58,14 +65,16 @@ class RemoteAgents:
         Args:
             store: where agents and their logs are read.
             client: writes what is asked.
-            check_open: raises `SystemClosed` when nothing may be asked any more.
             publish: takes a `PromptKept`.
             follower: follows all agents, or those of whom something is awaited.
         """
         self.follower = follower
         """Reads what is new, in a `look`."""
-        self._store, self._client, self._check_open, self._publish = store, client, check_open, publish
-        self._looking = current_threads().lock()  # held for a look, and to begin a wait
+        self.wake: Callable[[], object] = lambda: None
+        """Has `carry_out` called soon; set by the owner of the thread that calls it."""
+        self._store, self._client, self._publish = store, client, publish
+        self._looking = current_threads().lock()  # held for a look, and to ask
+        self._posted: deque[Callable[[], object]] = deque()
         self._awaited: list[tuple[RemoteTurn, Future[Reply]]] = []
         self._asked: dict[RequestKey, Future[Any]] = {}
         self._ended: IkigaiError | None = None
@@ -79,9 +88,37 @@ class RemoteAgents:
         return next(iter(self.hosts), None)
 
     def actor(self, uuid: str) -> "RemoteActor":
-        """What stands for the actor of an agent. Raises `SystemClosed`."""
-        self._check_open()
+        """What stands for the actor of an agent."""
         return RemoteActor(self, uuid)
+
+    def tell(self, uuid: str, command: Any) -> None:
+        """Have an agent told a command: its row is committed when this returns, unless this thread may not wait."""
+        self.post(uuid, command, wait=may_block())
+
+    def post(self, uuid: str, command: Any, *, wait: bool = False) -> None:
+        """Have an agent told a command soon; or ``wait`` until its row is committed."""
+        caller = command.caller
+        if isinstance(caller, Future):
+            caller.withdraw = lambda: self._post(partial(self._take_back, caller))
+        self._post(partial(self._try, uuid, command), wait)
+
+    def _post(self, task: Callable[[], object], wait: bool = False) -> None:
+        self._posted.append(task)
+        if wait or self._ended is not None:
+            self.carry_out()
+        else:
+            self.wake()
+
+    def carry_out(self) -> bool:
+        """Do what was posted since the last call; return whether there was anything."""
+        with self._looking:
+            return self._carry_out()
+
+    def _carry_out(self) -> bool:
+        found = bool(self._posted)
+        while self._posted:
+            self._posted.popleft()()
+        return found
 
     def look(
         self, read: Callable[[], News], tell: Callable[[News, Sequence[HostRecord]], object] = lambda news, before: None
@@ -116,61 +153,76 @@ class RemoteAgents:
         with self._looking:
             return self._whom()
 
+    def _whom(self) -> frozenset[str]:
+        return frozenset((*(turn.agent for turn, _ in self._awaited), *(key.agent for key in self._asked)))
+
+    def _try(self, uuid: str, command: Any) -> None:
+        caller = command.caller
+        try:
+            if self._ended is not None:
+                raise self._ended
+            if isinstance(caller, Future) and caller.refusal is not None:
+                raise caller.refusal
+            self._ask(uuid, command)
+        except IkigaiError as error:
+            caller.settle(error)
+        except Exception as error:  # a defect of ours: the caller must not wait for ever
+            logger.exception("Agent %s could not be asked for %s", uuid, type(command).__name__)
+            caller.settle(error)
+
+    def _ask(self, uuid: str, command: Any) -> None:
+        match command:
+            case on.Prompt() if command.mail:
+                self.await_prompt(uuid, command.mail, command.caller)
+            case on.Prompt():
+                self._prompt(uuid, command.text, command.caller)
+            case on.GetOutcome():
+                self._reply(uuid, command.caller)
+            case on.Interrupt():
+                change = self._client.signal(uuid, Signal.INT, cascade=False, reason="", grace=0)
+                command.caller.settle(not change.ignored)
+            case _:
+                self._request(uuid, command)
+
     def await_prompt(self, uuid: str, mail: int, future: Future[Reply]) -> None:
         """Give a future the outcome of the turn that a prompt opens which is mail already."""
-        with self._looking:
-            self.follower.follow(uuid)
-            self._await(RemoteTurn(uuid, prompt=mail), future)
+        self.follower.follow(uuid)
+        self._await(RemoteTurn(uuid, prompt=mail), future)
 
-    def prompt(self, uuid: str, text: str, future: Future[Reply]) -> None:
-        """Leave a prompt, committed when this returns; the future is given the outcome of its turn."""
-        self._check_open()
-        refuse_to_block()
-        with self._looking:
-            self.follower.follow(uuid)
-            mail = self._client.prompt(uuid, text)
-            turn = RemoteTurn(uuid, prompt=mail.id)
-            future.withdraw = lambda: self._withdraw_prompt(turn, mail.id, future)
-            self._await(turn, future)
+    def _prompt(self, uuid: str, text: str, future: Future[Reply]) -> None:
+        """Leave a prompt; the future is given the outcome of its turn."""
+        self.follower.follow(uuid)
+        mail = self._client.prompt(uuid, text)
+        self._await(RemoteTurn(uuid, prompt=mail.id), future)
         if self._client.get(uuid).status == Status.STOPPED:
             self._publish(PromptKept(uuid, mail.id, text))
 
-    def reply(self, uuid: str, future: Future[Reply]) -> None:
+    def _reply(self, uuid: str, future: Future[Reply]) -> None:
         """Give a future the outcome of the turn in progress, or else of the latest one."""
 
         def read(tx: Transaction) -> tuple[AgentRecord, list[Message]]:
             record = registry.get(tx, uuid)
             return record, section(tx, uuid, record.turn or record.fork_message_id)
 
-        with self._looking:
-            self.follower.follow(uuid)
-            record, messages = self._store.read(read)
-            if record.turn:
-                self._await(RemoteTurn(uuid, turn=record.turn, messages=messages), future)
-                return
-        if record.living:
+        self.follower.follow(uuid)
+        record, messages = self._store.read(read)
+        if record.turn:
+            self._await(RemoteTurn(uuid, turn=record.turn, messages=messages), future)
+        elif record.living:
             never: IkigaiError = NoTurn(f"Agent {uuid} has had no turn of its own yet; prompt it first.", uuid)
             future.settle(outcome_of(messages) or never)
         else:
             gone = AgentDead(f"Agent {record.short} is dead: {record.exit_reason or 'no reason is known'}.", uuid)
             future.settle(last_outcome(messages) or gone)
 
-    def request(self, uuid: str, command: Asked) -> None:
-        """Ask an agent to do something itself, committed when this returns; the caller is given the answer.
+    def _request(self, uuid: str, command: Asked) -> None:
+        """Ask an agent to do something itself; the caller is given the answer.
 
-        When no process runs the agents, nothing is asked, and the caller gets `NoHost`. Raises `AgentNotFound`,
-        `AgentDead` and `StoreError`.
+        When no process runs the agents, nothing is asked, and the caller gets `NoHost`.
         """
-        self._check_open()
-        refuse_to_block()
-        kind, body = encode(command)
-        with self._looking:
-            if self._ended is not None or not self.hosts:
-                command.caller.settle(self._ended or nobody_asked(self._former))
-            else:
-                key = self._client.request(uuid, kind, body)
-                self._asked[key] = command.caller
-                command.caller.withdraw = lambda: self._client.withdraw(key, command.caller.refusal)
+        if not self.hosts:
+            raise nobody_asked(self._former)
+        self._asked[self._client.request(uuid, *encode(command))] = command.caller
 
     def close(self) -> None:
         """Settle with `SystemClosed` whatever is awaited, now or later: nobody looks any more. Requests stay."""
@@ -178,25 +230,22 @@ class RemoteAgents:
             error = self._ended = SystemClosed("The system was closed before this was answered.")
             futures = [*(future for _, future in self._awaited), *self._asked.values()]
             self._awaited, self._asked = [], {}
+            self._carry_out()
         for future in futures:
             future.settle(error)
 
     def elsewhere(self) -> IkigaiError:
-        """Why this process does not do what only the one can that runs the agents. Raises `SystemClosed`."""
-        self._check_open()
+        """Why this process does not do what only the one can that runs the agents."""
         if not self.hosts:
             return no_host(self._former)
         where = " or ".join(map(str, self.hosts))
         return HostElsewhere(f"Only the process that runs the agents knows its tools: {where}.")
 
     def _await(self, turn: RemoteTurn, future: Future[Reply]) -> None:
-        if self._ended is not None or not self.hosts:
-            future.settle(self._ended or no_host(self._former))
-        else:
+        if self.hosts:
             self._awaited.append((turn, future))
-
-    def _whom(self) -> frozenset[str]:
-        return frozenset((*(turn.agent for turn, _ in self._awaited), *(key.agent for key in self._asked)))
+        else:
+            future.settle(no_host(self._former))
 
     def _answers(self) -> dict[RequestKey, Answered]:
         """The answers that have come since the latest look."""
@@ -209,12 +258,17 @@ class RemoteAgents:
         for key, answer in answers.items():
             self._asked.pop(key).settle(answer.value)
 
-    def _withdraw_prompt(self, turn: RemoteTurn, mail: int, future: Future[Reply]) -> None:
-        """Take back a prompt whose sender would close a circle of waits by waiting for it, unless it was taken up."""
-        if self._client.write(WithdrawPrompt(turn.agent, mail)):
-            with self._looking:
-                self._awaited = [one for one in self._awaited if one[0] is not turn]
-            future.settle(future.refusal)
+    def _take_back(self, caller: Future[Any]) -> None:
+        """Take back a command whose caller would close a circle of waits by waiting for it, unless it was taken up."""
+        try:
+            for key in [key for key, future in self._asked.items() if future is caller]:
+                self._client.withdraw(key, caller.refusal or nobody_asked())
+            for turn, future in [one for one in self._awaited if one[1] is caller and one[0].prompt]:
+                if self._client.write(WithdrawPrompt(turn.agent, turn.prompt)):
+                    self._awaited.remove((turn, future))
+                    caller.settle(caller.refusal)
+        except IkigaiError as error:  # then it is done, and nobody waits for it
+            logger.info("What was asked for could not be taken back: %s", error)
 
     def _withdraw(self) -> None:
         """Take back the requests that nobody has answered: the answer is `NoHost` then."""
@@ -222,7 +276,7 @@ class RemoteAgents:
             self._client.withdraw(key, nobody_asked(self._former))
 
 
-class RemoteActor(CommandTarget):
+class RemoteActor(CommandTarget, Successor):
     """Stands for the actor of an agent that another process runs: commands are rows, which that process takes up."""
 
     __slots__ = ("_remote", "_uuid")
@@ -231,20 +285,14 @@ class RemoteActor(CommandTarget):
         self._remote, self._uuid = remote, uuid
 
     def told(self, message: Any) -> bool:
-        """Take a command. Its row is committed when this returns.
-
-        Raises `AgentNotFound`, `AgentDead`, `SystemClosed` and `StoreError`.
-        """
-        match message:
-            case on.Prompt() if message.mail:
-                self._remote.await_prompt(self._uuid, message.mail, message.caller)
-            case on.Prompt():
-                self._remote.prompt(self._uuid, message.text, message.caller)
-            case on.GetOutcome():
-                self._remote.reply(self._uuid, message.caller)
-            case _:
-                self._remote.request(self._uuid, message)
+        self._remote.tell(self._uuid, message)
         return True
+
+    def take(self, message: Any) -> None:
+        if isinstance(caller := getattr(message, "caller", None), RequestCaller):
+            caller.settle(Fenced(f"Agent {self._uuid} is left to another host.", self._uuid))  # it finds the row itself
+        else:
+            self._remote.post(self._uuid, message)
 
 
 class RemoteLifecycle(Lifecycle):
@@ -265,10 +313,10 @@ class RemoteLifecycle(Lifecycle):
     def adopt(self, child: str, by: str, timeout: float | None = None) -> None:
         check_timeout(timeout)
         adopted: Future[None] = Future()
-        self._remote.request(by, Adopt(child, adopted))
+        self._remote.tell(by, Adopt(child, adopted))
         adopted.get(timeout=timeout)
 
     def move(self, uuid: str, host: str) -> Future[None]:
         moved: Future[None] = Future(uuid)
-        self._remote.request(uuid, Move(host, moved))
+        self._remote.tell(uuid, Move(host, moved))
         return moved

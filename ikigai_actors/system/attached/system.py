@@ -40,7 +40,7 @@ from ikigai_actors.agent.subscriptions import (
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.waits import Waits
 from ikigai_actors.arguments import check_callable, check_choice, check_optional, check_type
-from ikigai_actors.errors import NoHost, SystemClosed
+from ikigai_actors.errors import AgentDead, NoHost, SystemClosed
 from ikigai_actors.providers.base import NO_TOKENS, Usage
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.host_waits import published_state
@@ -91,14 +91,13 @@ class AttachedSystem(OfOneProcess):
         # Of those that run elsewhere the rows tell whether they rest.
         waits = self.waits = Waits(store, clock, lambda uuid: True, SYSTEM_THREADS)
         self._publisher = Publisher(SYSTEM_THREADS)
-        remote = self._remote = RemoteAgents(
-            gate, self._client, self.check_open, self._publisher.publish, Follower(store)
-        )
+        asking = Client(store, clock, self._on_commit)  # also while this closes: what was asked is written
+        remote = self._remote = RemoteAgents(store, asking, self._publisher.publish, Follower(store))
         self._following = FollowingLoop(
             store, clock, SYSTEM_THREADS, waits, remote=remote, tell=self._tell, on_trouble=self._tell_trouble
         )
         self.lifecycle = RemoteLifecycle(gate, writer, clock, remote)
-        self.approvals = Approvals(gate, self._log_cache, remote.actor)
+        self.approvals = Approvals(gate, self._log_cache, self.target)
         self._seen: dict[str, _Seen] = {}
         self._trouble = False
         self._closing = threading.Event()
@@ -170,6 +169,7 @@ class AttachedSystem(OfOneProcess):
     @property
     def toolbox(self) -> Toolbox:
         """Which tools there are only the host knows: raises `HostElsewhere`."""
+        self.check_open()
         raise self._remote.elsewhere()
 
     @property
@@ -204,9 +204,15 @@ class AttachedSystem(OfOneProcess):
         self.check_open()
         return AgentRef(self, check_type(uuid, str, "uuid", "text"))
 
+    def here(self, uuid: str) -> None:
+        """No agent has its actor here."""
+
     def target(self, uuid: str) -> RemoteActor:
-        """What stands for the actor of an agent. Raises `SystemClosed`."""
-        return self._remote.actor(check_type(uuid, str, "uuid", "text"))
+        """What stands for the actor of an agent. Raises `SystemClosed`, `AgentNotFound` and `AgentDead`."""
+        record = self._client.get(check_type(uuid, str, "uuid", "text"))
+        if not record.living:
+            raise AgentDead(f"Agent {record.short} is {record.status}: {record.exit_reason or 'no reason'}.", uuid)
+        return self._remote.actor(uuid)
 
     def state_of(self, record: AgentRecord) -> str:
         """What an agent is doing, as far as rows tell."""

@@ -29,7 +29,7 @@ class RemoteTurn:
             turn: the message that has opened it; 0 when that did not happen yet.
             messages: what was committed of it already.
         """
-        self.agent, self._prompt, self._turn = agent, prompt, turn
+        self.agent, self.prompt, self._turn = agent, prompt, turn
         self._messages = {message.id: message for message in messages}
         self._over = False  # another turn has begun
 
@@ -57,7 +57,7 @@ class RemoteTurn:
 
     def _take(self, message: Message) -> None:
         if message.kind == Kind.USER:
-            if self._prompt and message.data.get("mail") == self._prompt:
+            if self.prompt and message.data.get("mail") == self.prompt:
                 self._turn = message.id
             else:
                 self._over = self._over or message.id > self._turn > 0

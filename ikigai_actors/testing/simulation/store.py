@@ -269,12 +269,12 @@ class CalledWatch(Watch):
         self.hosts = hosts
         """Whether it hears of every commit of hosts."""
         self._changed = threads.condition()
-        self._called = self._closed = False
+        self._called = self._rung = self._closed = False
         self._heard = NOTHING
 
     def wait(self, timeout: float | None = None) -> bool:
-        self._changed.wait_for(lambda: self._called or self._closed, timeout)
-        called, self._called = self._called, False
+        self._changed.wait_for(lambda: self._called or self._rung or self._closed, timeout)
+        called, self._called, self._rung = self._called, False, False
         return called and not self._closed
 
     def heard(self) -> Hint:
@@ -286,6 +286,10 @@ class CalledWatch(Watch):
         self._called = True
         before = self._heard
         self._heard = Hint(_joined(before.agents, agents), _joined(before.for_hosts, agents if for_hosts else ()))
+        self._changed.notify_all()
+
+    def wake(self) -> None:
+        self._rung = True
         self._changed.notify_all()
 
     def close(self) -> None:
