@@ -115,6 +115,9 @@ CREATE TABLE messages (
 );
 -- The walk backwards ends at the latest clear.
 CREATE INDEX messages_clear ON messages (agent_uuid, id) WHERE kind = 'clear';
+-- What a history means is decided by few of its messages.
+CREATE INDEX messages_control ON messages (agent_uuid, id)
+     WHERE kind IN ('configure', 'clear', 'mark', 'rewind', 'summary', 'uncompact');
 -- Which calls wait for a person.
 CREATE INDEX messages_approval ON messages (agent_uuid, id) WHERE kind = 'approval';
 

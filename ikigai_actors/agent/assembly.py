@@ -1,14 +1,16 @@
 """What an agent's conversation is to a model, kept beside its log: each message is looked at once in its life.
 
 A conversation is a chain of passages (`providers.conversation`). A message that counts has the same messages before it
-in every history in which it counts: a rewind and a clear only move where a conversation ends or begins. So its chain is
-kept by the place of the message in its log, and parent, children and siblings go on from the same one. The chains are
-given up with the log.
+in every history in which it counts: a rewind and a clear only move where a conversation ends or begins. Under a summary
+another chain leads to it, which begins with the text. So its chain is kept by the place of the message in its log, the
+model, and the summary in force; parent, children and siblings go on from the same one. The chains are given up with the
+log.
 
 Two agents may make the same passages at the same time, without a lock: what is made is equal.
 """
 
 import threading
+from collections.abc import Hashable
 
 from ikigai_actors.agent.turn.request import Turns
 from ikigai_actors.providers.conversation import Passage
@@ -32,18 +34,21 @@ def conversation_of(log: Log, head: int, model: str) -> Passage:
     """
     new: list[Spoken] = []
     last: Passage | None = None
+    key = _key(log, head, model)
     for spoken in log.conversation(head):
-        if (last := _kept(spoken, model)) is not None:
+        if (last := _kept(spoken, key)) is not None:
             break
         new.append(spoken)
-    sent = _Sent(log, head, model)
+    sent = _Sent(log, head, key)
     turns = Turns(last, model, sent)
+    if last is None:
+        turns.open_with(*log.opening(head))
     for spoken in reversed(new):
         before, sent.position = turns.last, spoken.message.id
         turns.add(spoken.message)
         if turns.settled and turns.last is not None:
             replied = spoken.message.kind == Kind.ASSISTANT and turns.last is not before
-            _keep(spoken, model, turns.last, replied)
+            _keep(spoken, key, turns.last, replied)
     return turns.finish()
 
 
@@ -51,25 +56,35 @@ def shared_blocks(log: Log, head: int, model: str) -> int:
     """How many blocks of `conversation_of`, which was called before, every sibling sends too.
 
     Those up to the end of the last reply before the fork. What follows it is still open at the fork: the results of
-    calls, among them of the fork itself.
+    calls, among them of the fork itself. An agent with a summary of its own shares none.
     """
-    for spoken in log.conversation(head, log.fork) if log.fork else ():
-        if (chain := _kept(spoken, model)) is not None:
+    lens = log.view(head).lens
+    if not log.fork or (lens is not None and lens.id > log.fork):
+        return 0
+    key = _key(log, head, model)
+    for spoken in log.conversation(head, log.fork):
+        if (chain := _kept(spoken, key)) is not None:
             return chain.replied
     return 0
 
 
-def _kept(spoken: Spoken, model: str) -> Passage | None:
-    passages = (spoken.log.passages or {}).get(model)
+def _key(log: Log, head: int, model: str) -> Hashable:
+    """What a chain depends on beside the messages themselves."""
+    lens = log.view(head).lens
+    return (model, lens.agent, lens.id) if lens is not None else model
+
+
+def _kept(spoken: Spoken, key: Hashable) -> Passage | None:
+    passages = (spoken.log.passages or {}).get(key)
     return passages.chains[spoken.place] if passages is not None and spoken.place < len(passages.chains) else None
 
 
-def _keep(spoken: Spoken, model: str, chain: Passage, replied: bool) -> None:
+def _keep(spoken: Spoken, key: Hashable, chain: Passage, replied: bool) -> None:
     """Keep the chain that ends with a message; of a reply the ids of its calls, too."""
     with _noting:
         if spoken.log.passages is None:
             spoken.log.passages = {}
-        passages = spoken.log.passages.setdefault(model, Passages())
+        passages = spoken.log.passages.setdefault(key, Passages())
         for _, sent, _ in chain.calls if replied else ():
             known = passages.sent.get(sent, ())
             if spoken.message.id not in known:
@@ -82,15 +97,15 @@ def _keep(spoken: Spoken, model: str, chain: Passage, replied: bool) -> None:
 class _Sent:
     """The ids of the calls that a conversation has before a position."""
 
-    def __init__(self, log: Log, head: int, model: str) -> None:
+    def __init__(self, log: Log, head: int, key: Hashable) -> None:
         self.position = 0
-        self._log, self._head, self._model = log, head, model
+        self._log, self._head, self._key = log, head, key
 
     def __contains__(self, call_id: object) -> bool:
         log: Log | None = self._log
         end = self.position - 1
         while log is not None:
-            passages = (log.passages or {}).get(self._model)
+            passages = (log.passages or {}).get(self._key)
             for position in passages.sent.get(call_id, ()) if passages is not None and isinstance(call_id, str) else ():
                 if position <= end and self._log.view(self._head).shows(position, self._head):
                     return True

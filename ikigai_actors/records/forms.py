@@ -61,6 +61,24 @@ def mail_form(data: Data) -> Wrong:
             yield name, "a whole number"
 
 
+def summary_form(data: Data) -> Wrong:
+    """The form of a summary."""
+    for name in ("keep_from", "prompt", "elide"):
+        if not _is_whole(data.get(name, 0)):
+            yield name, "a position"
+    if not isinstance(data.get("name") or "", str):
+        yield "name", "text"
+    usage = data.get("usage")
+    if usage is not None and not (isinstance(usage, dict) and all(map(_is_plain, usage.values()))):
+        yield "usage", "an object of numbers"
+
+
+def uncompact_form(data: Data) -> Wrong:
+    """The form of the end of a summary."""
+    if not _is_whole(data.get("summary", 0)):
+        yield "summary", "a position"
+
+
 def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 

@@ -3,13 +3,21 @@
 `walk` finds where a history is stored, from the agent back to agent 0 or to the latest clear: a list of `ReplayRange`.
 
 A `View` says what the history *means*: it is the fold of the messages, oldest first. Only the control messages
-(configure, clear, mark, rewind) change a view, each in constant time; all others merely stand between its bounds. So an
-append costs the fold nothing, and a view can be kept for ever: that is how siblings share the history before their
-fork.
+(configure, clear, mark, rewind, summary, uncompact) change a view, each in constant time; all others merely stand
+between its bounds. So an append costs the fold nothing, and a view can be kept for ever: that is how siblings share the
+history before their fork.
 
     positions   1   2   3   4   5   6   7   8
     messages    u   a   M   u   a   R   u   a        M = mark, R = rewind to M
     view        (0, 3] and (5, 8]                    what was said at 4 and 5 is gone, the rewind stays to be seen
+
+A summary is a lens over all this: it changes how the past is shown, never what counts. Lenses lie over one another;
+uncompact takes off the latest. What was said since stays, and marks keep their places.
+
+    positions   1   2   3   4   5   6   7
+    messages    u   a   u   a   S   u   a            S = summary with keep_from 3
+    shown       the text of S, then (2, 7]           what a rewind to m takes back is gone from below the lens, too:
+                                                     a lens that stands for something behind m is dropped
 
 Two departures from the seed of this algorithm:
 
@@ -17,7 +25,7 @@ Two departures from the seed of this algorithm:
 - Marks and rewinds are applied wherever in the lineage they stand.
 
 A rewind may name a prompt in place of a mark: each prompt is a place to come back to. It takes as many steps as there
-are earlier rewinds that it undoes.
+are earlier rewinds that it undoes, and as there are lenses that it drops.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -98,6 +106,24 @@ class Mark(NamedTuple):
     earlier: "Mark | None"
 
 
+class Lens(NamedTuple):
+    """A summary in force: how the past is shown."""
+
+    agent: str
+    """The agent that wrote it. With `id` it tells this lens from all others."""
+    id: int
+    """Its position."""
+    summary: int
+    """Position of the summary whose text is shown; 0 for none."""
+    keep_from: int
+    """All that counts before this position is stood for by the text; from here on it is shown verbatim."""
+    prompt: int
+    """Position of the prompt, before `keep_from`, that was open and is shown verbatim beside the text; 0 for none."""
+    elide: int
+    """Long results of calls before this position are shown by reference."""
+    earlier: "Lens | None"
+
+
 class View(NamedTuple):
     """What a history means at one position: which positions are visible, which marks and settings are in force."""
 
@@ -109,16 +135,24 @@ class View(NamedTuple):
     """The latest mark."""
     settings: Mapping[str, Any]
     """The settings in force."""
+    lens: Lens | None = None
+    """The latest summary in force."""
 
-    def visible(self, head: int) -> list[tuple[int, int]]:
-        """The visible positions up to head, as ``(start, end]`` pairs, oldest first."""
-        pairs = [(self.start, head)] if head > self.start else []
-        segment = self.closed
-        while segment is not None:
-            pairs.append((segment.start, segment.end))
+    def visible(self, head: int, above: int = 0) -> list[tuple[int, int]]:
+        """The visible positions up to head, as ``(start, end]`` pairs, oldest first; only those above a position."""
+        pairs: list[tuple[int, int]] = []
+        segment: Segment | None = Segment(self.start, head, self.closed)
+        while segment is not None and segment.end > above:
+            if segment.end > segment.start:
+                pairs.append((max(segment.start, above), segment.end))
             segment = segment.earlier
         pairs.reverse()
         return pairs
+
+    @property
+    def floor(self) -> int:
+        """The position above which all that counts is shown verbatim."""
+        return max(0, self.lens.keep_from - 1) if self.lens is not None else 0
 
     def shows(self, position: int, head: int) -> bool:
         """Whether a position is visible, when head is the latest one."""
@@ -161,6 +195,10 @@ def play(view: View, message: Message) -> View:
             return view._replace(marks=Mark(message.content, message.id, view.start, view.closed, view.marks))
         case Kind.REWIND:
             return _rewind(view, message)
+        case Kind.SUMMARY:
+            return view._replace(lens=_lens(view.lens, message))
+        case Kind.UNCOMPACT if view.lens is not None:
+            return view._replace(lens=view.lens.earlier)
         case _:
             return view
 
@@ -184,7 +222,8 @@ def _rewind(view: View, message: Message) -> View:
         mark = mark.earlier
     if mark is None:
         return view
-    return View(message.id - 1, Segment(mark.start, mark.id, mark.closed), mark, view.settings)
+    lens = _before(view.lens, mark.id)
+    return View(message.id - 1, Segment(mark.start, mark.id, mark.closed), mark, view.settings, lens)
 
 
 def _rewind_before(view: View, message: Message) -> View:
@@ -205,7 +244,24 @@ def _rewind_before(view: View, message: Message) -> View:
     while mark is not None and mark.id >= prompt:
         mark = mark.earlier
     kept = Segment(start, prompt - 1, closed) if prompt - 1 > start else closed
-    return View(message.id - 1, kept, mark, view.settings)
+    return View(message.id - 1, kept, mark, view.settings, _before(view.lens, prompt - 1))
+
+
+def _lens(below: Lens | None, message: Message) -> Lens:
+    """The lens of a summary. One without a text only shows more by reference than the lens below it."""
+    keep_from, prompt, elide = (message.data.get(name, 0) for name in ("keep_from", "prompt", "elide"))
+    if message.content:
+        elide = max(elide, below.elide if below is not None else 0)
+        return Lens(message.agent_uuid, message.id, message.id, keep_from, prompt, elide, below)
+    summary, keep_from, prompt = (below.summary, below.keep_from, below.prompt) if below is not None else (0, 0, 0)
+    return Lens(message.agent_uuid, message.id, summary, keep_from, prompt, elide, below)
+
+
+def _before(lens: Lens | None, end: int) -> Lens | None:
+    """The latest lens that stands for nothing behind a position."""
+    while lens is not None and lens.keep_from > end + 1:
+        lens = lens.earlier
+    return lens
 
 
 def merge(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -14,7 +14,7 @@ control message is stored before the position of that message.
 
 import threading
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -81,8 +81,8 @@ class Log:
         self._controls: list[int] = []
         self._spoken: list[Message] = []  # the conversation alone: a request must not look at 10,000 forks of a parent
         self._views: list[View] = []
-        self.passages: dict[str, Passages] | None = None
-        """What its own messages are to models, by model (`ikigai_actors.agent.assembly`)."""
+        self.passages: dict[Hashable, Passages] | None = None
+        """What its own messages are to models, by model and lens (`ikigai_actors.agent.assembly`)."""
         self._extend(messages)
 
     @property
@@ -148,19 +148,23 @@ class Log:
             log = log.parent
 
     def conversation(self, position: int, end: int | None = None) -> "Iterator[Spoken]":
-        """What a model may see of the folded history up to a position, newest first.
+        """What a model may see verbatim of the folded history up to a position, newest first.
 
-        All other messages cost nothing here, nor do those that are not asked for.
+        All other messages cost nothing here, nor do those that are not asked for. What a summary in force stands for is
+        left out, and so is its text: `opening` has that.
 
         Args:
             position: the position.
             end: begin with the latest message that is not behind this one; None for the position.
         """
         view = self.view(position)
+        return self._conversation(view, position, position if end is None else end, view.floor)
+
+    def _conversation(self, view: View, position: int, end: int, floor: int) -> "Iterator[Spoken]":
         closed: Segment | None = Segment(view.start, position, view.closed)
-        while closed is not None:
+        while closed is not None and closed.end > floor:
             start, high, closed = closed
-            for log, low, upper in self._stretches(start, high if end is None else min(high, end)):
+            for log, low, upper in self._stretches(max(start, floor), min(high, end)):
                 spoken = log._spoken
                 first = bisect_right(spoken, low, key=_position)
                 for place in range(bisect_right(spoken, upper, first, key=_position) - 1, first - 1, -1):
@@ -168,14 +172,34 @@ class Log:
 
     def latest_prompt(self) -> Message | None:
         """The latest prompt of the folded history, an inherited one too; None when there is none."""
-        spoken = (one.message for one in self.conversation(self.head))
+        spoken = (one.message for one in self._conversation(self.view(self.head), self.head, self.head, 0))
         return next((message for message in spoken if message.kind == Kind.USER), None)
 
+    def opening(self, position: int) -> tuple[Message | None, Message | None]:
+        """What the folded history up to a position begins with, before what is shown verbatim.
+
+        Returns:
+            The summary whose text is shown, and the prompt that was open then; None for none.
+        """
+        lens = self.view(position).lens
+        if lens is None:
+            return None, None
+        summary, prompt = (
+            next(self.between(place - 1, place), None) if place else None for place in (lens.summary, lens.prompt)
+        )
+        return summary, prompt
+
     def visible(self, position: int | None = None) -> Iterator[Message]:
-        """The folded history up to a position (the head when None): clears and rewinds applied."""
+        """The folded history up to a position (the head when None): clears, rewinds and summaries applied.
+
+        A summary in force comes first, and then the prompt that was open: only behind them do positions ascend. All
+        other summaries are left out.
+        """
         position = self.head if position is None else position
-        for start, end in self.view(position).visible(position):
-            yield from self.between(start, end)
+        yield from (message for message in self.opening(position) if message is not None)
+        view = self.view(position)
+        for start, end in view.visible(position, view.floor):
+            yield from (message for message in self.between(start, end) if message.kind != Kind.SUMMARY)
 
 
 class Passages:

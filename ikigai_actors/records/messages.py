@@ -13,7 +13,16 @@ from typing import Any
 
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.frozen import maker
-from ikigai_actors.records.forms import Form, call_form, mail_form, problem_of, reply_form, start_form
+from ikigai_actors.records.forms import (
+    Form,
+    call_form,
+    mail_form,
+    problem_of,
+    reply_form,
+    start_form,
+    summary_form,
+    uncompact_form,
+)
 
 
 class Trait(Flag):
@@ -59,6 +68,12 @@ class Kind(StrEnum):
     """A place to come back to; the content is its label, perhaps empty."""
     REWIND = "rewind", Trait.CONTROL
     """Back to the mark whose position is ``data.mark``, or to before the prompt at ``data.before``."""
+    SUMMARY = "summary", Trait.CONTROL | Trait.SPENDING, summary_form
+    """Its text stands for all that counts before ``data.keep_from``; beside it the prompt at ``data.prompt`` is shown.
+    Without a text, long results before ``data.elide`` are shown by reference. Nothing is taken away.
+    """
+    UNCOMPACT = "uncompact", Trait.CONTROL, uncompact_form
+    """The latest summary in force, at ``data.summary``, is in force no more."""
     FORK = "fork", Trait(0)
     """In the parent's log: a child began here (``data.child``). In the child's: who it is (``data.parent``)."""
     MAIL = "mail", Trait.CONVERSATION, mail_form

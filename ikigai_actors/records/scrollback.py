@@ -9,14 +9,16 @@ what it returns; an agent with a million inherited messages opens at once. A pos
 lineage it is stored, so only the bounds of each ancestor must be known, and these never change.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
-from ikigai_actors.records.heads import section
-from ikigai_actors.records.history import EMPTY, Ancestor, View, play_all
+from ikigai_actors.records.history import Ancestor
 from ikigai_actors.records.lineage import read_lineage
-from ikigai_actors.records.messages import CONTROL, Kind, Message
-from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.stored_history import StoredHistory
+from ikigai_actors.store.base import Store
+
+_Found = TypeVar("_Found")
 
 
 class Scrollback:
@@ -35,11 +37,11 @@ class Scrollback:
     def latest(self, most: int) -> list[Message]:
         """The last messages that are committed, oldest first."""
 
-        def read(tx: Transaction) -> list[Message]:
-            head = tx.run("log_head", uuid=self.uuid)[0][0] or self.inherited
-            return self._between(tx, head - most, head)
+        def read(history: StoredHistory) -> list[Message]:
+            head = history.head
+            return history.between(head - most, head)
 
-        return self._store.read(read)
+        return self._read(read)
 
     def before(self, position: int, most: int) -> list[Message]:
         """The messages that come before a position, oldest first."""
@@ -47,16 +49,16 @@ class Scrollback:
 
     def between(self, start: int, end: int) -> list[Message]:
         """The messages with ``start < id <= end``, oldest first."""
-        return self._store.read(lambda tx: self._between(tx, start, end))
+        return self._read(lambda history: history.between(start, end))
 
     def settings(self) -> Mapping[str, Any]:
         """The settings in force, without reading anything else of the history."""
-        return self._fold(None).settings
+        return self._read(StoredHistory.view).settings
 
     def sources(self) -> Mapping[str, Message]:
         """The message that set each setting in force. A clear carries settings over, and counts as their source."""
         sources: dict[str, Message] = {}
-        for message in self._controls(None):
+        for message in self._read(StoredHistory.controls):
             if message.kind == Kind.CLEAR:
                 sources.clear()
             elif message.kind == Kind.CONFIGURE:
@@ -66,34 +68,8 @@ class Scrollback:
 
     def remembered(self) -> int:
         """How many of the inherited messages still counted at the fork, after clears and rewinds."""
-        return sum(end - start for start, end in self._fold(self.inherited).visible(self.inherited))
+        view = self._read(lambda history: history.view(self.inherited))
+        return sum(end - start for start, end in view.visible(self.inherited))
 
-    def _fold(self, head: int | None) -> View:
-        """The view of the history up to a position, None for its end."""
-        return play_all(EMPTY, self._controls(head))
-
-    def _controls(self, head: int | None) -> list[Message]:
-        """The control messages up to a position, None for the end, that decide the view; oldest first."""
-        bounds: dict[str, int | None] = {}
-        bound = head
-        for agent in self._lineage:
-            bounds[agent.uuid] = bound
-            bound = agent.fork_message_id
-        rows = self._store.read(lambda tx: tx.run("controls_in", uuids=list(bounds), kinds=sorted(CONTROL)))
-        messages = sorted(map(Message.from_row, rows), key=lambda message: message.id)
-        return [message for message in messages if _within(message.id, bounds[message.agent_uuid])]
-
-    def _between(self, tx: Transaction, start: int, end: int) -> list[Message]:
-        parts: list[list[Message]] = []
-        for agent in self._lineage:
-            if end <= start:
-                break
-            low = max(start, agent.fork_message_id)
-            if end > low:
-                parts.append(section(tx, agent.uuid, low, end))
-                end = low
-        return [message for part in reversed(parts) for message in part]
-
-
-def _within(position: int, bound: int | None) -> bool:
-    return bound is None or position <= bound
+    def _read(self, work: Callable[[StoredHistory], _Found]) -> _Found:
+        return self._store.read(lambda tx: work(StoredHistory(tx, self._lineage)))

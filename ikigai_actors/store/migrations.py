@@ -202,6 +202,15 @@ _WAITS = Migration(
     """,
 )
 
+_CONTROLS = Migration(
+    11,
+    """
+    -- What a history means is decided by few of its messages.
+    CREATE INDEX messages_control ON messages (agent_uuid, id)
+     WHERE kind IN ('configure', 'clear', 'mark', 'rewind', 'summary', 'uncompact');
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     _MAIL_AND_SUPERVISION,
     _PROMPTS,
@@ -212,6 +221,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _REQUESTS,
     _LOAD,
     _WAITS,
+    _CONTROLS,
 )
 """All steps since version `FIRST`, in order."""
 

@@ -181,9 +181,10 @@ SELECT a.uuid, a.status, a.turn, a.fork_message_id, COALESCE((SELECT MAX(m.id) F
   FROM agents a WHERE a.uuid = ANY(:uuids)
 
 -- name: controls_in
--- What decides settings, marks and what counts, without reading the rest of the logs into memory.
+-- What decides settings, marks, what counts and how it is shown, without a look at the rest of the logs: by messages_control, whose
+-- condition stands here word for word, else SQLite would not use it.
 SELECT agent_uuid, id, kind, content, data, created_at FROM messages
- WHERE agent_uuid = ANY(:uuids) AND kind = ANY(:kinds) ORDER BY id
+ WHERE agent_uuid = ANY(:uuids) AND kind IN ('configure', 'clear', 'mark', 'rewind', 'summary', 'uncompact') ORDER BY id
 
 -- name: boot
 -- Every living agent of a host's shards, its head, its parent, and the parent's head when that one is not listed itself.

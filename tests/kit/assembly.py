@@ -41,8 +41,14 @@ def assemble(
     return request_of(log, head, settings, agent=agent, name=name, model=model, tools=tools)
 
 
-def replayed(conversation: Sequence[Message], model: str, fork: int) -> tuple[list[dict[str, Any]], int]:
-    """The messages of the request for a folded history, and how many blocks are shared."""
+def replayed(
+    conversation: Sequence[Message], model: str, fork: int, compacted: int = 0
+) -> tuple[list[dict[str, Any]], int]:
+    """The messages of the request for a folded history, and how many blocks are shared.
+
+    ``compacted``: where the summary in force stands, 0 for none; its text is the first of the conversation.
+    """
+    summary = next((message for message in conversation if message.kind == Kind.SUMMARY), None)
     made: list[tuple[str, Mapping[str, Any]]] = []
     sent: set[str] = set()
     shared = 0
@@ -50,7 +56,7 @@ def replayed(conversation: Sequence[Message], model: str, fork: int) -> tuple[li
     for message in conversation:
         if message.kind == Kind.ASSISTANT and _sendable(message, model):
             turns.append((message, []))
-        elif message.kind in CONVERSATION:
+        elif message.kind in CONVERSATION or message is summary:
             turns[-1][1].append(message)
     for reply, followed in turns:
         answers: list[tuple[str, str, str]] = []
@@ -75,7 +81,14 @@ def replayed(conversation: Sequence[Message], model: str, fork: int) -> tuple[li
         for own, given, _ in sorted(answers, key=lambda answer: answer[2] == "fork"):
             made.append(("user", _result(given, results.get(own))))
         for one in followed:
-            if one.kind in (Kind.USER, Kind.MAIL) and one.content.strip():
+            if one is summary:
+                about = f"messages up to {one.data['keep_from'] - 1} of agent {one.data.get('name', one.agent_uuid)}"
+                written = one.content.replace("</summary", "&lt;/summary")
+                made.append(("user", {"type": "text", "text": f'<summary of="{about}">\n{written}\n</summary>'}))
+            elif summary is not None and one.id == summary.data["prompt"]:
+                text = f"The prompt that was being worked on at this point, verbatim:\n\n{one.content}"
+                made += [("user", {"type": "text", "text": text})] if one.content.strip() else []
+            elif one.kind in (Kind.USER, Kind.MAIL) and one.content.strip():
                 made.append(("user", {"type": "text", "text": one.content}))
     if not made or made[-1][0] == "assistant":
         made.append(("user", {"type": "text", "text": GO_ON}))
@@ -84,7 +97,7 @@ def replayed(conversation: Sequence[Message], model: str, fork: int) -> tuple[li
         if not joined or joined[-1]["role"] != role:
             joined.append({"role": role, "content": []})
         joined[-1]["content"].append(block)
-    return joined, shared
+    return joined, 0 if compacted > fork else shared
 
 
 def _sendable(reply: Message, model: str) -> list[Mapping[str, Any]]:

@@ -32,6 +32,12 @@ BURIED = "ended_at = 5, exit_reason = 'test', exit_cause = 'killed'"
 Case = tuple[Invariant, str | None, str | list[str]]
 """What is to be found, at whom, and the damage."""
 
+
+def summary(position: int = 12, **data: int) -> list[str]:
+    """The statements that add a summary to the log of "a"."""
+    return [more("a", (position, "summary", json.dumps(data))), message("a", position, "content = 'text'")]
+
+
 CASES: list[Case] = [
     (Invariant.AGENT_0, None, SECOND_ROOT),
     (Invariant.AGENT_0, "root", agent("root", f"status = 'dead', turn = 0, {BURIED}")),
@@ -126,6 +132,14 @@ CASES: list[Case] = [
     (Invariant.REWIND, "root", message("root", 8, "data = NULL")),
     (Invariant.REWIND, "a", message("a", 8, """data = '{"mark": 1}'""")),
     (Invariant.REWIND, "c", more("c", (14, "mail", "{}"), (15, "rewind", '{"mark": 14}'))),  # 14 is a mark of "root"
+    (Invariant.SUMMARY, "a", summary(keep_from=13)),  # behind itself
+    (Invariant.SUMMARY, "a", summary(keep_from=3)),  # between an inherited call and its result
+    (Invariant.SUMMARY, "a", summary(keep_from=9, prompt=10)),  # a reply
+    (Invariant.SUMMARY, "a", summary(keep_from=9, prompt=9)),  # is shown anyway
+    (Invariant.SUMMARY, "a", summary(keep_from=9, elide=13)),
+    (Invariant.SUMMARY, "a", [*summary(keep_from=9), *summary(13, keep_from=5)]),  # more than the one below
+    (Invariant.UNCOMPACT, "a", more("a", (12, "uncompact", "{}"))),
+    (Invariant.UNCOMPACT, "a", [*summary(keep_from=9), more("a", (13, "uncompact", '{"summary": 11}'))]),
     (Invariant.CALL, "root", message("root", 3, """data = '{"tool_use_id": "c2"}'""")),
     (Invariant.CALL, "root", message("root", 4, """data = '{"tool_use_id": "f1"}'""")),  # of a later reply
     (Invariant.CALL, "root", message("root", 4, "data = NULL")),
@@ -185,6 +199,14 @@ def test_each_violation_is_found_and_is_the_only_one_reported(
     found = check(family)
     assert [(violation.invariant, violation.agent) for violation in found] == [(invariant, uuid)], found
     assert inspect(family, batch=1).violations == found
+
+
+def test_sound_summaries_are_no_violation(family: Store, durable: str) -> None:
+    ends = more("a", (15, "uncompact", '{"summary": 14}'), (16, "uncompact", '{"summary": 13}'))
+    damage(
+        durable, *summary(keep_from=9), *summary(13, keep_from=9, elide=5), *summary(14, keep_from=14, prompt=9), ends
+    )
+    assert check(family) == []
 
 
 def test_every_invariant_is_tested_and_stands_in_the_manual() -> None:

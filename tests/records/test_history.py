@@ -1,6 +1,6 @@
 """History: the walk and the fold, against an oracle that copies the whole history at each fork."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -82,25 +82,62 @@ class Oracle:
     settings: dict[str, Any] = field(default_factory=dict)
     before: dict[int, tuple[list[Message], list[tuple[str, int, list[Message]]]]] = field(default_factory=dict)
     """What was visible before each message, and the marks that were in force."""
+    lenses: list[tuple[Message, Message | None, list[Message]]] = field(default_factory=list)
+    """The summaries in force: each with the one whose text is shown, and all that this text stands for."""
 
     def fork(self) -> "Oracle":
         copies = list(self.everything), list(self.visible), list(self.marks), dict(self.settings), dict(self.before)
-        return Oracle(*copies)
+        return Oracle(*copies, list(self.lenses))
+
+    def shown(self) -> list[Message]:
+        """What a model sees: a text in place of what it stands for."""
+        _, text, covered = self.lenses[-1] if self.lenses else (None, None, [])
+        kept = [m for m in self.visible[len(covered) :] if m.kind != "summary"]
+        if text is None:
+            return kept
+        return [text, *(m for m in covered if m.id == text.data["prompt"]), *kept]
+
+    @property
+    def elided(self) -> int:
+        """Before which position long results are shown by reference."""
+        elided = 0
+        for lens, _, _ in self.lenses:
+            own: int = lens.data["elide"]
+            elided = max(own, elided) if lens.content else own
+        return elided
+
+    def _look(self, m: Message) -> None:
+        """Follow what changes how the past is shown."""
+        if m.kind == "uncompact" and self.lenses:
+            self.lenses.pop()
+        if m.kind == "summary" and m.content:
+            self.lenses.append((m, m, [seen for seen in self.visible if seen.id < m.data["keep_from"]]))
+        elif m.kind == "summary":
+            _, text, covered = self.lenses[-1] if self.lenses else (None, None, [])
+            self.lenses.append((m, text, covered))
+
+    def _drop(self, end: int) -> None:
+        """Nothing behind a position counts any more: a text that stands for any of it is not true."""
+        while self.lenses and (text := self.lenses[-1][1]) is not None and text.data["keep_from"] - 1 > end:
+            self.lenses.pop()
 
     def add(self, m: Message) -> None:
         self.everything.append(m)
+        self._look(m)
         if m.kind == "rewind" and any(seen.id == m.data.get("before") for seen in self.visible):
             visible, marks = self.before[m.data["before"]]
             self.visible, self.marks = list(visible), list(marks)
+            self._drop(m.data["before"] - 1)
         self.before[m.id] = list(self.visible), list(self.marks)
         if m.kind == "clear":
-            self.visible, self.marks, self.settings = [], [], {}
+            self.visible, self.marks, self.settings, self.lenses = [], [], {}, []
             return
         if m.kind == "rewind" and "mark" in m.data:
             for place in reversed(range(len(self.marks))):
                 if self.marks[place][1] == m.data.get("mark"):
                     self.visible = list(self.marks[place][2])
                     del self.marks[place + 1 :]
+                    self._drop(self.marks[-1][1])
                     break
         self.visible.append(m)
         if m.kind == "configure":
@@ -109,13 +146,44 @@ class Oracle:
             self.marks.append((m.content, m.id, list(self.visible)))
 
 
+def looks_equal(log: Log, oracle: Oracle) -> None:
+    """A history shows what the oracle's shows, and each text in force stands for exactly what counts before its cut."""
+    assert list(log.visible()) == oracle.shown()
+    view = log.view(log.head)
+    assert (view.lens.elide if view.lens else 0) == oracle.elided
+    lens, known = view.lens, list(oracle.lenses)
+    while lens is not None:
+        written, text, covered = known.pop()
+        assert (lens.agent, lens.id) == (written.agent_uuid, written.id)
+        assert lens.summary == (text.id if text is not None else 0)
+        assert covered == [m for m in oracle.visible if m.id < lens.keep_from]
+        lens = lens.earlier
+    assert known == []
+
+
+def planned(oracle: Oracle, place: int, choice: int) -> tuple[str, dict[str, Any]]:
+    """A summary that an agent might write now: its text, and its data."""
+    if choice == 0:
+        return "", {"keep_from": 0, "prompt": 0, "elide": place % (len(oracle.everything) + 1)}
+    cuts = [text.data["keep_from"] for _, text, _ in oracle.lenses if text is not None]
+    lowest = max([cleared.id for cleared in oracle.everything if cleared.kind == "clear"] + [0]) + 1
+    lowest = max([lowest, *cuts[-1:]])
+    keep_from = lowest + place % (len(oracle.everything) + 2 - lowest)
+    places = [m.id + choice // 2 for m in oracle.visible if m.kind in ("mark", "user") and m.id >= lowest]
+    if choice < 4 and places:  # just before or behind a place to which a rewind goes back
+        keep_from = places[-1 - place % min(2, len(places))]
+    prompts = [m.id for m in oracle.visible if m.kind == "user" and m.id < keep_from]
+    data = {"keep_from": keep_from, "prompt": prompts[-1] if prompts and choice % 2 else 0, "elide": place % 7}
+    return f"text{choice}", data
+
+
 def agree(tree: Tree, oracles: dict[str, Oracle]) -> None:
     """Every agent's history equals the oracle's: folded in memory, and played from the stored ranges."""
     for uuid, oracle in oracles.items():
         log = tree.logs[uuid]
         view = log.view(log.head)
         assert log.head == len(oracle.everything)
-        assert list(log.visible()) == oracle.visible
+        looks_equal(log, oracle)
         assert [(mark.label, mark.id) for mark in view.all_marks()] == [(label, at) for label, at, _ in oracle.marks]
         assert view.settings == oracle.settings
         stored = list(tree.stored(tree.ranges(uuid)))
@@ -124,22 +192,37 @@ def agree(tree: Tree, oracles: dict[str, Oracle]) -> None:
         assert [mark.id for mark in replayed.all_marks()] == [at for _, at, _ in oracle.marks]
         shown = [m for start, end in replayed.visible(log.head) for m in stored if start < m.id <= end]
         assert shown == oracle.visible
+        assert replayed.lens == view.lens
 
 
-ACTIONS = ("user", "assistant", "clear", "mark", "rewind", "undo", "configure", "fork", "made-in-the-future")
+ACTIONS = (
+    *("user", "assistant", "clear", "mark", "rewind", "undo", "configure", "fork", "made-in-the-future"),
+    *("summary", "summary", "uncompact"),
+)
 
 
-@st.composite
-def scripts(draw: st.DrawFn) -> list[tuple[str, int, int]]:
+def scripts(acts: Sequence[str] = ACTIONS, fewest: int = 0) -> st.SearchStrategy[list[tuple[str, int, int]]]:
     """Actions, each with an agent to act (by place) and a choice that the action needs."""
-    action = st.tuples(st.sampled_from(ACTIONS), st.integers(0, 30), st.integers(0, 5))
-    return draw(st.lists(action, max_size=60))
+    action = st.tuples(st.sampled_from(acts), st.integers(0, 30), st.integers(0, 5))
+    return st.lists(action, min_size=fewest, max_size=60)
 
 
 @pytest.mark.slow("takes half a second")
 @settings(max_examples=300)
 @given(scripts())
 def test_every_history_equals_the_oracle_that_copies(script: list[tuple[str, int, int]]) -> None:
+    _play(script)
+
+
+@settings(max_examples=200)
+@given(scripts((*("user", "mark", "rewind", "undo", "summary", "summary", "uncompact"), "fork"), fewest=30))
+def test_a_text_stands_for_exactly_what_counts_before_its_cut_whatever_is_taken_back(
+    script: list[tuple[str, int, int]],
+) -> None:
+    _play(script)
+
+
+def _play(script: Sequence[tuple[str, int, int]]) -> None:
     tree, oracles, names = Tree(), {"root": Oracle()}, ["root"]
     for action, who, choice in script:
         uuid = names[who % len(names)]
@@ -162,7 +245,10 @@ def test_every_history_equals_the_oracle_that_copies(script: list[tuple[str, int
             # Mostly the latest prompt, as an agent does it; now and then any that is seen, and one that nobody sees.
             prompt = latest if choice < 4 or not prompts else prompts[who % len(prompts)]
             action, data = "rewind", {"before": prompt.id if prompt is not None and choice < 5 else 1_000}
-        oracles[uuid].add(tree.add(uuid, action, f"label{choice % 2}", **data))
+        text = f"label{choice % 2}"
+        if action == "summary":
+            text, data = planned(oracles[uuid], who, choice)
+        oracles[uuid].add(tree.add(uuid, action, text, **data))
     agree(tree, oracles)
 
 
@@ -217,13 +303,13 @@ class Stored:
             held = [self.held[uuid]] if uuid in self.held else []
             for log in (*held, self.log_cache.load(uuid), fresh.load(uuid)):
                 view = log.view(log.head)
-                assert list(log.visible()) == oracle.visible
+                looks_equal(log, oracle)
                 assert [(mark.label, mark.id) for mark in view.all_marks()] == [mark[:2] for mark in oracle.marks]
                 assert view.settings == oracle.settings
             assert self.store.read(lambda tx, uuid=uuid: read_whole(tx, uuid)) == oracle.everything  # type: ignore[misc]
         together = LogCache(self.store).load_many(list(self.oracles))
         assert [list(log.visible()) for log in together if isinstance(log, Log)] == [
-            oracle.visible for oracle in self.oracles.values()
+            oracle.shown() for oracle in self.oracles.values()
         ]
 
 
@@ -245,13 +331,16 @@ def test_stored_histories_equal_the_oracles_whoever_holds_drops_and_clears_his_l
                 case "fork" | "load" | "drop":
                     getattr(agents, action)(uuid)
                 case "look":
-                    assert list(agents.log_cache.load(uuid).visible()) == agents.oracles[uuid].visible
+                    assert list(agents.log_cache.load(uuid).visible()) == agents.oracles[uuid].shown()
                 case "configure":
                     change: dict[str, Any] = {f"setting{choice % 3}": None if choice == 5 else choice}
                     agents.write(uuid, action, **change)
                 case "rewind":
                     marks = agents.oracles[uuid].marks
                     agents.write(uuid, action, mark=marks[choice % len(marks)][1] if marks and choice < 5 else choice)
+                case "summary":
+                    text, data = planned(agents.oracles[uuid], who, choice)
+                    agents.write(uuid, action, text, **data)
                 case _:
                     agents.write(uuid, action, f"label{choice % 2}")
         agents.agree()

@@ -14,6 +14,8 @@ message is looked at once. What it holds to:
   answers no call of the last reply is dropped; of two results the first counts. Prompts and mail lines follow.
 - Thinking is resent unaltered, and only to the model that made it. It never ends a message (the API refuses that).
   Text and calls are sent to all; what only one service understands, to models of that service.
+- Of a summary the text comes first, as a block of the user's that says what it stands for, and then the prompt that was
+  open. What follows is as it was: a summary keeps whole steps.
 - Blank text is left out, a message left empty too, and its neighbours are joined.
 - Joining messages only appends blocks. So of two histories cut where no call waits for its
   result, with no clear or rewind between, the shorter one's blocks are a prefix of the longer one's (the last
@@ -36,6 +38,8 @@ NOT_RUN = "not run in this process"
 """The result of a call that has none."""
 NO_OUTPUT = "(no output)"
 """The result of a call that gave nothing: the API refuses an error without text."""
+OPEN_PROMPT = "The prompt that was being worked on at this point, verbatim:"
+"""What stands before a prompt that was open when a summary was made. It stays true, so it never changes."""
 
 _KEPT = {"system", *(name for name, setting in SETTINGS.items() if not setting.of_the_model)}
 """The settings that are no settings of the request: it has a place of its own for the system prompt."""
@@ -105,6 +109,14 @@ class Turns:
             self._open = {own: (sent_as, name) for own, sent_as, name in last.calls}
         self._results: dict[str, Message] = {}  # id in the log → result
         self._said: list[Block] = []  # prompts and mail lines that follow the results
+
+    def open_with(self, summary: Message | None, prompt: Message | None) -> None:
+        """Begin a conversation with what stands for all that was before; `records.log.Log.opening` gives it."""
+        if summary is not None:
+            self._said.append(TextBlock(_summary_of(summary)))
+        if prompt is not None and prompt.content.strip():
+            self._said.append(TextBlock(f"{OPEN_PROMPT}\n\n{prompt.content}"))
+        self._close_user()
 
     @property
     def settled(self) -> bool:
@@ -200,6 +212,24 @@ class Turns:
 
     def _append(self, role: str, blocks: Sequence[Block], calls: Sequence[tuple[str, str, str]] = ()) -> None:
         self.last = extended(self.last, role, tuple(blocks), calls)
+
+
+def _summary_of(message: Message) -> str:
+    """The text of a summary, and what it stands for."""
+    whose = message.data.get("name") or message.agent_uuid
+    told = f"messages up to {message.data.get('keep_from', 1) - 1} of agent {whose}"
+    return tagged("summary", {"of": told}, message.content)
+
+
+def tagged(tag: str, told: Mapping[str, str], text: str) -> str:
+    """A text between tags, which cannot end within it: whoever wrote the text, the model sees where it ends."""
+    attributes = "".join(f' {name}="{_escape(value)}"' for name, value in told.items())
+    inside = re.sub(rf"<(?=\s*/\s*{tag}\b)", "&lt;", text, flags=re.IGNORECASE)
+    return f"<{tag}{attributes}>\n{inside}\n</{tag}>"
+
+
+def _escape(value: str) -> str:
+    return value.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _result(call_id: str, name: str, message: Message | None) -> ResultBlock:

@@ -26,6 +26,8 @@
     fork-message       a ``fork`` in a parent's log names the child forked there; each child has one, and begins so
     turn               an open turn was opened by a ``user`` or ``tool_result`` message of the agent's own log
     rewind             a ``rewind`` names an earlier mark of its lineage
+    summary            a ``summary`` keeps whole steps, no more than the one below; what it shows of the past is there
+    uncompact          an ``uncompact`` names the summary that was in force
     call               a ``tool_call`` or ``tool_result`` belongs to a call of an earlier reply of its lineage
     mail               every mail is for an agent, and of an agent or of a person
     mail-id            an agent's mails are numbered from 1, at most to the number that it was ever sent
@@ -48,6 +50,7 @@ from typing import NamedTuple
 
 from ikigai_actors.records import registry
 from ikigai_actors.records.fsck.invariants import Invariant, Violation
+from ikigai_actors.records.fsck.lenses import check_lenses
 from ikigai_actors.records.fsck.lifecycle import check_life, check_restarts, check_signals
 from ikigai_actors.records.fsck.logs import LogCheck
 from ikigai_actors.records.fsck.mail import check_documents, check_mailboxes
@@ -110,7 +113,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
         for row in _messages(tx, batch):
             logs.resolve(row)
         logs.report_unresolved()
-    found += [*logs.found, *check_mailboxes(tx, records), *check_documents(tx)]
+    found += [*logs.found, *check_lenses(tx, logs.with_lenses()), *check_mailboxes(tx, records), *check_documents(tx)]
     found += [*check_signals(tx, records), *check_restarts(tx, records), *check_requests(tx, records)]
     return Report(len(records), logs.messages, found)
 

@@ -33,6 +33,8 @@ class Invariant(StrEnum):
     FORK_MESSAGE = "fork-message"
     TURN = "turn"
     REWIND = "rewind"
+    SUMMARY = "summary"
+    UNCOMPACT = "uncompact"
     CALL = "call"
     MAIL = "mail"
     MAIL_ID = "mail-id"

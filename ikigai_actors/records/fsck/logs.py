@@ -57,6 +57,7 @@ class LogCheck:
         self._references: list[_Reference] = []
         self._wanted: dict[str, list[_Reference]] = {}
         self._ancestors: set[str] = set()  # in whose logs it may be
+        self._lenses: dict[str, None] = {}  # agents whose own log has a summary, or the end of one
         self._uuid, self._next = "", 0  # the log that is being read, and the position that should come
         self._calls: set[str] = set()  # of its latest reply
         self._marks: set[str] = set()
@@ -103,6 +104,8 @@ class LogCheck:
                 self._calls = anchors(message)
             case Kind.MARK:
                 self._marks |= anchors(message)
+            case Kind.SUMMARY | Kind.UNCOMPACT:
+                self._lenses[record.uuid] = None
             case Kind.REWIND if "before" in message.data:
                 self._refer(message, f"prompt {message.data.get('before')!r}")
             case Kind.REWIND:
@@ -162,6 +165,10 @@ class LogCheck:
                 f"expected message {position}, a {kind}, to name something earlier in its lineage; there is no {target}"
             )
             self._report(invariant, agent, text)
+
+    def with_lenses(self) -> list[str]:
+        """The agents whose summaries can be judged: everything before their heads could be read."""
+        return [uuid for uuid in self._lenses if self._is_sound(uuid)]
 
     def _check_fork_points(self) -> None:
         for uuid, record in self._records.items():

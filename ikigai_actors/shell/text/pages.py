@@ -90,6 +90,15 @@ def words_of(message: Message) -> MessageWords:
             entry, line = f"to mark {content!r}", f"rewound to mark {content!r}"
         case Kind.REWIND:
             entry, line = f"to the mark at {data.get('mark', '?')}", "rewound to the latest mark"
+        case Kind.SUMMARY if content:
+            told = f"messages up to {data.get('keep_from', 1) - 1}"
+            entry, line = f"of {told}: {content}", f"summarised: {told}"
+        case Kind.SUMMARY:
+            told = f"long results before message {data.get('elide', 0)}"
+            entry, line = f"by reference: {told}", f"by reference from now on: {told}"
+        case Kind.UNCOMPACT:
+            told = f"the summary at {data.get('summary', '?')}"
+            entry, line = f"took off {told}", f"took off {told}: what it stood for is back"
         case Kind.FORK if "child" in data:
             entry, line = f"forked {data['child']}", f"forked {str(data['child'])[:6]}"
         case Kind.FORK:

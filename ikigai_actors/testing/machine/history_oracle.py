@@ -1,15 +1,26 @@
 """Oracles: what must be true, found in the simplest possible way, from the commits alone.
 
-`CopyingOracle` gives each child a copy of its parent's history at the fork, and applies clears and rewinds as they are
-written. That is slow, uses much memory, and has nothing in common with ranges, folds and shared views.
+`CopyingOracle` gives each child a copy of its parent's history at the fork, and applies clears, rewinds and summaries
+as they are written. That is slow, uses much memory, and has nothing in common with ranges, folds and shared views.
 """
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
+
+
+class Told(NamedTuple):
+    """A summary in force."""
+
+    text: tuple[int, ...]
+    """The position of the text that is shown, and of the open prompt, if there is one; empty without a text."""
+    keep_from: int
+    covered: tuple[int, ...]
+    """What the text stands for."""
 
 
 @dataclass(slots=True)
@@ -26,34 +37,67 @@ class Copy:
     head: int = 0
     """Position of the latest message."""
     parent: str = ""
-    """The agent that it is a copy of, and how many ``inherited`` positions counted then; 0 once a clear or rewind has
-    cut them.
+    """The agent that it is a copy of, and the ``inherited`` positions that were shown then; none once a clear, a rewind
+    or a summary of its own has cut them.
     """
     inherited: tuple[int, ...] = ()
+    told: list[Told] = field(default_factory=list)
+    """The summaries in force."""
+    summaries: set[int] = field(default_factory=set)
+    """Where summaries stand."""
+
+    @property
+    def shown(self) -> list[int]:
+        """What a model sees of the positions that count: a text in place of what it stands for."""
+        text, _, covered = self.told[-1] if self.told else ((), 0, ())
+        return [*text, *(place for place in self.visible[len(covered) :] if place not in self.summaries)]
 
     def copy(self, parent: str = "") -> "Copy":
         """The same history, for a child."""
-        return Copy(list(self.visible), list(self.stored), dict(self.marks), self.head, parent, tuple(self.visible))
+        copies = list(self.visible), list(self.stored), dict(self.marks), self.head
+        return Copy(*copies, parent, tuple(self.shown), list(self.told), set(self.summaries))
 
-    def write(self, position: int, kind: str, data: str) -> None:
+    def _back_to(self, end: int) -> None:
+        """Nothing behind a position counts any more: a text that stands for any of it is not true."""
+        while self.told and self.told[-1].keep_from > end + 1:
+            self.told.pop()
+
+    def _summarise(self, position: int, content: str, data: str) -> None:
+        self.summaries.add(position)
+        if not content:  # it changes no more than how results are shown
+            self.told.append(self.told[-1] if self.told else Told((), 0, ()))
+            return
+        facts: dict[str, int] = json.loads(data)
+        text = (position, facts["prompt"]) if facts.get("prompt") else (position,)
+        covered = tuple(place for place in self.visible if place < facts["keep_from"])
+        self.told.append(Told(text, facts["keep_from"], covered))
+
+    def write(self, position: int, kind: str, content: str, data: str) -> None:
         """Note a committed message."""
         self.head = position
-        if kind in (Kind.CLEAR, Kind.REWIND):
+        if kind in (Kind.CLEAR, Kind.REWIND, Kind.SUMMARY, Kind.UNCOMPACT):
             self.inherited = ()
         match kind:
             case Kind.CLEAR:
                 self.visible.clear()
                 self.stored.clear()
                 self.marks.clear()
+                self.told.clear()
                 return
+            case Kind.SUMMARY:
+                self._summarise(position, content, data)
+            case Kind.UNCOMPACT:
+                self.told.pop()
             case Kind.REWIND:
                 target: dict[str, int] = json.loads(data)
                 if (prompt := target.get("before")) is not None:
                     del self.visible[self.visible.index(prompt) :]
                     self.marks = {known: count for known, count in self.marks.items() if known < prompt}
+                    self._back_to(prompt - 1)
                 else:
                     del self.visible[self.marks[target["mark"]] :]
                     self.marks = {known: count for known, count in self.marks.items() if known <= target["mark"]}
+                    self._back_to(target["mark"])
         self.visible.append(position)
         self.stored.append(position)
         if kind == Kind.MARK:
@@ -75,7 +119,7 @@ class CopyingOracle:
         for change in changes:
             match change:
                 case Written("messages", row):
-                    self.histories.setdefault(row[0], Copy()).write(row[1], row[2], row[4])
+                    self.histories.setdefault(row[0], Copy()).write(row[1], row[2], row[3], row[4])
                     if row[2] == Kind.MARK:
                         self.labels[row[0], row[1]] = row[3]
                 case Written("mail", row):

@@ -87,7 +87,7 @@ class Ledger:
             copy = self.oracle.histories.get(uuid) or Copy()
             log = world.system.log_cache.load(uuid)
             if log.head >= copy.head or (world.agenda.quiet and _has_heard(world.system, uuid)):
-                _compare(uuid, "in memory", copy.visible, log.visible())
+                _compare(uuid, "in memory", copy.shown, log.visible())
         self.check_stored(world.system.store, world.process)
 
     def check_stored(self, store: Store, process: Process | None = None) -> None:
@@ -98,7 +98,7 @@ class Ledger:
             if self._looked_at.get(uuid) == (process, copy.head):
                 continue
             self._looked_at[uuid] = (process, copy.head)
-            _compare(uuid, "in the database", copy.visible, fresh.load(uuid).visible())
+            _compare(uuid, "in the database", copy.shown, fresh.load(uuid).visible())
             ranges = store.read(partial(read_ranges, uuid=uuid))
             stored = [at for one in ranges for at in range(one.start_id + 1, (one.end_id or copy.head) + 1)]
             if stored != copy.stored:
@@ -116,7 +116,7 @@ class Ledger:
             for inherited, other in (known := self._shared.setdefault(copy.parent, [])):
                 fewer = min(len(inherited), len(copy.inherited))
                 if inherited[:fewer] != copy.inherited[:fewer]:
-                    continue  # a clear or a rewind of the parent lies between the two forks
+                    continue  # a clear, a rewind or a summary of the parent lies between the two forks
                 both = min(len(shared), len(other))
                 same = len(shared) == len(other) or len(inherited) != len(copy.inherited)
                 if shared[:both] != other[:both] or not same:

@@ -1,0 +1,53 @@
+"""The part of fsck that looks at summaries: what they say they keep, and what they lie over.
+
+It folds the control messages of each agent that has a summary of its own, and reads what stands where the summary cuts.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from ikigai_actors.records.boundaries import is_boundary
+from ikigai_actors.records.fsck.invariants import Invariant, Violation
+from ikigai_actors.records.history import EMPTY, View, play
+from ikigai_actors.records.lineage import read_lineage
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.stored_history import StoredHistory
+from ikigai_actors.store.base import Transaction
+
+
+def check_lenses(tx: Transaction, agents: Iterable[str]) -> Iterator[Violation]:
+    """What is wrong with the summaries that these agents have written, whose logs are sound."""
+    for uuid in agents:
+        history = StoredHistory(tx, read_lineage(tx, uuid, whole=True))
+        view = EMPTY
+        for message in history.controls():
+            if message.agent_uuid == uuid and message.kind == Kind.SUMMARY:
+                yield from (
+                    Violation(Invariant.SUMMARY, uuid, f"expected message {message.id}, a summary, {wrong}")
+                    for wrong in _wrong_summary(history, view, message)
+                )
+            elif message.agent_uuid == uuid and message.kind == Kind.UNCOMPACT:
+                in_force, told = f"the one at {view.lens.id}" if view.lens else "none", message.data.get("summary")
+                if view.lens is None or told != view.lens.id:
+                    text = f"expected message {message.id} to name the summary in force ({in_force}); it names {told}"
+                    yield Violation(Invariant.UNCOMPACT, uuid, text)
+            view = play(view, message)
+
+
+def _wrong_summary(history: StoredHistory, view: View, message: Message) -> Iterator[str]:
+    """What is wrong with a summary, given the view before it."""
+    keep_from, prompt, elide = (message.data.get(name, 0) for name in ("keep_from", "prompt", "elide"))
+    if not 0 <= elide <= message.id:
+        yield f"to elide before a position up to its own, got {elide}"
+    if not message.content:
+        return
+    lowest = max(1, view.lens.keep_from if view.lens is not None else 1, view.visible(message.id)[0][0] + 1)
+    if not lowest <= keep_from <= message.id:
+        yield f"to keep from a position between {lowest} and its own, got {keep_from}"
+    elif not is_boundary(history.between, keep_from - 1):
+        yield f"to keep whole steps; a step is in the midst before {keep_from}"
+    if prompt and not (prompt < keep_from and view.shows(prompt, message.id) and _is_prompt(history, prompt)):
+        yield f"to show a prompt that counts and comes before {keep_from}; at {prompt} there is none"
+
+
+def _is_prompt(history: StoredHistory, position: int) -> bool:
+    return any(message.kind == Kind.USER for message in history.between(position - 1, position))
