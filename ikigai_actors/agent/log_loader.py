@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from ikigai_actors.actors.futures import forbid_blocking
+from ikigai_actors.actors.service import Service
 from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads
 from ikigai_actors.errors import IkigaiError, StoreError
 from ikigai_actors.records.log import Log
@@ -22,41 +23,27 @@ _Done = Callable[[Log | IkigaiError], None]
 """Takes the log, or the error; on the reader's thread, so it only posts."""
 
 
-class LogLoader:
+class LogLoader(Service):
     """The thread that reads logs from the store, for actors that ask."""
 
     def __init__(self, log_cache: LogCache, threads: Threads = SYSTEM_THREADS) -> None:
+        super().__init__("ikigai-reader", threads)
         self._log_cache = log_cache
         self._wanted: deque[tuple[str, _Done]] = deque()
-        self._changed = threads.condition()
-        self._closed = False
-        self._thread = threads.thread(self._run, "ikigai-reader")
-        self._thread.start()
+        self.start()
 
     def read(self, uuid: str, done: _Done) -> None:
         """Read an agent's log, soon; never waits."""
         with self._changed:
-            if not self._closed:
+            if not self._stopped:
                 self._wanted.append((uuid, done))
                 self._changed.notify()
 
-    def close(self) -> None:
-        """Stop after the batch in progress. Requests behind it get no answer."""
-        with self._changed:
-            self._closed = True
-            self._wanted.clear()
-            self._changed.notify()
-        self._thread.join()
-
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Read until it is stopped; requests behind the batch in progress then get no answer."""
         forbid_blocking("the thread that reads logs")
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._wanted or self._closed)
-                if self._closed:
-                    return
-                batch = [self._wanted.popleft() for _ in range(min(len(self._wanted), _AT_ONCE))]
-            self._answer(batch)
+        while self.awaits(lambda: self._wanted):
+            self._answer([self._wanted.popleft() for _ in range(min(len(self._wanted), _AT_ONCE))])
 
     def _answer(self, batch: list[tuple[str, _Done]]) -> None:
         logs: Sequence[Log | IkigaiError]

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, acting_agent
+from ikigai_actors.actors.service import Service
 from ikigai_actors.actors.threads import Threads
 from ikigai_actors.actors.timers import Timers
 from ikigai_actors.actors.wait_graph import Until, WaitedBy
@@ -131,7 +132,7 @@ class _Row(NamedTuple):
     asked: int
 
 
-class Waits:
+class Waits(Service):
     """The waits of one host."""
 
     def __init__(
@@ -151,30 +152,23 @@ class Waits:
             threads: makes the thread that looks.
             registry: knows which agents wait for which; None for one of its own.
         """
+        super().__init__("ikigai-waits", threads)
         self._store, self._registry = store, registry or WaitRegistry()
         self._reader, self._clock, self._is_idle = RetryingReader(store, threads), clock, is_idle
-        self._changed = threads.condition()
         self._open: dict[Waiter, None] = {}  # here and below in order, so that they are answered in order
         self._by_agent: dict[str, dict[Waiter, None]] = defaultdict(
             dict
         )  # by each agent looked at, the owner of the mailbox too
         self._dirty: dict[Waiter, set[str]] = {}
         self._deadlines = Timers[Waiter]()
-        self._closed = False
-        self._thread = threads.thread(self._run, "ikigai-waits")
 
-    def start(self) -> None:
-        """Start the thread. Waits that were begun before are looked at from then on."""
-        self._thread.start()
-
-    def close(self) -> None:
-        """End every wait with `SystemClosed`, and the thread."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify()
+    def stop(self) -> None:
+        super().stop()
         self._reader.close()
-        if self._thread.ident is not None:
-            self._thread.join()
+
+    def close(self, timeout: float | None = None) -> None:
+        """End the thread, and every wait with `SystemClosed`."""
+        super().close(timeout)
         for waiter in list(self._open):
             self._open.pop(waiter, None)
             waiter.answer(SystemClosed("The system was closed before the wait was over."))
@@ -261,7 +255,7 @@ class Waits:
         """Register a waiter, and look at what it waits for soon."""
         wait = waiter.wait
         with self._changed:
-            closed = self._closed
+            closed = self._stopped
             if not closed:
                 self._open[waiter] = None
                 for uuid in {wait.mailbox, *waiter.pending}:
@@ -330,7 +324,7 @@ class Waits:
                 del self._by_agent[uuid]
         return there
 
-    def _run(self) -> None:
+    def run(self) -> None:
         while (work := self._next()) is not None:
             dirty, over = work
             try:
@@ -344,7 +338,7 @@ class Waits:
     def _next(self) -> tuple[dict[Waiter, set[str]], set[Waiter]] | None:
         """The waiters to look at, each with the uuids to look at, and those whose time is over; None at the end."""
         with self._changed:
-            while not self._closed:
+            while not self._stopped:
                 now = self._clock.monotonic()
                 over = set()
                 while (waiter := self._deadlines.take_due(now)) is not None:
@@ -354,7 +348,7 @@ class Waits:
                 if self._dirty:
                     dirty, self._dirty = self._dirty, {}
                     return dirty, over
-                self._changed.wait_for(lambda: self._closed or self._dirty, self._deadlines.sleep(now))
+                self._changed.wait_for(lambda: self._stopped or self._dirty, self._deadlines.sleep(now))
         return None
 
     def _look(self, dirty: Mapping[Waiter, set[str]], over: set[Waiter]) -> None:

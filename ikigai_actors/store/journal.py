@@ -40,6 +40,7 @@ from typing import Any, TypeVar
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, TimedOut, forbid_blocking, refuse_to_block
+from ikigai_actors.actors.service import Service
 from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads
 from ikigai_actors.actors.tool_slots import lent
 from ikigai_actors.arguments import check_timeout
@@ -123,7 +124,7 @@ class JournalStatistics:
     """Why the store does not answer at the moment; None when it does."""
 
 
-class Journal(Writer):
+class Journal(Service, Writer):
     """The one writer. Start it, submit units, close it: closing writes the accepted units first."""
 
     def __init__(
@@ -154,14 +155,13 @@ class Journal(Writer):
             on_trouble: gets the reason when the store stops answering, and None when it answers again.
             on_failure: gets the error when the journal gives up; once.
         """
+        self._lock = threading.Lock()
+        super().__init__("ikigai-journal", threads, self._lock)
         self._store, self._host, self._clock = store, host, clock
         self._capacity, self._batch, self._patience = capacity, batch, patience
         self._on_commit, self._on_trouble, self._on_failure = on_commit, on_trouble, on_failure
         self._entries: deque[_Entry] = deque()
-        self._lock = threading.Lock()
-        self._changed = threads.condition(self._lock)
         self._asleep = False
-        self._closing = False
         self._failure: IkigaiError | None = None
         self._number = 0
         self._fresh = True  # whoever has opened the database has written, too
@@ -170,16 +170,11 @@ class Journal(Writer):
         self._concerns_hosts = False  # whether it concerns other hosts
         self._waiting = self._waits = self._units = self._retries = 0
         self._trouble: str | None = None
-        self._thread = threads.thread(self._run, "ikigai-journal")
-
-    def start(self) -> None:
-        """Start the writer's thread."""
-        self._thread.start()
 
     def submit(self, unit: Unit, done: Done) -> None:
         """Hand over a unit of an actor. Never waits: an actor has at most one unit in flight."""
         with self._lock:
-            if self._failure is None and not self._closing:
+            if self._failure is None and not self._stopped:
                 self._entries.append((unit, done))
                 if self._asleep:
                     self._changed.notify_all()
@@ -226,13 +221,8 @@ class Journal(Writer):
 
     def close(self, timeout: float | None = None) -> None:
         """Write the accepted units, then stop. A store that is down gets one more try, not the whole patience."""
-        with self._changed:
-            self._closing = True
-            self._changed.notify_all()
-        if self._thread.ident is not None:
-            self._thread.join(timeout)
-            return
-        while self._entries:  # never started: nobody else writes
+        super().close(timeout)
+        while self._entries and not self.started:  # nobody else writes
             self.commit_pending()
 
     def _gone(self) -> IkigaiError:
@@ -248,21 +238,21 @@ class Journal(Writer):
             try:
                 with lent():
                     roomy = self._changed.wait_for(
-                        lambda: len(self._entries) < self._capacity or self._closing, timeout
+                        lambda: len(self._entries) < self._capacity or self._stopped, timeout
                     )
             finally:
                 self._waiting -= 1
         if not roomy:
             raise TimedOut(f"The journal had no room within {timeout} s: {self._capacity} units wait to be written.")
 
-    def _run(self) -> None:
+    def run(self) -> None:
         forbid_blocking("the journal's thread")
         while True:
             with self._changed:
                 self._asleep = True
                 woken = self._changed.wait_for(self._is_called, IDLE if self._fresh else None)
                 self._asleep = False
-                if self._closing and not self._entries:
+                if self._stopped and not self._entries:
                     return
                 if self._others_wrote:
                     self._others_wrote, self._fresh = False, True
@@ -272,7 +262,7 @@ class Journal(Writer):
                 self._bring_up_to_date()
 
     def _is_called(self) -> bool:
-        return bool(self._entries) or self._closing or (self._others_wrote and not self._fresh)
+        return bool(self._entries) or self._stopped or (self._others_wrote and not self._fresh)
 
     def _bring_up_to_date(self) -> None:
         self._fresh = False
@@ -339,11 +329,11 @@ class Journal(Writer):
                 if settling:
                     raise _InDoubt(trouble) from trouble
                 raise trouble
-            last = self._closing  # one more try, which may be what settles a COMMIT
+            last = self._stopped  # one more try, which may be what settles a COMMIT
             self._retries += 1
             self._note_trouble(str(trouble))
             with self._changed:
-                self._changed.wait_for(lambda: self._closing, pause)
+                self._changed.wait_for(lambda: self._stopped, pause)
             pause = min(pause * 2, LONGEST_RETRY)
         self._number, self._fresh = number, True
         self._store.ring(self._concerned, hosts=self._concerns_hosts)

@@ -162,8 +162,8 @@ class Application(App[int]):
         """End: nobody draws any more."""
         self._timer.stop()
         self.events.close()
-        self._serial.close()
-        self._snapshots.close()
+        self._serial.end()
+        self._snapshots.close(1.0)  # a reading in progress gets a moment
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def get_driver_class(self) -> type[Driver]:

@@ -7,13 +7,12 @@ when it is over.
 """
 
 import logging
-import queue
-import threading
 from collections.abc import Callable
 from time import monotonic
 from typing import Any, Protocol, TypeVar
 
 from ikigai_actors.actors.futures import Future
+from ikigai_actors.actors.service import Worker
 from ikigai_actors.agent.turn.state import is_working
 from ikigai_actors.errors import AgentDead, IkigaiError, ProviderError, SystemClosed, TurnInterrupted
 from ikigai_actors.shell import commands
@@ -155,19 +154,27 @@ class AppCommandContext(CommandContext):
         self._window.tell_when_done(future, done, lambda error: self.screen.error(f"{what}: {error}"))
 
 
-class SerialExecutor:
-    """Runs work in order, on one thread."""
+class SerialExecutor(Worker):
+    """Runs the work of commands in order, until the system is closed."""
 
     def __init__(self, closed: Callable[[SystemClosed], None]) -> None:
         """Begin; ``closed`` is called when the system is closed, which ends the executor."""
-        self._work: queue.SimpleQueue[tuple[Callable[[], object], str] | None] = queue.SimpleQueue()
+        super().__init__("ikigai-commands")
         self._doing: tuple[str, float] | None = None
         self._closed = closed
-        threading.Thread(target=self._run, name="ikigai-commands", daemon=True).start()
+        self.start()
 
     def do(self, work: Callable[[], object], what: str = "") -> None:
         """Do this after all earlier work; ``what`` names it on the screen when it takes long."""
-        self._work.put((work, what))
+
+        def named() -> None:
+            self._doing = (what, monotonic())
+            try:
+                work()
+            finally:
+                self._doing = None
+
+        self.post(named)
 
     @property
     def doing(self) -> tuple[str, float] | None:
@@ -175,22 +182,13 @@ class SerialExecutor:
         doing = self._doing
         return (doing[0], monotonic() - doing[1]) if doing is not None and doing[0] else None
 
-    def close(self) -> None:
-        """Do no further work. Does not wait: a command may wait for a database that is down."""
-        self._work.put(None)
+    def end(self) -> None:
+        """Stop behind all earlier work. Does not wait: a command may wait for a database that is down."""
+        self.post(self.stop)
 
-    def _run(self) -> None:
-        while (given := self._work.get()) is not None:
-            work, what = given
-            self._doing = (what, monotonic())
-            try:
-                work()
-            except SystemClosed as error:
-                self._closed(error)
-                return
-            except IkigaiError as error:  # nobody waits for it
-                logger.warning("%s", error)
-            except Exception:  # a defect of ours: the next piece of work is done all the same
-                logger.exception("Work of the application failed")
-            finally:
-                self._doing = None
+    def on_failure(self, error: IkigaiError) -> None:
+        if isinstance(error, SystemClosed):
+            self.stop()
+            self._closed(error)
+        else:
+            logger.warning("%s", error)

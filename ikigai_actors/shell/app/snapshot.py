@@ -4,12 +4,12 @@ They are read on a thread of their own: a slow database delays the bars, never t
 of the time, so a system of 100,000 agents stays free for its work.
 """
 
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import NamedTuple
 
+from ikigai_actors.actors.service import Service
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.statistics import AgentStatistics, SystemStatistics
 from ikigai_actors.agent.turn.calls import PendingCall, Progress
@@ -80,7 +80,7 @@ class Snapshot:
     """Threads of tools that go on past the time of their calls; when asked for, and this process runs the agents."""
 
 
-class Snapshots:
+class Snapshots(Service):
     """Takes snapshots, one after another."""
 
     def __init__(
@@ -98,36 +98,28 @@ class Snapshots:
             prices: the prices of tokens.
             spent: the tokens of all agents; summed up here, and kept up to date elsewhere.
         """
+        super().__init__("ikigai-snapshots")
         self._system, self._questions, self._deliver, self._failed = system, questions, deliver, failed
         self._prices, self._spent = prices, spent
         self._current, self._everybody = current, False
         self._models: dict[str, str] = {}
-        self._due, self._ending = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._run, name="ikigai-snapshots", daemon=True)
-
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
+        self._due = False
 
     def look(self, uuid: str, everybody: bool) -> None:
         """Set the agent that snapshots are seen from, and whether they have the whole registry."""
         if (uuid, everybody) != (self._current, self._everybody):
             self._current, self._everybody = uuid, everybody
-            self._due.set()
+            self.poke()
 
     def poke(self) -> None:
         """Take a snapshot soon: something has changed."""
-        self._due.set()
+        with self._changed:
+            self._due = True
+            self._changed.notify()
 
-    def close(self) -> None:
-        """End; waits a moment for a reading in progress."""
-        self._ending.set()
-        self._due.set()
-        self._thread.join(1.0)
-
-    def _run(self) -> None:
-        while not self._ending.is_set():
-            self._due.clear()
+    def run(self) -> None:
+        while not self._stopped:
+            self._due = False
             began = monotonic()
             try:
                 self._deliver(self._take(self._current, self._everybody))
@@ -135,8 +127,8 @@ class Snapshots:
                 if (closed := self._closed()) is not None:
                     self._failed(closed)
                     return
-            self._ending.wait(max(SHORTEST, 3 * (monotonic() - began)))
-            self._due.wait(_PERIOD)
+            if self.pause(max(SHORTEST, 3 * (monotonic() - began))):
+                self.awaits(lambda: self._due, _PERIOD)
 
     def _closed(self) -> SystemClosed | None:
         """Why the system gives no answers any more; None when it does."""

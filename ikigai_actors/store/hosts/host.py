@@ -23,6 +23,7 @@ from collections.abc import Callable
 from enum import Enum
 
 from ikigai_actors.actors.clock import Clock
+from ikigai_actors.actors.service import Service
 from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads
 from ikigai_actors.errors import Fenced, IkigaiError, StoreConflict, StoreInUse, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Row, Store, Transaction
@@ -72,7 +73,24 @@ def renewal(age: float, awake: float, lease: float) -> Renewal:
     return Renewal.LOST if min(age, awake) >= LOST * lease else Renewal.LATE
 
 
-class Host:
+class _LeaseWatch(Service):
+    """Looks at the age of a host's latest renewal, which may be kept waiting for ever."""
+
+    def __init__(self, look: Callable[[float, float], None], clock: Clock, lease: float, threads: Threads) -> None:
+        super().__init__("ikigai-lease-watch", threads)
+        self._look, self._clock, self._lease = look, clock, lease
+
+    def run(self) -> None:
+        looked = awake = self._clock.monotonic()
+        while self.pause(self._lease / 8):
+            now = self._clock.monotonic()
+            if now - looked > self._lease:
+                awake = now
+            looked = now
+            self._look(now, awake)
+
+
+class Host(Service):
     """This process as the owner of a database, or of some of its shards. Made by `take_database`."""
 
     def __init__(
@@ -84,6 +102,7 @@ class Host:
         threads: Threads = SYSTEM_THREADS,
         name: str | None = None,
     ) -> None:
+        super().__init__("ikigai-lease", threads)
         self.id = host_id
         self.name = name
         """By which it is known to those with which it shares the agents; None when it shares them with nobody."""
@@ -96,20 +115,17 @@ class Host:
         self._warned = False
         self._postponed: list[Callable[[], None]] = []
         self._lock = threading.Lock()
-        self._threads = threads
-        self._changed = threads.condition()
+        self._watch = _LeaseWatch(self._look_at_age, clock, lease or 0.0, threads)
         self.count: Callable[[], Living] = lambda: Living(0)
         """Counts the agents that it runs, for those with which it shares them."""
         self.on_renewal: Callable[[], object] = lambda: None
         """Called when the lease begins and after each renewal, on the thread that did it."""
         self.on_vacancy: Callable[[], object] = lambda: None
         """Called when another host was found dead, whose shards nobody has; on the thread that keeps the lease."""
-        self._over = False
         self._why_ended: IkigaiError | None = None
         self._told = Renewal.KEPT
         self._on_end: Callable[[IkigaiError], None] = lambda error: None
         self._on_trouble: Callable[[str | None], None] = lambda reason: None
-        self._running: list[threading.Thread] = []
         self._resources = contextlib.ExitStack()
 
     @property
@@ -137,13 +153,9 @@ class Host:
             ended = self._why_ended
         if ended is not None:
             on_end(ended)
-        if self._lease is not None and not self._running:
-            self._running = [
-                self._threads.thread(self._run, "ikigai-lease"),
-                self._threads.thread(self._watch, "ikigai-lease-watch"),
-            ]
-            for thread in self._running:
-                thread.start()
+        if self._lease is not None:
+            self.start()
+            self._watch.start()
 
     def may_act(self, when_it_may: Callable[[], None]) -> bool:
         """Whether effects may start now. If not, calls ``when_it_may`` once they may."""
@@ -193,7 +205,7 @@ class Host:
         """
         while self._store.read(self._is_owned):
             self._peers.look()
-            self._pause(LOOK / 4)
+            self.pause(LOOK / 4)
         self._store.read(_end_stalled)
         self._store.write(lambda tx: _take(tx, self._store.location, self.id, self._milliseconds))
 
@@ -221,12 +233,12 @@ class Host:
                 if owner.id != told:
                     told = owner.id
                     on_wait(owner)
-                self._pause(LOOK)
+                self.pause(LOOK)
                 self._peers.look()
                 self.renew()
             except (StoreConflict, StoreUnavailable) as error:
                 self._warn("This host waits, and the database does not answer: %s", error)
-                self._pause(LOOK)
+                self.pause(LOOK)
 
     @property
     def _milliseconds(self) -> int:
@@ -264,10 +276,8 @@ class Host:
 
     def release(self) -> None:
         """Give the database up: a second call does nothing."""
-        self._end()
-        for thread in self._running:
-            if thread is not threading.current_thread():
-                thread.join()
+        self.close()
+        self._watch.close()
         with contextlib.suppress(IkigaiError):  # the next owner ends the row in any case
             self._store.write(lambda tx: tx.run("end_host", id=self.id))
         self._resources.close()
@@ -279,24 +289,19 @@ class Host:
     def _end_by(self, error: IkigaiError) -> None:
         """End since somebody or something has ended this host, and tell why."""
         logger.error("%s", error)
-        self._end()
+        self.stop()
         with self._lock:
             self._why_ended, tell = error, self._on_end
         tell(error)
 
-    def _end(self) -> None:
-        with self._changed:
-            self._over = True
-            self._changed.notify_all()
+    def stop(self) -> None:
+        super().stop()
+        self._watch.stop()
 
-    def _pause(self, seconds: float) -> bool:
-        """Wait; return whether the host has ended meanwhile."""
-        with self._changed:
-            return bool(self._changed.wait_for(lambda: self._over, seconds))
-
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Renew the lease again and again."""
         assert self._lease is not None
-        while not self._pause(rhythm(self._lease)):
+        while self.pause(rhythm(self._lease)):
             if self.name is not None:  # before the renewal: by its own lock it sees whether its connection was lost
                 self._look_at_peers()
             try:
@@ -319,24 +324,23 @@ class Host:
         except IkigaiError as error:
             logger.info("The other hosts could not be looked at: %s", error)
 
-    def _watch(self) -> None:
-        """Look at the age of the latest renewal again and again; end the host when it is too old."""
+    def _look_at_age(self, now: float, awake: float) -> None:
+        """Look at the age of the latest renewal; end the host when it is too old.
+
+        Args:
+            now: the time.
+            awake: since when the process runs without having been stopped.
+        """
         assert self._lease is not None
-        looked = awake = self.clock.monotonic()
-        while not self._pause(self._lease / 8):
-            now = self.clock.monotonic()
-            if now - looked > self._lease:
-                awake = now
-            looked = now
-            age = now - self._renewed
-            found = renewal(age, now - awake, self._lease)
-            if found is Renewal.LOST:
-                self._give_up(age)
-                return
-            with self._lock:
-                is_new, self._told, tell = found is not self._told, found, self._on_trouble
-            if is_new:
-                tell(self._late(age) if found is Renewal.LATE else None)
+        age = now - self._renewed
+        found = renewal(age, now - awake, self._lease)
+        if found is Renewal.LOST:
+            self._give_up(age)
+            return
+        with self._lock:
+            is_new, self._told, tell = found is not self._told, found, self._on_trouble
+        if is_new:
+            tell(self._late(age) if found is Renewal.LATE else None)
 
     def _late(self, age: float) -> str:
         return (

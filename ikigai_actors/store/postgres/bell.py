@@ -6,11 +6,11 @@ milliseconds. A ring is a hint. It is lost when the connection breaks, so those 
 """
 
 import contextlib
-import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 import psycopg
 
+from ikigai_actors.actors.service import Service
 from ikigai_actors.errors import StoreError, SystemClosed
 from ikigai_actors.store.postgres.hints import NOTIFY, payload
 from ikigai_actors.store.postgres.transaction import Connection
@@ -19,8 +19,8 @@ TOGETHER = 0.005
 """Seconds within which several rings become one."""
 
 
-class Bell:
-    """Rings on a thread of its own, which begins with the first ring."""
+class Bell(Service):
+    """Rings on a thread of its own, which begins with the first ring. At its end it rings what is left."""
 
     def __init__(self, connect: Callable[[], Connection]) -> None:
         """Make a bell.
@@ -28,11 +28,9 @@ class Bell:
         Args:
             connect: makes a connection; raises `StoreError`, or `SystemClosed` when there are to be no more.
         """
+        super().__init__("ikigai-bell")
         self._connect = connect
-        self._changed = threading.Condition()
         self._rings: dict[str, set[str] | None] = {}  # by channel: the agents that it concerns, None for any
-        self._closed = False
-        self._thread: threading.Thread | None = None
         self._connection: Connection | None = None
 
     def ring(self, channels: Iterable[str], agents: Collection[str] | None) -> None:
@@ -41,30 +39,20 @@ class Bell:
             for channel in channels:
                 known = self._rings.setdefault(channel, set())
                 self._rings[channel] = None if agents is None or known is None else known | set(agents)
-            if self._thread is None and not self._closed:
-                self._thread = threading.Thread(target=self._run, name="ikigai-bell", daemon=True)
-                self._thread.start()
             self._changed.notify()
+        self.start()
 
-    def close(self) -> None:
-        """Ring once more if that was asked for, and end; a second call does nothing."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify()
-        if self._thread is not None:
-            self._thread.join()
-
-    def _run(self) -> None:
+    def run(self) -> None:
         while rings := self._rung():
             with contextlib.suppress(StoreError, SystemClosed, psycopg.Error):  # the next ring tries again
                 self._notify(rings)
         self._give_up()
 
     def _rung(self) -> Mapping[str, Collection[str] | None]:
-        """Wait for a ring, and a moment more for others; none when the bell was closed and nothing is left to say."""
+        """Wait for a ring, and a moment more for others; none when the bell was stopped and nothing is left to say."""
         with self._changed:
-            self._changed.wait_for(lambda: self._rings or self._closed)
-            self._changed.wait_for(lambda: self._closed, TOGETHER)
+            self._changed.wait_for(lambda: self._rings or self._stopped)
+            self._changed.wait_for(lambda: self._stopped, TOGETHER)
             rung, self._rings = self._rings, {}
             return rung
 

@@ -1,0 +1,133 @@
+"""Services: the parts of a system that own a thread.
+
+    class Reader(Service):
+        def run(self) -> None:
+            while self.awaits(lambda: self._wanted):    # False once it is stopped
+                ...
+
+    reader = Reader("ikigai-reader", threads)
+    reader.start()
+    reader.close()      # stop, and wait for the end of the thread
+
+`start`, `stop` and `close` may come in any order, from any thread, and more than once. A service that was stopped first
+never begins. `Worker` is a service that does what it is given, one after the other, at once or at a time. What fails
+there is reported, and does not end it.
+"""
+
+import logging
+import queue
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+from ikigai_actors.actors.clock import SYSTEM_CLOCK, Clock
+from ikigai_actors.actors.threads import SYSTEM_THREADS, Queue, Threads
+from ikigai_actors.actors.timers import Timers
+from ikigai_actors.errors import IkigaiError
+
+logger = logging.getLogger(__name__)
+
+Task = Callable[[], object]
+
+
+class Service(ABC):
+    """A part that owns a thread."""
+
+    def __init__(self, name: str, threads: Threads = SYSTEM_THREADS, lock: "threading.Lock | None" = None) -> None:
+        """Make it; `start` begins.
+
+        Args:
+            name: of the thread.
+            threads: makes the thread.
+            lock: guards what the thread shares with others; None for one of its own.
+        """
+        self._changed = threads.condition(lock)
+        """Held to change what `run` waits for, and notified then."""
+        self._stopped = False
+        self._thread = threads.thread(self.run, name)
+
+    @abstractmethod
+    def run(self) -> None:
+        """Do the work, on the thread of the service, until it is stopped."""
+
+    @property
+    def started(self) -> bool:
+        """Whether the thread has begun."""
+        return self._thread.ident is not None
+
+    def start(self) -> None:
+        """Start the thread, unless it was started or stopped before."""
+        with self._changed:
+            if not (self._stopped or self.started):
+                self._thread.start()
+
+    def stop(self) -> None:
+        """Have the thread end soon; never waits."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+
+    def close(self, timeout: float | None = None) -> None:
+        """Stop, and wait for the end of the thread, if this is another one; for so many seconds, None for ever."""
+        self.stop()
+        if self.started and self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+
+    def awaits(self, is_there: Callable[[], object], timeout: float | None = None) -> bool:
+        """Wait until something is there, or so many seconds have passed; False once the service is stopped."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopped or is_there(), timeout)
+            return not self._stopped
+
+    def pause(self, seconds: float) -> bool:
+        """Wait so many seconds; False when the service was stopped meanwhile."""
+        return self.awaits(lambda: False, seconds)
+
+    def attempt(self, task: Task) -> bool:
+        """Do something that may fail, which is reported; return whether it was done."""
+        try:
+            task()
+        except IkigaiError as error:
+            self.on_failure(error)
+        except Exception:  # a defect of ours: what comes next is done all the same
+            logger.exception("%s failed", self._thread.name)
+        else:
+            return True
+        return False
+
+    def on_failure(self, error: IkigaiError) -> None:
+        """Report what could not be done: the database is down, an agent died meanwhile, the system closes."""
+        logger.info("%s could not finish: %s", self._thread.name, error)
+
+
+class Worker(Service):
+    """A service that does what it is given: `post` for soon, `after` for later."""
+
+    def __init__(self, name: str, threads: Threads = SYSTEM_THREADS, clock: Clock = SYSTEM_CLOCK) -> None:
+        """Make it; `start` begins with all that was given before. The clock is for `after`."""
+        super().__init__(name, threads)
+        self._clock = clock
+        self._tasks: Queue[Task | None] = threads.queue()
+        self._timers = Timers[Task]()
+
+    def post(self, task: Task) -> None:
+        """Do this behind all that was given before; never waits. Any thread may call."""
+        self._tasks.put(task)
+
+    def after(self, seconds: float, task: Task) -> None:
+        """Do this in so many seconds. For the thread of the service alone."""
+        self._timers.add(self._clock.monotonic() + seconds, task)
+
+    def stop(self) -> None:
+        """Do no more than the task in progress; never waits."""
+        super().stop()
+        self._tasks.put(None)
+
+    def run(self) -> None:
+        while not self._stopped:
+            try:
+                task = self._tasks.get(timeout=self._timers.sleep(self._clock.monotonic()))
+            except queue.Empty:
+                task = self._timers.take_due(self._clock.monotonic())
+            if task is not None:
+                self.attempt(task)
