@@ -41,18 +41,8 @@ NOT_ANSWERS = (SystemClosed, StoreUnavailable, StoreUnusable, StoreInUse, Fenced
 
 
 @dataclass(frozen=True, slots=True)
-class Adopt:
-    """Supervise another agent. No command of the agent's actor: its host carries it out, as a unit of the tree."""
-
-    travels_as = ("adopt", "child")
-    child: str
-    """The uuid of the other agent."""
-    caller: on.Caller
-
-
-@dataclass(frozen=True, slots=True)
 class Fail:
-    """A supervisor has given up, since children on another host failed too often. No command of its actor either."""
+    """A supervisor has given up, since children on another host failed too often. Its host decides, not its actor."""
 
     travels_as = ("fail", "reason")
     reason: str
@@ -61,7 +51,7 @@ class Fail:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Live on another host. No command of the agent's actor either: the actor ends with it."""
+    """Live on another host. The agent's host carries it out, and its actor ends with it."""
 
     travels_as = ("move", "host")
     host: str
@@ -69,7 +59,7 @@ class Move:
     caller: on.Caller
 
 
-Asked = on.Command | Adopt | Fail | Move
+Asked = on.Command | Fail | Move
 """The commands, of which a request can carry those that say as what they travel."""
 
 _KINDS: Mapping[str, type[Asked]] = {asked.travels_as[0]: asked for asked in get_args(Asked) if asked.travels_as}

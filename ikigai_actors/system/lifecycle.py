@@ -1,7 +1,6 @@
-"""The lifecycle of agents, as handles change it: signals, supervision settings, adoption, moves to other hosts."""
+"""The lifecycle of agents, as handles change it: signals, supervision settings, births."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
 from ikigai_actors.actors.clock import Clock
@@ -15,7 +14,7 @@ from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.identity import check_name
 from ikigai_actors.records.settings import check_settings
 from ikigai_actors.records.signals import SendSignal, milliseconds
-from ikigai_actors.records.supervision import AdoptChild, SetGroupSupervision, SetSupervision
+from ikigai_actors.records.supervision import SetGroupSupervision, SetSupervision
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.writer import Writer
 from ikigai_actors.text import check_text
@@ -41,9 +40,8 @@ class Lifecycle:
         store: Store,
         writer: Writer,
         clock: Clock,
-        host: str | None = None,
-        here: Callable[[str], AgentActor | None] | None = None,
-        move: Callable[[str, str], Future[None]] | None = None,
+        host: str | None,
+        here: Callable[[str], AgentActor | None],
     ) -> None:
         """Put the parts together.
 
@@ -52,12 +50,10 @@ class Lifecycle:
             writer: commits the signals.
             clock: gives the time of a signal.
             host: the id of the host; None in a process that runs no agents.
-            here: gives the actor of an agent, or None when this host does not run it; None in a process that runs no
-                agents: others carry out what is committed here.
-            move: has an agent, by its uuid, moved to a host, by its name; None in a process that runs no agents.
+            here: gives the actor of an agent, when this process runs it.
         """
         self._store, self._writer, self._clock = store, writer, clock
-        self._host, self._here, self._move = host, here, move
+        self._host, self._here = host, here
 
     def signal(
         self,
@@ -96,43 +92,15 @@ class Lifecycle:
         In the process that runs the agents the actors are told first, and the row of the signal is written afterwards.
         """
         ended: Future[bool] = Future()
-        actor = None if self._here is None else self._here(uuid)
+        actor = self._here(uuid)
         if actor is not None:
             actor.actor_inbox.put_urgent(on.Interrupt(ended))
-        if cascade and self._here is not None:
+        if cascade and self._host is not None:
             for record in self._store.read(lambda tx: registry.descendants(tx, uuid)):
-                if record.living and record.turn and record.owner == self._host:
-                    with suppress(AgentDead):  # it died since the read: the others are still interrupted
-                        if (below := self._here(record.uuid)) is not None:
-                            below.actor_inbox.put_urgent(on.Interrupt(Future(), turn=record.turn))
+                if record.living and record.turn and (below := self._here(record.uuid)) is not None:
+                    below.actor_inbox.put_urgent(on.Interrupt(Future(), turn=record.turn))
         sent = self.signal(uuid, Signal.INT, had_effect, cascade=cascade)
         return sent if actor is None else ended
-
-    def adopt(self, child: str, by: str, timeout: float | None = None) -> None:
-        """Have an agent supervise another one.
-
-        Args:
-            child: the uuid of the agent that is adopted.
-            by: the uuid of its new supervisor.
-            timeout: seconds to wait for the commit.
-
-        Raises what `AdoptChild` does.
-        """
-        self._writer.perform(AdoptChild(child, by), timeout)
-
-    def move(self, uuid: str, host: str) -> Future[None]:
-        """Have another host run an agent, and its descendants that live with it.
-
-        Args:
-            uuid: the agent.
-            host: the name of the other host.
-
-        Returns:
-            A future that is settled after the commit. It raises what `AgentRef.move` does; `SystemClosed` comes at
-            once.
-        """
-        assert self._move is not None  # the lifecycle of a process that runs no agents asks their host
-        return self._move(uuid, host)
 
 
 def new_fork(

@@ -24,6 +24,7 @@ from ikigai_actors.actors.futures import Future, current_acting_agent, refuse_to
 from ikigai_actors.actors.threads import current_threads
 from ikigai_actors.actors.wait_graph import Until
 from ikigai_actors.agent.actor import AgentActor
+from ikigai_actors.agent.requests import Move
 from ikigai_actors.agent.statistics import AgentStatistics, TurnStatistics
 from ikigai_actors.agent.subscriptions import Callback, Subscription
 from ikigai_actors.agent.toolbox import Toolbox
@@ -58,7 +59,7 @@ from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import AgentRecord, Handle, Rename, uuid_of
 from ikigai_actors.records.replies import last_outcome
 from ikigai_actors.records.settings import check_settings
-from ikigai_actors.records.supervision import times_restarted
+from ikigai_actors.records.supervision import AdoptChild, times_restarted
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.writer import Writer
 from ikigai_actors.system.approvals import Approvals
@@ -118,7 +119,7 @@ class System(Protocol):
 
     @property
     def lifecycle(self) -> Lifecycle:
-        """Sends signals and moves agents below other supervisors."""
+        """Sends signals."""
 
     @property
     def approvals(self) -> Approvals:
@@ -160,6 +161,12 @@ class System(Protocol):
 
     def target(self, uuid: str) -> CommandTarget:
         """What carries out the commands of an agent. Raises `SystemClosed`, `AgentNotFound` and `AgentDead`."""
+
+    def remote(self, uuid: str) -> CommandTarget:
+        """What asks the host that runs an agent, also when it is this one, by a row.
+
+        Raises `NoHost` in a host that shares its agents with nobody, and `SystemClosed`.
+        """
 
     def state_of(self, record: AgentRecord) -> str:
         """What an agent is doing, in a word or two."""
@@ -287,9 +294,11 @@ class AgentCommands:
     def move(self, host: str) -> Future[None]:
         """Have another host run the agent. The future is settled after the commit."""
         check_type(host, str, "host", "the name of a host")
+        future = self._future()
         if self._waits:
-            self._future().check_wait()
-        return self._ref.system.lifecycle.move(self._ref.uuid, host)
+            future.check_wait()
+        self._ref.system.remote(self._ref.uuid).told(Move(host, future))
+        return future
 
     def send(self, recipient: Handle | str, body: str) -> Future[int]:
         """Send a mail. The future gives its number in the recipient's mailbox."""
@@ -611,8 +620,8 @@ class AgentRef:
                 new siblings, and lives on another host.
             AgentDead, AgentNotFound, AmbiguousAgent: one of the two is dead, or cannot be found.
         """
-        self.system.check_open()
-        self.system.lifecycle.adopt(uuid_of(self.system.store, child), self.uuid, timeout)
+        unit = AdoptChild(uuid_of(self.system.store, child), self.uuid)
+        self.system.writer.perform(unit, timeout)
 
     def move(self, host: str, timeout: float | None = None) -> None:
         """Have another host run the agent, and those of its descendants that live on the same host. Its host does so.

@@ -15,12 +15,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ikigai_actors.actors.clock import Clock
-from ikigai_actors.agent.requests import Adopt, Fail, Move, RequestCaller, RequestDesk, decode
+from ikigai_actors.agent.requests import Fail, Move, RequestCaller, RequestDesk, decode
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.records.changes import changes_since
 from ikigai_actors.records.mail import new_prompts
-from ikigai_actors.records.requests import AnswerRequest, CarryOut, NewRequest, RequestKey, new_requests
-from ikigai_actors.records.supervision import AdoptChild
+from ikigai_actors.records.requests import AnswerRequest, NewRequest, RequestKey, new_requests
 from ikigai_actors.store.retrying_reader import RetryingReader
 from ikigai_actors.store.writer import Writer
 from ikigai_actors.system.processes import ProcessTable
@@ -43,7 +42,7 @@ class RemoteCommands(RequestDesk):
 
         Args:
             reader: reads the rows of other processes.
-            writer: commits answers, and adoptions.
+            writer: commits answers.
             processes: the actors of this host.
             clock: gives the time of an answer.
             retry: has `hand_over` called again, later; never waits.
@@ -101,9 +100,7 @@ class RemoteCommands(RequestDesk):
         caller = RequestCaller(self, request.key, request.kind, request.mailed)
         try:
             command = decode(request.kind, request.body, caller)
-            if isinstance(command, Adopt):
-                self._adopt(command, caller)
-            elif isinstance(command, Fail | Move) and self._processes.get(request.agent) is None:
+            if isinstance(command, Fail | Move) and self._processes.get(request.agent) is None:
                 self._given.discard(request.key)
             elif isinstance(command, Fail):
                 self._fail(request.agent, command.reason)
@@ -114,8 +111,3 @@ class RemoteCommands(RequestDesk):
                 self._given.discard(request.key)
         except IkigaiError as error:
             caller.settle(error)
-
-    def _adopt(self, command: Adopt, caller: RequestCaller) -> None:
-        unit = AdoptChild(command.child, caller.key.agent)
-        self._writer.perform(CarryOut(caller.key, unit, None, self._clock.now_ms()))
-        caller.committed(None)

@@ -25,10 +25,9 @@ from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.actors.threads import Queue, Threads
 from ikigai_actors.agent.boot import Survey, everything_stays, survey
-from ikigai_actors.agent.requests import Move, RequestCaller
+from ikigai_actors.agent.requests import RequestCaller
 from ikigai_actors.agent.subscriptions import Event, HostEnded
 from ikigai_actors.errors import Fenced, IkigaiError, NoHost, StoreConflict, StoreError, SystemClosed
-from ikigai_actors.records import registry
 from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.moves import MoveBranch, branch_here, check_movable
 from ikigai_actors.records.requests import CarryOut
@@ -40,7 +39,6 @@ from ikigai_actors.store.hosts.rows import HostRecord, find_taker, open_hosts
 from ikigai_actors.store.hosts.shards import Drain, GiveShard, Shares, agents_in, living_in, shares
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.unit import Unit
-from ikigai_actors.system.attached.remote_agents import RemoteAgents
 from ikigai_actors.system.host_events import host_events
 from ikigai_actors.system.processes import ProcessTable
 from ikigai_actors.system.supervision import SupervisionLoop
@@ -88,7 +86,6 @@ class Sharing:
         processes: ProcessTable,
         log_cache: LogCache,
         supervision: SupervisionLoop,
-        remote: RemoteAgents,
         threads: Threads,
         on_end: Callable[[IkigaiError], object],
         publish: Callable[[Event], object],
@@ -102,14 +99,13 @@ class Sharing:
             processes: the actors of this host.
             log_cache: the logs that are in use.
             supervision: is told of the agents that this host has taken.
-            remote: answers for agents that other hosts run.
             threads: makes the thread.
             on_end: gets `Fenced` when another host has ended this one.
             publish: takes a `HostEnded`.
         """
         self._store, self._host, self._journal = store, host, journal
         self._processes, self._log_cache = processes, log_cache
-        self._supervision, self._remote = supervision, remote
+        self._supervision = supervision
         self._drained: list[Future[None]] = []
         self._living: frozenset[str] = frozenset()
         self._clock: Clock = host.clock
@@ -179,35 +175,14 @@ class Sharing:
         self._add(Task(begin, drained.settle))
         return drained
 
-    def move(self, agent: str, to: str) -> Future[None]:
-        """Have a branch moved to another host, by the host that runs it. Never waits.
+    def move(self, to: str, caller: RequestCaller) -> None:
+        """Move a branch of this host, as a row asks. Never waits.
 
         Args:
-            agent: the uuid of its top.
-            to: the name or id of the host.
-
-        Returns:
-            A future that is settled after the commit, or raises `NoHost` and what `MoveBranch` does.
+            to: the name or id of the other host.
+            caller: stands for the row of the branch's top; it is told the answer, as `MoveBranch` gives it.
         """
-        moved: Future[None] = Future(agent)
-
-        def begin() -> None:
-            try:
-                elsewhere = self._store.read(lambda tx: registry.get(tx, agent)).owner != self._host.id
-            except IkigaiError as error:
-                moved.settle(error)
-                return
-            if elsewhere:
-                self._remote.tell(agent, Move(to, moved))
-            else:
-                self._carry_out(agent, to, moved)
-
-        self._add(Task(begin, moved.settle))
-        return moved
-
-    def move_as_asked(self, to: str, caller: RequestCaller) -> None:
-        """Move a branch of this host, as another process asks by a row. Never waits."""
-        self._add(Task(lambda: self._carry_out(caller.key.agent, to, caller), caller.settle))
+        self._add(Task(lambda: self._prepare_move(caller.key.agent, to, caller), caller.settle))
 
     def _add(self, task: Task) -> None:
         """Put a task at the end. Whoever closes refuses all that it finds; this refuses what it missed."""
@@ -341,32 +316,22 @@ class Sharing:
         if self._drained and not self._leaving:
             self.look_again()
 
-    def _carry_out(self, agent: str, to: str, caller: Future[None]) -> None:
-        """Move a branch of this host, and tell the caller; a request is answered by the transaction that moves it."""
+    def _prepare_move(self, agent: str, to: str, caller: RequestCaller) -> None:
+        """Have a branch get ready to move, if it can; the transaction that moves it answers the row."""
         try:
             taker = self._store.read(lambda tx: find_taker(tx, to)).id
-            unit: Unit = MoveBranch(agent, self._host.id, taker)
-            if isinstance(caller, RequestCaller):
-                unit = CarryOut(caller.key, unit, None, self._clock.now_ms())
+            unit = CarryOut(caller.key, MoveBranch(agent, self._host.id, taker), None, self._clock.now_ms())
             if taker == self._host.id:
                 caller.settle(None)
                 return
             self._store.read(lambda tx: check_movable(tx, agent, self._host.id))
             branch = self._branch(agent)
-        except IkigaiError as error:
-            self._refuse(agent, to, caller, error)
-        else:
-            self._let_finish(branch, Task(partial(self._move, agent, to, unit, caller, branch), caller.settle))
-
-    def _refuse(self, agent: str, to: str, caller: Future[None], error: IkigaiError) -> None:
-        """Tell the caller why an agent is not moved; unless it has gone elsewhere meanwhile: that host is asked."""
-        gone = isinstance(error, Fenced) and error.agent == agent and not error.dead
-        if gone and not isinstance(caller, RequestCaller):  # a row is found by that host as it is
-            self._remote.tell(agent, Move(to, caller))
-        else:
+        except IkigaiError as error:  # if another host has the agent by now, that one finds the row
             caller.settle(error)
+        else:
+            self._let_finish(branch, Task(partial(self._move, agent, unit, caller, branch), caller.settle))
 
-    def _move(self, agent: str, to: str, unit: Unit, caller: Future[None], left: Sequence[str]) -> None:
+    def _move(self, agent: str, unit: Unit, caller: RequestCaller, left: Sequence[str]) -> None:
         """Move a branch, some of which has no actors any more."""
         try:
             self._leave(self._branch(agent))
@@ -374,14 +339,11 @@ class Sharing:
             self._leave(moved)
         except IkigaiError as error:
             self._take_anew()
-            self._refuse(agent, to, caller, error)
+            caller.settle(error)
             return
         if not set(left) <= set(moved):  # another supervisor has adopted some of them
             self._take_anew()
-        if isinstance(caller, RequestCaller):
-            caller.committed(None)
-        else:
-            caller.settle(None)
+        caller.committed(None)
 
     def _take_anew(self) -> None:
         """Have the next look find the agents of this host that have no actor."""

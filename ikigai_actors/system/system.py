@@ -23,7 +23,7 @@ from typing import Any, Self
 
 from ikigai_actors.actors.closing import Closing, ClosingStep, note_failure
 from ikigai_actors.actors.forked import OfOneProcess
-from ikigai_actors.actors.futures import Future, refuse_to_block
+from ikigai_actors.actors.futures import refuse_to_block
 from ikigai_actors.actors.wait_registry import WaitRegistry
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.boot import Survey, everything_stays, survey
@@ -188,14 +188,14 @@ class ActorSystem(OfOneProcess):
         self.random_bytes = parts.random_bytes
         self.toolbox = toolbox
         self.clock, self.writer = clock, journal  # with which handles write
-        self.lifecycle = Lifecycle(gate, journal, clock, host.id, self.here, self._move)  # what handles do to lives
+        self.lifecycle = Lifecycle(gate, journal, clock, host.id, self.here)  # what handles do to lives
         self.documents = Documents(gate, journal.perform, clock.now_ms)
         """The documents that all agents share."""
         processes = self._processes = ProcessTable(lambda uuid: AgentRef(self, uuid))
         self._log_cache = LogCache(store, lambda uuid: host.name is None or processes.get(uuid) is not None)
         wait_registry = self._wait_registry = WaitRegistry(self._called, host.id, clock.now_ms)
         waits = self.waits = Waits(store, clock, processes.is_idle, threads, wait_registry)
-        self._supervision = SupervisionLoop(store, journal, processes, host.id, clock, threads, self._move_as_asked)
+        self._supervision = SupervisionLoop(store, journal, processes, host.id, clock, threads, self._move)
         with ExitStack() as undone:
             executor = Executor(
                 threads=threads,
@@ -250,7 +250,6 @@ class ActorSystem(OfOneProcess):
                 processes,
                 self._log_cache,
                 self._supervision,
-                remote,
                 threads,
                 self._fail,
                 publisher.publish,
@@ -583,18 +582,12 @@ class ActorSystem(OfOneProcess):
         """
         self.handle(uuid_of(self.store, agent)).move(host, timeout)
 
-    def _move(self, uuid: str, host: str) -> Future[None]:
-        self.check_open()
-        if self._sharing is None:
-            raise NoHost(UNSHARED)
-        return self._sharing.move(uuid, host)
-
-    def _move_as_asked(self, host: str, caller: RequestCaller) -> None:
-        """Carry out the request of another process to move an agent. Never waits."""
+    def _move(self, host: str, caller: RequestCaller) -> None:
+        """Move an agent of this host, as a row asks. Never waits."""
         if self._sharing is None:
             caller.settle(NoHost(UNSHARED))
         else:
-            self._sharing.move_as_asked(host, caller)
+            self._sharing.move(host, caller)
 
     def close(self) -> None:
         """Close every part in order, even if one of them fails. At the end the database is free.
@@ -663,8 +656,17 @@ class ActorSystem(OfOneProcess):
             raise self._not_here(record)
         return actor
 
+    def remote(self, uuid: str) -> RemoteActor:
+        """What asks the host that runs an agent, also when it is this one, by a row.
+
+        Raises `NoHost` in a host that shares its agents with nobody, and `SystemClosed`.
+        """
+        self.check_open()
+        return self._remote_actor(uuid)
+
     def _remote_actor(self, uuid: str) -> RemoteActor:
-        assert self._remote is not None  # else no other host has agents
+        if self._remote is None:
+            raise NoHost(UNSHARED)
         return self._remote.actor(uuid)
 
     def _not_here(self, record: AgentRecord) -> AgentDead:

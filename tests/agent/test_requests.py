@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.agent.requests import Adopt, Asked, Fail, Move, RequestCaller, RequestDesk, decode, encode
+from ikigai_actors.agent.requests import Asked, Fail, Move, RequestCaller, RequestDesk, decode, encode
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.records.requests import RequestKey
 
@@ -34,7 +34,6 @@ STORED: tuple[tuple[str, str, Asked], ...] = (
         '{"reply": 7, "call": "c", "approved": false, "reason": "no", "always": true}',
         on.Decide(7, "c", False, "no", True, CALLER),
     ),
-    ("adopt", f'{{"child": "{CHILD}"}}', Adopt(CHILD, CALLER)),
     ("fail", '{"reason": "too often"}', Fail("too often", CALLER)),
     ("move", '{"host": "b"}', Move("b", CALLER)),
 )

@@ -200,6 +200,16 @@ def test_closing_the_attached_system_ends_the_wait_and_not_the_request(durable: 
         eventually(lambda: kinds(host.root)[-1] == "mark", "the mark")
 
 
+def test_an_agent_is_adopted_also_while_nobody_runs_it(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as host:
+        by, child = host.root.fork(), host.root.fork()
+    with AttachedSystem.open(durable) as system:
+        system.handle(by.uuid).adopt(child.uuid, timeout=DEADLINE)
+        assert system.handle(child.uuid).supervisor == system.handle(by.uuid)
+        with pytest.raises(BadInput, match="above"):
+            system.handle(child.uuid).adopt(by.uuid, timeout=DEADLINE)
+
+
 def test_what_a_coroutine_asks_for_is_written_by_another_thread_and_answered(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)), AttachedSystem.open(durable) as system:
 

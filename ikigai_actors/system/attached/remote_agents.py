@@ -21,14 +21,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, may_block
 from ikigai_actors.actors.threads import current_threads
-from ikigai_actors.agent.requests import Adopt, Asked, Move, RequestCaller, encode
+from ikigai_actors.agent.requests import Asked, RequestCaller, encode
 from ikigai_actors.agent.runtime import Successor
 from ikigai_actors.agent.subscriptions import Event, PromptKept
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.arguments import check_timeout
 from ikigai_actors.errors import AgentDead, Fenced, HostElsewhere, IkigaiError, NoTurn, SystemClosed
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records import registry
@@ -40,11 +38,10 @@ from ikigai_actors.records.replies import last_outcome, outcome_of
 from ikigai_actors.records.requests import Answered, RequestKey, answer_of
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.hosts.rows import HostRecord
-from ikigai_actors.store.writer import Writer
 from ikigai_actors.system.attached.client import Client, no_host, nobody_asked
 from ikigai_actors.system.attached.follower import Follower, News
 from ikigai_actors.system.attached.turn import RemoteTurn
-from ikigai_actors.system.lifecycle import CommandTarget, Lifecycle
+from ikigai_actors.system.lifecycle import CommandTarget
 from supervisors.signals import Signal, Status
 
 logger = logging.getLogger(__name__)
@@ -293,30 +290,3 @@ class RemoteActor(CommandTarget, Successor):
             caller.settle(Fenced(f"Agent {self._uuid} is left to another host.", self._uuid))  # it finds the row itself
         else:
             self._remote.post(self._uuid, message)
-
-
-class RemoteLifecycle(Lifecycle):
-    """Commits what handles do to the lifecycle of agents that another process runs."""
-
-    def __init__(self, store: Store, writer: Writer, clock: Clock, remote: RemoteAgents) -> None:
-        """Put the parts together.
-
-        Args:
-            store: where descendants are looked up.
-            writer: commits the signals.
-            clock: gives the time of a signal.
-            remote: asks agents to adopt others.
-        """
-        super().__init__(store, writer, clock)
-        self._remote = remote
-
-    def adopt(self, child: str, by: str, timeout: float | None = None) -> None:
-        check_timeout(timeout)
-        adopted: Future[None] = Future()
-        self._remote.tell(by, Adopt(child, adopted))
-        adopted.get(timeout=timeout)
-
-    def move(self, uuid: str, host: str) -> Future[None]:
-        moved: Future[None] = Future(uuid)
-        self._remote.tell(uuid, Move(host, moved))
-        return moved

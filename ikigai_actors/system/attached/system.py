@@ -6,7 +6,7 @@
 
 It has the interface of an `ActorSystem`, as far as handles and shells use it, and works through the database alone, by
 a `Client`: it reads everything; prompts go as mail of kind ``prompt``, mail and signals as rows, documents as versions.
-What an agent must do itself (fork, clear, mark, rewind, configure, resume, exit, decide on approvals, adopt) is a row
+What an agent must do itself (fork, clear, mark, rewind, configure, resume, exit, decide on approvals, move) is a row
 of ``requests``, which the host carries out once and answers. Messages are told when they are committed, so a reply
 comes whole. What only the host's memory holds stays there: its tools (`HostElsewhere`), and the settings at hand.
 
@@ -29,6 +29,7 @@ from ikigai_actors.actors.closing import Closing, note_failure
 from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.actors.futures import refuse_to_block
 from ikigai_actors.actors.threads import SYSTEM_THREADS
+from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.statistics import AgentStatistics, TurnStatistics
 from ikigai_actors.agent.subscriptions import (
     CALLBACK,
@@ -59,8 +60,9 @@ from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.attached.client import Client, shown_state, turn_state
 from ikigai_actors.system.attached.follower import Follower, News
 from ikigai_actors.system.attached.following import FollowingLoop
-from ikigai_actors.system.attached.remote_agents import RemoteActor, RemoteAgents, RemoteLifecycle
+from ikigai_actors.system.attached.remote_agents import RemoteActor, RemoteAgents
 from ikigai_actors.system.host_events import host_events
+from ikigai_actors.system.lifecycle import Lifecycle
 from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Status
 
@@ -96,7 +98,7 @@ class AttachedSystem(OfOneProcess):
         self._following = FollowingLoop(
             store, clock, SYSTEM_THREADS, waits, remote=remote, tell=self._tell, on_trouble=self._tell_trouble
         )
-        self.lifecycle = RemoteLifecycle(gate, writer, clock, remote)
+        self.lifecycle = Lifecycle(gate, writer, clock, None, self.here)
         self.approvals = Approvals(gate, self._log_cache, self.target)
         self._seen: dict[str, _Seen] = {}
         self._trouble = False
@@ -204,14 +206,20 @@ class AttachedSystem(OfOneProcess):
         self.check_open()
         return AgentRef(self, check_type(uuid, str, "uuid", "text"))
 
-    def here(self, uuid: str) -> None:
-        """No agent has its actor here."""
+    def here(self, uuid: str) -> AgentActor | None:
+        """None: no agent has its actor here."""
+        return None
 
     def target(self, uuid: str) -> RemoteActor:
         """What stands for the actor of an agent. Raises `SystemClosed`, `AgentNotFound` and `AgentDead`."""
         record = self._client.get(check_type(uuid, str, "uuid", "text"))
         if not record.living:
             raise AgentDead(f"Agent {record.short} is {record.status}: {record.exit_reason or 'no reason'}.", uuid)
+        return self._remote.actor(uuid)
+
+    def remote(self, uuid: str) -> RemoteActor:
+        """What asks the host that runs an agent. Raises `SystemClosed`."""
+        self.check_open()
         return self._remote.actor(uuid)
 
     def state_of(self, record: AgentRecord) -> str:
