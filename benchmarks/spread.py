@@ -21,7 +21,7 @@ from benchmarks.peers import clusters
 from benchmarks.places import Place
 from benchmarks.results import Row
 from ikigai_actors import ActorSystem
-from ikigai_actors.system.attached.system import AttachedSystem
+from ikigai_actors.system.attached import AttachedSystem
 
 TREES = (1_000, 10_000, 100_000)
 """Agents of the tree that is killed."""

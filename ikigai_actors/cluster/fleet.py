@@ -21,7 +21,7 @@ from ikigai_actors.cluster.shim import Shim, ShimReport
 from ikigai_actors.errors import BadInput, ClusterError, NoHost, StoreError
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.store.location import Location, locate
-from ikigai_actors.system.attached.client import Client
+from ikigai_actors.system.remote.client import Client
 
 PREFIX = "ikigai-"
 """How the namespaces of Ray begin that hold fleets."""

@@ -79,18 +79,18 @@ from ikigai_actors.store.location import locate
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.system.agents_tool import ListAgents
 from ikigai_actors.system.approvals import Approvals
-from ikigai_actors.system.attached.client import Client, shown_state, turn_state
-from ikigai_actors.system.attached.follower import Follower
-from ikigai_actors.system.attached.following import FollowingLoop
-from ikigai_actors.system.attached.remote_agents import RemoteActor, RemoteAgents
-from ikigai_actors.system.attached.system import AttachedSystem
+from ikigai_actors.system.attached import AttachedSystem
+from ikigai_actors.system.host.processes import ProcessTable
+from ikigai_actors.system.host.rebalancer import BALANCE, Rebalancer
+from ikigai_actors.system.host.supervision import SupervisionLoop
+from ikigai_actors.system.host.wait_board import WaitBoard
 from ikigai_actors.system.lifecycle import Lifecycle, check_policy
 from ikigai_actors.system.platform import SYSTEM_PLATFORM, Platform
-from ikigai_actors.system.processes import ProcessTable
 from ikigai_actors.system.ref import AgentRef
-from ikigai_actors.system.sharing import BALANCE, Sharing
-from ikigai_actors.system.supervision import SupervisionLoop
-from ikigai_actors.system.wait_board import WaitBoard
+from ikigai_actors.system.remote.agents import RemoteActor, RemoteAgents
+from ikigai_actors.system.remote.client import Client, shown_state, turn_state
+from ikigai_actors.system.remote.follower import Follower
+from ikigai_actors.system.remote.following import FollowingLoop
 from ikigai_actors.tools.base import Toolset
 from ikigai_actors.tools.function import Tool
 from ikigai_actors.tools.policy import Policy
@@ -240,10 +240,10 @@ class ActorSystem(OfOneProcess):
         self.approvals = Approvals(gate, self._log_cache, self.target)
         """The calls that wait for a decision."""
         host.count = processes.count
-        self._sharing = (
+        self._rebalancer = (
             None
             if remote is None
-            else Sharing(
+            else Rebalancer(
                 store,
                 host,
                 journal,
@@ -383,8 +383,8 @@ class ActorSystem(OfOneProcess):
                 undone.pop_all()
                 undone.push(system._give_up)
                 system._boot(found)
-                if system._sharing is not None:
-                    system._sharing.start(own, balance, resume is not False)
+                if system._rebalancer is not None:
+                    system._rebalancer.start(own, balance, resume is not False)
             system._open_toolsets([one for one in given if isinstance(one, Toolset)])
             if on_orphan is not None:
                 system.root.supervise(on_orphan=on_orphan)
@@ -425,8 +425,8 @@ class ActorSystem(OfOneProcess):
         """Look at what other processes may have left for agents of this host: for these, None for any. Never waits."""
         self._supervision.look_at_other_processes(among)
         self._runtime.journal.note_others()
-        if self._sharing is not None:
-            self._sharing.look_again()
+        if self._rebalancer is not None:
+            self._rebalancer.look_again()
 
     def _on_commit(self, answer: object) -> None:
         """Carry out what a committed unit did to agents other than its own. Never waits."""
@@ -540,7 +540,7 @@ class ActorSystem(OfOneProcess):
             return replace(actor.statistics(), state=waits) if waits else actor.statistics()
         if record is None:
             record = self.store.read(lambda tx: registry.get(tx, uuid))
-        if self._sharing is None or not record.living:
+        if self._rebalancer is None or not record.living:
             raise self._not_here(record)
         return AgentStatistics(self.state_of(record), 0, 0, 0, 0, NO_TOKENS, 0, 0, 0)
 
@@ -564,9 +564,9 @@ class ActorSystem(OfOneProcess):
         """
         self.check_open()
         check_timeout(timeout)
-        if self._sharing is None:
+        if self._rebalancer is None:
             raise NoHost(UNSHARED)
-        self._sharing.drain().get(timeout=timeout)
+        self._rebalancer.drain().get(timeout=timeout)
 
     def move(self, agent: AgentRef | str, host: str, timeout: float | None = None) -> None:
         """Have another host run an agent; see `AgentRef.move`.
@@ -584,10 +584,10 @@ class ActorSystem(OfOneProcess):
 
     def _move(self, host: str, caller: RequestCaller) -> None:
         """Move an agent of this host, as a row asks. Never waits."""
-        if self._sharing is None:
+        if self._rebalancer is None:
             caller.settle(NoHost(UNSHARED))
         else:
-            self._sharing.move(host, caller)
+            self._rebalancer.move(host, caller)
 
     def close(self) -> None:
         """Close every part in order, even if one of them fails. At the end the database is free.
@@ -611,7 +611,7 @@ class ActorSystem(OfOneProcess):
         return [
             ("the watch on other processes", self._following.close),
             ("the board of waits", self._wait_board.close),
-            *([] if self._sharing is None else [("the share of this host", self._sharing.close)]),
+            *([] if self._rebalancer is None else [("the share of this host", self._rebalancer.close)]),
             ("what runs outside", lambda: runtime.executor.close(runtime.providers)),
             ("the reader of logs", runtime.log_loader.close),
             ("the journal", runtime.journal.close),
@@ -681,9 +681,9 @@ class ActorSystem(OfOneProcess):
             return record.status
         actor = self._processes.get(check_type(record.uuid, str, "record.uuid", "text"))
         if actor is None:
-            if self._sharing is None or not self._sharing.lives(record.owner):
+            if self._rebalancer is None or not self._rebalancer.lives(record.owner):
                 return turn_state(record.turn, hosted=False)
-            return shown_state(record, self._sharing.hosts)
+            return shown_state(record, self._rebalancer.hosts)
         return self._waits_for(record.uuid) or actor.state.shown.value
 
     def _waits_for(self, uuid: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ikigai_actors import ActorSystem, FunctionProvider, StoreInUse
-from ikigai_actors.system.attached.system import AttachedSystem
+from ikigai_actors.system.attached import AttachedSystem
 from tests.kit.blocking_provider import DEADLINE
 
 pytestmark = pytest.mark.slow("forks processes")
@@ -22,7 +22,7 @@ OPEN = 'ActorSystem.open(sys.argv[1], FunctionProvider(lambda _: "well"))'
 PROGRAM = f"""
 import os, sys, warnings
 from ikigai_actors import ActorSystem, FunctionProvider, StoreInUse
-from ikigai_actors.system.attached.system import AttachedSystem
+from ikigai_actors.system.attached import AttachedSystem
 warnings.simplefilter("ignore", DeprecationWarning)
 
 with {OPEN} as system:

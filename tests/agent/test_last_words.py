@@ -3,7 +3,7 @@
 import pytest
 
 from ikigai_actors import ActorSystem, AgentDead, ProviderError, ScriptedProvider, Stream
-from ikigai_actors.system.attached.system import AttachedSystem
+from ikigai_actors.system.attached import AttachedSystem
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
 from tests.kit.tool_scripts import calling

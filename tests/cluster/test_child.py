@@ -10,7 +10,7 @@ import pytest
 
 from ikigai_actors.cluster.child import Child, Launch
 from ikigai_actors.store.hosts.rows import HostRecord
-from ikigai_actors.system.attached.client import Client
+from ikigai_actors.system.remote.client import Client
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, eventually, python
 from tests.kit.ray_cluster import processes

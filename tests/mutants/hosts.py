@@ -47,12 +47,12 @@ HOST_MUTANTS = (
     ),
     Mutant(
         "agents are given away before their actors have ended",
-        "system/sharing.py",
+        "system/host/rebalancer.py",
         "            self._leave(parting.agents)\n",
         "",
         (
-            Edit("system/sharing.py", "        self._leave(self._agents_in(gift.shard))\n", ""),
-            Edit("system/sharing.py", "            self._leave(self._branch(agent))\n", ""),
+            Edit("system/host/rebalancer.py", "        self._leave(self._agents_in(gift.shard))\n", ""),
+            Edit("system/host/rebalancer.py", "            self._leave(self._branch(agent))\n", ""),
         ),
     ),
     Mutant(
@@ -89,7 +89,7 @@ HOST_MUTANTS = (
     ),
     Mutant(
         "what has changed is noted, and not followed",
-        "system/remote.py",
+        "system/host/remote_commands.py",
         "            for change in changes.agents:\n                self._processes.catch_up(change)\n",
         "            for change in changes.agents[1:]:\n                self._processes.catch_up(change)\n",
     ),

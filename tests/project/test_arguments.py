@@ -35,7 +35,7 @@ from ikigai_actors.cluster import Fleet
 from ikigai_actors.records.settings import SETTINGS
 from ikigai_actors.store import Store
 from ikigai_actors.store.location import locate
-from ikigai_actors.system.attached.system import AttachedSystem
+from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.ref import System
 from tests.kit.databases import eventually, sql
 from tests.kit.mistakes import VALUES, fits, parts_of

@@ -15,7 +15,7 @@ import pytest
 
 from ikigai_actors.shell.cli.host import DRAIN
 from ikigai_actors.store.hosts.host import LEASE, LOST
-from ikigai_actors.system.attached.client import Client
+from ikigai_actors.system.remote.client import Client
 from tests.conftest import NewDatabase
 from tests.kit.databases import ROOT, eventually
 from tests.kit.notified import Notified

@@ -8,7 +8,7 @@ from ikigai_actors import ActorSystem, Delta, ProviderError, Reply, ScriptedProv
 from ikigai_actors.providers.base import Spent
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.records.spending import Expenses, in_all
-from ikigai_actors.system.attached.system import AttachedSystem
+from ikigai_actors.system.attached import AttachedSystem
 from tests.kit.app_pilot import Stage, on_stage
 from tests.kit.blocking_provider import DEADLINE
 

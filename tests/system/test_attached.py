@@ -28,9 +28,9 @@ from ikigai_actors.store.base import Hint, Watch
 from ikigai_actors.store.forwarding import ForwardingStore
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.sqlite.store import SQLiteStore
-from ikigai_actors.system.attached.following import AT_A_TIME
-from ikigai_actors.system.attached.system import AttachedSystem
+from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.remote.following import AT_A_TIME
 from supervisors.signals import Status
 from tests.kit.app_pilot import Stage, on_stage
 from tests.kit.blocking_provider import DEADLINE, Gate

@@ -6,9 +6,9 @@ import pytest
 
 from ikigai_actors import ActorSystem, Reply, ScriptedProvider
 from ikigai_actors.errors import StoreUnusable
-from ikigai_actors.system.attached.client import Client
-from ikigai_actors.system.attached.system import AttachedSystem
-from ikigai_actors.system.attached.turn import RemoteTurn
+from ikigai_actors.system.attached import AttachedSystem
+from ikigai_actors.system.remote.client import Client
+from ikigai_actors.system.remote.turn import RemoteTurn
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.echo import echo
 

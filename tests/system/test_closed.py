@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import cast
 
 from ikigai_actors import ActorSystem, AgentRef, OfflineProvider, Signal
-from ikigai_actors.system.attached.system import AttachedSystem
+from ikigai_actors.system.attached import AttachedSystem
 
 Use = Callable[[ActorSystem, AgentRef], object]
 

@@ -19,7 +19,7 @@ from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.subscriptions import Event, Publisher, ToolTrouble
 from ikigai_actors.errors import BadInput, SystemClosed, WouldDeadlock
 from ikigai_actors.providers.base import OnDelta
-from ikigai_actors.system.attached.system import AttachedSystem
+from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.platform import SYSTEM_PLATFORM
 from ikigai_actors.tools.base import Tell, Toolset
 from ikigai_actors.tools.function import Tool

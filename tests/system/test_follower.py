@@ -11,8 +11,8 @@ from ikigai_actors.records.registry import Died
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.unit import write_alone
-from ikigai_actors.system.attached.follower import Follower, News, watching
-from ikigai_actors.system.attached.turn import RemoteTurn
+from ikigai_actors.system.remote.follower import Follower, News, watching
+from ikigai_actors.system.remote.turn import RemoteTurn
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.echo import echo
 

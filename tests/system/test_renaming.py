@@ -21,7 +21,7 @@ from ikigai_actors.agent.subscriptions import Event
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.registry import Renamed
 from ikigai_actors.shell.cli import client
-from ikigai_actors.system.attached.system import AttachedSystem
+from ikigai_actors.system.attached import AttachedSystem
 from tests.kit.app_pilot import Stage, on_stage, open_memory
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually

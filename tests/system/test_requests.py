@@ -39,7 +39,7 @@ from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.requests import AddRequest, RequestKey, answer_of, new_requests
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.unit import write_alone
-from ikigai_actors.system.attached.system import AttachedSystem
+from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.ref import AgentRef
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.databases import eventually, sql

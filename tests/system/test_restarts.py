@@ -9,7 +9,7 @@ import pytest
 from ikigai_actors import ActorSystem, AgentDead, AgentRef, FunctionProvider, ProviderError, Reply, Request, tool
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.store import open_store
-from ikigai_actors.system.attached.system import AttachedSystem
+from ikigai_actors.system.attached import AttachedSystem
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
 from tests.kit.open_on import Withholding, open_on

@@ -16,7 +16,7 @@ from ikigai_actors import (
 from ikigai_actors.agent.subscriptions import Event
 from ikigai_actors.records.mail import MAIL_LIMIT
 from ikigai_actors.store import open_store
-from ikigai_actors.system.attached.system import AttachedSystem
+from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.ref import AgentRef
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.databases import eventually

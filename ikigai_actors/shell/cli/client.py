@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.hosts.rows import HostRecord
-from ikigai_actors.system.attached.client import Client
+from ikigai_actors.system.remote.client import Client
 
 if TYPE_CHECKING:
     from ikigai_actors.providers.base import Reply
@@ -72,7 +72,7 @@ def prompt_and_wait(database: str | None, agent: str, text: str, timeout: float 
     Raises what `prompt` does, and how the turn ended when there is no reply: `ProviderError`, `TurnInterrupted`,
     `AgentDead`.
     """
-    from ikigai_actors.system.attached.turn import RemoteTurn
+    from ikigai_actors.system.remote.turn import RemoteTurn
 
     with Client.open(database) as client:
         to = client.find(agent)

@@ -12,7 +12,7 @@ from ikigai_actors.shell.text.harmless import as_json, harmless
 
 if TYPE_CHECKING:
     from ikigai_actors.records.documents import DocumentVersion
-    from ikigai_actors.system.attached.client import Client
+    from ikigai_actors.system.remote.client import Client
 
 _Expect = click.IntRange(min=0)
 _AUTHOR = "The agent that writes; else a person outside of any agent."
@@ -101,7 +101,7 @@ def log(options: Options, path: str, json: bool) -> None:
 
 
 def _opened(options: Options) -> "Client":
-    from ikigai_actors.system.attached.client import Client
+    from ikigai_actors.system.remote.client import Client
 
     return Client.open(options.database)
 

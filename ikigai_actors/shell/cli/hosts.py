@@ -7,7 +7,7 @@ from ikigai_actors.agent.requests import Move
 from ikigai_actors.frozen import as_dict
 from ikigai_actors.shell.text.harmless import as_json
 from ikigai_actors.store.hosts.rows import HostRecord, Vacant
-from ikigai_actors.system.attached.client import Client
+from ikigai_actors.system.remote.client import Client
 
 _INNER = {"lease_until", "now", "waits"}
 """What the row says to other hosts alone."""

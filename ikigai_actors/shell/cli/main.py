@@ -60,7 +60,7 @@ from ikigai_actors.shell.text.harmless import HarmlessFormatter, harmless, one_l
 if TYPE_CHECKING:
     from ikigai_actors.shell.line.input import Complete, Keyboard
     from ikigai_actors.shell.line.interrupts import Interrupts
-    from ikigai_actors.system.attached.system import AttachedSystem
+    from ikigai_actors.system.attached import AttachedSystem
     from ikigai_actors.system.ref import System
     from ikigai_actors.system.system import ActorSystem
 
@@ -189,7 +189,7 @@ def host(context: click.Context, /, **how: Any) -> None:
 def page(context: click.Context) -> None:
     """One page of ikigai serve: the whole screen, attached, driven by a browser."""
     from ikigai_actors.shell.cli.parent_watchdog import end_with_parent
-    from ikigai_actors.system.attached.system import AttachedSystem
+    from ikigai_actors.system.attached import AttachedSystem
 
     end_with_parent()
     with AttachedSystem.open(context.obj.database) as system:
@@ -289,7 +289,7 @@ def _opened(options: Options, default: str | None, interactive: bool) -> "ActorS
                 settings=options.default_settings(),
             )
     except StoreInUse:
-        from ikigai_actors.system.attached.system import AttachedSystem
+        from ikigai_actors.system.attached import AttachedSystem
 
         attached = AttachedSystem.open(options.database)
         if all(host.is_gone for host in attached.owners):  # the host is ending, or its lease has not run out

@@ -7,7 +7,7 @@ from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.shell.text.harmless import as_json
 from ikigai_actors.shell.text.tree import Line, drawn, tree_lines
 from ikigai_actors.store.hosts.rows import host_names
-from ikigai_actors.system.attached.client import Client, Overview
+from ikigai_actors.system.remote.client import Client, Overview
 
 
 def read(database: str | None) -> Overview:

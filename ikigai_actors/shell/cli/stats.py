@@ -7,7 +7,7 @@ from typing import Any
 
 from ikigai_actors.records.replies import spent_of
 from ikigai_actors.shell.text.harmless import as_json, harmless
-from ikigai_actors.system.attached.client import Client
+from ikigai_actors.system.remote.client import Client
 
 SHOWN = 10
 """Agents whose tokens are shown as lines."""

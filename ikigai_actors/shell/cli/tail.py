@@ -13,9 +13,9 @@ from ikigai_actors.shell.text.harmless import as_json, harmless
 from ikigai_actors.shell.text.hosts import enumerated, host_ended
 from ikigai_actors.shell.text.pages import words_of
 from ikigai_actors.store.hosts.rows import HostRecord
-from ikigai_actors.system.attached.client import Client
-from ikigai_actors.system.attached.feed import Feed
 from ikigai_actors.system.host_events import host_events
+from ikigai_actors.system.remote.client import Client
+from ikigai_actors.system.remote.feed import Feed
 
 _Tell = Callable[[str], object]
 

@@ -87,9 +87,9 @@ def test_sending_a_mail_loads_nothing_that_runs_agents(file: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "needed"),
     [
-        (("log", "dba"), "ikigai_actors.system.attached.follower"),
+        (("log", "dba"), "ikigai_actors.system.remote.follower"),
         (("prompt", "dba", "text"), "ikigai_actors.records.mail"),
-        (("prompt", "dba", "text", "--wait", "--timeout", "0"), "ikigai_actors.system.attached.turn"),
+        (("prompt", "dba", "text", "--wait", "--timeout", "0"), "ikigai_actors.system.remote.turn"),
         (("stats", "--tokens"), "ikigai_actors.records.registry"),
         (("doc", "list"), "ikigai_actors.records.documents"),
     ],

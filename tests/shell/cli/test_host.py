@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors.system.attached.client import Client
+from ikigai_actors.system.remote.client import Client
 from tests.conftest import NewDatabase
 from tests.kit.databases import eventually
 from tests.kit.fullscreen import FullScreen

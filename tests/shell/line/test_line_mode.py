@@ -13,7 +13,7 @@ from ikigai_actors import ActorSystem, OfflineProvider, ProviderError, ScriptedP
 from ikigai_actors.errors import BadInput, SystemClosed
 from ikigai_actors.shell.line.input import LONGEST_LINE, Pipe
 from ikigai_actors.store import open_store
-from ikigai_actors.system.attached.system import AttachedSystem
+from ikigai_actors.system.attached import AttachedSystem
 from tests.kit.blocking_provider import DEADLINE, Gate, Hanging
 from tests.kit.databases import eventually
 from tests.kit.faults import FaultyStore

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors import ActorSystem, ProviderError, ScriptedProvider, Signal
-from ikigai_actors.system.attached.system import AttachedSystem
+from ikigai_actors.system.attached import AttachedSystem
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.databases import eventually
 from tests.kit.program import Program, run

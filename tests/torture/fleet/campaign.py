@@ -40,7 +40,7 @@ from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.store import open_store
 from ikigai_actors.store.migrations import ensure_schema
-from ikigai_actors.system.attached.system import AttachedSystem
+from ikigai_actors.system.attached import AttachedSystem
 from tests.torture.fleet.audit import audit, audited, second_writers
 from tests.torture.fleet.facts import Fact
 from tests.torture.fleet.hands import Work, attached

@@ -18,7 +18,7 @@ from itertools import count
 
 from ikigai_actors import ActorSystem, AgentDead, AgentRef, IkigaiError
 from ikigai_actors.errors import NoHost, StoreUnavailable
-from ikigai_actors.system.attached.system import AttachedSystem
+from ikigai_actors.system.attached import AttachedSystem
 from tests.torture.fleet.facts import Asked, Fact, Published, Sent
 from tests.torture.fleet.hosts import PATIENCE, task
 from tests.torture.victim import Bereft, Died, Forked

@@ -22,7 +22,7 @@ from ikigai_actors.records.mail import new_prompts
 from ikigai_actors.records.requests import AnswerRequest, NewRequest, RequestKey, new_requests
 from ikigai_actors.store.retrying_reader import RetryingReader
 from ikigai_actors.store.writer import Writer
-from ikigai_actors.system.processes import ProcessTable
+from ikigai_actors.system.host.processes import ProcessTable
 
 
 class RemoteCommands(RequestDesk):

@@ -10,7 +10,7 @@ What an agent must do itself (fork, clear, mark, rewind, configure, resume, exit
 of ``requests``, which the host carries out once and answers. Messages are told when they are committed, so a reply
 comes whole. What only the host's memory holds stays there: its tools (`HostElsewhere`), and the settings at hand.
 
-One thread follows the host (`ikigai_actors.system.attached.following`), and settles the futures of prompts and
+One thread follows the host (`ikigai_actors.system.remote.following`), and settles the futures of prompts and
 requests. When the host goes away, that is told (`HostChanged`), and futures that wait end with `NoHost`: a prompt that
 was not taken up yet stays in the database, and the next host answers it; a request is withdrawn. Nothing here takes
 over; a system that is opened anew does.
@@ -57,13 +57,13 @@ from ikigai_actors.store.gate import Gate
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.store.writer import DirectWriter
 from ikigai_actors.system.approvals import Approvals
-from ikigai_actors.system.attached.client import Client, shown_state, turn_state
-from ikigai_actors.system.attached.follower import Follower, News
-from ikigai_actors.system.attached.following import FollowingLoop
-from ikigai_actors.system.attached.remote_agents import RemoteActor, RemoteAgents
 from ikigai_actors.system.host_events import host_events
 from ikigai_actors.system.lifecycle import Lifecycle
 from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.remote.agents import RemoteActor, RemoteAgents
+from ikigai_actors.system.remote.client import Client, shown_state, turn_state
+from ikigai_actors.system.remote.follower import Follower, News
+from ikigai_actors.system.remote.following import FollowingLoop
 from supervisors.signals import Status
 
 

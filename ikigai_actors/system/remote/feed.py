@@ -8,10 +8,10 @@ from ikigai_actors.errors import TurnInterrupted
 from ikigai_actors.store.base import Watch
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.store.poll_schedule import HEARTBEAT
-from ikigai_actors.system.attached.follower import Follower, News
+from ikigai_actors.system.remote.follower import Follower, News
 
 if TYPE_CHECKING:
-    from ikigai_actors.system.attached.turn import RemoteTurn, TurnEnd
+    from ikigai_actors.system.remote.turn import RemoteTurn, TurnEnd
 
 NO_HOST = "No process runs these agents"
 

@@ -48,8 +48,8 @@ from ikigai_actors.errors import StoreError
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.store.poll_schedule import HEARTBEAT, NOBODY, PollSchedule
-from ikigai_actors.system.attached.follower import News
-from ikigai_actors.system.attached.remote_agents import RemoteAgents
+from ikigai_actors.system.remote.agents import RemoteAgents
+from ikigai_actors.system.remote.follower import News
 
 logger = logging.getLogger(__name__)
 

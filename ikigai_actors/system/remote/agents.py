@@ -10,7 +10,7 @@ behind the back of the one who was told that it failed.
 
 It starts no thread. Whoever tells an agent something posts it, and does on its own thread what is posted by then, in
 that order; so what a program does next comes behind it. A thread that may not wait, such as one of the runtime, has the
-loop (`ikigai_actors.system.attached.following`) do it: `wake` has that come soon. The loop also looks for what has
+loop (`ikigai_actors.system.remote.following`) do it: `wake` has that come soon. The loop also looks for what has
 ended. No wait begins while a look is under way, so that none falls between two looks. Whatever goes wrong with a
 command comes from its future.
 """
@@ -38,10 +38,10 @@ from ikigai_actors.records.replies import last_outcome, outcome_of
 from ikigai_actors.records.requests import Answered, RequestKey, answer_of
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.hosts.rows import HostRecord
-from ikigai_actors.system.attached.client import Client, no_host, nobody_asked
-from ikigai_actors.system.attached.follower import Follower, News
-from ikigai_actors.system.attached.turn import RemoteTurn
 from ikigai_actors.system.lifecycle import CommandTarget
+from ikigai_actors.system.remote.client import Client, no_host, nobody_asked
+from ikigai_actors.system.remote.follower import Follower, News
+from ikigai_actors.system.remote.turn import RemoteTurn
 from supervisors.signals import Signal, Status
 
 logger = logging.getLogger(__name__)

@@ -52,8 +52,8 @@ from ikigai_actors.records.supervision import (
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.retrying_reader import RetryingReader
-from ikigai_actors.system.processes import ProcessTable, Supervision
-from ikigai_actors.system.remote import RemoteCommands
+from ikigai_actors.system.host.processes import ProcessTable, Supervision
+from ikigai_actors.system.host.remote_commands import RemoteCommands
 from supervisors import supervisor as otp
 from supervisors.causes import Cause
 from supervisors.children import Child, RestartType

@@ -11,7 +11,7 @@ from ikigai_actors.errors import AgentDead, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import outcome_of
-from ikigai_actors.system.attached.follower import News
+from ikigai_actors.system.remote.follower import News
 
 TurnEnd = Reply | ProviderError | TurnInterrupted | AgentDead
 """How a turn ends; the last when its agent died before the turn began."""

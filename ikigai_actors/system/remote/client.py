@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from ikigai_actors.records.requests import Answered, RequestKey
     from ikigai_actors.records.scrollback import Scrollback
     from ikigai_actors.store.hosts.rows import HostRecord, Vacant
-    from ikigai_actors.system.attached.feed import Feed
-    from ikigai_actors.system.attached.turn import RemoteTurn
+    from ikigai_actors.system.remote.feed import Feed
+    from ikigai_actors.system.remote.turn import RemoteTurn
     from supervisors.signals import Signal
 
 SPENDING_BATCH = 10_000
@@ -233,8 +233,8 @@ class Client:
     @contextmanager
     def feed(self, agents: Sequence[str] | None = None) -> "Iterator[Feed]":
         """Follow what the host commits of some agents, by uuid, for the length of a block; None follows everybody."""
-        from ikigai_actors.system.attached.feed import Feed
-        from ikigai_actors.system.attached.follower import Follower, watching
+        from ikigai_actors.system.remote.feed import Feed
+        from ikigai_actors.system.remote.follower import Follower, watching
 
         with watching(self._store) as watch:  # before the first look, so that nothing is missed
             yield Feed(Follower(self._store, agents), watch, self._clock.now_ms())
@@ -328,8 +328,8 @@ class Client:
         """
         from ikigai_actors.records.heads import section
         from ikigai_actors.records.messages import Kind
-        from ikigai_actors.system.attached.follower import News
-        from ikigai_actors.system.attached.turn import RemoteTurn
+        from ikigai_actors.system.remote.follower import News
+        from ikigai_actors.system.remote.turn import RemoteTurn
 
         messages = self._store.read(lambda tx: section(tx, child, registry.get(tx, child).fork_message_id))
         opening = next(message.id for message in messages if message.kind == Kind.USER)

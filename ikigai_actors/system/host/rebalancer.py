@@ -1,4 +1,4 @@
-"""Sharing: a host runs its share of the agents of a database, beside other hosts.
+"""The rebalancer: has a host run its share of the agents of a database, beside other hosts.
 
 A thread looks again and again at who has which shards (`ikigai_actors.store.hosts.shards`), and does what follows:
 
@@ -11,7 +11,7 @@ So a tool that is not idempotent and ends soon is not cut off, and few replies a
 the actors and the gift nobody acts for these agents; what comes for them is written as rows, which the next host finds.
 A crash at any point leaves the shard with this host, or with the next one. Messages that the actors had not handled,
 and callers who wait for the end of a turn, go to the remote agent: they are answered by rows from then on
-(`ikigai_actors.system.attached.remote_agents`).
+(`ikigai_actors.system.remote.agents`).
 """
 
 import contextlib
@@ -39,9 +39,9 @@ from ikigai_actors.store.hosts.rows import HostRecord, find_taker, open_hosts
 from ikigai_actors.store.hosts.shards import Drain, GiveShard, Shares, agents_in, living_in, shares
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.unit import Unit
+from ikigai_actors.system.host.processes import ProcessTable
+from ikigai_actors.system.host.supervision import SupervisionLoop
 from ikigai_actors.system.host_events import host_events
-from ikigai_actors.system.processes import ProcessTable
-from ikigai_actors.system.supervision import SupervisionLoop
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ LEAVING = 30.0
 """Seconds that the actors of a shard have to end."""
 
 
-class Task(NamedTuple):
+class RefusableTask(NamedTuple):
     """What the thread is to do; it is either done or refused, once."""
 
     do: Callable[[], None]
@@ -62,7 +62,7 @@ class Task(NamedTuple):
 class Parting:
     """Agents that are about to go to another host, and have some time to end what runs outside."""
 
-    def __init__(self, agents: Collection[str], until: float, go: Task) -> None:
+    def __init__(self, agents: Collection[str], until: float, go: RefusableTask) -> None:
         """Wait for all of them.
 
         Args:
@@ -75,7 +75,7 @@ class Parting:
         """Those that have not said yet that nothing of them runs outside."""
 
 
-class Sharing:
+class Rebalancer:
     """The share of one host."""
 
     def __init__(
@@ -119,9 +119,9 @@ class Sharing:
         self._partings: list[Parting] = []
         self._leaving: set[int] = set()  # the shards of these that go as a whole
         self._looked = self._clock.monotonic()
-        self._todo: Queue[Task | None] = threads.queue()
+        self._todo: Queue[RefusableTask | None] = threads.queue()
         self._closed = False
-        self._thread = threads.thread(self._loop, "ikigai-sharing")
+        self._thread = threads.thread(self._loop, "ikigai-rebalancer")
         host.on_vacancy = self.look_again
 
     def start(self, own: Mapping[int, int], balance: float | None, resume: bool) -> None:
@@ -153,7 +153,7 @@ class Sharing:
 
     def look_again(self) -> None:
         """Look at the shards soon: another host may have given one. Never waits."""
-        self._add(Task(self._look))
+        self._add(RefusableTask(self._look))
 
     def drain(self) -> Future[None]:
         """Give all shards away, and take no more.
@@ -172,7 +172,7 @@ class Sharing:
                 self._drained.append(drained)
                 self._look()
 
-        self._add(Task(begin, drained.settle))
+        self._add(RefusableTask(begin, drained.settle))
         return drained
 
     def move(self, to: str, caller: RequestCaller) -> None:
@@ -182,9 +182,9 @@ class Sharing:
             to: the name or id of the other host.
             caller: stands for the row of the branch's top; it is told the answer, as `MoveBranch` gives it.
         """
-        self._add(Task(lambda: self._prepare_move(caller.key.agent, to, caller), caller.settle))
+        self._add(RefusableTask(lambda: self._prepare_move(caller.key.agent, to, caller), caller.settle))
 
-    def _add(self, task: Task) -> None:
+    def _add(self, task: RefusableTask) -> None:
         """Put a task at the end. Whoever closes refuses all that it finds; this refuses what it missed."""
         self._todo.put(task)
         if self._closed:
@@ -201,11 +201,11 @@ class Sharing:
             try:
                 task = self._todo.get(timeout=max(0.0, self._looked + LOOK - self._clock.monotonic()))
             except queue.Empty:
-                task = Task(self._look)
+                task = RefusableTask(self._look)
             if task is not None:
                 self._try(task)
 
-    def _try(self, task: Task) -> None:
+    def _try(self, task: RefusableTask) -> None:
         try:
             task.do()
         except Fenced as error:
@@ -280,14 +280,14 @@ class Sharing:
         for gift in gifts(self._host.id, found.members, counted, moves):
             agents = self._agents_in(gift.shard)  # it may fail: then the next look gives it
             self._leaving.add(gift.shard)
-            self._let_finish(agents, Task(partial(self._give, gift)))
+            self._let_finish(agents, RefusableTask(partial(self._give, gift)))
 
-    def _let_finish(self, agents: Collection[str], go: Task) -> None:
+    def _let_finish(self, agents: Collection[str], go: RefusableTask) -> None:
         """Give agents away once nothing of them runs outside, or after a lease."""
         parting = Parting(agents, self._clock.monotonic() + self._host.lease, go)
         self._partings.append(parting)
         for uuid in agents:
-            self._processes.finish(uuid, partial(self._add, Task(partial(self._finished, parting, uuid))))
+            self._processes.finish(uuid, partial(self._add, RefusableTask(partial(self._finished, parting, uuid))))
         self._part(lambda one: not one.busy)
 
     def _finished(self, parting: Parting, uuid: str) -> None:
@@ -329,7 +329,7 @@ class Sharing:
         except IkigaiError as error:  # if another host has the agent by now, that one finds the row
             caller.settle(error)
         else:
-            self._let_finish(branch, Task(partial(self._move, agent, unit, caller, branch), caller.settle))
+            self._let_finish(branch, RefusableTask(partial(self._move, agent, unit, caller, branch), caller.settle))
 
     def _move(self, agent: str, unit: Unit, caller: RequestCaller, left: Sequence[str]) -> None:
         """Move a branch, some of which has no actors any more."""

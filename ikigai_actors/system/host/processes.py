@@ -6,7 +6,7 @@ status of their agents.
 
 An agent that crashes gets its next actor at once, as after a boot, and the callers of the old actor wait for the new
 one. But the new actor is held, and does nothing, until the supervisor has decided
-(`ikigai_actors.system.supervision`).
+(`ikigai_actors.system.host.supervision`).
 """
 
 import logging

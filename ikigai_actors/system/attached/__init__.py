@@ -1,1 +1,0 @@
-"""A system that another process runs, seen and used from here."""

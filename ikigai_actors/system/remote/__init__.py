@@ -1,0 +1,1 @@
+"""Agents that other processes run: asked by rows, and followed through the database."""
