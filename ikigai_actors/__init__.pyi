@@ -3,8 +3,10 @@
 from ikigai_actors.actors.actor import ActorGone as ActorGone
 from ikigai_actors.actors.futures import Future as Future
 from ikigai_actors.actors.futures import TimedOut as TimedOut
+from ikigai_actors.agent.instruments import Instrument as Instrument
 from ikigai_actors.agent.statistics import AgentStatistics as AgentStatistics
 from ikigai_actors.agent.statistics import SystemStatistics as SystemStatistics
+from ikigai_actors.agent.statistics import Tally as Tally
 from ikigai_actors.agent.statistics import TurnStatistics as TurnStatistics
 from ikigai_actors.agent.subscriptions import HostChanged as HostChanged
 from ikigai_actors.agent.subscriptions import HostEnded as HostEnded

@@ -99,7 +99,7 @@ class AgentActor(PooledActor):
         state = State(origin.uuid, last.head, last.turn, callers=last.callers, standing=last.standing)
         super().__init__(runtime.dispatcher)
         self.runtime, self.origin, self.state = runtime, origin, state
-        self.tally = Tally(runtime.clock)
+        self.tally = Tally(state.uuid, runtime.clock, state.shown, state.turn)
         self.backlog = Backlog(last.commands)
         self._fence = Fence(runtime.host.id, origin.epoch)
         self._log = AgentLog(runtime, self.actor_inbox, state.uuid)
@@ -215,7 +215,7 @@ class AgentActor(PooledActor):
                 self._answered(message)
             case on.ToolFinished():
                 if message.request == self.state.request:  # a late one must not forget a newer run of the same call
-                    self._effects.tool_finished(message.call)
+                    self._effects.tool_finished(message)
                 self._decide(message)
             case _ if message.needs is on.Needs.LOG and machine.accepts(self.state, message):
                 self._decide(message)
@@ -229,6 +229,8 @@ class AgentActor(PooledActor):
     def _go_on_after(self, restarted: Restarted) -> None:
         """Resume the turn or close it, as the supervisor has decided. Without a turn, its callers get an error."""
         self._restarted = restarted
+        for hook in self.runtime.instruments.restart_ends:
+            hook(self.tally)
         standing = self.state.standing._replace(status=restarted.status)
         self._become(replace(self.state, turn=restarted.turn, standing=standing))
         if restarted.turn:  # before all that waits for the end of that turn
@@ -240,7 +242,7 @@ class AgentActor(PooledActor):
 
     def _answered(self, completion: on.ReplyReceived | on.ReplyFailed | on.Exited) -> None:
         if completion.request == self.state.request and self._effects.is_asking:
-            self._effects.replied(_spent_on(completion))
+            self._effects.replied(_answer_of(completion), _spent_on(completion))
         self._decide(completion)
 
     def _decide(self, event: on.TurnEvent) -> bool:
@@ -300,7 +302,8 @@ class AgentActor(PooledActor):
             return
         self._step = step
         self.actor_inbox.held = True
-        self.tally.submitted()
+        for hook in self.runtime.instruments.commit_begins:
+            hook(self.tally)
         if isinstance(step.unit, LogUnit) and step.unit.birth is not None:
             self.runtime.processes.expect(step.unit.birth)
         unit = self._to_be_committed(step.unit)
@@ -330,7 +333,8 @@ class AgentActor(PooledActor):
 
     def _settle(self, verdict: CommitResult) -> None:
         step, self._step = self._step, None
-        self.tally.settled()
+        for hook in self.runtime.instruments.commit_ends:
+            hook(self.tally, None if isinstance(verdict, Committed) else verdict.error)
         assert step is not None  # a verdict answers the one unit in flight
         unit = step.unit
         if isinstance(unit, LogUnit) and unit.birth is not None and not isinstance(verdict, Committed):
@@ -355,8 +359,10 @@ class AgentActor(PooledActor):
         told = self.state.phase is Phase.IDLE and self.wants_news
         if state.phase is Phase.IDLE and not told and state.view.settings.get("notify"):
             self.backlog.has_news = True
-        self.tally.became(self.state, state)
-        self.state = state
+        before, self.state = self.state, state
+        if state.shown is not before.shown or state.turn != before.turn:
+            for hook in self.runtime.instruments.state_changes:
+                hook(self.tally, state.shown, state.turn)
 
     def _committed(self, step: Step, answer: Any) -> None:
         if isinstance(step.unit, LogUnit):
@@ -471,6 +477,8 @@ class AgentActor(PooledActor):
         It is unknown here whether a unit in flight comes true.
         """
         end, why = (Cause.CRASHED, described(error)) if error is not None else (end, "")
+        for hook in self.runtime.instruments.restart_begins if end is not None else ():
+            hook(self.tally, why or str(end))
         self._successor = self.runtime.processes.replace_actor(self, self._what_waits(), end, why)
 
     def _what_waits(self) -> Handover:
@@ -514,6 +522,16 @@ class AgentActor(PooledActor):
         elif isinstance(caller, Future):
             caller.settle(self._gone())
         super().refuse(envelope)
+
+
+def _answer_of(completion: on.ReplyReceived | on.ReplyFailed | on.Exited) -> Reply | Exception:
+    match completion:
+        case on.ReplyReceived():
+            return completion.reply
+        case on.ReplyFailed():
+            return completion.error
+        case on.Exited():
+            return Reply(completion.result)
 
 
 def _spent_on(completion: on.ReplyReceived | on.ReplyFailed | on.Exited) -> Spent | None:

@@ -72,7 +72,7 @@ class Effects:
             inbox: takes their outcomes, as urgent messages.
             uuid: the agent.
             name: the agent's name, for requests to its model.
-            tally: counts the agent's model requests.
+            tally: the agent's counters, which instruments get.
         """
         self._runtime, self._inbox, self._uuid, self._name, self._tally = runtime, inbox, uuid, name, tally
         self._waiting: list[Effect] = []
@@ -135,7 +135,6 @@ class Effects:
                 pass
             case RequestModel():
                 assert log is not None
-                self._tally.asked()
                 self._ask_model(state, log)
             case RunTool():
                 self._run_tool(effect.request, _call(state, effect.call))
@@ -161,26 +160,38 @@ class Effects:
         """
         request, self._request = self._request, None
         runs, self._runs = self._runs, None
-        for run in (runs or {}).values():
+        for call, run in (runs or {}).items():
             run.cancel()
+            self._ended(call, run, None)
         self._note_end()
         if request is None:
             return "", None
         request.cancel()
-        self._tally.answered(self._spent)
+        for hook in self._runtime.instruments.request_ends:
+            hook(self._tally, None, self._spent)
         return request.text, self._spent
 
-    def replied(self, spent: Spent | None) -> None:
-        """Note that the model request is over, and its cost."""
+    def replied(self, answer: Reply | Exception | None, spent: Spent | None) -> None:
+        """Note that the model request is over, what came of it, and its cost."""
         self._request = None
-        self._tally.answered(spent)
+        for hook in self._runtime.instruments.request_ends:
+            hook(self._tally, answer, spent)
         self._note_end()
 
-    def tool_finished(self, call: str) -> None:
-        """Note that the tool, or the wait, of the call with this id is done."""
+    def tool_finished(self, finished: on.ToolFinished) -> None:
+        """Note that the tool, or the wait, of a call is done."""
         if self._runs is not None:
-            self._runs.pop(call, None)
+            if (run := self._runs.pop(finished.call, None)) is not None:
+                self._ended(finished.call, run, finished.content)
             self._note_end()
+
+    def _ended(self, call: str, run: ToolRun | Waiter, result: str | None) -> None:
+        if isinstance(run, ToolRun):
+            for hook in self._runtime.instruments.tool_ends:
+                hook(self._tally, run.tool, call, result)
+        else:
+            for waited in self._runtime.instruments.wait_ends:
+                waited(self._tally, call)
 
     def crash(self, request: int) -> Exception | None:
         """The error by which the agent's own code failed to answer this request.
@@ -224,6 +235,8 @@ class Effects:
             tools=tools,
             shared=shared_blocks(log, state.head, full_model),
         )
+        for hook in self._runtime.instruments.request_begins:
+            hook(self._tally, question)
         inbox, publisher, uuid = self._inbox, self._runtime.publisher, self._uuid
 
         self._spent = None
@@ -252,6 +265,8 @@ class Effects:
 
     def _run_tool(self, request: int, call: Call) -> None:
         """Run the tool of a call whose write-ahead record is committed."""
+        for hook in self._runtime.instruments.tool_begins:
+            hook(self._tally, call.name, call.id, call.input)
         inbox = self._inbox
 
         def on_result(result: Result) -> None:
@@ -282,6 +297,8 @@ class Effects:
             )
             inbox.put_urgent(on.ToolFinished(request, call.id, told_waited(told, named is not None), False))
 
+        for hook in self._runtime.instruments.wait_begins:
+            hook(self._tally, call.id)
         wait = Wait(self._uuid, known, begun.data["deadline"], begun.created_at)
         self._keep(call, self._runtime.waits.begin(wait, over))
 

@@ -171,7 +171,7 @@ class Executor:
             name = f"Tool {_name(tool)}, called by agent {getattr(agent, 'uuid', agent)},"
             run.begin(self._with_time_limit(tool, arguments, name), lambda _: self._jobs.pop(run, None), name)
 
-        run = ToolRun(self._loop, on_result)
+        run = ToolRun(self._loop, on_result, _name(tool))
         with self._closing:
             if not self._closed:
                 self._jobs[run] = None

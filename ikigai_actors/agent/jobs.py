@@ -155,7 +155,12 @@ class ModelRequest(Job[ModelAnswer]):
 class ToolRun(Job[Result]):
     """A run of a tool, in flight."""
 
-    __slots__ = ()
+    __slots__ = ("tool",)
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_result: OnResult, tool: str) -> None:
+        super().__init__(loop, on_result)
+        self.tool = tool
+        """The name of the tool."""
 
     def _failed(self, error: BaseException) -> Result:
         if isinstance(error, asyncio.CancelledError):

@@ -7,6 +7,7 @@ from ikigai_actors.actors.actor import Dispatcher
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.agent.boot import Origin
 from ikigai_actors.agent.executor import Executor
+from ikigai_actors.agent.instruments import Instruments
 from ikigai_actors.agent.log_eviction import LogEviction
 from ikigai_actors.agent.log_loader import LogLoader
 from ikigai_actors.agent.messages import Handover, Restarted
@@ -114,6 +115,7 @@ class Runtime:
     log_loader: LogLoader
     executor: Executor
     publisher: Publisher
+    instruments: Instruments
     dispatcher: Dispatcher
     providers: Providers
     toolbox: Toolbox

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ikigai_actors.actors.clock import Clock
-from ikigai_actors.agent.turn.state import Phase, State
+from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.providers.base import NO_TOKENS, Spent, Usage
 from ikigai_actors.store.journal import JournalStatistics
 
@@ -41,6 +41,10 @@ class AgentStatistics:
     """How often its supervisor restarted it, ever, on earlier hosts too: the registry counts."""
 
 
+_CARRYING_OUT = (Phase.RUNNING_TOOLS, Phase.WAITING_FOR_APPROVAL)
+"""The states in which calls are carried out."""
+
+
 class Tally:
     """The counters of one agent. Its actor counts; any thread may read, and at worst misses what happens this moment.
 
@@ -54,17 +58,28 @@ class Tally:
         "_commit_since",
         "_model",
         "_model_since",
+        "_state",
         "_tools",
         "_tools_since",
+        "_turn",
         "models",
         "since",
         "steps",
         "tokens",
         "turns",
+        "uuid",
     )
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self, uuid: str, clock: Clock, state: str = Phase.IDLE, turn: int = 0) -> None:
+        """Begin to count.
+
+        Args:
+            uuid: the agent.
+            clock: tells the time.
+            state: its state, as people see it.
+            turn: its open turn, 0 for none.
+        """
+        self.uuid, self._clock, self._state, self._turn = uuid, clock, state, turn
         self._model = self._tools = self._commit = 0.0
         self._model_since: float | None = None
         self._tools_since: float | None = None
@@ -75,14 +90,15 @@ class Tally:
         self.tokens = NO_TOKENS
         self.models: Mapping[str, Usage] = {}
 
-    def became(self, before: State, after: State) -> None:
-        """Count a change of the agent's state."""
-        if before.turn and after.turn != before.turn:
+    def became(self, state: str, turn: int) -> None:
+        """Count a change of the agent's state, or of its turn."""
+        if self._turn and turn != self._turn:
             self.turns += 1
-        if after.shown is not before.shown:
-            self.since = self._clock.now_ms()
+        self._turn = turn
+        if state != self._state:
+            self._state, self.since = state, self._clock.now_ms()
             self._tools = self._until_now(self._tools, self._tools_since)
-            self._tools_since = self._clock.monotonic() if after.phase is Phase.RUNNING_TOOLS else None
+            self._tools_since = self._clock.monotonic() if state in _CARRYING_OUT else None
 
     def asked(self) -> None:
         """A request was sent."""

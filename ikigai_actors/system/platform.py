@@ -8,6 +8,7 @@ from ikigai_actors.actors.actor import Dispatcher
 from ikigai_actors.actors.clock import Clock, SystemClock
 from ikigai_actors.actors.dispatcher import ThreadDispatcher
 from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads
+from ikigai_actors.agent.instruments import Instrument
 from ikigai_actors.records.identity import RandomBytes
 from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store
@@ -23,6 +24,8 @@ class Platform:
     open_store: Callable[[str | os.PathLike[str] | None], Store]
     dispatcher: Callable[[int], Dispatcher]
     """Makes the dispatcher, given the number of workers."""
+    instruments: tuple[Instrument, ...] = ()
+    """Hear what the agents do."""
 
 
 SYSTEM_PLATFORM = Platform(SYSTEM_THREADS, SystemClock(), os.urandom, open_store, ThreadDispatcher)

@@ -28,6 +28,7 @@ from ikigai_actors.actors.wait_registry import WaitRegistry
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.boot import Survey, everything_stays, survey
 from ikigai_actors.agent.executor import Executor
+from ikigai_actors.agent.instruments import Counting, Instrument, Instruments, check_instruments
 from ikigai_actors.agent.log_eviction import MOST_MESSAGES, LogEviction
 from ikigai_actors.agent.log_loader import LogLoader
 from ikigai_actors.agent.requests import RequestCaller
@@ -229,6 +230,7 @@ class ActorSystem(OfOneProcess):
             log_loader=log_loader,
             executor=executor,
             publisher=publisher,
+            instruments=Instruments(Counting(), *parts.instruments),
             dispatcher=dispatcher,
             providers=providers,
             toolbox=toolbox,
@@ -292,6 +294,7 @@ class ActorSystem(OfOneProcess):
         patience: float = 60.0,
         lease: float = LEASE,
         in_memory: int = MOST_MESSAGES,
+        instruments: Iterable[Instrument] = (),
         parts: Platform = SYSTEM_PLATFORM,
     ) -> Self:
         """Open a database and bring its agents back.
@@ -326,6 +329,7 @@ class ActorSystem(OfOneProcess):
             lease: seconds for which this host owns a PostgreSQL database after each renewal.
             in_memory: messages of logs in memory, and what was made of them for models, above which agents drop theirs
                 that were idle for longest; these logs are read again when they are needed.
+            instruments: hear when requests, tools, waits, commits and restarts of agents begin and end.
             parts: the ground of the system; a simulation gives its own (`ikigai_actors.testing`).
 
         Raises:
@@ -351,6 +355,7 @@ class ActorSystem(OfOneProcess):
         called = check_host_name(name, join)
         if called is not None and parts is SYSTEM_PLATFORM and (place := locate(database)).url is None:
             raise unshareable(place.shown)  # before there is an empty file
+        parts = replace(parts, instruments=(*parts.instruments, *check_instruments(instruments)))
         if on_wait is not None:
             check_callable(on_wait, "on_wait", "a function of a text")
         if on_renewal is not None:

@@ -75,7 +75,7 @@ def test_counting_begins_anew_on_the_next_host(durable: str) -> None:
 
 def test_waits_are_measured_from_their_beginning_to_their_end_and_until_now() -> None:
     clock = ManualClock()
-    tally = Tally(clock)
+    tally = Tally("a", clock)
 
     def waits() -> tuple[float, float]:
         report = tally.report("idle", 0)
@@ -100,30 +100,26 @@ def test_waits_are_measured_from_their_beginning_to_their_end_and_until_now() ->
 
 def test_a_state_begins_when_it_is_first_seen_and_reading_the_log_changes_nothing() -> None:
     clock = ManualClock()
-    tally = Tally(clock)
-    unloaded, idle = State("a", 0), State("a", 0, phase=Phase.IDLE)
-    working = State("a", 1, turn=1, phase=Phase.WAITING_FOR_MODEL)
+    tally = Tally("a", clock)
     started = tally.since
     clock.advance(1)
-    tally.became(unloaded, idle)
+    tally.became(State("a", 0).shown, 0)  # unloaded
     assert tally.since == started
-    tally.became(idle, working)
+    tally.became(Phase.WAITING_FOR_MODEL, 1)
     assert tally.since == clock.now_ms() != started
     clock.advance(1)
-    tally.became(working, State("a", 1, turn=1))  # unloaded, since a commit failed
+    tally.became(State("a", 1, turn=1).shown, 1)  # unloaded, since a commit failed
     assert (tally.since, tally.turns) == (clock.now_ms(), 0)
-    tally.became(State("a", 1, turn=1), idle)
+    tally.became(Phase.IDLE, 0)
     assert tally.turns == 1
 
 
 def test_the_time_of_tools_is_that_of_the_phase() -> None:
     clock = ManualClock()
-    tally = Tally(clock)
-    idle = State("a", 1, phase=Phase.IDLE)
-    busy = State("a", 2, turn=1, phase=Phase.RUNNING_TOOLS)
-    tally.became(idle, busy)
+    tally = Tally("a", clock)
+    tally.became(Phase.RUNNING_TOOLS, 1)
     clock.advance(2.0)
     assert tally.report("running tools", 0).waiting_for_tools == 2.0
-    tally.became(busy, State("a", 3, turn=1, phase=Phase.WAITING_FOR_MODEL))
+    tally.became(Phase.WAITING_FOR_MODEL, 1)
     clock.advance(5.0)
     assert tally.report("waiting for the model", 0).waiting_for_tools == 2.0

@@ -36,6 +36,7 @@ from ikigai_actors.testing.simulation.store import (
     is_of_owner,
 )
 from ikigai_actors.testing.simulation.threads import SimulatedThreads
+from ikigai_actors.testing.simulation.trace import Traced
 
 OUTAGE = 2.0
 """Seconds of a time in which nothing can be read."""
@@ -181,6 +182,7 @@ class Process:
             random_bytes=world.random_bytes,
             open_store=self._open_store,
             dispatcher=self._dispatcher,
+            instruments=(Traced(self.note),),
         )
 
     def end(self) -> None:
@@ -207,8 +209,6 @@ class Process:
         if self.threads.abandoned:
             raise Abandoned
         self.world.requests.append(request)
-        last = request.messages[-1]["content"][-1] if request.messages else {}
-        self.note("ask", f"{request.agent}: {len(request.messages)} messages, {str(last.get('text', last))!r}")
         if not self.world.checks:
             return
         record = self.looked_at.read(lambda tx: registry.get(tx, request.agent))

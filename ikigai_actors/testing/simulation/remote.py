@@ -54,7 +54,6 @@ class RemoteProvider(Provider):
             await self._arrives(f"the reply to {request.agent} arrives late")
             process.note("reply", f"to {request.agent} comes late")
             return Reply(LATE)
-        process.note("reply", f"to {request.agent}: {reply.text!r}{_calls(reply)}")
         return reply
 
     async def close(self) -> None:
@@ -106,18 +105,11 @@ class RemoteTool(Tool):
     def call(self, arguments: Mapping[str, Any]) -> Result:
         drawn: list[str] = []
         self._process.threads.pause(f"{self.name} begins", lambda: drawn.append(self._process.misfortune("slow_tools")))
-        self._process.note("tool", f"{self.name} {dict(arguments)}")
         result = self._inner.call(arguments)
         if drawn[0]:
             self._process.threads.sleep(self.timeout + 1)
         self._process.threads.pause(f"{self.name} ends")
-        self._process.note("result", f"{self.name}: {result.content!r}")
         return result
 
     async def call_async(self, arguments: Mapping[str, Any]) -> Result:
-        self._process.note("tool", f"{self.name} {dict(arguments)}")
         return await self._inner.call_async(arguments)
-
-
-def _calls(reply: Reply) -> str:
-    return "".join(f" +{call.name}{dict(call.input)}" for call in reply.tool_calls)

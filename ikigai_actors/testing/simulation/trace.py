@@ -14,10 +14,13 @@ differ. It shows uuids unchanged, and the story shows names instead.
 import linecache
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ikigai_actors.agent.instruments import Instrument
+from ikigai_actors.agent.statistics import Tally
+from ikigai_actors.providers.base import Reply, Request, Spent
 from ikigai_actors.records.registry import AgentRecord
 
 _LENGTH = 80
@@ -48,6 +51,30 @@ class Trace:
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.lines))
+
+
+class Traced(Instrument):
+    """Writes the traffic of agents with the outside into a trace."""
+
+    def __init__(self, note: Callable[[str, str], object]) -> None:
+        """Make it; ``note`` takes the kind and the text of a line."""
+        self._note = note
+
+    def request_begins(self, agent: Tally, request: Request) -> None:
+        last = request.messages[-1]["content"][-1] if request.messages else {}
+        self._note("ask", f"{request.agent}: {len(request.messages)} messages, {str(last.get('text', last))!r}")
+
+    def request_ends(self, agent: Tally, answer: Reply | Exception | None, spent: Spent | None) -> None:
+        if isinstance(answer, Reply):
+            calls = "".join(f" +{call.name}{dict(call.input)}" for call in answer.tool_calls)
+            self._note("reply", f"to {agent.uuid}: {answer.text!r}{calls}")
+
+    def tool_begins(self, agent: Tally, tool: str, call: str, arguments: Mapping[str, Any]) -> None:
+        self._note("tool", f"{tool} {dict(arguments)}")
+
+    def tool_ends(self, agent: Tally, tool: str, call: str, result: str | None) -> None:
+        if result is not None:
+            self._note("result", f"{tool}: {result!r}")
 
 
 def calling_line() -> str:

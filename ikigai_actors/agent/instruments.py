@@ -1,0 +1,121 @@
+"""Instruments: they hear when something of an agent's work begins and ends, on the thread that does it.
+
+    class Slow(Instrument):
+        def request_begins(self, agent: Tally, request: Request) -> None:
+            self.began[agent.uuid] = monotonic()
+
+A run has one `Instruments`, which calls for each hook those instruments that have it: what nobody hears costs nothing.
+The counters of agents (`Counting`) are an instrument, and so is the trace of a simulation. A hook must not wait, nor
+change anything of the run. One that fails is reported, and the run goes on.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ikigai_actors.agent.statistics import Tally
+from ikigai_actors.arguments import check_type
+from ikigai_actors.errors import IkigaiError
+from ikigai_actors.providers.base import Reply, Request, Spent
+
+logger = logging.getLogger(__name__)
+
+
+class Instrument:
+    """Hears what agents of one host do. Override the hooks that matter; each gets the agent's counters first."""
+
+    def request_begins(self, agent: Tally, request: Request) -> None:
+        """A request leaves for a model."""
+
+    def request_ends(self, agent: Tally, answer: Reply | Exception | None, spent: Spent | None) -> None:
+        """It is answered, or failed; or it was cancelled, and ``answer`` is None. ``spent`` is what it has cost."""
+
+    def tool_begins(self, agent: Tally, tool: str, call: str, arguments: Mapping[str, Any]) -> None:
+        """A tool is run for a call of a model, which ``call`` identifies."""
+
+    def tool_ends(self, agent: Tally, tool: str, call: str, result: str | None) -> None:
+        """The call has its result; or it was cancelled, and ``result`` is None."""
+
+    def wait_begins(self, agent: Tally, call: str) -> None:
+        """A call of a model begins to wait for agents or for mail."""
+
+    def wait_ends(self, agent: Tally, call: str) -> None:
+        """It waits no more."""
+
+    def commit_begins(self, agent: Tally) -> None:
+        """What the agent does is handed to the journal."""
+
+    def commit_ends(self, agent: Tally, error: IkigaiError | None) -> None:
+        """It is committed; or it is not, by this error."""
+
+    def restart_begins(self, agent: Tally, reason: str) -> None:
+        """The agent's own code has failed, or it has exited and comes back: its supervisor decides."""
+
+    def restart_ends(self, agent: Tally) -> None:
+        """The agent goes on. These are new counters, of the same agent."""
+
+    def state_changes(self, agent: Tally, state: str, turn: int) -> None:
+        """The agent is in another state, as `AgentStatistics.state` names it, or in another turn; 0 for none."""
+
+
+HOOKS = tuple(name for name in vars(Instrument) if not name.startswith("_"))
+"""The names of the hooks."""
+
+
+class Instruments:
+    """The instruments of one run, by hook: ``for hook in instruments.commit_begins: hook(agent)``."""
+
+    __slots__ = HOOKS
+
+    request_begins: tuple[Callable[[Tally, Request], None], ...]
+    request_ends: tuple[Callable[[Tally, Reply | Exception | None, Spent | None], None], ...]
+    tool_begins: tuple[Callable[[Tally, str, str, Mapping[str, Any]], None], ...]
+    tool_ends: tuple[Callable[[Tally, str, str, str | None], None], ...]
+    wait_begins: tuple[Callable[[Tally, str], None], ...]
+    wait_ends: tuple[Callable[[Tally, str], None], ...]
+    commit_begins: tuple[Callable[[Tally], None], ...]
+    commit_ends: tuple[Callable[[Tally, IkigaiError | None], None], ...]
+    restart_begins: tuple[Callable[[Tally, str], None], ...]
+    restart_ends: tuple[Callable[[Tally], None], ...]
+    state_changes: tuple[Callable[[Tally, str, int], None], ...]
+
+    def __init__(self, *instruments: Instrument) -> None:
+        """Find the hooks that each of these has."""
+        for name in HOOKS:
+            own = [one for one in instruments if getattr(type(one), name) is not getattr(Instrument, name)]
+            setattr(self, name, tuple(_guarded(getattr(one, name)) for one in own))
+
+
+def check_instruments(instruments: object) -> list[Instrument]:
+    """The instruments of a user. Raises `BadInput` for anything else."""
+    found = instruments if isinstance(instruments, Iterable) else [instruments]
+    return [check_type(one, Instrument, "instruments", "a list of Instrument") for one in found]
+
+
+def _guarded(hook: Callable[..., None]) -> Callable[..., None]:
+    def call(*heard: Any) -> None:
+        try:
+            hook(*heard)
+        except Exception:  # other people's code
+            logger.exception("An instrument failed")
+
+    return call
+
+
+class Counting(Instrument):
+    """Counts: what `AgentStatistics` tells."""
+
+    def request_begins(self, agent: Tally, request: Request) -> None:
+        agent.asked()
+
+    def request_ends(self, agent: Tally, answer: Reply | Exception | None, spent: Spent | None) -> None:
+        agent.answered(spent)
+
+    def commit_begins(self, agent: Tally) -> None:
+        agent.submitted()
+
+    def commit_ends(self, agent: Tally, error: IkigaiError | None) -> None:
+        agent.settled()
+
+    def state_changes(self, agent: Tally, state: str, turn: int) -> None:
+        agent.became(state, turn)
