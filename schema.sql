@@ -133,6 +133,7 @@ CREATE TABLE mail (
     body       TEXT NOT NULL,
     created_at BIGINT NOT NULL,
     read_at    BIGINT,
+    data       TEXT,                                     -- of a prompt: further data of its message, a JSON object; or NULL
     PRIMARY KEY (recipient, id)
 );
 -- What waits, oldest first; and all that somebody sent.

@@ -86,7 +86,7 @@ def _by_bulk_insert(place: Place, recipients: int, each: int) -> float:
             for place_in_row, uuid in enumerate(uuids):
                 to = uuids[(place_in_row + 1) % recipients]
                 sent[to] += 1
-                batch.append((to, sent[to], uuid, MAIL, BODY.format(count), NOW, None))
+                batch.append((to, sent[to], uuid, MAIL, BODY.format(count), NOW, None, None))
             batches.append(batch)
         connection = database.connect()
         stack.callback(connection.close)
@@ -157,7 +157,7 @@ def _fill(store: Store, uuids: list[str], read: int, unread: int) -> None:
     for start in range(0, read + unread, CHUNK):
         chunk = range(start, min(start + CHUNK, read + unread))
         mails = [
-            (to, place + 1, uuids[place % SENDERS], MAIL, BODY.format(place), NOW, NOW if place < read else None)
+            (to, place + 1, uuids[place % SENDERS], MAIL, BODY.format(place), NOW, NOW if place < read else None, None)
             for place in chunk
         ]
         store.write(partial(_append, mails=mails))

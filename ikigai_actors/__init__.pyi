@@ -41,6 +41,7 @@ from ikigai_actors.errors import NoCurrentAgent as NoCurrentAgent
 from ikigai_actors.errors import NoHost as NoHost
 from ikigai_actors.errors import NoTurn as NoTurn
 from ikigai_actors.errors import OutcomeUnknown as OutcomeUnknown
+from ikigai_actors.errors import OutputError as OutputError
 from ikigai_actors.errors import ProviderError as ProviderError
 from ikigai_actors.errors import ProviderUnknown as ProviderUnknown
 from ikigai_actors.errors import RootProtected as RootProtected
@@ -87,6 +88,7 @@ from ikigai_actors.records.mail import Mailbox as Mailbox
 from ikigai_actors.records.mail import Preview as Preview
 from ikigai_actors.records.messages import Kind as Kind
 from ikigai_actors.records.messages import Message as Message
+from ikigai_actors.records.outputs import read_output as read_output
 from ikigai_actors.records.registry import AgentRecord as AgentRecord
 from ikigai_actors.records.registry import Died as Died
 from ikigai_actors.records.registry import Handle as Handle

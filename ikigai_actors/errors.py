@@ -169,6 +169,10 @@ class ProviderError(IkigaiError):
         """
 
 
+class OutputError(ProviderError):
+    """The model gave no value of the type that it was asked for; the message names what was wrong with the last one."""
+
+
 class ProviderUnknown(ProviderError):
     """The agent's ``model`` setting names a provider that is not registered."""
 

@@ -184,11 +184,16 @@ class Future(pykka.Future[T]):
 
     def settle(self, value: Any) -> None:
         """Set the value, or an exception to raise; does nothing when there is one already."""
+        if self._make is not None and not isinstance(value, BaseException):
+            try:
+                value = self._make(value)
+            except Exception as error:  # no value can be made of it: the caller is told
+                value = error
         with contextlib.suppress(concurrent.futures.InvalidStateError):
             if isinstance(value, BaseException):
                 self._value.set_exception(value)
             else:
-                self._value.set_result(value if self._make is None else self._make(value))
+                self._value.set_result(value)
 
     def __await__(self) -> Generator[Any, None, T]:
         """Wait without blocking the event loop."""

@@ -252,7 +252,7 @@ class AgentActor(PooledActor):
             event = replace(event, partial=partial, spent=spent)
         elif self._log.current is not None:
             event = machine.completed(self.state, event, self._log.current)
-        tools = self.runtime.toolbox.traits(self.state.view.settings)
+        tools = self.runtime.toolbox.traits(self.state.view.settings, typed=self.state.output is not None)
         step = machine.step(self.state, event, self.runtime.clock.now_ms(), tools)
         something = step.unit is not None or step.state is not self.state or bool(step.effects)
         self._take(step)
@@ -316,7 +316,8 @@ class AgentActor(PooledActor):
         match unit:
             case PutAside():
                 known = self.backlog.latest_mail
-                return KeepPrompt(self.state.uuid, unit.prompt.text, self.runtime.clock.now_ms(), known)
+                now = self.runtime.clock.now_ms()
+                return KeepPrompt(self.state.uuid, unit.prompt.text, now, known, unit.prompt.data)
             case LogUnit():
                 return Append(unit, self._fence)
             case CallUnit():
@@ -383,8 +384,8 @@ class AgentActor(PooledActor):
             self.backlog.discard(prompt.caller)
             return
         kept: Kept = verdict.value
-        for mail, text in kept.before:
-            self.backlog.add_remote(on.Prompt(text, Future(), mail))
+        for _, mail, text, data in kept.before:
+            self.backlog.add_remote(on.Prompt(text, Future(), mail, data=data))
         self.backlog.keep(prompt.caller, kept.mail)
         self.runtime.publisher.publish(PromptKept(self.state.uuid, kept.mail, prompt.text))
 

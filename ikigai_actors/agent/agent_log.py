@@ -11,6 +11,7 @@ from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn import machine
 from ikigai_actors.agent.turn.calls import recover
+from ikigai_actors.agent.turn.typed import repairs_in
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.messages import Message
@@ -53,14 +54,17 @@ class AgentLog:
         self.loading, self.current = False, log
         own = log.messages
         self._use(len(own))
-        view = log.view(log.head)
+        view, failed = log.view(log.head), machine.failed_turn(own)
+        opened = log.since(turn or failed) if turn or failed else []
         return on.Loaded(
             log.head,
             view,
             recover(log.since(turn)) if turn else (),
             outcome_of(own if log.ended is None else [log.ended, *own]),
             machine.notice_of(own) if view.settings.get("notify") else 0,
-            machine.failed_turn(own),
+            failed,
+            opened[0].data.get("output") if opened else None,
+            repairs_in(opened),
         )
 
     def grow(self, messages: Sequence[Message]) -> None:

@@ -38,6 +38,7 @@ from ikigai_actors.providers.base import Delta, Exit, Reply, Spent
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import Birth
 from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.outputs import expected_in
 from ikigai_actors.records.settings import complaint
 from ikigai_actors.text import storable
 from ikigai_actors.tools.function import Result
@@ -218,7 +219,8 @@ class Effects:
                 raise ProviderError(wrong)
             models = self._runtime.providers.choose(settings.get("model"))
             chosen, *others = models[min(state.passed, len(models) - 1) :]
-            tools = self._runtime.toolbox.describe(settings)
+            wanted = None if state.output is None else expected_in({"output": state.output})
+            tools = self._runtime.toolbox.describe(settings, wanted)
             full_model, following = str(chosen), str(others[0]) if others else ""
         except ProviderError as error:
             self._inbox.put_urgent(on.ReplyFailed(request, error))
@@ -234,6 +236,7 @@ class Effects:
             model=full_model,
             tools=tools,
             shared=shared_blocks(log, state.head, full_model),
+            output=tools[-1] if wanted is not None else None,
         )
         for hook in self._runtime.instruments.request_begins:
             hook(self._tally, question)

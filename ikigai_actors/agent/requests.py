@@ -64,6 +64,9 @@ Asked = on.Command | Fail | Move
 
 _KINDS: Mapping[str, type[Asked]] = {asked.travels_as[0]: asked for asked in get_args(Asked) if asked.travels_as}
 
+_LATER = {"data"}
+"""Arguments that an older version does not know: they are left out where they are empty."""
+
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "settings": check_settings,
     "name": lambda name: None if name is None else check_name(name),
@@ -75,7 +78,8 @@ def encode(command: Asked) -> tuple[str, str]:
     if not command.travels_as:
         raise TypeError(f"{type(command).__name__} is no command that a request can carry.")
     kind, *names = command.travels_as
-    return kind, json.dumps({name: getattr(command, name) for name in names})
+    arguments = {name: getattr(command, name) for name in names}
+    return kind, json.dumps({name: value for name, value in arguments.items() if value or name not in _LATER})
 
 
 def decode(kind: str, body: str, caller: "RequestCaller") -> Asked:
@@ -87,7 +91,7 @@ def decode(kind: str, body: str, caller: "RequestCaller") -> Asked:
         given = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"The arguments of this request to {kind} cannot be read: {error}.") from error
-    if not isinstance(given, dict) or given.keys() != set(names):
+    if not isinstance(given, dict) or not set(names) - _LATER <= given.keys() <= set(names):
         raise BadInput(f"Expected {', '.join(names) or 'no arguments'} of a request to {kind}; got {shown(given)}.")
     types = {field.name: field.type for field in fields(made)}
     for name, value in given.items():

@@ -6,7 +6,10 @@ from typing import Any
 
 from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
 from ikigai_actors.agent.turn.builtin import BuiltinTraits
+from ikigai_actors.agent.turn.calls import GIVE_RESULT
+from ikigai_actors.agent.turn.typed import EXIT, begin_result, described, described_exit
 from ikigai_actors.errors import BadInput, ProviderError
+from ikigai_actors.records.outputs import Expected
 from ikigai_actors.records.settings import complaint, misfits
 from ikigai_actors.tools.function import Tool
 from ikigai_actors.tools.policy import Policy, ToolTraits
@@ -17,6 +20,7 @@ _NOBODY = (
     "This call of {name} needs somebody's approval, and nobody can be asked here, so it was denied. A person allows it "
     "at a terminal, with --yes, or with the setting policies; a program with approvals= when it opens the system."
 )
+_GIVE_RESULT = BuiltinTraits(begin=begin_result)
 
 
 class Toolbox:
@@ -71,10 +75,11 @@ class Toolbox:
             )
         return sorted(set(allowed))
 
-    def traits(self, settings: Mapping[str, Any]) -> Mapping[str, ToolTraits]:
+    def traits(self, settings: Mapping[str, Any], typed: bool = False) -> Mapping[str, ToolTraits]:
         """What the machine must know of an agent's tools, by name. Tools that are not registered are left out.
 
-        All, the built-in calls too, are denied when the settings that decide on the tools cannot be read.
+        In a typed turn the tool is among them that gives the value, whatever the settings say. All others, the built-in
+        calls too, are denied when the settings that decide on the tools cannot be read.
         """
         allowed, policies = settings.get("tools"), settings.get("policies")
         if (allowed or policies) and misfits({"tools": allowed, "policies": policies}):
@@ -82,19 +87,27 @@ class Toolbox:
         tools = (
             self._traits if allowed is None else {name: self._traits[name] for name in allowed if name in self._traits}
         )
-        if not policies:
-            return tools
-        return {
-            name: self._decided(name, traits, Policy(policies[name])) if name in policies else traits
-            for name, traits in tools.items()
-        }
+        if policies:
+            tools = {
+                name: self._decided(name, traits, Policy(policies[name])) if name in policies else traits
+                for name, traits in tools.items()
+            }
+        return {**tools, GIVE_RESULT: _GIVE_RESULT} if typed else tools
 
-    def describe(self, settings: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-        """An agent's tools for its model, in an order that never changes. Raises `ProviderError` as `names` does."""
-        return tuple(
-            BUILTIN_CALLS[name].described if name in BUILTIN_CALLS else self._tools[name].describe()
-            for name in self.names(settings)
-        )
+    def describe(self, settings: Mapping[str, Any], wanted: Expected | None = None) -> tuple[Mapping[str, Any], ...]:
+        """An agent's tools for its model, in an order that never changes. Raises `ProviderError` as `names` does.
+
+        Args:
+            settings: the settings in force.
+            wanted: what the turn must give. The tool for it is the last then, and ``exit`` takes it too.
+        """
+        names = self.names(settings)
+        tools = [
+            BUILTIN_CALLS[name].described if name in BUILTIN_CALLS else self._tools[name].describe() for name in names
+        ]
+        if wanted is None:
+            return tuple(tools)
+        return (*(described_exit(one, wanted) if one["name"] == EXIT else one for one in tools), described(wanted))
 
     def _decided(self, name: str, traits: ToolTraits, policy: Policy) -> ToolTraits:
         """The traits of a tool with this policy; ``ask`` becomes what is possible in this process."""

@@ -69,6 +69,10 @@ class Reply:
     """The provider's content blocks, unaltered, when it has any: what is sent back to it."""
     model: str = ""
     """The model that made the reply, as the provider names it."""
+    output: Any = None
+    """The value that the turn was asked for, in a turn that was asked for one: of the type that was asked for, or as
+    JSON has it where the type is not known. A provider may give it, as JSON has it, in a reply without calls.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,11 @@ class Request:
     shared: int = 0
     """How many of the first blocks of the messages every sibling sends too: those up to the end of the last reply
     before the agent was forked. For a provider's prompt cache.
+    """
+    output: Mapping[str, Any] | None = None
+    """The tool by which the model is to give the value that the turn was asked for; it is among the tools, too. Where
+    a service has a mode of its own for that, a provider may use its ``input_schema`` and leave the tool out: the text
+    of the reply is then the arguments of that tool, as JSON. None in other turns.
     """
     blobs: Mapping[str, bytes] = field(default_factory=dict)
     """The bytes of the pictures and the like in the conversation, by their hash."""

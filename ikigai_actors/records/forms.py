@@ -26,13 +26,12 @@ def problem_of(form: Form | None, data: Data) -> str | None:
 
 def reply_form(data: Data) -> Wrong:
     """The form of a reply."""
-    blocks, calls, usage = data.get("blocks"), data.get("tool_calls"), data.get("usage")
+    blocks, calls = data.get("blocks"), data.get("tool_calls")
     if blocks is not None and not (_are_objects(blocks) and all(_is_plain(block.get("type")) for block in blocks)):
         yield "blocks", "a list of objects, each with a type"
     if calls is not None and not _are_objects(calls):
         yield "tool_calls", "a list of objects"
-    if usage is not None and not (isinstance(usage, dict) and all(map(_is_plain, usage.values()))):
-        yield "usage", "an object of numbers"
+    yield from _usage_form(data)
 
 
 def call_form(data: Data) -> Wrong:
@@ -54,6 +53,13 @@ def start_form(data: Data) -> Wrong:
         yield "agents", "pairs of a name and a uuid"
 
 
+def output_form(data: Data) -> Wrong:
+    """The form of a value that ends a turn."""
+    if "output" not in data:
+        yield "output", "there"
+    yield from _usage_form(data)
+
+
 def mail_form(data: Data) -> Wrong:
     """The form of a line about the mailbox."""
     for name in ("unread", "last"):
@@ -68,15 +74,19 @@ def summary_form(data: Data) -> Wrong:
             yield name, "a position"
     if not isinstance(data.get("name") or "", str):
         yield "name", "text"
-    usage = data.get("usage")
-    if usage is not None and not (isinstance(usage, dict) and all(map(_is_plain, usage.values()))):
-        yield "usage", "an object of numbers"
+    yield from _usage_form(data)
 
 
 def uncompact_form(data: Data) -> Wrong:
     """The form of the end of a summary."""
     if not _is_whole(data.get("summary", 0)):
         yield "summary", "a position"
+
+
+def _usage_form(data: Data) -> Wrong:
+    usage = data.get("usage")
+    if usage is not None and not (isinstance(usage, dict) and all(map(_is_plain, usage.values()))):
+        yield "usage", "an object of numbers"
 
 
 def _is_whole(value: object) -> bool:

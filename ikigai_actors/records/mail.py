@@ -17,16 +17,18 @@ a larger unit. `Send`, `Read`, `Open` and `Delete` are units of their own. All o
 agents too.
 """
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 from ikigai_actors.arguments import check_count
 from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput, MailboxFull, MailNotFound
 from ikigai_actors.frozen import maker
+from ikigai_actors.records.messages import NO_DATA
 from ikigai_actors.records.registry import Handle, uuid_of
-from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.unit import Locked, LockedRows, Unit
 from ikigai_actors.text import check_text
 
@@ -146,9 +148,16 @@ def check_mail_id(number: int) -> int:
 
 
 def write_mail(
-    tx: Transaction, locked: LockedRows, recipient: str, sender: str | None, body: str, now: int, kind: str = MAIL
+    tx: Transaction,
+    locked: LockedRows,
+    recipient: str,
+    sender: str | None,
+    body: str,
+    now: int,
+    kind: str = MAIL,
+    data: Mapping[str, Any] = NO_DATA,
 ) -> Mail:
-    """Put a mail into the mailbox of a locked agent. The body was checked before.
+    """Put a mail into the mailbox of a locked agent. The body, and the data of a prompt, were checked before.
 
     Raises:
         AgentNotFound, AgentDead: there is no such living agent.
@@ -164,7 +173,8 @@ def write_mail(
             recipient,
         )
     number = locked.count(recipient, mailed=1, unread=0 if kind == PROMPT else 1).mailed
-    tx.append(((recipient, number, sender, kind, body, now, None),), "mail")
+    further = json.dumps(data) if data else None
+    tx.append(((recipient, number, sender, kind, body, now, None, further),), "mail")
     return _mail(recipient, number, sender, kind, body, now, None)
 
 
@@ -235,15 +245,23 @@ class Send(Unit):
     Raises what `write_mail` does, and `AgentNotFound`, `AgentDead` for the sender too: a dead agent sends no mail.
     """
 
-    __slots__ = ("_body", "_kind", "_now", "_recipient", "_sender", "touches")
+    __slots__ = ("_body", "_data", "_kind", "_now", "_recipient", "_sender", "touches")
 
     touches: tuple[str, ...]
 
     concerns_others = True
 
-    def __init__(self, recipient: str, sender: str | None, body: str, now: int, kind: str = MAIL) -> None:
+    def __init__(
+        self,
+        recipient: str,
+        sender: str | None,
+        body: str,
+        now: int,
+        kind: str = MAIL,
+        data: Mapping[str, Any] = NO_DATA,
+    ) -> None:
         """Raises `BadInput` for a body that cannot be sent."""
-        self._recipient, self._sender, self._now, self._kind = recipient, sender, now, kind
+        self._recipient, self._sender, self._now, self._kind, self._data = recipient, sender, now, kind, data
         self._body = check_letter(body, kind)
         self.touches = (recipient,) if sender is None else (recipient, sender)
 
@@ -251,7 +269,7 @@ class Send(Unit):
         sender = self._sender
         if sender is not None and _mailbox(locked, sender).status == "dead":
             raise AgentDead(f"Agent {sender} is dead and sends no mail. Send as one that lives.", sender)
-        return write_mail(tx, locked, self._recipient, sender, self._body, self._now, self._kind)
+        return write_mail(tx, locked, self._recipient, sender, self._body, self._now, self._kind, self._data)
 
 
 class Kept(NamedTuple):
@@ -259,8 +277,8 @@ class Kept(NamedTuple):
 
     mail: int
     """The number of the prompt."""
-    before: tuple[tuple[int, str], ...]
-    """Prompts of other processes that come before it and that the agent may not know yet: number and text."""
+    before: "tuple[NewPrompt, ...]"
+    """Prompts of other processes that come before it and that the agent may not know yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,15 +293,17 @@ class KeepPrompt(Unit):
     now: int
     known: int
     """The latest prompt of another process that the agent knows, by its number; 0 for none."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """Further data of the message that the prompt will be."""
 
     @property
     def touches(self) -> tuple[str, ...]:
         return (self.recipient,)
 
     def write(self, tx: Transaction, locked: LockedRows) -> Kept:
-        number = write_mail(tx, locked, self.recipient, None, self.text, self.now, PROMPT).id
+        number = write_mail(tx, locked, self.recipient, None, self.text, self.now, PROMPT, self.data).id
         rows = tx.run("prompts_between", recipient=self.recipient, after=self.known, before=number)
-        return Kept(number, tuple((mail, text) for mail, text in rows))
+        return Kept(number, tuple(map(_new_prompt, rows)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,11 +413,22 @@ class NewPrompt(NamedTuple):
     mail: int
     """The number of the mail that it came as."""
     text: str
+    data: Mapping[str, Any] = NO_DATA
+    """Further data of the message that it will be."""
 
 
 def new_prompts(tx: Transaction) -> list[NewPrompt]:
     """The prompts of other processes that no living agent has taken up yet, the earliest of an agent first."""
-    return [NewPrompt._make(row) for row in tx.run("new_prompts")]
+    return [_new_prompt(row) for row in tx.run("new_prompts")]
+
+
+def _new_prompt(row: Row) -> NewPrompt:
+    agent, mail, text, data = row
+    try:
+        further = json.loads(data) if data else NO_DATA
+    except (ValueError, RecursionError):  # fsck tells of it
+        further = NO_DATA
+    return NewPrompt(agent, mail, text, further if isinstance(further, dict) else NO_DATA)
 
 
 def preview(body: str) -> str:

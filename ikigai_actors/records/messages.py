@@ -17,6 +17,7 @@ from ikigai_actors.records.forms import (
     Form,
     call_form,
     mail_form,
+    output_form,
     problem_of,
     reply_form,
     start_form,
@@ -51,7 +52,7 @@ class Kind(StrEnum):
     CONFIGURE = "configure", Trait.CONTROL
     """Settings: ``data`` is merged into those in force; a setting given as None is removed."""
     USER = "user", Trait.CONVERSATION | Trait.OPENING
-    """A prompt. Opens a turn."""
+    """A prompt. Opens a turn. ``data.output`` says of which type the turn must give a value, if it must."""
     ASSISTANT = "assistant", Trait.CONVERSATION | Trait.IN_TURN | Trait.ENDING | Trait.SPENDING, reply_form
     """A finished reply; with stop reason ``interrupted``, the part of it that was received. ``data.blocks`` is what the
     provider sent.
@@ -78,6 +79,10 @@ class Kind(StrEnum):
     """In the parent's log: a child began here (``data.child``). In the child's: who it is (``data.parent``)."""
     MAIL = "mail", Trait.CONVERSATION, mail_form
     """A line about the mailbox, for the model."""
+    REPAIR = "repair", Trait.CONVERSATION | Trait.IN_TURN
+    """The model is told why its answer is not the value that the turn was asked for, and is asked again."""
+    OUTPUT = "output", Trait.IN_TURN | Trait.ENDING, output_form
+    """The turn ended with the value that it was asked for: ``data.output``, and as JSON in the content."""
     ERROR = "error", Trait.IN_TURN | Trait.ENDING | Trait.SPENDING
     """The turn ended with an error; the content says which."""
     RETRY = "retry", Trait.IN_TURN | Trait.SPENDING

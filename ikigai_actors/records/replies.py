@@ -6,11 +6,13 @@ from dataclasses import asdict, fields
 from math import isfinite
 from typing import Any
 
-from ikigai_actors.errors import ProviderError, TurnInterrupted
+from ikigai_actors.errors import OutputError, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply, Spent, ToolCall, Usage
 from ikigai_actors.providers.blocks import THINKING
 from ikigai_actors.records.messages import Kind, Message
 
+OUTPUT = "output"
+"""The stop reason of a reply that is the value which a turn was asked for."""
 INTERRUPTED = "interrupted"
 """The stop reason of a reply that was cut off: only its text is kept."""
 
@@ -98,12 +100,31 @@ def reply_of(message: Message) -> Reply:
     )
 
 
+def output_reply(message: Message) -> Reply:
+    """The reply that a message of kind ``output`` holds: its text is the value as JSON."""
+    data = message.data
+    spent = spent_of(message)
+    return Reply(
+        message.content,
+        stop_reason=OUTPUT,
+        usage=spent.usage if spent is not None else None,
+        model=data.get("made_by", ""),
+        output=data["output"],
+    )
+
+
 def outcome_of(messages: Sequence[Message]) -> Reply | ProviderError | TurnInterrupted | None:
     """How the latest turn among an agent's own messages ended; None when there was none."""
     for message in reversed(messages):
         match message.kind:
             case Kind.ASSISTANT if message.data.get("stop_reason") != INTERRUPTED:
                 return reply_of(message)
+            case Kind.OUTPUT:
+                return output_reply(message)
+            case Kind.REPAIR:
+                return None  # its turn is open, or death has cut it off
+            case Kind.ERROR if "output" in message.data:
+                return OutputError(message.content)
             case Kind.ERROR:
                 return ProviderError(message.content, message.data.get("partial", ""))
             case Kind.ASSISTANT | Kind.INTERRUPTED:
@@ -114,7 +135,7 @@ def outcome_of(messages: Sequence[Message]) -> Reply | ProviderError | TurnInter
 def last_outcome(messages: Sequence[Message]) -> Reply | ProviderError | TurnInterrupted | None:
     """How the latest turn among a dead agent's own messages ended; None when there was none, or death cut it off."""
     for message in reversed(messages):
-        if message.kind == Kind.USER:
+        if message.kind in (Kind.USER, Kind.REPAIR):
             return None
         outcome = outcome_of((message,))
         if isinstance(outcome, Reply) and outcome.tool_calls:

@@ -211,6 +211,14 @@ _CONTROLS = Migration(
     """,
 )
 
+_PROMPT_DATA = Migration(
+    12,
+    """
+    -- A prompt on its way says of which type its turn must give a value.
+    ALTER TABLE mail ADD COLUMN data TEXT;
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     _MAIL_AND_SUPERVISION,
     _PROMPTS,
@@ -222,6 +230,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _LOAD,
     _WAITS,
     _CONTROLS,
+    _PROMPT_DATA,
 )
 """All steps since version `FIRST`, in order."""
 

@@ -409,12 +409,12 @@ SELECT COUNT(*) FROM mail WHERE recipient = :recipient AND read_at IS NULL AND k
 
 -- name: new_prompts
 -- What people prompted from other processes and nobody has taken up. By mail_prompt.
-SELECT m.recipient, m.id, m.body FROM mail m JOIN agents a ON a.uuid = m.recipient
+SELECT m.recipient, m.id, m.body, m.data FROM mail m JOIN agents a ON a.uuid = m.recipient
  WHERE m.kind = 'prompt' AND m.read_at IS NULL AND a.status <> 'dead' ORDER BY m.id
 
 -- name: prompts_between
 -- Those of an agent that nobody has taken up. By mail_prompt.
-SELECT id, body FROM mail
+SELECT recipient, id, body, data FROM mail
  WHERE recipient = :recipient AND kind = 'prompt' AND read_at IS NULL AND id > :after AND id < :before ORDER BY id
 
 -- name: take_prompt

@@ -27,7 +27,7 @@ COLUMNS = {
     },
     "mail": {
         "recipient": _TEXT, "id": _NUMBER, "sender": _TEXT, "kind": _TEXT, "body": _TEXT, "created_at": _NUMBER,
-        "read_at": _NUMBER,
+        "read_at": _NUMBER, "data": _TEXT,
     },
 }  # fmt: skip
 """The tables that take rows in bulk, with the types of their columns. Both begin with their primary key."""

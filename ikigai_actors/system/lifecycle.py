@@ -1,6 +1,6 @@
 """The lifecycle of agents, as handles change it: signals, supervision settings, births."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from ikigai_actors.actors.clock import Clock
@@ -12,6 +12,8 @@ from ikigai_actors.errors import AgentDead, BadInput
 from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.identity import check_name
+from ikigai_actors.records.messages import NO_DATA
+from ikigai_actors.records.outputs import expected
 from ikigai_actors.records.settings import check_settings
 from ikigai_actors.records.signals import SendSignal, milliseconds
 from ikigai_actors.records.supervision import SetGroupSupervision, SetSupervision
@@ -112,8 +114,11 @@ def new_fork(
     system: str | None = None,
     restart: str = RestartType.TRANSIENT,
     on_orphan: str | None = None,
+    output: object = None,
 ) -> Callable[[on.Caller], on.Fork]:
     """The command that makes a child, for whoever asks for it; arguments as of `AgentRef.fork`. Raises `BadInput`."""
+    if prompt is None and output is not None:
+        raise BadInput("Expected a prompt for the child, since an output is asked of it; got none.")
     if prompt is not None and not check_text(prompt, "prompt").strip():
         raise BadInput("Expected a prompt for the child, got blank text. Leave it out to fork without one.")
     check_choice(restart, "restart", [*RestartType])
@@ -121,7 +126,13 @@ def new_fork(
     given = {key: value for key, value in (("model", model), ("system", system)) if value is not None}
     settings = check_settings(given)
     name = check_name(name) if name is not None else None
-    return lambda caller: on.Fork(child, name, prompt, settings, restart, caller, policy)
+    data = data_of(output)
+    return lambda caller: on.Fork(child, name, prompt, settings, restart, caller, policy, data)
+
+
+def data_of(output: object = None) -> Mapping[str, Any]:
+    """The data of a prompt that asks for a value of a type; empty for None. Raises `BadInput`."""
+    return NO_DATA if output is None else {"output": expected(output).stored()}
 
 
 def supervision(

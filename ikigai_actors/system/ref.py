@@ -56,6 +56,7 @@ from ikigai_actors.records.mail import (
 )
 from ikigai_actors.records.mail import latest as latest_mail
 from ikigai_actors.records.messages import Message
+from ikigai_actors.records.outputs import as_output, expected
 from ikigai_actors.records.registry import AgentRecord, Handle, Rename, uuid_of
 from ikigai_actors.records.replies import last_outcome
 from ikigai_actors.records.settings import check_settings
@@ -63,7 +64,16 @@ from ikigai_actors.records.supervision import AdoptChild, times_restarted
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.writer import Writer
 from ikigai_actors.system.approvals import Approvals
-from ikigai_actors.system.lifecycle import GRACE, CommandTarget, Lifecycle, had_effect, new_fork, supervision, tell
+from ikigai_actors.system.lifecycle import (
+    GRACE,
+    CommandTarget,
+    Lifecycle,
+    data_of,
+    had_effect,
+    new_fork,
+    supervision,
+    tell,
+)
 from ikigai_actors.text import check_text
 from supervisors.signals import Signal
 
@@ -203,12 +213,13 @@ class AgentCommands:
         self._ref = ref
         self._waits = waits  # the caller blocks until the answer is there: when it may not, nothing is asked for
 
-    def prompt(self, text: str) -> Future[Reply]:
+    def prompt(self, text: str, *, output: Any = None) -> Future[Reply]:
         """Open a turn. The future gives the `Reply`."""
         check_text(text, "prompt")
         if not text.strip():
             raise BadInput("Expected a prompt, got blank text. Say something.")
-        return self._tell(lambda caller: on.Prompt(text, caller), self._future())
+        data = data_of(output)
+        return self._tell(lambda caller: on.Prompt(text, caller, data=data), self._reply_of(output))
 
     def fork(
         self,
@@ -219,23 +230,28 @@ class AgentCommands:
         system: str | None = None,
         restart: str = "transient",
         on_orphan: str | None = None,
+        output: Any = None,
     ) -> "Future[AgentRef]":
         """Make a child. The future gives its handle."""
         child = new_agent_uuid(self._ref.system.random_bytes)
-        fork = new_fork(child, prompt, name=name, model=model, system=system, restart=restart, on_orphan=on_orphan)
+        fork = new_fork(
+            child, prompt, name=name, model=model, system=system, restart=restart, on_orphan=on_orphan, output=output
+        )
         late = f"the fork may still happen: the child is agent {child} then (system.agent finds it)."
         future: Future[AgentRef] = Future(self._ref.uuid, make=self._ref.system.handle, late=late, until=Until.STEP)
         return self._tell(fork, future)
 
-    def reply(self) -> Future[Reply]:
+    def reply(self, *, output: Any = None) -> Future[Reply]:
         """The outcome of the turn in progress, or else of the latest one."""
+        if output is not None:
+            expected(output)
         try:
-            return self._tell(on.GetOutcome, self._future())
+            return self._tell(on.GetOutcome, self._reply_of(output))
         except AgentDead:
             outcome = last_outcome(self._ref.system.log_cache.load(self._ref.uuid).messages)
             if outcome is None:
                 raise
-        settled = self._future()
+        settled = self._reply_of(output)
         settled.settle(outcome)
         return settled
 
@@ -319,6 +335,12 @@ class AgentCommands:
     def _future(self) -> Future[Any]:
         return Future(self._ref.uuid)
 
+    def _reply_of(self, output: Any) -> Future[Reply]:
+        """A future of a reply whose output is of this type; None leaves it as JSON has it."""
+        if output is None:
+            return self._future()
+        return Future(self._ref.uuid, make=lambda reply: replace(reply, output=as_output(output, reply.output)))
+
     def _tell(self, command: Any, future: Future[Any]) -> Future[Any]:
         if self._waits:
             future.check_wait()
@@ -355,7 +377,7 @@ class AgentRef:
         check_timeout(timeout)
         return AgentCommands(self, waits=True)
 
-    def prompt(self, text: str) -> Future[Reply]:
+    def prompt(self, text: str, *, output: Any = None) -> Future[Reply]:
         """Open a turn: the agent answers the text.
 
         A prompt to a busy agent waits for the end of its turn. One to a stopped agent waits for CONT, in the database:
@@ -363,17 +385,20 @@ class AgentRef:
 
         Args:
             text: the prompt; not blank.
+            output: a type of which the turn must give a value, as ``Reply.output``: a pydantic model, a dataclass, any
+                type that pydantic knows, or a JSON schema as a dict. The model is told what is wrong with a value that
+                does not fit, twice at most. None for an answer in words.
 
         Returns:
-            A future of the `Reply`. It raises `ProviderError` when the model could not answer, and `TurnInterrupted`
-            when the turn was ended.
+            A future of the `Reply`. It raises `ProviderError` when the model could not answer, `OutputError` when it
+            gave no value that fits, and `TurnInterrupted` when the turn was ended.
 
         Raises:
-            BadInput: the text is blank, or cannot be stored.
+            BadInput: the text is blank, or cannot be stored; or output is no type that has a schema.
             AgentDead: the agent is dead.
             InboxFull: 10,000 commands wait for it; the future raises it, or the call.
         """
-        return self.ask.prompt(text)
+        return self.ask.prompt(text, output=output)
 
     def fork(
         self,
@@ -384,6 +409,7 @@ class AgentRef:
         system: str | None = None,
         restart: str = "transient",
         on_orphan: str | None = None,
+        output: Any = None,
         timeout: float | None = None,
     ) -> "AgentRef":
         """Make a child that inherits this agent's history and settings; return its handle after the commit.
@@ -399,6 +425,9 @@ class AgentRef:
                 (``transient``), or never (``temporary``).
             on_orphan: what happens to the child's own children when it dies: ``reparent``, ``cascade``, ``stop`` or
                 ``continue``; None inherits.
+            output: a type of which its first turn must give a value, as in `prompt`; ``reply(output=...)`` has it. When
+                its model calls ``exit`` in that turn, the result must be such a value, and comes as JSON by mail, for
+                `read_output`.
             timeout: seconds to wait. The fork may still happen later; the `TimedOut` names the child.
 
         Raises:
@@ -410,21 +439,26 @@ class AgentRef:
             WouldDeadlock: called by the code of an agent for which this one waits.
         """
         commands = self._within(timeout)
-        forked = commands.fork(prompt, name=name, model=model, system=system, restart=restart, on_orphan=on_orphan)
+        forked = commands.fork(
+            prompt, name=name, model=model, system=system, restart=restart, on_orphan=on_orphan, output=output
+        )
         return forked.get(timeout=timeout)
 
-    def reply(self, timeout: float | None = None) -> Reply:
+    def reply(self, timeout: float | None = None, *, output: Any = None) -> Reply:
         """The outcome of the turn in progress, or else of the agent's latest one; also of a dead agent.
 
         Args:
             timeout: seconds to wait; None waits for ever.
+            output: the type that the turn was asked for, of which ``Reply.output`` is to be. None leaves it as JSON has
+                it.
 
         Raises:
+            OutputError: the turn gave no value of this type.
             ProviderError, TurnInterrupted: that was the outcome. A turn that a crash cut off counts as interrupted.
             NoTurn: there was no turn yet.
             AgentDead: it died before its latest turn had an outcome, or without a turn.
         """
-        return self._within(timeout).reply().get(timeout=timeout)
+        return self._within(timeout).reply(output=output).get(timeout=timeout)
 
     def clear(self, timeout: float | None = None) -> int:
         """Begin anew, with the settings in force.

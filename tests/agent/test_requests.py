@@ -22,6 +22,11 @@ STORED: tuple[tuple[str, str, Asked], ...] = (
         FORK,
         on.Fork(CHILD, "b", None, {"max_tokens": 5}, "transient", CALLER, "cascade"),
     ),
+    (
+        "fork",
+        FORK.replace(', "prompt": null', ', "prompt": "go"')[:-1] + ', "data": {"output": {"schema": {}}}}',
+        on.Fork(CHILD, "b", "go", {"max_tokens": 5}, "transient", CALLER, "cascade", {"output": {"schema": {}}}),
+    ),
     ("clear", "{}", on.Clear(CALLER)),
     ("mark", '{"label": "here"}', on.SetMark("here", CALLER)),
     ("rewind", '{"label": null}', on.Rewind(None, CALLER)),
@@ -48,7 +53,7 @@ def test_a_request_is_stored_and_understood_as_it_ever_was(kind: str, body: str,
 
 def test_every_command_that_travels_is_among_them_under_a_kind_of_its_own() -> None:
     travelling = [(asked.travels_as[0], asked) for asked in get_args(Asked) if asked.travels_as]
-    assert sorted(kind for kind, _ in travelling) == sorted(kind for kind, _, _ in STORED)
+    assert sorted(kind for kind, _ in travelling) == sorted({kind for kind, _, _ in STORED})
     assert dict(travelling) == {kind: type(command) for kind, _, command in STORED}
 
 

@@ -88,7 +88,7 @@ def replayed(
             elif summary is not None and one.id == summary.data["prompt"]:
                 text = f"The prompt that was being worked on at this point, verbatim:\n\n{one.content}"
                 made += [("user", {"type": "text", "text": text})] if one.content.strip() else []
-            elif one.kind in (Kind.USER, Kind.MAIL) and one.content.strip():
+            elif one.kind in (Kind.USER, Kind.MAIL, Kind.REPAIR) and one.content.strip():
                 made.append(("user", {"type": "text", "text": one.content}))
     if not made or made[-1][0] == "assistant":
         made.append(("user", {"type": "text", "text": GO_ON}))

@@ -128,7 +128,8 @@ class Subject:
         self.known: Mapping[str, Any] = {
             "agent": kid, "app": "a:b", "body": "text", "call": PendingCall(kid.uuid, 1, "1", "knock", {}),
             "callback": print, "child": kid, "command": "true", "directory": ".", "fn": print, "function": plain,
-            "host": "b", "hosts": 1, "label": "here", "name": "other", "number": 1, "path": "plan.md", "recipient": kid,
+            "host": "b", "hosts": 1, "label": "here", "name": "other", "number": 1, "output": int, "path": "plan.md",
+            "recipient": kid,
             "record": kid.record, "replies": ["text"], "scenario": print, "signal": Signal.STOP, "text": kid.uuid,
             "uuid": kid.uuid,
         }  # fmt: skip

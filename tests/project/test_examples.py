@@ -1,5 +1,6 @@
 """The examples run, without a key."""
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -50,6 +51,26 @@ def test_an_agent_forks_three_waits_for_all_and_reads_their_mail(durable: str) -
     assert len(re.findall(r"^mail \d of |: mail \d of ", printed, re.MULTILINE)) == 3
     assert "The view of a guest." in printed
     assert all_was_read(durable)
+
+
+def test_three_children_give_values_of_a_type_and_one_mends_its_own(durable: str) -> None:
+    spec = importlib.util.spec_from_file_location("reviews", ROOT / "examples" / "reviews.py")
+    assert spec is not None
+    assert spec.loader is not None
+    reviews = importlib.util.module_from_spec(spec)
+    sys.modules["reviews"] = reviews
+    spec.loader.exec_module(reviews)
+    found, decision = reviews.review("Tea.", durable, "offline")
+    assert {name: one.verdict for name, one in found.items()} == {
+        "clarity": "keep",
+        "grammar": "keep",
+        "style": "change",
+    }
+    assert decision == reviews.Decision(keep=True, votes=2)
+    with ActorSystem.open(durable, "offline") as system:
+        told = [one.content for one in system.agent("clarity").history() if one.data.get("repair")]
+    assert len(told) == 1
+    assert "'perhaps' is not one of ['keep', 'change']" in told[0]
 
 
 def panel(body: Mapping[str, Any]) -> Says:

@@ -82,6 +82,7 @@ PUBLIC = [
     "OnDelta",
     "OrphanPolicy",
     "OutcomeUnknown",
+    "OutputError",
     "PendingCall",
     "PictureBlock",
     "Policy",
@@ -131,6 +132,7 @@ PUBLIC = [
     "WouldDeadlock",
     "WouldWaitForItself",
     "current_agent",
+    "read_output",
     "tool",
 ]
 

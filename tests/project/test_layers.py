@@ -29,6 +29,7 @@ LIBRARIES = {
     "mcp anyio": {"tools"},
     "click rich textual textual_serve aiohttp_jinja2 jinja2": {"shell"},
     "hypothesis pytest": {"testing"},
+    "jsonschema referencing": {"records"},
     "ray": {"cluster"},
     "platformdirs": {"store", "shell"},
 }

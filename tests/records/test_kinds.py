@@ -74,7 +74,7 @@ def lists_of_kinds(source: str) -> Iterator[tuple[int, set[str]]]:
         "OPENERS = (Kind.USER, Kind.TOOL_RESULT)",
         "_ENDS: Final = frozenset({Kind.USER, Kind.RETRY})",
         'class Judge:\n    forms = {"assistant": reply, "mail": mail}',
-        "def ended(kind):\n    return kind in (Kind.ERROR, Kind.INTERRUPTED, Kind.ASSISTANT)",
+        "def ended(kind):\n    return kind in (Kind.ERROR, Kind.INTERRUPTED, Kind.ASSISTANT, Kind.OUTPUT)",
     ],
 )
 def test_a_list_of_kinds_is_found_as_a_constant_or_where_it_is_that_of_a_trait(source: str) -> None:

@@ -26,6 +26,7 @@ from ikigai_actors.records.mail import (
     Kept,
     Mail,
     Mailbox,
+    NewPrompt,
     Open,
     Read,
     Send,
@@ -250,7 +251,8 @@ INDEXES = {
 def test_mail_is_found_by_index(desk: Desk) -> None:
     senders = ["a", "b", "c", "d", "root", None]
     mails = [
-        ("b", place + 1, senders[place % 6], MAIL, "text", 1, None if place > 19_990 else 5) for place in range(20_000)
+        ("b", place + 1, senders[place % 6], MAIL, "text", 1, None if place > 19_990 else 5, None)
+        for place in range(20_000)
     ]
     desk.store.write(lambda tx: tx.append(mails, "mail"))
     explain = "EXPLAIN QUERY PLAN"
@@ -281,6 +283,8 @@ def test_a_prompt_that_is_kept_tells_of_those_before_it(desk: Desk) -> None:
         return Send("b", None, body, NOW, PROMPT)
 
     desk.write(prompt("from elsewhere"), send("b", "a", "a letter"))
-    assert desk.write(KeepPrompt("b", "own", NOW, 0))["0"] == Committed(Kept(3, ((1, "from elsewhere"),)))
+    assert desk.write(KeepPrompt("b", "own", NOW, 0))["0"] == Committed(Kept(3, (NewPrompt("b", 1, "from elsewhere"),)))
     desk.write(prompt("from elsewhere, too"))
-    assert desk.write(KeepPrompt("b", "own again", NOW, 3))["0"] == Committed(Kept(5, ((4, "from elsewhere, too"),)))
+    assert desk.write(KeepPrompt("b", "own again", NOW, 3))["0"] == Committed(
+        Kept(5, (NewPrompt("b", 4, "from elsewhere, too"),))
+    )

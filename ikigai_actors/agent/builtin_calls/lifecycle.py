@@ -8,6 +8,7 @@ from ikigai_actors.agent.turn.calls import Call
 from ikigai_actors.agent.turn.events import Continue
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.agent.turn.steps import depart
+from ikigai_actors.agent.turn.typed import EXIT, begin_exit
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.identity import check_name
 from ikigai_actors.records.registry import Rename, Renamed
@@ -18,7 +19,7 @@ from ikigai_actors.tools.policy import ToolTraits
 class ExitCall(BuiltinCall):
     """End the agent whose model calls; its result goes to its supervisor."""
 
-    name = "exit"
+    name = EXIT
     description = (
         "End yourself: your work is done. Whoever supervises you gets the result by mail. Nothing comes after this "
         "call."
@@ -26,6 +27,8 @@ class ExitCall(BuiltinCall):
     arguments: ClassVar = {"result": Argument("string", "What you found or did.")}
 
     def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
+        if state.output is not None:
+            return begin_exit(state, call, now)
         self.check(call.input)
         return depart(state, text(call.input, "result"), now, call)
 

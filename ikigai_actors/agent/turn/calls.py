@@ -30,8 +30,10 @@ from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import reply_of
 from ikigai_actors.tools.policy import Policy, ToolTraits
 
-FORK, WAIT = "fork", "wait"
-"""The built-in calls that the turn knows by name: the result of a fork comes last, and a wait takes time."""
+FORK, WAIT, GIVE_RESULT = "fork", "wait", "give_result"
+"""The built-in calls that the turn knows by name: the result of a fork comes last, a wait takes time, and the last one,
+which only turns have that were asked for a value, ends them with it.
+"""
 
 LOOKS = ("check_mail", "read_mail")
 """The built-in calls by which an agent looks at its mailbox."""
@@ -182,9 +184,10 @@ def startable(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
 
 
 def next_builtin_call(calls: Calls, tools: Mapping[str, ToolTraits]) -> Call | None:
-    """The first built-in call that may be carried out."""
+    """The first built-in call that may be carried out; one that ends the turn with a value comes last."""
     may = (Progress.WAITING, Progress.APPROVED)
-    return next((call for call in calls if _builtin(call, tools) and call.progress in may), None)
+    found = [call for call in calls if _builtin(call, tools) and call.progress in may]
+    return next((call for call in found if call.name != GIVE_RESULT), found[0] if found else None)
 
 
 def settle_cut_off(calls: Calls, tools: Mapping[str, ToolTraits]) -> tuple[Calls, Calls]:

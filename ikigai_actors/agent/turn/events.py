@@ -6,7 +6,7 @@ process asks for it: a kind of request, and the fields that are its arguments; e
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -42,6 +42,8 @@ class Prompt:
     """Position of an earlier prompt with the same text that this one replaces, because its turn failed without a reply;
     0 for none. The actor looks it up in the log.
     """
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """Further facts for the message: ``output``, what the turn must give (`records.outputs`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Fork:
     """Make a child; answered with its uuid, which the caller drew."""
 
     needs = Needs.STEP_OVER
-    travels_as = ("fork", "child", "name", "prompt", "settings", "restart", "on_orphan")
+    travels_as = ("fork", "child", "name", "prompt", "settings", "restart", "on_orphan", "data")
     child: str
     name: str | None
     prompt: str | None
@@ -58,6 +60,8 @@ class Fork:
     caller: Caller
     on_orphan: str | None = None
     """What happens to the child's children when it dies; None inherits."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """As `Prompt.data`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +209,10 @@ class Loaded:
     """What `State.notice` is then."""
     failed: int = 0
     """What `State.failed` is then."""
+    output: Mapping[str, Any] | None = None
+    """What `State.output` is then."""
+    repairs: int = 0
+    """What `State.repairs` is then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +281,8 @@ class Continue:
 
     fresh: str
     """A new uuid, for a child."""
+    spent: Spent | None = None
+    """The tokens of the reply whose calls these are. The actor looks them up in the log where they matter."""
 
 
 Command = Prompt | Fork | Clear | SetMark | Rewind | Undo | Configure | Resume | GetOutcome | Decide | ExitNow

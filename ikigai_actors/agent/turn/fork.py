@@ -11,7 +11,7 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import Answer, Spawn, State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of
 from ikigai_actors.records.log_unit import Birth, LogUnit
-from ikigai_actors.records.messages import NO_DATA, Kind
+from ikigai_actors.records.messages import Kind
 
 
 def fork_by_command(state: State, event: on.Fork, now: int) -> Step:
@@ -20,7 +20,7 @@ def fork_by_command(state: State, event: on.Fork, now: int) -> Step:
     if event.settings:
         drafts.append((Kind.CONFIGURE, "", event.settings))
     if event.prompt is not None:
-        drafts.append((Kind.USER, event.prompt, NO_DATA))
+        drafts.append((Kind.USER, event.prompt, event.data))
     birth = birth_of(state, event.child, event.name, event.restart, drafts, now)
     birth = replace(birth, on_orphan=event.on_orphan)
     if event.prompt is not None:

@@ -17,6 +17,8 @@ message is committed, and then the request leaves anew. When a service is not av
 models is asked in the same way, for the rest of the turn. Any other error ends the turn, and `State.failed` remembers
 it: `Resume` opens that turn again, as it stands in the log, and the next request leaves when that is committed.
 
+A turn that was asked for a value of a type ends by the rules of `ikigai_actors.agent.turn.typed`.
+
 A crash leaves what was committed. In ``unloaded`` and ``idle`` no turn is open. In ``waiting_for_model`` the prompt and
 the open turn are committed, and the reply is not: the agent comes back ``interrupted``, and `Resume` sends the history
 again. In ``running_tools`` the reply is committed, and so is the progress of each call (the table in ``calls.py``):
@@ -37,7 +39,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.calls import LOOKS, asking, at_rest, calls_of, settle_cut_off, waits
+from ikigai_actors.agent.turn.calls import GIVE_RESULT, LOOKS, asking, at_rest, calls_of, settle_cut_off, waits
 from ikigai_actors.agent.turn.events import Needs, TurnEvent
 from ikigai_actors.agent.turn.fork import fork_by_command
 from ikigai_actors.agent.turn.state import (
@@ -68,11 +70,12 @@ from ikigai_actors.agent.turn.steps import (
     write_messages,
 )
 from ikigai_actors.agent.turn.tool_steps import continue_calls, decide, finished, lose, refuse, request_model
+from ikigai_actors.agent.turn.typed import exited, take_reply
 from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import NO_DATA, Kind, Message
-from ikigai_actors.records.replies import reply_message_data, spent_data
+from ikigai_actors.records.replies import reply_message_data, spent_data, spent_of
 from ikigai_actors.text import storable
 from ikigai_actors.tools.policy import ToolTraits
 from supervisors.causes import Cause
@@ -120,6 +123,9 @@ def completed(state: State, event: TurnEvent, log: _Log) -> TurnEvent:
         case on.LookAtMail() if state.notice:
             told = next(log.between(state.notice - 1, state.notice)).data
             return on.LookAtMail(told if told.keys() >= {"unread", "last"} else None)
+        case on.Continue() if any(call.name == GIVE_RESULT for call in state.calls):
+            reply = state.calls[0].reply
+            return replace(event, spent=spent_of(next(log.between(reply - 1, reply))))
     return event
 
 
@@ -143,6 +149,8 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
             return _reply(state, event, now)
         case on.ReplyFailed() if _expects(state, event.request):
             return _failed(state, event, now)
+        case on.Exited() if _expects(state, event.request) and state.output is not None:
+            return exited(state, event.result, now)
         case on.Exited() if _expects(state, event.request):
             return depart(state, event.result, now)
         case on.ReplyReceived() | on.ReplyFailed() | on.Exited():
@@ -199,14 +207,14 @@ def _loaded(state: State, event: on.Loaded) -> State:
     phase = Phase.INTERRUPTED if state.turn else Phase.IDLE
     failed = 0 if state.turn else event.failed
     known = replace(state, head=event.head, view=event.view, calls=event.calls, last=last, notice=event.notice)
-    return replace(known, phase=phase, failed=failed)
+    return replace(known, phase=phase, failed=failed, output=event.output, repairs=event.repairs)
 
 
 def _prompt(state: State, event: on.Prompt, now: int) -> Step:
     first: tuple[PendingMessage, ...] = (INTERRUPTION,) if state.turn else ()
     if event.repeats:
         first = ((Kind.REWIND, "", {"before": event.repeats}),)
-    data = {"mail": event.mail} if event.mail else NO_DATA
+    data = {"mail": event.mail, **event.data} if event.mail else event.data
     messages = messages_of(state.uuid, state.head, now, (*first, (Kind.USER, event.text, data)))
     request = state.request + 1
     after = advance(
@@ -221,6 +229,8 @@ def _prompt(state: State, event: on.Prompt, now: int) -> Step:
         failed=0,
         retries=0,
         passed=0,
+        output=event.data.get("output"),
+        repairs=0,
     )
     unit = LogUnit(state.uuid, messages, turn=messages[-1].id, prompt=event.mail)
     return Step(after, unit, (*told_cut_off(state), RequestModel(request)), event.caller)
@@ -230,6 +240,8 @@ def _reply(state: State, event: on.ReplyReceived, now: int) -> Step:
     """A reply without calls ends the turn; one with calls opens the tools."""
     reply = event.reply
     draft: PendingMessage = (Kind.ASSISTANT, reply.text, reply_message_data(reply, event.model))
+    if not reply.tool_calls and state.output is not None:
+        return take_reply(state, reply, draft, now)
     if not reply.tool_calls:
         return end_turn(state, now, reply, draft)
     messages = messages_of(state.uuid, state.head, now, (draft,))
@@ -292,7 +304,7 @@ def _resume(state: State, event: on.Resume, now: int, tools: Mapping[str, ToolTr
 
 def _reopen(state: State, event: on.Resume) -> Step:
     """Open the turn that ended with an error again, as it stands in the log, and send a new request."""
-    asked = request_model(replace(state, turn=state.failed, failed=0, steps=0, passed=0))
+    asked = request_model(replace(state, turn=state.failed, failed=0, steps=0, passed=0, repairs=0))
     unit = LogUnit(state.uuid, (), turn=state.failed)
     return Step(asked.state, unit, (Answer(event.caller, True), *asked.effects), event.caller)
 

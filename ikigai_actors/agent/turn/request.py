@@ -57,6 +57,7 @@ def assemble(
     model: str,
     tools: Sequence[Mapping[str, Any]] = (),
     shared: int = 0,
+    output: Mapping[str, Any] | None = None,
 ) -> Request:
     """Make the request for an agent's next step.
 
@@ -69,6 +70,7 @@ def assemble(
         model: The model that will answer, ``provider:model`` or ``provider``.
         tools: Descriptions of the tools on offer.
         shared: `Request.shared`.
+        output: `Request.output`.
 
     Returns:
         A request that the Messages API accepts. What is within its blocks is shared with the log: do not change that.
@@ -82,6 +84,7 @@ def assemble(
         tools=tuple(tools),
         settings={key: value for key, value in settings.items() if key not in _KEPT},
         shared=shared,
+        output=output,
     )
 
 
@@ -126,7 +129,7 @@ class Turns:
     def add(self, message: Message) -> None:
         """Take in one message; kinds that are no conversation are ignored."""
         match message.kind:
-            case Kind.USER | Kind.MAIL:
+            case Kind.USER | Kind.MAIL | Kind.REPAIR:
                 if message.content.strip():
                     self._said.append(TextBlock(message.content))
             case Kind.TOOL_RESULT:

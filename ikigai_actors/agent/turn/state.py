@@ -114,6 +114,10 @@ class State:
     """How often the request in progress was sent again because its reply broke off."""
     passed: int = 0
     """How many of the agent's models, in their order, could not serve the turn in progress."""
+    output: Mapping[str, Any] | None = None
+    """What the latest turn must give, as its prompt says (`records.outputs`); None for any answer."""
+    repairs: int = 0
+    """How often the model was told in that turn that its value does not fit."""
     notice: int = 0
     """Position of the line that told the agent of unread mail, until it looks at its mailbox; 0 when there is none."""
 

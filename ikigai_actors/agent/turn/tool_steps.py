@@ -9,6 +9,7 @@ from dataclasses import replace
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.builtin import BuiltinTraits
 from ikigai_actors.agent.turn.calls import (
+    GIVE_RESULT,
     PERHAPS_RUN,
     Call,
     Calls,
@@ -55,7 +56,7 @@ def continue_calls(state: State, event: on.Continue, now: int, tools: Mapping[st
         return Step(state)
     if state.status is Status.STOPPED:
         return Step(state)
-    if call := next_builtin_call(state.calls, tools):
+    if (call := next_builtin_call(state.calls, tools)) and not (call.name == GIVE_RESULT and asking(state.calls)):
         return _begin(state, call, event, now, tools)
     if asking(state.calls):
         return Step(state)

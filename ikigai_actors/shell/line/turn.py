@@ -19,6 +19,7 @@ from ikigai_actors.agent.subscriptions import Streamed
 from ikigai_actors.errors import NoTurn, SystemClosed, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.replies import OUTPUT
 from ikigai_actors.shell.line.event_buffer import SETTLED, TurnEvents, outcome_of_future
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.text.pages import stop_note, words_of
@@ -91,6 +92,10 @@ class Turn:
                 case Message(kind=Kind.RETRY):
                     self._step = ""  # the retry replaces the text received so far
                     screen.line(words_of(event).entry, dim=True)
+                case Message(kind=Kind.REPAIR):
+                    screen.line(words_of(event).line or "", dim=True)
+                case Message(kind=Kind.OUTPUT):
+                    self._finish_step(screen, event.content, OUTPUT)
                 case Message(kind=Kind.ERROR):
                     self._fail(screen, event.content)
                 case Message(kind=Kind.INTERRUPTED):

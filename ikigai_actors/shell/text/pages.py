@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _BROKE_OFF = "[the reply broke off, and is asked for again]"
 _INTERRUPTED = "[interrupted]"
-_SILENT_STOPS = frozenset({"end_turn", "stop_sequence", "tool_use"})
+_SILENT_STOPS = frozenset({"end_turn", "stop_sequence", "tool_use", "output"})
 
 _INDENT = " " * 20
 
@@ -69,6 +69,10 @@ def words_of(message: Message) -> MessageWords:
             return MessageWords(f"{data.get('name', 'tool')}: {content}")
         case Kind.USER | Kind.APPROVAL | Kind.ERROR:
             return MessageWords(content)
+        case Kind.REPAIR:
+            return MessageWords(content, f"[asked again] {one_line(content)}")
+        case Kind.OUTPUT:
+            return MessageWords(content, f"result: {one_line(content)}")
         case Kind.RETRY if "next" in data:
             entry = f"[{data['next']} is asked instead] {content}"
             return MessageWords(entry, one_line(entry))

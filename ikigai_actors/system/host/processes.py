@@ -11,8 +11,8 @@ one. But the new actor is held, and does nothing, until the supervisor has decid
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterator
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, Protocol
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.actor import AgentActor
@@ -27,6 +27,7 @@ from ikigai_actors.records.changes import AgentChange
 from ikigai_actors.records.deaths import End, LifecycleChange, WriteDeath
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import Birth
+from ikigai_actors.records.messages import NO_DATA
 from ikigai_actors.records.registry import Died, Renamed
 from ikigai_actors.store.hosts.placement import Living
 from ikigai_actors.store.journal import CommitResult, Committed
@@ -206,10 +207,10 @@ class ProcessTable(Processes):
         if (actor := self._actors.get(recipient)) is not None and actor.wants_news:
             actor.actor_inbox.put_urgent(NewMail())
 
-    def prompt(self, uuid: str, mail: int, text: str) -> None:
+    def prompt(self, uuid: str, mail: int, text: str, data: Mapping[str, Any] = NO_DATA) -> None:
         """Give an actor a prompt of another process. Its agent takes it up once, when idle, however often it comes."""
         if (actor := self._actors.get(uuid)) is not None:
-            actor.actor_inbox.put_urgent(on.Prompt(text, Future(), mail))
+            actor.actor_inbox.put_urgent(on.Prompt(text, Future(), mail, data=data))
 
     def command(self, uuid: str, command: on.Command) -> bool:
         """Give an actor a command of another process; return False when this host does not run the agent."""

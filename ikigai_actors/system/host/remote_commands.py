@@ -76,8 +76,8 @@ class RemoteCommands(RequestDesk):
         """
         before = frozenset(self._given)  # one that is left meanwhile may be read, and given again before it is answered
         prompts, requests = self._reader.read(lambda tx: (new_prompts(tx), new_requests(tx)))
-        for agent, mail, text in prompts:
-            self._processes.prompt(agent, mail, text)
+        for prompt in prompts:
+            self._processes.prompt(*prompt)
         for request in requests:
             if request.key not in before:
                 self._given.add(request.key)

@@ -172,7 +172,7 @@ class RemoteAgents:
             case on.Prompt() if command.mail:
                 self.await_prompt(uuid, command.mail, command.caller)
             case on.Prompt():
-                self._prompt(uuid, command.text, command.caller)
+                self._prompt(uuid, command.text, command.caller, command.data)
             case on.GetOutcome():
                 self._reply(uuid, command.caller)
             case on.Interrupt():
@@ -186,10 +186,10 @@ class RemoteAgents:
         self.follower.follow(uuid)
         self._await(RemoteTurn(uuid, prompt=mail), future)
 
-    def _prompt(self, uuid: str, text: str, future: Future[Reply]) -> None:
+    def _prompt(self, uuid: str, text: str, future: Future[Reply], data: Mapping[str, Any]) -> None:
         """Leave a prompt; the future is given the outcome of its turn."""
         self.follower.follow(uuid)
-        mail = self._client.prompt(uuid, text)
+        mail = self._client.prompt(uuid, text, data)
         self._await(RemoteTurn(uuid, prompt=mail.id), future)
         if self._client.get(uuid).status == Status.STOPPED:
             self._publish(PromptKept(uuid, mail.id, text))

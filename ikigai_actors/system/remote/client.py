@@ -12,7 +12,7 @@ method returns; the host follows it. `AttachedSystem` adds a thread, futures and
 words. What takes time to import is imported by the method that needs it: a command uses one or two of them.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from time import monotonic
@@ -23,6 +23,7 @@ from ikigai_actors.actors.clock import Clock, SystemClock
 from ikigai_actors.errors import IkigaiError, NoHost
 from ikigai_actors.records import registry
 from ikigai_actors.records.host_waits import published_state
+from ikigai_actors.records.messages import NO_DATA
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.database_clock import clock_of
@@ -258,11 +259,17 @@ class Client:
         mail: Mail = self.write(Send(recipient, sender, body, self._clock.now_ms()))
         return mail
 
-    def prompt(self, uuid: str, text: str) -> "Mail":
-        """Leave a prompt, which the host takes up when the agent is idle. Raises what `Send` does."""
+    def prompt(self, uuid: str, text: str, data: Mapping[str, Any] = NO_DATA) -> "Mail":
+        """Leave a prompt, which the host takes up when the agent is idle. Raises what `Send` does.
+
+        Args:
+            uuid: the agent.
+            text: the prompt.
+            data: further data of the message that it will be.
+        """
         from ikigai_actors.records.mail import PROMPT, Mail, Send
 
-        mail: Mail = self.write(Send(uuid, None, text, self._clock.now_ms(), PROMPT))
+        mail: Mail = self.write(Send(uuid, None, text, self._clock.now_ms(), PROMPT, data))
         return mail
 
     def request(self, uuid: str, kind: str, body: str) -> "RequestKey":

@@ -98,7 +98,7 @@ class FleetLedger:
             raise Broken(f"quiescence: agents {', '.join(busy)} are in a turn, and nothing can happen")
         paused = {one.uuid for one in living if one.status != "running"}
         store = self._world.process.looked_at
-        for uuid, number, text in store.read(new_prompts):
+        for uuid, number, text, _ in store.read(new_prompts):
             if uuid not in paused:
                 raise Broken(f"quiescence: agent {uuid} is idle, and leaves prompt {number} {text!r} where it is")
         for request in store.read(new_requests):

@@ -159,7 +159,7 @@ class Ledger:
         for uuid, state in at_work(system).items():
             raise Broken(f"quiescence: agent {uuid} is {state.shown.value}, and nothing can happen")
         going = {record.uuid for record in living if record.status == "running" and not record.turn}
-        for uuid, number, text in system.store.read(new_prompts):
+        for uuid, number, text, _ in system.store.read(new_prompts):
             if uuid in going:
                 raise Broken(f"quiescence: agent {uuid} is idle, and leaves prompt {number} {text!r} where it is")
         self.open = [future for future in self.open if not future.done]

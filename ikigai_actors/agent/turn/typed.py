@@ -1,0 +1,148 @@
+"""Typed turns: those that were asked for a value of a type. Pure; `records.outputs` knows types and values.
+
+Such a turn ends with a value that fits, and with nothing else that is a success. The model gives it by calling
+`GIVE_RESULT`, a tool that only these turns have, or as an answer in JSON where its service writes that. Another value,
+or an answer in words, is told back to it with every error named, `MOST_REPAIRS` times at most; then the turn fails.
+`exit` in such a turn takes the value too: its supervisor gets it by mail, as JSON.
+
+What a crash leaves: the type stands in the data of the prompt. Before a unit of this module is committed, the value is
+a call without a result, which is carried out anew when the turn goes on, or a reply that was never received. After it
+the turn is over (``output``, ``error``), or the errors stand in the log, where they are counted: a ``repair`` message,
+or a result with ``data.repair``.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ikigai_actors.agent.turn.calls import GIVE_RESULT, Call, Progress, progress
+from ikigai_actors.agent.turn.events import Continue
+from ikigai_actors.agent.turn.state import RequestModel, State, Step
+from ikigai_actors.agent.turn.steps import PendingMessage, advance, depart, end_turn, messages_of
+from ikigai_actors.errors import OutputError
+from ikigai_actors.providers.base import Reply, Spent
+from ikigai_actors.records.log_unit import LogUnit
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.outputs import Expected, as_text, expected_in, given_as_text, given_in, problems
+from ikigai_actors.records.replies import output_reply, spent_data
+from ikigai_actors.text import storable
+from ikigai_actors.tools.policy import ToolTraits
+
+EXIT = "exit"
+"""The built-in call that takes the value, too."""
+
+MOST_REPAIRS = 2
+"""How often a model is told what is wrong with its value."""
+
+ACCEPTED = "The result fits. The task is over."
+_NOT_LAST = "Only the last result of a reply counts."
+_WHAT_TO_DO = f"Call {GIVE_RESULT} once with the whole result, mended."
+
+_DESCRIPTION = (
+    "Give the result of the task, once, when all else is done: the task is over then. It must fit the schema of this "
+    "tool; an answer in words does not count as a result."
+)
+
+
+def described(wanted: Expected) -> Mapping[str, Any]:
+    """The tool of a typed turn for the model, as a Messages-API dict."""
+    return {"name": GIVE_RESULT, "description": _DESCRIPTION, "input_schema": wanted.arguments}
+
+
+def described_exit(exit_tool: Mapping[str, Any], wanted: Expected) -> Mapping[str, Any]:
+    """The tool ``exit`` in a typed turn, as a Messages-API dict: its result is the value."""
+    return {**exit_tool, "input_schema": wanted.arguments}
+
+
+def begin_result(state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
+    """The step that takes the value which a call gives; see `ikigai_actors.agent.turn.builtin.Begin`."""
+    *others, last = [one for one in state.calls if one.name == GIVE_RESULT and one.progress is not Progress.DONE]
+    drafts = [_result(one, _NOT_LAST, is_error=True) for one in others]
+    value, wrong = given_in(last.input, _wanted(state))
+    if not wrong:
+        return _accept(state, value, event.spent, now, *drafts, _result(last, ACCEPTED))
+    return _refuse_call(state, last, wrong, now, drafts)
+
+
+def begin_exit(state: State, call: Call, now: int) -> Step:
+    """The step that ends an agent with the value which its call of ``exit`` gives, if that fits."""
+    value, wrong = given_in(call.input, _wanted(state))
+    return _refuse_call(state, call, wrong, now) if wrong else depart(state, as_text(value), now, call)
+
+
+def exited(state: State, text: str, now: int) -> Step:
+    """The step that ends an agent whose own code has ended it with a text, if that is the value as JSON."""
+    value, wrong = given_as_text(text, _wanted(state))
+    if wrong:
+        return _fail(state, wrong, now)
+    return depart(state, as_text(value), now)
+
+
+def take_reply(state: State, reply: Reply, draft: PendingMessage, now: int) -> Step:
+    """The step that takes a reply without calls: the value itself, or words, which are not enough."""
+    wanted = _wanted(state)
+    if reply.output is not None:
+        value, wrong = reply.output, problems(wanted, reply.output)
+    else:
+        value, wrong = given_as_text(reply.text, wanted)
+    if not wrong:
+        spent = Spent(reply.usage, reply.model) if reply.usage is not None else None
+        return _accept(state, value, spent, now, draft)
+    if state.repairs >= MOST_REPAIRS:
+        return _fail(state, wrong, now, draft)
+    repair: PendingMessage = (Kind.REPAIR, _told(wrong), {"repair": state.repairs + 1})
+    messages = messages_of(state.uuid, state.head, now, (draft, repair))
+    request = state.request + 1
+    after = advance(state, messages, request=request, steps=state.steps + 1, repairs=state.repairs + 1, retries=0)
+    return Step(after, LogUnit(state.uuid, messages), (RequestModel(request),))
+
+
+def repairs_in(turn: Iterable[Message]) -> int:
+    """`State.repairs`, found in the messages of a turn."""
+    count = 0
+    for message in turn:
+        if message.kind == Kind.ERROR:  # it was opened again
+            count = 0
+        elif isinstance(told := message.data.get("repair"), int):
+            count = told
+    return count
+
+
+def _accept(state: State, value: Any, spent: Spent | None, now: int, *drafts: PendingMessage) -> Step:
+    """End the turn with the value."""
+    data = {"output": value, **spent_data(spent)}
+    draft: PendingMessage = (Kind.OUTPUT, storable(as_text(value)), data)
+    [message] = messages_of(state.uuid, state.head + len(drafts), now, (draft,))
+    return end_turn(state, now, output_reply(message), *drafts, draft)
+
+
+def _refuse_call(state: State, call: Call, wrong: list[str], now: int, before: Sequence[PendingMessage] = ()) -> Step:
+    """Tell the model what is wrong with the value in its call, or fail."""
+    if state.repairs >= MOST_REPAIRS:
+        return _fail(state, wrong, now, *before, _result(call, _told(wrong), is_error=True))
+    count = state.repairs + 1
+    messages = messages_of(
+        state.uuid, state.head, now, (*before, _result(call, _told(wrong), is_error=True, repair=count))
+    )
+    settled = [call.id, *(one.id for one in state.calls if before and one.name == GIVE_RESULT)]
+    after = advance(state, messages, calls=progress(state.calls, settled, Progress.DONE), repairs=count)
+    return Step(after, LogUnit(state.uuid, messages))
+
+
+def _fail(state: State, wrong: list[str], now: int, *drafts: PendingMessage) -> Step:
+    repaired = f" after {state.repairs} repair{'s' * (state.repairs != 1)}" if state.repairs else ""
+    error = OutputError(storable(f"The model gave no result that fits{repaired}: {'; '.join(wrong)}."))
+    return end_turn(state, now, error, *drafts, (Kind.ERROR, str(error), {"output": False}))
+
+
+def _wanted(state: State) -> Expected:
+    wanted = None if state.output is None else expected_in({"output": state.output})
+    assert wanted is not None  # the turn is typed
+    return wanted
+
+
+def _told(wrong: list[str]) -> str:
+    return storable("\n".join(["The result does not fit:", *(f"- {one}" for one in wrong), _WHAT_TO_DO]))
+
+
+def _result(call: Call, content: str, is_error: bool = False, **data: Any) -> PendingMessage:
+    return (Kind.TOOL_RESULT, content, {**call.data, **({"is_error": True} if is_error else {}), **data})

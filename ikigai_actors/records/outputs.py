@@ -1,0 +1,297 @@
+"""What a turn must give, when it was asked for a value of a type: the type as it is stored, and how a value is checked.
+
+    wanted = expected(Invoice)                     # in the process that asks
+    problems(wanted, {"total": "a lot"})           # ["total: 'a lot' is not of type 'number'"], in any process
+    as_output(Invoice, {"total": 12.5})            # Invoice(total=12.5)
+
+The JSON schema of the type is stored with the prompt, so that a turn goes on after a crash, and on another host, whose
+program may not know the type. So a value is checked twice: by the schema wherever the agent runs, and by the type, with
+its own validators, where that is known: in the process that asked, by the host too if it is the same process. A value
+that passes neither is never given to anybody.
+
+Objects of a schema that name their properties take no others, unless the type says that it allows them.
+"""
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ikigai_actors.arguments import shown
+from ikigai_actors.errors import BadInput, OutputError
+
+MOST_SHOWN = 20
+"""How many errors of a value are named."""
+
+_LONGEST_SCHEMA = 256 * 1024
+_DEFINITIONS = ("$defs", "definitions")
+_VALUE = "result"
+"""The property of an object in which a model gives a value: not every type is an object, and a tool's input must be."""
+
+_known: dict[tuple[str, str], Any] = {}  # the types that this process has asked for, by name and schema: their adapters
+_MOST_KNOWN = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A type that a turn must give a value of, as it is stored."""
+
+    schema: Mapping[str, Any]
+    """Its JSON schema."""
+    type: str = ""
+    """The type's name in the program that asked, ``module:Name``; empty for a schema."""
+
+    def stored(self) -> dict[str, Any]:
+        """The form in which it stands in the data of a prompt."""
+        return {"schema": self.schema, "type": self.type} if self.type else {"schema": self.schema}
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The schema of an object that has such a value as its only property."""
+        within = {key: part for key, part in self.schema.items() if key not in _DEFINITIONS}
+        hoisted = {key: self.schema[key] for key in _DEFINITIONS if key in self.schema}
+        return {
+            "type": "object",
+            "properties": {_VALUE: within},
+            "required": [_VALUE],
+            "additionalProperties": False,
+            **hoisted,
+        }
+
+
+def expected(output: object) -> Expected:
+    """What a turn must give that is asked for this.
+
+    Args:
+        output: a type that pydantic knows (a model, a dataclass, ``list[int]``), or a JSON schema as a dict.
+
+    Raises:
+        BadInput: there is no such type, or no schema of it.
+    """
+    if isinstance(output, Mapping):
+        return _checked(Expected(json.loads(_as_json(output, "output"))))
+    if isinstance(output, str) or inspect.isroutine(output):
+        raise BadInput(f"Expected output to be a type, or a JSON schema as a dict; got {shown(output)}.")
+    adapter = _adapter(output)
+    try:
+        schema = adapter.json_schema()
+    except Exception as error:  # pydantic's, or of the type's own hooks
+        raise BadInput(f"Expected output to be a type with a JSON schema; got {shown(output)}: {error}") from error
+    name = getattr(output, "__qualname__", None) or str(output)
+    wanted = _checked(Expected(_closed(schema), f"{getattr(output, '__module__', '')}:{name}"))
+    if len(_known) >= _MOST_KNOWN:
+        _known.pop(next(iter(_known)), None)
+    _known[_key(wanted)] = adapter
+    return wanted
+
+
+def expected_in(data: Mapping[str, Any]) -> Expected | None:
+    """What the turn must give that a prompt with this data opens; None for any answer."""
+    stored = data.get("output")
+    if not isinstance(stored, Mapping) or not isinstance(stored.get("schema"), Mapping):
+        return None
+    return Expected(stored["schema"], str(stored.get("type") or ""))
+
+
+def problems(wanted: Expected, value: object) -> list[str]:
+    """What is wrong with a value: a line for each error, 20 at most; empty when it fits.
+
+    Args:
+        wanted: what it must be.
+        value: the value, as JSON has it.
+    """
+    try:
+        text = _as_json(value, "the result")
+    except BadInput as error:
+        return [str(error)]
+    adapter = _known.get(_key(wanted))
+    found = _against_schema(wanted.schema, json.loads(text)) or (_against_type(adapter, text) if adapter else [])
+    more = len(found) - MOST_SHOWN
+    return [*found[:MOST_SHOWN], f"and {more} more"] if more > 0 else found
+
+
+def given_in(arguments: object, wanted: Expected) -> tuple[Any, list[str]]:
+    """The value in the arguments of a call, and what is wrong with it."""
+    if not isinstance(arguments, Mapping) or arguments.keys() != {_VALUE}:
+        return None, [f"expected an object with the property {_VALUE!r}, and no other"]
+    return arguments[_VALUE], problems(wanted, arguments[_VALUE])
+
+
+def given_as_text(text: str, wanted: Expected) -> tuple[Any, list[str]]:
+    """The value that a text gives as JSON, in the form of a call's arguments; and what is wrong with it."""
+    try:
+        arguments = json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        return None, [f"the answer is no JSON ({error})"]
+    return given_in(arguments, wanted)
+
+
+def as_output(output: object, value: object) -> Any:
+    """A value that a turn gave, as the type that was asked for.
+
+    Args:
+        output: what `expected` takes.
+        value: the value, as JSON has it.
+
+    Raises:
+        BadInput: there is no such type.
+        OutputError: the value is none of this type.
+    """
+    wanted = expected(output)
+    if wrong := problems(wanted, value):
+        raise OutputError(f"The result is no {wanted.type or 'value of this schema'}: {'; '.join(wrong)}.")
+    if isinstance(output, Mapping):
+        return value
+    return _known[_key(wanted)].validate_json(json.dumps(value), strict=True)
+
+
+def read_output(text: str, output: object) -> Any:
+    """The value of a type that a text holds: the result of a typed ``exit``, as its supervisor gets it by mail.
+
+    Args:
+        text: the value as JSON.
+        output: the type, as in ``prompt(..., output=...)``.
+
+    Raises:
+        BadInput: there is no such type.
+        OutputError: the text is no JSON, or holds another value.
+    """
+    try:
+        value = json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_no_constant)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise OutputError(f"Expected the result as JSON, got {shown(text)}: {error}") from error
+    return as_output(output, value)
+
+
+def as_text(value: object) -> str:
+    """A value as JSON, as it is stored and shown."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _adapter(output: Any) -> Any:
+    from pydantic import TypeAdapter
+
+    try:
+        return TypeAdapter(output)
+    except Exception as error:  # pydantic's, or of an annotation that does not resolve
+        raise BadInput(
+            f"Expected output to be a type that pydantic knows, or a JSON schema; got {shown(output)}: {error}"
+        ) from error
+
+
+def _key(wanted: Expected) -> tuple[str, str]:
+    return wanted.type, json.dumps(wanted.schema, sort_keys=True)
+
+
+def _as_json(value: object, what: str) -> str:
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+        text.encode()  # half a character is none
+    except (ValueError, TypeError, RecursionError) as error:
+        raise BadInput(f"Expected {what} as JSON; {error}") from error
+    return text
+
+
+def _checked(wanted: Expected) -> Expected:
+    """The schema, if values can be checked by it. Raises `BadInput`."""
+    from jsonschema import SchemaError
+    from jsonschema.validators import validator_for
+
+    if len(_as_json(wanted.schema, "output")) > _LONGEST_SCHEMA:
+        raise BadInput(f"Expected an output whose schema has {_LONGEST_SCHEMA // 1024} KiB at most.")
+    try:
+        validator_for(wanted.schema, _newest()).check_schema(wanted.schema)
+    except SchemaError as error:
+        raise BadInput(f"Expected output to be a JSON schema; {error.message} (at {error.json_path}).") from error
+    _each(wanted.schema, _check_part)
+    problems(wanted, None)  # a reference that leads nowhere shows
+    return wanted
+
+
+def _check_part(part: Mapping[str, Any]) -> None:
+    reference, pattern = part.get("$ref"), part.get("pattern")
+    if isinstance(reference, str) and not reference.startswith(tuple(f"#/{name}/" for name in _DEFINITIONS)):
+        raise BadInput(f"Expected references of output's schema to begin with '#/$defs/', got {reference!r}.")
+    if isinstance(pattern, str):
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise BadInput(
+                f"Expected patterns of output's schema that Python knows, got {pattern!r}: {error}."
+            ) from error
+
+
+def _closed(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema with its objects closed: a key that the type does not know would vanish."""
+    copy: dict[str, Any] = json.loads(json.dumps(schema))
+
+    def close(part: dict[str, Any]) -> None:
+        if part.get("type") == "object" and isinstance(part.get("properties"), dict):
+            part.setdefault("additionalProperties", False)
+
+    _each(copy, close)
+    return copy
+
+
+def _each(schema: Any, act: Callable[[Any], None]) -> None:
+    """Call a function with each dict in a schema."""
+    parts: list[Any] = [schema]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, dict):
+            act(part)
+            parts += part.values()
+        elif isinstance(part, list):
+            parts += part
+
+
+def _newest() -> Any:
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator
+
+
+def _against_schema(schema: Mapping[str, Any], value: Any) -> list[str]:
+    from jsonschema.exceptions import best_match
+    from jsonschema.validators import validator_for
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+
+    found: list[str] = []
+    validator = validator_for(schema, _newest())(schema, registry=Registry())
+    try:
+        for error in validator.iter_errors(value):
+            closest = best_match([error]) or error
+            where = ".".join(map(str, closest.absolute_path))
+            found.append(f"{where}: {closest.message}" if where else closest.message)
+    except Unresolvable as error:
+        raise BadInput(f"A reference of output's schema leads nowhere: {error}.") from error
+    except RecursionError:
+        return ["it is nested too deep"]
+    return found
+
+
+def _against_type(adapter: Any, text: str) -> list[str]:
+    from pydantic import ValidationError
+
+    try:
+        adapter.validate_json(text, strict=True)
+    except ValidationError as error:
+        told = error.errors(include_url=False, include_input=False, include_context=False)
+        return [f"{'.'.join(map(str, one['loc']))}: {one['msg']}".removeprefix(": ") for one in told]
+    except Exception as error:  # of the type's own validators
+        return [f"its validator failed: {type(error).__name__}: {error}"]
+    return []
+
+
+def _without_doubles(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError("a key stands twice in an object")
+    return made
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
