@@ -2,7 +2,9 @@
 
 Ours is processor time of one prompt and its answer, of the whole process: warm with the log in memory, cold the first
 one after each of some starts, which reads the log; as a fork the first turn of a child that was just born, whose
-history is its parent's. The model is a plain function that reads the last message. Histories are made in bulk.
+history is its parent's. The model is a plain function that reads the last message. With the Anthropic provider, a
+server in another process answers; beside it the least that such a request costs: its bytes, written to a plain socket.
+Histories are made in bulk.
 """
 
 import time
@@ -12,9 +14,10 @@ from statistics import median
 
 from benchmarks import population
 from benchmarks.measure import each_time
+from benchmarks.messages_sink import MessagesSink, post
 from benchmarks.places import Place
 from benchmarks.results import Row
-from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Request
+from ikigai_actors import ActorSystem, AgentRef, AnthropicProvider, FunctionProvider, Request
 
 SIZES = (100, 1_000, 10_000, 100_000)
 QUICK_SIZES = (100, 1_000)
@@ -52,8 +55,21 @@ def _measured(place: Place, size: int, repetitions: int) -> Iterator[Row]:
             children = [root.fork() for _ in range(repetitions)]
             born = [_processor(partial(_ask, child)) for child in children]
             yield Row("turn: first of a fork, processor", *head, median(born), "s")
+        with MessagesSink() as sink:
+            provider = AnthropicProvider(base_url=sink.url, api_key="none")
+            with ActorSystem.open(database.url, provider=provider) as system:
+                yield Row("turn: Anthropic, processor", *head, median(_warm(system.root, repetitions)), "s")
+            with sink.connect() as connection:
+                body = bytes(sink.received())
+                written = [_processor(partial(post, connection, body)) for _ in range(repetitions)]
+            yield Row("turn: Anthropic, the bytes alone, processor", *head, median(written), "s")
     finally:
         database.drop()
+
+
+def _warm(agent: AgentRef, repetitions: int) -> list[float]:
+    """Processor seconds of each turn, once the history was sent some times."""
+    return [_processor(partial(_ask, agent)) for _ in range(WARM_UP + repetitions)][WARM_UP:]
 
 
 def _ask(agent: AgentRef) -> None:

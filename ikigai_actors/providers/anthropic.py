@@ -14,8 +14,8 @@ The package ``anthropic`` is imported at the first request, on a thread: it take
 import asyncio
 import json
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 from ikigai_actors.arguments import check_count, check_flag, check_optional, check_seconds
 from ikigai_actors.errors import ProviderError
@@ -23,13 +23,14 @@ from ikigai_actors.providers.address import check_address, suspects
 from ikigai_actors.providers.anthropic_errors import broke_off, explanation, is_unavailable
 from ikigai_actors.providers.anthropic_reply import MalformedStreamError, expect, read_reply, spent_so_far
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request
-from ikigai_actors.providers.messages_form import messages_form
-from ikigai_actors.providers.prompt_cache import with_breakpoints
+from ikigai_actors.providers.conversation import chain_of
+from ikigai_actors.providers.message_json import encoded, to_json
+from ikigai_actors.providers.prompt_cache import breakpoints, marked
 from ikigai_actors.providers.remedies import CUT, Settings, garbled
 from ikigai_actors.providers.secrets import as_cause, without_keys
 
 if TYPE_CHECKING:
-    from anthropic import AsyncAnthropic
+    from anthropic import APIRequest, AsyncAnthropic, AsyncAPIResponse, AsyncCallNext
     from anthropic.lib.streaming import AsyncMessageStream
 
 DEFAULT_MODEL = "claude-sonnet-5-5"
@@ -43,6 +44,9 @@ _NO_KEY = (
     "There is no key for the Anthropic API: set ANTHROPIC_API_KEY, or use the model 'offline', which needs none. "
     "(A key can also be given as AnthropicProvider(api_key=...).)"
 )
+_PIECE = 65_536
+"""Bytes of a body that are written at once."""
+
 CONNECTIONS = 8
 """How many requests are begun in one turn of the event loop."""
 
@@ -102,7 +106,6 @@ class AnthropicProvider:
         import httpx2
 
         failures = (anthropic.AnthropicError, httpx2.HTTPError, httpx2.InvalidURL, aiohttp.ClientError, UnicodeError)
-        arguments = self._arguments(request)
         text: list[str] = []
 
         def pass_on(delta: Delta) -> None:
@@ -111,6 +114,7 @@ class AnthropicProvider:
             on_delta(delta)
 
         try:
+            arguments = self._arguments(request)
             async with self._ready_client().messages.stream(**arguments) as stream:
                 if not await _drain(stream, pass_on):
                     raise ProviderError(CUT, "".join(text), broke_off=True)
@@ -174,14 +178,15 @@ class AnthropicProvider:
 
         # 0, not None: this transport reads None as aiohttp's default of 100, and the next request would wait silently.
         limits = httpx2.Limits(max_connections=0)
-        return anthropic.AsyncAnthropic(http_client=anthropic.DefaultAioHttpClient(limits=limits), **self._options)
+        http_client = anthropic.DefaultAioHttpClient(limits=limits)
+        return anthropic.AsyncAnthropic(http_client=http_client, middleware=[_spliced], **self._options)
 
     def _arguments(self, request: Request) -> dict[str, Any]:
         """The request as arguments of the client; settings without a value are left out."""
         arguments: dict[str, Any] = {
             "model": request.model or self.model,
             "max_tokens": request.settings.get("max_tokens", self.max_tokens),
-            "messages": messages_form(request.conversation, request.blobs),
+            "messages": self._messages(request),
         }
         if request.system.strip():
             arguments["system"] = [{"type": "text", "text": request.system}]
@@ -197,7 +202,12 @@ class AnthropicProvider:
             arguments["stop_sequences"] = list(stop)
         if body := {name: request.settings[name] for name in _IN_THE_BODY if name in request.settings}:
             arguments["extra_body"] = body
-        return with_breakpoints(arguments, request.shared) if self._prompt_cache else arguments
+        return marked(arguments) if self._prompt_cache else arguments
+
+    def _messages(self, request: Request) -> "_Written":
+        last = chain_of(request.messages)
+        points = breakpoints(last, request.shared) if self._prompt_cache else ()
+        return _Written(encoded(last, request.blobs, points))
 
     def _keys(self) -> list[str | None]:
         """What must not be told."""
@@ -207,6 +217,48 @@ class AnthropicProvider:
         """What a person calls the settings that this provider was made with."""
         given = {"api_key": "ANTHROPIC_API_KEY", "base_url": "ANTHROPIC_BASE_URL"}
         return Settings(*(name if name in self._options else variable for name, variable in given.items()))
+
+
+class _Written:
+    """JSON that is written already; it goes through the client as it is, up to `_spliced`."""
+
+    def __init__(self, parts: list[bytes]) -> None:
+        self.parts = parts
+
+    def __deepcopy__(self, memo: object) -> "_Written":
+        return self
+
+
+class _Body:
+    """The body of a request, as often as it is sent. It goes out in pieces that the caches of a processor hold."""
+
+    def __init__(self, parts: Iterable[bytes]) -> None:
+        self._parts = list(parts)
+        self.size = sum(map(len, self._parts))
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        """Its bytes, oldest first."""
+        pieces: list[bytes] = []
+        size = 0
+        for part in self._parts:
+            pieces.append(part)
+            size += len(part)
+            if size >= _PIECE:
+                yield b"".join(pieces)
+                pieces, size = [], 0
+        yield b"".join(pieces)
+
+
+async def _spliced(request: "APIRequest", call_next: "AsyncCallNext") -> "AsyncAPIResponse[Any]":
+    """Give the client the body of a request, as it would have encoded it, each message from its own bytes."""
+    parts = [b"{"]
+    for name, value in cast("Mapping[str, Any]", request.json).items():
+        parts.append(f"{',' if parts[1:] else ''}{to_json(name)}:".encode())
+        parts += value.parts if isinstance(value, _Written) else [to_json(value).encode()]
+    body = _Body([*parts, b"}"])
+    sized = request.copy(body=None, headers={**request.headers, "content-length": str(body.size)})
+    sized.options.content = body
+    return await call_next(sized)
 
 
 def _import_client() -> None:

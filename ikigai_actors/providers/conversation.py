@@ -7,16 +7,18 @@ as the dicts of the Messages API.
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar, overload
+from dataclasses import dataclass
+from typing import Any, TypeVar, overload
 
 from ikigai_actors.providers.blocks import Block, ModelMessage
-from ikigai_actors.providers.messages_form import Blobs, block_form
+from ikigai_actors.providers.messages_form import Blobs, block_form, read_messages
 
 M = TypeVar("M")
 
 
-class Passage(NamedTuple):
-    """Blocks of one role, and all that stands before them. Never changed."""
+@dataclass(eq=False, repr=False, slots=True)
+class Passage:
+    """Blocks of one role, and all that stands before them. Never changed, but for what is kept beside it."""
 
     earlier: "Passage | None"
     role: str
@@ -30,6 +32,8 @@ class Passage(NamedTuple):
     """How many blocks it has up to the end of its last reply."""
     calls: tuple[tuple[str, str, str], ...] = ()
     """The calls of the reply with which it ends: id in the log, id in the request, name."""
+    kept: Any = None
+    """What the provider keeps beside it, so that it makes that once: only the provider knows what it is."""
 
 
 def extended(
@@ -50,13 +54,26 @@ def extended(
     return Passage(last, role, blocks, messages if joined else messages + 1, total, replied, tuple(calls))
 
 
+def chain_of(messages: Sequence[Mapping[str, Any]]) -> Passage:
+    """The chain of messages in the form of the Messages API, at least one."""
+    if isinstance(messages, MessageForms):
+        return messages.last
+    last: Passage | None = None
+    for message in read_messages(messages):
+        last = extended(last, message.role, message.blocks)
+    if last is None:
+        raise ValueError("Expected the messages of a request, got none.")
+    return last
+
+
 class _Messages(Sequence[M]):
     """The messages of a chain, oldest first. They are made when they are read, the last ones first."""
 
-    __slots__ = ("_last", "_made")
+    __slots__ = ("_made", "last")
 
     def __init__(self, last: Passage) -> None:
-        self._last = last
+        self.last = last
+        """The passage with which it ends."""
         self._made: tuple[list[M], Passage | None] = [], last  # newest first; what is not made yet
 
     @abstractmethod
@@ -64,7 +81,7 @@ class _Messages(Sequence[M]):
         """Make a message."""
 
     def __len__(self) -> int:
-        return self._last.messages
+        return self.last.messages
 
     @overload
     def __getitem__(self, index: int) -> M: ...
@@ -143,7 +160,7 @@ class MessageForms(_Messages[Mapping[str, Any]]):
     @property
     def conversation(self) -> Conversation:
         """The same messages, as typed blocks."""
-        return Conversation(self._last)
+        return Conversation(self.last)
 
     def _message(self, role: str, blocks: Iterator[Block]) -> Mapping[str, Any]:
         return {"role": role, "content": [block_form(block, self._blobs) for block in blocks]}

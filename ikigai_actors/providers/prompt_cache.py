@@ -15,60 +15,70 @@ An agent that shares nothing with others is treated as if it had been forked at 
 its own last request wrote, however many blocks its calls and their results have added since.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ikigai_actors.providers.blocks import THINKING
-
-MARK: Mapping[str, str] = {"type": "ephemeral"}
-"""The ``cache_control`` of a block at a breakpoint."""
+from ikigai_actors.providers.blocks import ThinkingBlock
+from ikigai_actors.providers.conversation import Passage
+from ikigai_actors.providers.message_json import MARK, Breakpoint, passage_with
 
 _Block = Mapping[str, Any]
 
 
-def with_breakpoints(arguments: Mapping[str, Any], shared: int) -> dict[str, Any]:
-    """The arguments of a request with its breakpoints marked; those given stay as they are.
+def marked(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a request with its breakpoint 1; those given stay as they are.
 
     Args:
-        arguments: ``messages``, and ``system`` and ``tools`` when there are any, each as a list.
-        shared: How many blocks the request shares with others (`Request.shared`).
+        arguments: ``system`` and ``tools`` when there are any, each as a list.
     """
-    marked = {**arguments, "messages": _mark_messages(arguments["messages"], shared)}
     first = next((part for part in ("system", "tools") if arguments.get(part)), None)
-    if first is not None:
-        marked[first] = _mark(arguments[first], len(arguments[first]))
-    return marked
+    if first is None:
+        return dict(arguments)
+    blocks: Sequence[_Block] = arguments[first]
+    return {**arguments, first: [*blocks[:-1], {**blocks[-1], "cache_control": MARK}]}
 
 
-def _mark_messages(messages: Sequence[Mapping[str, Any]], shared: int) -> list[Mapping[str, Any]]:
-    """The messages with the breakpoints 2 to 4."""
-    marked = list(messages)
-    last = len(messages) - 1
-    fork, end = _find(messages, shared) if shared else (last - 1, None)
-    for place, blocks in ((fork - 1, None), (fork, end), (last, None)):
-        if place >= 0:
-            content = messages[place]["content"]
-            marked[place] = {**messages[place], "content": _mark(content, blocks or len(content))}
-    return marked
+def breakpoints(last: Passage, shared: int) -> list[Breakpoint]:
+    """The breakpoints 2 to 4 of a conversation.
 
+    Args:
+        last: The passage with which it ends.
+        shared: How many of its blocks the request shares with others (`Request.shared`).
 
-def _find(messages: Sequence[Mapping[str, Any]], shared: int) -> tuple[int, int]:
-    """Where the last shared block stands: the index of its message, and how many blocks of that message are shared.
-
-    It need not be the message's last: a reply of the agent's own may have been joined to it.
+    Raises:
+        ValueError: The conversation has fewer blocks.
     """
-    for place, message in enumerate(messages):
-        if shared <= len(message["content"]):
-            return place, shared
-        shared -= len(message["content"])
-    raise ValueError(f"The request has {shared} blocks less than it is said to share.")
+    if shared > last.total:
+        raise ValueError(f"The request has {shared - last.total} blocks less than it is said to share.")
+    fork, end = last, None
+    if shared:
+        fork = passage_with(last, shared)
+        end = shared - (fork.earlier.total if fork.earlier is not None else 0)
+    elif (before := _message_before(last)) is not None:
+        fork = before
+    ends: Iterable[tuple[Passage | None, int | None]] = ((_message_before(fork), None), (fork, end), (last, None))
+    found = (_last_markable(passage, end) for passage, end in ends if passage is not None)
+    return list(dict.fromkeys(one for one in found if one is not None))
 
 
-def _mark(blocks: Sequence[_Block], end: int) -> list[_Block]:
-    """The blocks, the last of the first ``end`` that can be a breakpoint marked."""
-    marked = list(blocks)
-    for place in reversed(range(end)):
-        if blocks[place].get("type") not in THINKING:
-            marked[place] = {**blocks[place], "cache_control": MARK}
+def _message_before(passage: Passage) -> Passage | None:
+    """The passage with which the message before this one's ends."""
+    return next((one for one in _back(passage) if one.role != passage.role), None)
+
+
+def _last_markable(passage: Passage, end: int | None) -> Breakpoint | None:
+    """The last block of a message, up to the one before ``end`` in this passage, that can be a breakpoint."""
+    for one in _back(passage):
+        if one.role != passage.role:
             break
-    return marked
+        for place in reversed(range(len(one.blocks) if end is None else end)):
+            if not isinstance(one.blocks[place], ThinkingBlock):
+                return one, place
+        end = None
+    return None
+
+
+def _back(passage: Passage | None) -> Iterator[Passage]:
+    while passage is not None:
+        yield passage
+        passage = passage.earlier

@@ -110,7 +110,8 @@ def test_what_the_api_knows_of_sampling_is_passed_on_as_it_is(server: MessagesSe
 def test_every_setting_of_the_model_is_sent(name: str) -> None:
     hello = Message("root", 1, Kind.USER, "hello", {}, 0)
     asked = assemble([hello], {name: OF_THE_MODEL[name]}, agent="root", name=None, model="anthropic:claude")
-    assert json.dumps(OF_THE_MODEL[name]) in json.dumps(AnthropicProvider()._arguments(asked))
+    sent = {part: value for part, value in AnthropicProvider()._arguments(asked).items() if part != "messages"}
+    assert json.dumps(OF_THE_MODEL[name]) in json.dumps(sent)
 
 
 def test_a_blank_system_prompt_is_not_sent(server: MessagesServer) -> None:
@@ -219,6 +220,14 @@ def test_what_a_reply_costs_is_told_as_soon_as_the_service_tells_it(server: Mess
     assert told[0].spent == Spent(Usage(output_tokens=1, cache_creation_input_tokens=written), DEFAULT_MODEL)
     reply = ask_and_hear(server, told.append)
     assert told[-1].spent == Spent(reply.usage or Usage(), reply.model)
+
+
+def test_a_request_of_many_pieces_is_sent_whole_and_whole_again_when_it_is_tried_again(server: MessagesServer) -> None:
+    long = said(*("word " * 10_000 for _ in range(9)))
+    server.script += [Refuses(529, "overloaded_error"), Says.text("second time")]
+    reply, _ = ask(server, request(long), max_retries=1, prompt_cache=False)
+    assert reply.text == "second time"
+    assert [one["messages"] for one in server.requests] == [list(long)] * 2
 
 
 def said(*texts: str) -> tuple[dict[str, Any], ...]:

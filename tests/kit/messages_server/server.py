@@ -118,6 +118,8 @@ class MessagesServer:
         """Answers a request, past the end of the script."""
         self.requests: list[dict[str, Any]] = []
         """The bodies of all requests so far."""
+        self.bodies: list[bytes] = []
+        """The same, as they came."""
         self.keys: list[str] = []
         """The API key of each."""
         self.served: list[Served] = []
@@ -158,6 +160,7 @@ class MessagesServer:
         body = await request.json()
         if self._records:
             self.requests.append(body)
+            self.bodies.append(await request.read())
             self.keys.append(request.headers.get("authorization", "").removeprefix("Bearer "))
         if faults := violations(body):
             return _error(Refuses(400, "invalid_request_error", "; ".join(faults)))

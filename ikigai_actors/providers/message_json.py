@@ -1,0 +1,161 @@
+"""The messages of a request as JSON of the Messages API, kept beside the passages: each is encoded once in its life.
+
+A passage keeps its own bytes. Where those since the last such place fill a chunk, it also keeps them joined, and where
+they begin. So a request that goes on from a chain takes a reference for each chunk, and siblings share all of them.
+
+    passages   a   b   c   d   e   f   g
+    kept       a   b   c   d   e   f   g
+    joined             abc     de          the request is abc, de, f, g
+
+What is kept is equal whoever makes it, so threads need no lock. It is given up with the passages.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ikigai_actors.providers.conversation import Passage
+from ikigai_actors.providers.messages_form import Blobs, block_form
+
+CHUNK = 32_768
+"""Bytes that are joined at most, but for a longer passage, which is a chunk of its own."""
+
+MARK: Mapping[str, str] = {"type": "ephemeral"}
+"""The ``cache_control`` of a block at a breakpoint."""
+
+Breakpoint = tuple[Passage, int]
+"""A passage, and the place of one of its blocks."""
+
+
+class _Encoder(json.JSONEncoder):
+    """Encodes what a block may hold as the client of the API does."""
+
+    def default(self, o: object) -> object:
+        if isinstance(o, Mapping):
+            return dict(o)
+        return super().default(o)
+
+
+to_json = _Encoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+"""Writes a value as the client of the API does."""
+_MARKED = f',"cache_control":{to_json(MARK)}}}'.encode()
+
+
+class _Kept:
+    """What is kept beside a passage."""
+
+    __slots__ = ("ends", "joined", "json", "since")
+
+    def __init__(self, json: bytes, ends: Sequence[int], since: int) -> None:
+        self.json = json
+        """The passage alone."""
+        self.ends = ends
+        """Where each block ends in it."""
+        self.since = since
+        """The bytes since the last joined ones, itself included."""
+        self.joined: tuple[bytes, Passage | None] | None = None
+        """All of these, when they fill a chunk, and the passage before them."""
+
+
+def encoded(last: Passage, blobs: Blobs, breakpoints: Iterable[Breakpoint]) -> list[bytes]:
+    """The messages of a chain, a JSON array in pieces.
+
+    Args:
+        last: the passage with which the chain ends.
+        blobs: the bytes of the blobs to which it refers.
+        breakpoints: blocks of the chain to mark with ``cache_control``, each once.
+
+    Raises:
+        ValueError, TypeError: a block cannot be written as JSON in UTF-8.
+    """
+    _encode(last, blobs)
+    marked: dict[Passage, list[int]] = {}
+    for passage, place in breakpoints:
+        marked.setdefault(passage, []).append(place)
+    totals = [passage.total for passage in marked]
+    parts = [b"]}]"]
+    reached: Passage | None = last
+    while reached is not None:
+        kept: _Kept = reached.kept
+        joined, before = kept.joined or (b"", None)
+        start = before.total if before is not None else 0
+        if joined and not any(start < total <= reached.total for total in totals):
+            parts.append(joined)
+            reached = before
+        else:
+            parts.append(_with_marks(reached, marked[reached]) if reached in marked else kept.json)
+            reached = reached.earlier
+    parts.reverse()
+    return parts
+
+
+def passage_with(last: Passage, block: int) -> Passage:
+    """The passage of a chain that has the block with this number, counted from 1. Quick once the chain is encoded."""
+    while last.earlier is not None and last.earlier.total >= block:
+        joined = last.kept.joined if last.kept is not None else None
+        far = joined[1] if joined is not None else None
+        last = far if far is not None and far.total >= block else last.earlier
+    return last
+
+
+def _encode(last: Passage, blobs: Blobs) -> None:
+    """Keep the JSON of each passage that has none yet."""
+    new: list[Passage] = []
+    reached: Passage | None = last
+    while reached is not None and reached.kept is None:
+        new.append(reached)
+        reached = reached.earlier
+    while new:
+        passage = new.pop()
+        begin = _begin(passage)
+        blocks = [_json(block_form(block, blobs)) for block in passage.blocks]
+        own = begin + b",".join(blocks)
+        end = len(begin) - 1
+        ends = tuple(end := end + 1 + len(block) for block in blocks) if len(blocks) > 1 else (len(own),)
+        since = len(own)
+        if passage.earlier is not None:
+            before: _Kept = passage.earlier.kept
+            if before.since + since > CHUNK:
+                _join(passage.earlier)
+            else:
+                since += before.since
+        passage.kept = _Kept(own, ends, since)
+
+
+def _join(passage: Passage) -> None:
+    """Join the bytes that end here, unless a sibling did."""
+    kept: _Kept = passage.kept
+    if kept.joined is not None:
+        return
+    parts = [kept.json]
+    reached = passage.earlier
+    while reached is not None and reached.kept.joined is None:
+        parts.append(reached.kept.json)
+        reached = reached.earlier
+    parts.reverse()
+    kept.joined = b"".join(parts), reached
+
+
+def _begin(passage: Passage) -> bytes:
+    """What stands before the blocks of a passage."""
+    if passage.earlier is not None and passage.earlier.role == passage.role:
+        return b","
+    message = b'{"role":%b,"content":[' % to_json(passage.role).encode()
+    return (b"[" if passage.earlier is None else b"]},") + message
+
+
+def _with_marks(passage: Passage, places: Iterable[int]) -> bytes:
+    kept: _Kept = passage.kept
+    own = kept.json
+    for place in sorted(places, reverse=True):  # the last first: the others stay where they are
+        end, form = kept.ends[place], getattr(passage.blocks[place], "own", None)
+        if form is not None and "cache_control" in form:
+            start = kept.ends[place - 1] + 1 if place else len(_begin(passage))
+            own = own[:start] + _json({**form, "cache_control": MARK}) + own[end:]
+        else:
+            own = own[: end - 1] + _MARKED + own[end:]
+    return own
+
+
+def _json(value: Mapping[str, Any]) -> bytes:
+    return to_json(value).encode()
