@@ -8,6 +8,7 @@ the summary names it, and the run may still pass, for a test that fails by chanc
 beside it. It is a defect all the same, and fails a run of the thorough tier.
 """
 
+import contextlib
 import gc
 import multiprocessing
 import os
@@ -26,6 +27,7 @@ from typing import Any, NoReturn, TypeAlias, cast
 import pytest
 
 from tests.kit.tiers import Tier, marked
+from tests.kit.zygote import Zygote
 
 Link: TypeAlias = "Connection[Any, Any]"
 
@@ -64,6 +66,12 @@ def shares(files: Sequence[str], seconds: Sequence[float], whole: Collection[str
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How many processes."""
     parser.addoption("--workers", type=int, default=0, help="run the tests in so many processes")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """What forks programs for all the processes warms up while the tests are collected."""
+    if session.config.getoption("--workers") and not session.config.option.collectonly:
+        Zygote.get()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -181,7 +189,8 @@ class Run:
         self.session.ihook.pytest_runtest_logfinish(nodeid=reports[0].nodeid, location=reports[0].location)
         if self.session.shouldfail:
             for link in self._crew:
-                link.send("stop")
+                with contextlib.suppress(OSError):  # it has ended
+                    link.send("stop")
 
     def _ended(self, worker: Worker, queue: int | None) -> None:
         """Where a worker has crashed, its test has failed, and another one goes on."""

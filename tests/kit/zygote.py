@@ -62,27 +62,47 @@ class Request(NamedTuple):
 
 
 class Zygote:
-    """The process that forks, started when it is first needed. Of one process of tests; it ends with that."""
+    """A connection to the process that forks, which is started when it is first needed.
 
-    _of_this_process: "Zygote | None" = None
+    A process that is forked from this one connects to the same; it ends when nobody is connected.
+    """
 
-    def __init__(self) -> None:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-        with theirs:
-            self._process = subprocess.Popen(
-                [*PYTHON, "-m", "tests.kit.zygote", str(theirs.fileno())],
-                pass_fds=(theirs.fileno(),), cwd=ROOT, env={**environment, "PYTHONUTF8": "1"}, stdin=subprocess.DEVNULL,
-            )  # fmt: skip
-        self._socket = ours
-        atexit.register(self._end)
+    _nearest: "Zygote | None" = None
+    """Of this process, or of the one that it was forked from."""
+
+    def __init__(self, address: bytes | None = None) -> None:
+        self.address = address or self._start()
+        self.process = os.getpid()
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket.connect(self.address)
 
     @classmethod
     def get(cls) -> "Zygote":
         """The one of this process."""
-        if cls._of_this_process is None:
-            cls._of_this_process = cls()
-        return cls._of_this_process
+        nearest = cls._nearest
+        if nearest is None:
+            cls._nearest = nearest = cls()
+        elif nearest.process != os.getpid():
+            nearest._socket.close()
+            cls._nearest = nearest = cls(nearest.address)
+        return nearest
+
+    @staticmethod
+    def _start() -> bytes:
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind("")  # the kernel chooses a name
+            listener.listen()
+            process = subprocess.Popen(
+                [*PYTHON, "-m", "tests.kit.zygote", str(listener.fileno())],
+                pass_fds=(listener.fileno(),),
+                cwd=ROOT,
+                env={**environment, "PYTHONUTF8": "1"},
+                stdin=subprocess.DEVNULL,
+            )
+            atexit.register(_end, process)
+            address: bytes = listener.getsockname()
+            return address
 
     def fork(self, request: Request, descriptors: Sequence[int]) -> tuple[int, int]:
         """Start a child. Returns its process id, and a descriptor from which its wait status can be read."""
@@ -95,9 +115,12 @@ class Zygote:
             os.close(theirs)
         return int(self._socket.recv(64)), status
 
-    def _end(self) -> None:
-        self._socket.close()
-        self._process.wait()
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """Close our connection, and wait for the end of the zygote."""
+    if Zygote._nearest:
+        Zygote._nearest._socket.close()
+    process.wait()
 
 
 class Forked(subprocess.Popen[Any]):
@@ -171,37 +194,43 @@ _AT_TERMINAL = (
 def serve(listener: socket.socket) -> Request | None:
     """Fork a child for each request. Returns its request in the child, and None when nobody asks any more."""
     children: dict[int, int] = {}  # by process id, where its status is written
+    asking = [listener.accept()[0]]
     reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(writing)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    while True:
-        waited: list[socket.socket | int] = [listener, reading]
+    while asking:
+        waited: list[socket.socket | int] = [listener, reading, *asking]
         ready, _, _ = select.select(waited, [], [])
         if reading in ready:
             os.read(reading, 4096)
             _reap(children)
-        if listener not in ready:
-            continue
-        data, descriptors, _, _ = socket.recv_fds(listener, SIZE, MOST_FDS)
-        if not data:
-            return None
-        request = Request(*json.loads(data))
-        status, *given = descriptors
-        child = os.fork()
-        if not child:
+        if listener in ready:
+            asking.append(listener.accept()[0])
+        for one in [one for one in asking if one in ready]:
+            data, descriptors, _, _ = socket.recv_fds(one, SIZE, MOST_FDS)
+            if not data:
+                asking.remove(one)
+                one.close()
+                continue
+            status, *given = descriptors
+            if child := os.fork():
+                for descriptor in given:
+                    os.close(descriptor)
+                children[child] = status
+                one.send(str(child).encode())
+                continue
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.default_int_handler)
             for descriptor in (reading, writing, status, *children.values()):
                 os.close(descriptor)
-            listener.close()
+            for other in (listener, *asking):
+                other.close()
+            request = Request(*json.loads(data))
             _become(request, given)
             return request
-        for descriptor in given:
-            os.close(descriptor)
-        children[child] = status
-        listener.send(str(child).encode())
+    return None
 
 
 def _reap(children: dict[int, int]) -> None:
@@ -289,7 +318,7 @@ def warm_up() -> None:
 
 if __name__ == "__main__":
     warm_up()
-    with socket.socket(fileno=int(sys.argv[1])) as asking:
-        asked = serve(asking)
+    with socket.socket(fileno=int(sys.argv[1])) as named:
+        asked = serve(named)
     if asked is not None:
         run(asked)
