@@ -53,7 +53,7 @@ CREATE TABLE agents (
     name            TEXT,
     parent_uuid     TEXT REFERENCES agents (uuid),       -- lineage: immutable; NULL for agent 0 alone
     supervisor_uuid TEXT REFERENCES agents (uuid),       -- who looks after it: at first the parent, changed by adoption
-    fork_message_id BIGINT NOT NULL CHECK (fork_message_id >= 0),   -- the parent's head at the fork
+    fork_message_id BIGINT NOT NULL CHECK (fork_message_id >= 0),   -- the fork point: what it inherits ends here
     status          TEXT NOT NULL CHECK (status IN (
                         'running',                       -- acts
                         'stopped',                       -- paused: prompts and mail wait
@@ -83,6 +83,7 @@ CREATE TABLE agents (
                                                          -- adds no such column to a table with rows
     changed         BIGINT NOT NULL DEFAULT 0,           -- tree.version of its latest new status, name or interrupt
     interrupted     BIGINT NOT NULL DEFAULT 0,           -- the turn that another process has interrupted
+    born            BIGINT NOT NULL DEFAULT 0,           -- where its parent's log tells of the fork: children in order of birth
     CHECK ((status = 'dead') = (ended_at IS NOT NULL)),
     CHECK ((parent_uuid IS NULL) = (supervisor_uuid IS NULL))
 );

@@ -121,6 +121,7 @@ def _register(store: Store, agents: Iterator[tuple[str, str, int]]) -> None:
                 parent=parent,
                 supervisor=parent,
                 fork=fork,
+                born=fork + 1,
                 turn=0,
                 restart="transient",
                 policy=None,

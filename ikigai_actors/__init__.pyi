@@ -39,6 +39,7 @@ from ikigai_actors.errors import MarkNotFound as MarkNotFound
 from ikigai_actors.errors import NameTaken as NameTaken
 from ikigai_actors.errors import NoCurrentAgent as NoCurrentAgent
 from ikigai_actors.errors import NoHost as NoHost
+from ikigai_actors.errors import NotABoundary as NotABoundary
 from ikigai_actors.errors import NoTurn as NoTurn
 from ikigai_actors.errors import OutcomeUnknown as OutcomeUnknown
 from ikigai_actors.errors import OutputError as OutputError

@@ -10,6 +10,7 @@
     │   ├── NameTaken           a living agent has this name
     │   ├── TooManyAgents       a model may fork no more
     │   ├── MarkNotFound        no mark to rewind to
+    │   ├── NotABoundary        a position at which a history cannot be cut
     │   ├── MailboxFull         it has too much unread mail to take more
     │   ├── InboxFull           too many commands wait for it
     │   ├── MailNotFound        it has no mail with this number
@@ -98,6 +99,21 @@ class TooManyAgents(AgentError):
 
 class MarkNotFound(AgentError):
     """There is no mark with this label, or no mark at all."""
+
+
+class NotABoundary(AgentError):
+    """A history cannot be cut at this position: a step is in the midst there, or the history does not reach so far."""
+
+    def __init__(
+        self, message: str, agent: str = "", at: int = 0, before: int | None = None, after: int | None = None
+    ) -> None:
+        super().__init__(message, agent)
+        self.at = at
+        """The position."""
+        self.before = before
+        """The nearest position before it that would do; None when there is none."""
+        self.after = after
+        """The nearest one behind it; None when there is none."""
 
 
 class MailboxFull(AgentError):

@@ -34,6 +34,7 @@ from ikigai_actors.agent.messages import (
     Handover,
     LoadFailed,
     LogRead,
+    LookedUp,
     NewMail,
     Reset,
     Rest,
@@ -183,6 +184,13 @@ class AgentActor(PooledActor):
                 self._loaded(message.log)
             case LoadFailed():
                 self._lost(message.error)
+            case LookedUp(error=IkigaiError() as error):
+                message.caller.settle(error)
+            case LookedUp():
+                self.on_receive(message.command)
+                return
+            case on.ForkAt() if message.then is None:
+                self._log.look_up(message)
             case Wake():
                 self._effects.retry_postponed()
             case Rest():

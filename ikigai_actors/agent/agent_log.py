@@ -3,10 +3,12 @@
 Without a log an agent can still fork and be told things: then `LogCache` notes that the log may be incomplete.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from ikigai_actors.actors.inbox import Inbox
-from ikigai_actors.agent.messages import LoadFailed, LogRead
+from ikigai_actors.agent.messages import LoadFailed, LogRead, LookedUp
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn import machine
@@ -43,6 +45,18 @@ class AgentLog:
             inbox.put_urgent(LogRead(log) if isinstance(log, Log) else LoadFailed(log))
 
         self._runtime.log_loader.read(self._uuid, done)
+
+    def look_up(self, command: on.ForkAt) -> None:
+        """Have the settings at a fork point read, and the command come back with them as `LookedUp`; never waits."""
+        inbox, uuid = self._inbox, self._uuid
+
+        def done(found: Mapping[str, Any] | IkigaiError) -> None:
+            if isinstance(found, IkigaiError):
+                inbox.put_urgent(LookedUp(command, found))
+            else:
+                inbox.put_urgent(LookedUp(replace(command, then=found)))
+
+        self._runtime.log_loader.look_up(lambda cache: cache.settings_at(uuid, command.at), done)
 
     def hold(self, log: Log, turn: int) -> on.Loaded:
         """Keep the log that was read; return what it tells the machine.

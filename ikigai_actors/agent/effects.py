@@ -326,10 +326,11 @@ class Effects:
     def _spawn(self, birth: Birth, log: Log | None) -> None:
         for message in birth.messages:
             self._runtime.publisher.publish(message)
-        if log is None:  # not read: the child's is read when it needs it
+        parents = log.holder(birth.fork_message_id) if log is not None else None
+        if parents is None:  # not read, or not so far back: the child's is read when it needs it
             self._runtime.processes.spawn(birth, None)
         else:
-            own = Log(birth.uuid, birth.fork_message_id, log, birth.messages)
+            own = Log(birth.uuid, birth.fork_message_id, parents, birth.messages)
             self._runtime.processes.spawn(birth, self._runtime.log_cache.keep(own))
 
     def _wake(self) -> None:

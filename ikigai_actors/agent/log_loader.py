@@ -5,7 +5,8 @@ It reads all that wait at once, so a few queries serve a thousand agents.
 
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import TypeVar
 
 from ikigai_actors.actors.futures import forbid_blocking
 from ikigai_actors.actors.service import Service
@@ -15,6 +16,8 @@ from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_cache import LogCache
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _AT_ONCE = 1_000
 """The most logs that are read together."""
@@ -30,6 +33,7 @@ class LogLoader(Service):
         super().__init__("ikigai-reader", threads)
         self._log_cache = log_cache
         self._wanted: deque[tuple[str, _Done]] = deque()
+        self._looks: deque[Callable[[], None]] = deque()
         self.start()
 
     def read(self, uuid: str, done: _Done) -> None:
@@ -39,20 +43,39 @@ class LogLoader(Service):
                 self._wanted.append((uuid, done))
                 self._changed.notify()
 
+    def look_up(self, work: Callable[[LogCache], T], done: Callable[[T | IkigaiError], None]) -> None:
+        """Look something up in the store, soon; never waits.
+
+        Args:
+            work: does it.
+            done: takes what it returns or raises; on the reader's thread, so it only posts.
+        """
+        with self._changed:
+            if not self._stopped:
+                self._looks.append(lambda: done(_result_of(lambda: work(self._log_cache))))
+                self._changed.notify()
+
     def run(self) -> None:
         """Read until it is stopped; requests behind the batch in progress then get no answer."""
         forbid_blocking("the thread that reads logs")
-        while self.awaits(lambda: self._wanted):
+        while self.awaits(lambda: self._wanted or self._looks):
+            while self._looks:
+                self._looks.popleft()()
             self._answer([self._wanted.popleft() for _ in range(min(len(self._wanted), _AT_ONCE))])
 
     def _answer(self, batch: list[tuple[str, _Done]]) -> None:
-        logs: Sequence[Log | IkigaiError]
-        try:
-            logs = self._log_cache.load_many([uuid for uuid, _ in batch])
-        except IkigaiError as error:
-            logs = [error] * len(batch)
-        except Exception as error:  # a defect of ours: who waits must hear of it
-            logger.exception("Logs could not be read")
-            logs = [StoreError(f"The log could not be read: {error!r}")] * len(batch)
+        found = _result_of(lambda: self._log_cache.load_many([uuid for uuid, _ in batch]) if batch else [])
+        logs = [found] * len(batch) if isinstance(found, IkigaiError) else found
         for (_, done), log in zip(batch, logs, strict=True):
             done(log)
+
+
+def _result_of(work: Callable[[], T]) -> T | IkigaiError:
+    """What work returns, or the error that it raises."""
+    try:
+        return work()
+    except IkigaiError as error:
+        return error
+    except Exception as error:  # a defect of ours: who waits must hear of it
+        logger.exception("Logs could not be read")
+        return StoreError(f"The log could not be read: {error!r}")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.turn.events import Caller, Command
 from ikigai_actors.agent.turn.state import LifecycleState
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.records.log import Log
@@ -23,6 +24,19 @@ class LoadFailed:
     """The log could not be read: the agent's rows are wrong, or the store did not answer."""
 
     error: IkigaiError
+
+
+@dataclass(frozen=True, slots=True)
+class LookedUp:
+    """What a command needs of the store is known; or it cannot be carried out."""
+
+    command: Command
+    error: IkigaiError | None = None
+
+    @property
+    def caller(self) -> Caller:
+        """Who asked for it."""
+        return self.command.caller
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,6 +129,7 @@ def _bear(tx: Transaction, birth: Birth, parent: Locked) -> None:
         parent=birth.parent_uuid,
         supervisor=birth.parent_uuid,
         fork=birth.fork_message_id,
+        born=birth.born,
         turn=birth.turn,
         restart=birth.restart,
         policy=birth.on_orphan,

@@ -42,7 +42,7 @@ def is_boundary(read: Reading, position: int) -> bool:
 def nearest(read: Reading, position: int, head: int) -> tuple[int | None, int | None]:
     """The nearest boundaries before and behind a position, up to the head; None where there is none."""
     before = next((place for place in range(min(position, head + 1) - 1, -1, -1) if is_boundary(read, place)), None)
-    after = next((place for place in range(position + 1, head + 1) if is_boundary(read, place)), None)
+    after = next((place for place in range(max(position, -1) + 1, head + 1) if is_boundary(read, place)), None)
     return before, after
 
 

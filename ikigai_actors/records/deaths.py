@@ -38,7 +38,7 @@ class Relative(NamedTuple):
     policy: str
     owner: str | None
     parent: str | None
-    fork: int
+    born: int
     created_at: int
     turn: int
 
@@ -173,13 +173,13 @@ class WriteDeath(Unit):
 
 
 def _family(tx: Transaction, query: str, uuid: str) -> Family:
-    """The rows of a query, in order of creation: fork points of one parent always grow, creation times can be equal.
+    """The rows of a query, in order of creation: positions of births in one log always grow, times can be equal.
 
     Agent 0 is added when damaged rows run in a circle: it takes over.
     """
     found = [*tx.run(query, uuid=uuid), *tx.run("supervisors_of", uuid=uuid), *tx.run("agent_0")]
     rows = {row[0]: Relative(*row) for row in found}
-    return dict(sorted(rows.items(), key=lambda pair: (pair[1].created_at, pair[1].fork)))
+    return dict(sorted(rows.items(), key=lambda pair: (pair[1].created_at, pair[1].born)))
 
 
 def _write_deaths(tx: Transaction, dead: Mapping[str, End], now: int) -> None:

@@ -82,7 +82,7 @@ def walk(
             ranges.append(ReplayRange(current.uuid, start, bound))
         if cleared or current.parent_uuid is None:
             return tuple(reversed(ranges))
-        bound, bounded = current.fork_message_id, True
+        bound, bounded = min(bound, current.fork_message_id) if bounded else current.fork_message_id, True
         if bound == 0:  # forked before anything was said: nothing lies further back
             return tuple(reversed(ranges))
         current = ancestor(current.parent_uuid)

@@ -23,6 +23,8 @@ def read_whole(tx: Transaction, uuid: str) -> list[Message]:
     bound: int | None = None
     for agent in read_lineage(tx, uuid, whole=True):
         fork = agent.fork_message_id
+        if bound is not None and bound <= fork:  # forked before this one was
+            continue
         rows = tx.run("log_section", uuid=agent.uuid, start=fork, end=LAST if bound is None else bound)
         parts.append([Message.from_row(row) for row in rows])
         end = len(rows) + fork if bound is None else bound
@@ -50,10 +52,10 @@ def read_lineage(tx: Transaction, uuid: str, whole: bool = False) -> list[Ancest
     lineage: list[Ancestor] = []
     row: Row | None = rows.pop(uuid)
     while row is not None:
-        last, cleared = Ancestor(*row[:3]), row[3]
+        last, cleared, bound = Ancestor(*row[:3]), row[3], row[4]
         lineage.append(last)
         row = rows.pop(last.parent_uuid, None)
-    if last.parent_uuid is not None and last.fork_message_id > 0 and (whole or cleared is None):  # there should be more
+    if last.parent_uuid is not None and bound > 0 and (whole or cleared is None):  # there should be more
         raise HistoryError(f"The ancestors of agent {uuid} cannot be followed beyond {last.uuid}. {REMEDY}", last.uuid)
     return lineage
 

@@ -133,6 +133,13 @@ class Log:
         index = bisect_right(log._controls, position)
         return log._views[index - 1] if index else log._base_view
 
+    def holder(self, position: int) -> "Log | None":
+        """The log of the lineage in which the history up to a position ends; None when a clear stands between."""
+        log = self
+        while position <= log.base and log.parent is not None:
+            log = log.parent
+        return log if position >= log.base else None
+
     def between(self, start: int, end: int) -> Iterator[Message]:
         """The messages of the history with ``start < id <= end``, oldest first, the ancestors' included."""
         for log, low, high in reversed(list(self._stretches(start, end))):

@@ -11,9 +11,10 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ikigai_actors.errors import AgentNotFound, HistoryError, IkigaiError
+from ikigai_actors.records.fork_point import settings_at
 from ikigai_actors.records.history import Ancestor
 from ikigai_actors.records.lineage import AGENT_0_REMEDY, REMEDY
 from ikigai_actors.records.log import Log
@@ -99,6 +100,13 @@ class LogCache:
         with self._lock:
             self._latest.pop(uuid, None)
             self._forgotten += 1
+
+    def settings_at(self, uuid: str, position: int) -> Mapping[str, Any]:
+        """The settings in force at a position at which the agent may be forked.
+
+        Raises what `records.fork_point.settings_at` does, and `StoreError`.
+        """
+        return self._store.read(lambda tx: settings_at(tx, uuid, position))
 
     def load(self, uuid: str) -> Log:
         """Return an agent's latest log with the ancestors that its history needs, read in a bounded number of queries.
@@ -223,19 +231,25 @@ class _Family:
             raise AgentNotFound(f"There is no agent {uuid}.", uuid)
         line: list[tuple[Ancestor, int]] = []
         keys: list[_Key | None] = []
+        seen: set[str] = set()
+        last = uuid
         current: str | None = uuid
         bound: int | None = None
         while current is not None and (bound is None or bound > 0):
             agent = self._agents.get(current)
             if agent is None:
-                last = line[-1][0].uuid
                 raise HistoryError(f"The ancestors of agent {uuid} cannot be followed beyond {last}. {REMEDY}", last)
-            fork, cleared = agent.fork_message_id, self._cleared(current, bound)
+            if current in seen:
+                raise HistoryError(f"Agent {uuid} descends from itself by way of {current}. {REMEDY}", current)
+            seen.add(current)
+            fork, last = agent.fork_message_id, current
+            if bound is not None and bound <= fork:  # forked at a position that this agent has itself inherited
+                current = agent.parent_uuid
+                continue
+            cleared = self._cleared(current, bound)
             if 0 < cleared <= fork:
                 raise HistoryError(f"Agent {current} has a clear at {cleared}, before its fork point {fork}.", current)
             key = current, cleared or fork
-            if key in keys:
-                raise HistoryError(f"Agent {uuid} descends from itself by way of {current}. {REMEDY}", current)
             keys.append(key)
             if key in planned:
                 break

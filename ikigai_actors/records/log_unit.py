@@ -20,6 +20,8 @@ class Birth:
     restart: str
     created_at: int
     messages: tuple[Message, ...]
+    born: int
+    """Position of the ``fork`` message in the parent's log."""
     limit: int | None = None
     """The birth is refused when so many agents live already; None is no limit. Births of several hosts at one moment do
     not count each other.

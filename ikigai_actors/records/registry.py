@@ -40,7 +40,7 @@ class AgentRecord:
     supervisor_uuid: str | None
     """The agent that supervises it: at first the parent."""
     fork_message_id: int
-    """The parent's head at the fork. The agent's own messages follow this position."""
+    """The fork point: it inherits its parent's history up to here, and its own messages follow this position."""
     status: str
     """``running``, ``stopped``, ``terminating`` or ``dead``."""
     turn: int
@@ -79,6 +79,8 @@ class AgentRecord:
     """How many mails it has not read."""
     shard: int = 0
     """The set of agents with which it lives on one host."""
+    born: int = 0
+    """Position of the ``fork`` message in its parent's log; 0 for agent 0."""
 
     @property
     def living(self) -> bool:
@@ -107,9 +109,7 @@ def _records(rows: list[tuple[object, ...]]) -> list[AgentRecord]:
 
 def every(tx: Transaction, status: str | None = None) -> list[AgentRecord]:
     """All agents, or those with a status; oldest first."""
-    return sorted(
-        _records(tx.run("agents", status=status)), key=lambda record: (record.created_at, record.fork_message_id)
-    )
+    return sorted(_records(tx.run("agents", status=status)), key=lambda record: (record.created_at, record.born))
 
 
 def living(tx: Transaction) -> list[AgentRecord]:
@@ -175,7 +175,7 @@ def find(tx: Transaction, text: str) -> AgentRecord:
     if found := _records(tx.run("living_by_name", name=same_name(text))):
         return found[0]
     if found := _records(tx.run("dead_by_name", name=text)):
-        return max(found, key=lambda record: (record.ended_at or 0, record.created_at, record.fork_message_id))
+        return max(found, key=lambda record: (record.ended_at or 0, record.created_at, record.born))
     if not is_agent_prefix(text):
         raise AgentNotFound(
             f"Expected a uuid, its first {PREFIX_LENGTH} or more characters, or a name; "
@@ -231,12 +231,12 @@ def children(tx: Transaction, uuid: str) -> list[AgentRecord]:
 def in_order(supervisor: str, records: list[AgentRecord]) -> list[AgentRecord]:
     """A supervisor's children in order of creation, adopted ones last.
 
-    Fork points of one parent always grow; creation times can be equal.
+    The positions of births in one log always grow; creation times can be equal.
     """
 
     def place(record: AgentRecord) -> tuple[bool, int, int]:
         adopted = record.parent_uuid != supervisor
-        return (adopted, record.created_at if adopted else record.fork_message_id, record.fork_message_id)
+        return (adopted, record.created_at if adopted else record.born, record.born)
 
     return sorted(records, key=place)
 
@@ -244,7 +244,7 @@ def in_order(supervisor: str, records: list[AgentRecord]) -> list[AgentRecord]:
 def descendants(tx: Transaction, uuid: str) -> list[AgentRecord]:
     """All agents below an agent in the tree of supervisors, the dead too; oldest first."""
     below = _records(tx.run("descendants", uuid=uuid))
-    return sorted(below, key=lambda record: (record.created_at, record.fork_message_id))
+    return sorted(below, key=lambda record: (record.created_at, record.born))
 
 
 def ancestors(tx: Transaction, uuid: str) -> list[AgentRecord]:

@@ -219,6 +219,15 @@ _PROMPT_DATA = Migration(
     """,
 )
 
+_BIRTHS = Migration(
+    13,
+    """
+    -- An agent may be forked at an earlier position of its parent: fork points do not tell any more in which order.
+    ALTER TABLE agents ADD COLUMN born BIGINT NOT NULL DEFAULT 0;
+    UPDATE agents SET born = fork_message_id + 1 WHERE parent_uuid IS NOT NULL;
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     _MAIL_AND_SUPERVISION,
     _PROMPTS,
@@ -231,6 +240,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _WAITS,
     _CONTROLS,
     _PROMPT_DATA,
+    _BIRTHS,
 )
 """All steps since version `FIRST`, in order."""
 

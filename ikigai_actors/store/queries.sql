@@ -8,12 +8,12 @@
 -- A row of the registry: the fields of AgentRecord, in their order.
 a.uuid, a.name, a.parent_uuid, a.supervisor_uuid, a.fork_message_id, a.status, a.turn, a.restart, a.exit_reason, a.created_at,
        a.ended_at, a.active_at, (SELECT s.host FROM shards s WHERE s.id = a.shard) AS owner, a.epoch, a.on_orphan, a.strategy,
-       a.intensity, a.period, a.deadline, a.exit_cause, a.exit_sender, a.mailed, a.unread, a.shard
+       a.intensity, a.period, a.deadline, a.exit_cause, a.exit_sender, a.mailed, a.unread, a.shard, a.born
 
 -- columns: relative
 -- What a death must know of an agent: the fields of Relative.
 a.uuid, a.supervisor_uuid AS supervisor, a.status, a.on_orphan AS policy,
-       (SELECT s.host FROM shards s WHERE s.id = a.shard) AS owner, a.parent_uuid AS parent, a.fork_message_id AS fork, a.created_at,
+       (SELECT s.host FROM shards s WHERE s.id = a.shard) AS owner, a.parent_uuid AS parent, a.born, a.created_at,
        a.turn
 
 -- columns: locked
@@ -106,32 +106,33 @@ WITH RECURSIVE above(uuid, supervisor_uuid) AS (
 SELECT {agent} FROM agents a JOIN above ON a.uuid = above.uuid
 
 -- name: lineage
--- Walk backwards: the agent and its ancestors, each with the bound that its child's fork sets and its latest clear within it.
--- It goes no further than a clear (unless :whole), or than a fork from an agent whose history was empty.
-WITH RECURSIVE line(uuid, parent_uuid, fork_message_id, cleared) AS (
+-- Walk backwards: the agent and its ancestors, each with its latest clear up to the bound that the forks below it set, and the bound
+-- that it sets itself: the least of their fork points, since a fork may begin before the fork point of its parent. It goes no further
+-- than a clear (unless :whole), or than a fork from an agent whose history was empty.
+WITH RECURSIVE line(uuid, parent_uuid, fork_message_id, cleared, bound) AS (
     SELECT a.uuid, a.parent_uuid, a.fork_message_id,
-           (SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid AND m.kind = 'clear')
+           (SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid AND m.kind = 'clear'), a.fork_message_id
       FROM agents a WHERE a.uuid = :uuid
     UNION
     SELECT a.uuid, a.parent_uuid, a.fork_message_id,
-           (SELECT MAX(m.id) FROM messages m
-             WHERE m.agent_uuid = a.uuid AND m.kind = 'clear' AND m.id <= line.fork_message_id)
+           (SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid AND m.kind = 'clear' AND m.id <= line.bound),
+           CASE WHEN a.fork_message_id < line.bound THEN a.fork_message_id ELSE line.bound END
       FROM line JOIN agents a ON a.uuid = line.parent_uuid
-     WHERE line.fork_message_id > 0 AND (line.cleared IS NULL OR CAST(:whole AS BIGINT) = 1))
-SELECT uuid, parent_uuid, fork_message_id, cleared FROM line
+     WHERE line.bound > 0 AND (line.cleared IS NULL OR CAST(:whole AS BIGINT) = 1))
+SELECT uuid, parent_uuid, fork_message_id, cleared, bound FROM line
 
 -- name: lineages
 -- The same for many agents at once. An ancestor that some of them need is there once for each bound.
-WITH RECURSIVE line(uuid, parent_uuid, fork_message_id, cleared) AS (
+WITH RECURSIVE line(uuid, parent_uuid, fork_message_id, cleared, bound) AS (
     SELECT a.uuid, a.parent_uuid, a.fork_message_id,
-           (SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid AND m.kind = 'clear')
+           (SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid AND m.kind = 'clear'), a.fork_message_id
       FROM agents a WHERE a.uuid = ANY(:uuids)
     UNION
     SELECT a.uuid, a.parent_uuid, a.fork_message_id,
-           (SELECT MAX(m.id) FROM messages m
-             WHERE m.agent_uuid = a.uuid AND m.kind = 'clear' AND m.id <= line.fork_message_id)
+           (SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid AND m.kind = 'clear' AND m.id <= line.bound),
+           CASE WHEN a.fork_message_id < line.bound THEN a.fork_message_id ELSE line.bound END
       FROM line JOIN agents a ON a.uuid = line.parent_uuid
-     WHERE line.fork_message_id > 0 AND line.cleared IS NULL)
+     WHERE line.bound > 0 AND line.cleared IS NULL)
 SELECT uuid, parent_uuid, fork_message_id, cleared FROM line
 
 -- name: latest_clears
@@ -216,9 +217,9 @@ SELECT (SELECT COUNT(*) FROM agents), (SELECT COUNT(*) FROM messages)
 -- No row: a living agent has the name, or there is this uuid. Whoever has just given it on another host is waited for.
 -- Its parent, whose row is locked, hands its orphan policy and its shard down. Children of agent 0, each the root of a branch, are
 -- spread by :place over the shards of their host; not when their supervisor restarts several of them together.
-INSERT INTO agents (uuid, name, parent_uuid, supervisor_uuid, fork_message_id, turn, restart, status, created_at, epoch, on_orphan,
-                    shard)
-VALUES (:uuid, :name, :parent, :supervisor, :fork, :turn, :restart, 'running', :now, :epoch,
+INSERT INTO agents (uuid, name, parent_uuid, supervisor_uuid, fork_message_id, born, turn, restart, status, created_at, epoch,
+                    on_orphan, shard)
+VALUES (:uuid, :name, :parent, :supervisor, :fork, :born, :turn, :restart, 'running', :now, :epoch,
         COALESCE(CAST(:policy AS TEXT), (SELECT p.on_orphan FROM agents p WHERE p.uuid = :parent), 'reparent'),
         COALESCE((SELECT CASE WHEN p.parent_uuid IS NULL AND p.strategy = 'one_for_one' THEN (
                     SELECT s.id FROM shards s WHERE s.host = (SELECT h.host FROM shards h WHERE h.id = p.shard)
@@ -366,13 +367,13 @@ WITH RECURSIVE back(uuid) AS (
     SELECT CAST(:top AS TEXT)
     UNION SELECT a.uuid FROM agents a JOIN back ON a.supervisor_uuid = back.uuid
            WHERE a.status = 'stopped' AND a.exit_reason = 'gave up')
-SELECT a.uuid FROM agents a JOIN back ON a.uuid = back.uuid WHERE a.uuid <> :top ORDER BY a.created_at, a.fork_message_id
+SELECT a.uuid FROM agents a JOIN back ON a.uuid = back.uuid WHERE a.uuid <> :top ORDER BY a.created_at, a.born
 
 -- name: all_that_gave_up
 -- Those of one host's shards.
 SELECT a.uuid FROM agents a JOIN agents s ON s.uuid = a.supervisor_uuid JOIN shards p ON p.id = a.shard
  WHERE a.status = 'stopped' AND a.exit_reason = 'gave up' AND s.status <> 'dead' AND p.host = :host
- ORDER BY a.created_at, a.fork_message_id
+ ORDER BY a.created_at, a.born
 
 -- name: set_supervision
 UPDATE agents SET strategy = COALESCE(:strategy, strategy), intensity = COALESCE(:intensity, intensity),

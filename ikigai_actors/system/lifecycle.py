@@ -115,6 +115,7 @@ def new_fork(
     restart: str = RestartType.TRANSIENT,
     on_orphan: str | None = None,
     output: object = None,
+    at: int | None = None,
 ) -> Callable[[on.Caller], on.Fork]:
     """The command that makes a child, for whoever asks for it; arguments as of `AgentRef.fork`. Raises `BadInput`."""
     if prompt is None and output is not None:
@@ -127,7 +128,10 @@ def new_fork(
     settings = check_settings(given)
     name = check_name(name) if name is not None else None
     data = data_of(output)
-    return lambda caller: on.Fork(child, name, prompt, settings, restart, caller, policy, data)
+    if at is None:
+        return lambda caller: on.Fork(child, name, prompt, settings, restart, caller, policy, data)
+    position = check_count(at, "at")
+    return lambda caller: on.ForkAt(child, name, prompt, settings, restart, caller, policy, data, position)
 
 
 def data_of(output: object = None) -> Mapping[str, Any]:

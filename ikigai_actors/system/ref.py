@@ -231,12 +231,12 @@ class AgentCommands:
         restart: str = "transient",
         on_orphan: str | None = None,
         output: Any = None,
+        at: int | None = None,
     ) -> "Future[AgentRef]":
         """Make a child. The future gives its handle."""
         child = new_agent_uuid(self._ref.system.random_bytes)
-        fork = new_fork(
-            child, prompt, name=name, model=model, system=system, restart=restart, on_orphan=on_orphan, output=output
-        )
+        given = {"name": name, "model": model, "system": system}
+        fork = new_fork(child, prompt, **given, restart=restart, on_orphan=on_orphan, output=output, at=at)
         late = f"the fork may still happen: the child is agent {child} then (system.agent finds it)."
         future: Future[AgentRef] = Future(self._ref.uuid, make=self._ref.system.handle, late=late, until=Until.STEP)
         return self._tell(fork, future)
@@ -410,6 +410,7 @@ class AgentRef:
         restart: str = "transient",
         on_orphan: str | None = None,
         output: Any = None,
+        at: int | None = None,
         timeout: float | None = None,
     ) -> "AgentRef":
         """Make a child that inherits this agent's history and settings; return its handle after the commit.
@@ -428,10 +429,14 @@ class AgentRef:
             output: a type of which its first turn must give a value, as in `prompt`; ``reply(output=...)`` has it. When
                 its model calls ``exit`` in that turn, the result must be such a value, and comes as JSON by mail, for
                 `read_output`.
+            at: the last position of the history that the child inherits; None is the end of it. What came later is
+                nothing to the child, but the settings are those of now. A prompt without an answer at this position
+                is inherited as well: mostly one wants the position before it. A busy agent forks at once then.
             timeout: seconds to wait. The fork may still happen later; the `TimedOut` names the child.
 
         Raises:
             NameTaken, BadInput: the child cannot have this name.
+            NotABoundary: a step is in the midst at this position; the error names the nearest ones that would do.
             AgentDead, AgentStopped: this agent does not fork.
             InboxFull: 10,000 commands wait for it.
             WouldWaitForItself: called by the agent's own code, during its turn: let that return ``[ToolCall("fork",
@@ -439,10 +444,8 @@ class AgentRef:
             WouldDeadlock: called by the code of an agent for which this one waits.
         """
         commands = self._within(timeout)
-        forked = commands.fork(
-            prompt, name=name, model=model, system=system, restart=restart, on_orphan=on_orphan, output=output
-        )
-        return forked.get(timeout=timeout)
+        how = {"name": name, "model": model, "system": system, "on_orphan": on_orphan}
+        return commands.fork(prompt, **how, restart=restart, output=output, at=at).get(timeout=timeout)
 
     def reply(self, timeout: float | None = None, *, output: Any = None) -> Reply:
         """The outcome of the turn in progress, or else of the agent's latest one; also of a dead agent.

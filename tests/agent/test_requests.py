@@ -27,6 +27,11 @@ STORED: tuple[tuple[str, str, Asked], ...] = (
         FORK.replace(', "prompt": null', ', "prompt": "go"')[:-1] + ', "data": {"output": {"schema": {}}}}',
         on.Fork(CHILD, "b", "go", {"max_tokens": 5}, "transient", CALLER, "cascade", {"output": {"schema": {}}}),
     ),
+    (
+        "fork_at",
+        FORK.replace('"cascade"', '"cascade", "at": 17'),
+        on.ForkAt(CHILD, "b", None, {"max_tokens": 5}, "transient", CALLER, "cascade", at=17),
+    ),
     ("clear", "{}", on.Clear(CALLER)),
     ("mark", '{"label": "here"}', on.SetMark("here", CALLER)),
     ("rewind", '{"label": null}', on.Rewind(None, CALLER)),

@@ -37,6 +37,7 @@ def add(
         parent=parent,
         supervisor=parent,
         fork=fork,
+        born=fork + 1,
         turn=0,
         restart="transient",
         policy=None,
@@ -73,7 +74,7 @@ def fork(
     parent: str, child: str, at: int = 1, *, name: str | None = None, host: str = HOST, epoch: int = FIRST_EPOCH
 ) -> Append:
     """An agent forks a child; ``at`` is the position of the fork in both logs."""
-    birth = Birth(child, name, parent, at - 1, 0, "transient", at, says(child, at, kind="fork"))
+    birth = Birth(child, name, parent, at - 1, 0, "transient", at, says(child, at, kind="fork"), at)
     return Append(LogUnit(parent, says(parent, at, kind="fork"), birth=birth), Fence(host, epoch))
 
 

@@ -39,21 +39,34 @@ MUTANTS = (
     Mutant(
         "fork point off by one",
         "agent/turn/fork.py",
-        "fork_message_id=state.head,",
-        "fork_message_id=state.head - 1 if state.head > 1 else state.head,",
+        "    fork = state.head if at is None else at",
+        "    fork = (state.head - 1 if state.head > 1 else state.head) if at is None else at",
     ),
     Mutant(  # the query that reads the lineage knows the bound as well
         "bound 0 read as no limit",
         "records/history.py",
-        "        bound, bounded = current.fork_message_id, True\n        if bound == 0:",
+        "        bound, bounded = min(bound, current.fork_message_id) if bounded else current.fork_message_id, True\n"
+        "        if bound == 0:",
         "        bound = bounded = current.fork_message_id\n        if bound == -1:",
         (
             Edit(
                 "store/queries.sql",
-                " WHERE line.fork_message_id > 0 AND (line.cleared IS NULL OR",
+                " WHERE line.bound > 0 AND (line.cleared IS NULL OR",
                 " WHERE (line.cleared IS NULL OR",
             ),
         ),
+    ),
+    Mutant(
+        "a fork is bounded by its parent's fork point alone",
+        "records/history.py",
+        "min(bound, current.fork_message_id) if bounded else current.fork_message_id, True",
+        "current.fork_message_id, True",
+    ),
+    Mutant(
+        "a fork at a position within a step",
+        "records/fork_point.py",
+        "    if 0 <= position <= head and is_boundary(history.between, position):",
+        "    if 0 <= position <= head:",
     ),
     Mutant(
         "rewind ignores inherited marks",

@@ -78,6 +78,7 @@ PUBLIC = [
     "NoCurrentAgent",
     "NoHost",
     "NoTurn",
+    "NotABoundary",
     "OfflineProvider",
     "OnDelta",
     "OrphanPolicy",

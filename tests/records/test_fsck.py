@@ -38,6 +38,13 @@ def summary(position: int = 12, **data: int) -> list[str]:
     return [more("a", (position, "summary", json.dumps(data))), message("a", position, "content = 'text'")]
 
 
+def born_within_a_step(at: int) -> list[str]:
+    """The statements that move the fork point of "b", which has two messages."""
+    told = [("root", 9, f'{{"child": "b", "at": {at}}}'), ("b", 9, f'{{"parent": "root", "at": {at}}}')]
+    begins = [message("b", 9, f"id = {at + 1}"), message("b", 10, f"id = {at + 2}")]
+    return [agent("b", f"fork_message_id = {at}"), *(message(*one[:2], f"data = '{one[2]}'") for one in told), *begins]
+
+
 CASES: list[Case] = [
     (Invariant.AGENT_0, None, SECOND_ROOT),
     (Invariant.AGENT_0, "root", agent("root", f"status = 'dead', turn = 0, {BURIED}")),
@@ -121,6 +128,9 @@ CASES: list[Case] = [
     (Invariant.FORK_MESSAGE, "g", without("a", ">= 11")),
     (Invariant.FORK_MESSAGE, "g", without("g", "> 0")),
     (Invariant.FORK_MESSAGE, "b", message("b", 9, "kind = 'user', data = NULL")),
+    (Invariant.FORK_AT, "a", message("root", 7, """data = '{"child": "a", "at": 5}'""")),
+    (Invariant.FORK_AT, "a", message("a", 7, """data = '{"parent": "root", "at": 5}'""")),
+    (Invariant.FORK_AT, "b", born_within_a_step(at=2)),
     (Invariant.TURN, "root", agent("root", "turn = 11")),
     (Invariant.TURN, "root", agent("root", "turn = 99")),
     (Invariant.TURN, "root", agent("root", "turn = -1")),

@@ -76,7 +76,7 @@ def planted(births: list[Birthday]) -> Iterator[tuple[Store, list[str]]]:
             at = heads[parent] + birth.words + 1
             row = Birth(
                 child, None, parent, at - 1, 0, "transient", number,
-                (Message(child, at, "fork", "", {"parent": parent}, 1),), on_orphan=birth.policy.value,
+                (Message(child, at, "fork", "", {"parent": parent}, 1),), at, on_orphan=birth.policy.value,
             )  # fmt: skip
             told = Message(parent, at, "fork", "", {"child": child}, 1)
             write_alone(store, Append(LogUnit(parent, (*said, told), birth=row), fence))

@@ -20,6 +20,15 @@ CHILD = "A" * 22
 
 ASKED: dict[str, dict[str, Any]] = {
     "fork": {"child": CHILD, "name": "b", "prompt": "go", "settings": {}, "restart": "transient", "on_orphan": None},
+    "fork_at": {
+        "child": CHILD,
+        "name": "b",
+        "prompt": "go",
+        "settings": {},
+        "restart": "transient",
+        "on_orphan": None,
+        "at": 1,
+    },
     "clear": {},
     "mark": {"label": "there"},
     "rewind": {"label": "here"},

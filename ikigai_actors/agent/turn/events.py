@@ -8,7 +8,7 @@ process asks for it: a kind of request, and the fields that are its arguments; e
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 from ikigai_actors.agent.turn.calls import Calls
 from ikigai_actors.errors import ProviderError
@@ -46,12 +46,15 @@ class Prompt:
     """Further facts for the message: ``output``, what the turn must give (`records.outputs`)."""
 
 
+_FORK = ("fork", "child", "name", "prompt", "settings", "restart", "on_orphan", "data")
+
+
 @dataclass(frozen=True, slots=True)
 class Fork:
     """Make a child; answered with its uuid, which the caller drew."""
 
     needs = Needs.STEP_OVER
-    travels_as = ("fork", "child", "name", "prompt", "settings", "restart", "on_orphan", "data")
+    travels_as: ClassVar[tuple[str, ...]] = _FORK
     child: str
     name: str | None
     prompt: str | None
@@ -62,6 +65,18 @@ class Fork:
     """What happens to the child's children when it dies; None inherits."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """As `Prompt.data`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForkAt(Fork):
+    """Make a child at an earlier position, which is committed: in any phase; answered with its uuid."""
+
+    needs = Needs.LOG
+    travels_as: ClassVar[tuple[str, ...]] = ("fork_at", *Fork.travels_as[1:], "at")
+    at: int = 0
+    """The last position that the child inherits."""
+    then: Mapping[str, Any] | None = None
+    """The settings in force there; None until the store was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +300,7 @@ class Continue:
     """The tokens of the reply whose calls these are. The actor looks them up in the log where they matter."""
 
 
-Command = Prompt | Fork | Clear | SetMark | Rewind | Undo | Configure | Resume | GetOutcome | Decide | ExitNow
+Command = Prompt | Fork | ForkAt | Clear | SetMark | Rewind | Undo | Configure | Resume | GetOutcome | Decide | ExitNow
 Deferrable = Command | Interrupt | TurnPoisoned
 """What may have to wait; each says what it needs."""
 Completion = Loaded | ReplyReceived | ReplyFailed | Exited | ToolFinished | CallRefused

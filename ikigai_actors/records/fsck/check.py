@@ -23,7 +23,8 @@
     data               a message's data is a JSON object with what its kind has, and a setting is of its type
     time               a message was written after 1970 began
     fork-point         an agent was forked no later than at its parent's head
-    fork-message       a ``fork`` in a parent's log names the child forked there; each child has one, and begins so
+    fork-message       a ``fork`` in a parent's log names the child born there; each child has one, and begins so
+    fork-at            the ``fork`` messages of parent and child tell the fork point, and no step is in the midst there
     turn               an open turn was opened by a ``user`` or ``tool_result`` message of the agent's own log
     rewind             a ``rewind`` names an earlier mark of its lineage
     summary            a ``summary`` keeps whole steps, no more than the one below; what it shows of the past is there
@@ -49,8 +50,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ikigai_actors.records import registry
+from ikigai_actors.records.fsck.cuts import check_fork_points, check_lenses
 from ikigai_actors.records.fsck.invariants import Invariant, Violation
-from ikigai_actors.records.fsck.lenses import check_lenses
 from ikigai_actors.records.fsck.lifecycle import check_life, check_restarts, check_signals
 from ikigai_actors.records.fsck.logs import LogCheck
 from ikigai_actors.records.fsck.mail import check_documents, check_mailboxes
@@ -113,7 +114,8 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
         for row in _messages(tx, batch):
             logs.resolve(row)
         logs.report_unresolved()
-    found += [*logs.found, *check_lenses(tx, logs.with_lenses()), *check_mailboxes(tx, records), *check_documents(tx)]
+    found += [*logs.found, *check_lenses(tx, logs.with_lenses()), *check_fork_points(tx, logs.forked_earlier())]
+    found += [*check_mailboxes(tx, records), *check_documents(tx)]
     found += [*check_signals(tx, records), *check_restarts(tx, records), *check_requests(tx, records)]
     return Report(len(records), logs.messages, found)
 

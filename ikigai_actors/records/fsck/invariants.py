@@ -31,6 +31,7 @@ class Invariant(StrEnum):
     TIME = "time"
     FORK_POINT = "fork-point"
     FORK_MESSAGE = "fork-message"
+    FORK_AT = "fork-at"
     TURN = "turn"
     REWIND = "rewind"
     SUMMARY = "summary"

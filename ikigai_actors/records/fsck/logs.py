@@ -49,10 +49,11 @@ class LogCheck:
         self._past: set[str] = set()  # agents forked past their parent's head
         self._openers: dict[str, str] = {}  # agent → kind of the message that its open turn began with
         self._due = {
-            (one.parent_uuid, one.fork_message_id + 1, one.uuid)
+            (one.parent_uuid, one.born, one.uuid)
             for one in records.values()
             if one.parent_uuid is not None and one.uuid in rooted
         }
+        self._told: list[tuple[AgentRecord, Message, object]] = []  # what ``fork`` messages tell of fork points
         self._strays: list[tuple[str, int, object]] = []  # ``fork`` messages that nobody was due
         self._references: list[_Reference] = []
         self._wanted: dict[str, list[_Reference]] = {}
@@ -113,6 +114,7 @@ class LogCheck:
             case Kind.TOOL_CALL | Kind.TOOL_RESULT | Kind.APPROVAL:
                 self._refer(message, f"call {message.data.get('tool_use_id')!r}")
             case Kind.FORK if "parent" in message.data:  # the child's side
+                self._told.append((record, message, message.data.get("at", record.fork_message_id)))
                 told = message.data["parent"]
                 if told != record.parent_uuid and record.uuid in self._rooted:
                     text = f"expected message {message.id} to name its parent {record.parent_uuid}, it names {told!r}"
@@ -121,6 +123,7 @@ class LogCheck:
                 child = message.data.get("child")
                 if isinstance(child, str) and (record.uuid, message.id, child) in self._due:
                     self._due.remove((record.uuid, message.id, child))
+                    self._told.append((self._records[child], message, message.data.get("at", message.id - 1)))
                 else:
                     self._strays.append((record.uuid, message.id, child))
 
@@ -170,6 +173,14 @@ class LogCheck:
         """The agents whose summaries can be judged: everything before their heads could be read."""
         return [uuid for uuid in self._lenses if self._is_sound(uuid)]
 
+    def forked_earlier(self) -> list[AgentRecord]:
+        """The agents that were forked at an earlier position of their parent, whose history could be read."""
+        return [
+            one
+            for uuid, one in self._records.items()
+            if one.born > one.fork_message_id + 1 and uuid not in self._past and self._is_sound(uuid)
+        ]
+
     def _check_fork_points(self) -> None:
         for uuid, record in self._records.items():
             parent = record.parent_uuid
@@ -181,19 +192,23 @@ class LogCheck:
     def _check_fork_messages(self) -> None:
         for uuid, position, child in self._strays:
             record = self._records.get(child) if isinstance(child, str) else None
-            text = f"expected message {position} to name an agent that was forked at {position - 1}; it names "
+            text = f"expected message {position} to name an agent that was born there; it names "
             if record is None:
                 self._report(Invariant.FORK_MESSAGE, uuid, f"{text}{child!r}, and there is no such agent")
             elif record.uuid in self._rooted - self._past:
-                where = f"which was forked at {record.fork_message_id} of {record.parent_uuid}"
+                where = f"which was born at {record.born} of {record.parent_uuid}"
                 self._report(Invariant.FORK_MESSAGE, uuid, f"{text}{child}, {where}")
+        for child, message, told in self._told:
+            if told != child.fork_message_id and child.uuid in self._rooted - self._past:
+                text = f"expected message {message.id} of {message.agent_uuid} to tell its fork point, "
+                self._report(Invariant.FORK_AT, child.uuid, f"{text}{child.fork_message_id}; it tells {told!r}")
         named = {child for _, _, child in self._strays if isinstance(child, str)}
         taken = {(uuid, position) for uuid, position, _ in self._strays}
-        for uuid, position, child in sorted(self._due):
-            told = child in named or (uuid, position) in taken
-            if not (told or child in self._past or self._is_unknown(uuid, position)):
+        for uuid, position, unborn in sorted(self._due):
+            known = unborn in named or (uuid, position) in taken
+            if not (known or unborn in self._past or self._is_unknown(uuid, position)):
                 text = f"expected message {position} of its parent {uuid} to be the fork that made it; it is not"
-                self._report(Invariant.FORK_MESSAGE, child, text)
+                self._report(Invariant.FORK_MESSAGE, unborn, text)
 
     def _check_births(self) -> None:
         for uuid, record in self._records.items():

@@ -86,7 +86,14 @@ class AppCommandContext(CommandContext):
     def wait_for(self, work: Callable[[], T]) -> T:
         return work()
 
-    def fork(self, prompt: str | None, name: str | None, model: str | None, follow: bool | None = None) -> None:
+    def fork(
+        self,
+        prompt: str | None,
+        name: str | None,
+        model: str | None,
+        follow: bool | None = None,
+        at: int | None = None,
+    ) -> None:
         """Fork the current agent. That a child is born stands in the log, so nothing is printed."""
         parent, follow = self.current, self._window.follow if follow is None else follow
 
@@ -94,7 +101,7 @@ class AppCommandContext(CommandContext):
             if follow:
                 self._window.stay_with(parent.uuid, child.uuid)
 
-        self._later("the fork", parent.ask.fork(prompt, name=name, model=model), born, "the next step boundary")
+        self._later("the fork", parent.ask.fork(prompt, name=name, model=model, at=at), born, "the next step boundary")
 
     def change(self, what: str, ask: Callable[[], Future[int]], text: str) -> None:
         """Have the current agent change. Most changes stand in the log as well, and are not printed twice."""

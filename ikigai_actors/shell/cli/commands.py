@@ -142,12 +142,17 @@ def prompt(
     metavar="POLICY",
     help="Its children when it dies: reparent, cascade, stop or continue; else as here.",
 )
+@click.option(
+    "--at", metavar="N", type=click.IntRange(min=0), help="The last message that it inherits; ikigai log shows them."
+)
 @click.option("--wait", is_flag=True, help="Wait for the end of its first turn, and print the answer.")
 @click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0), help="Wait no longer; then exit status 3.")
 @click.option("--json", "json", is_flag=True, help="The child, and the answer, as a JSON object.")
 @click.pass_context
 def fork(context: click.Context, /, agent: str, prompt: tuple[str, ...], wait: bool, json: bool, **how: Any) -> None:
     """Fork an agent: make a child that remembers all that was said before. With a PROMPT the child answers at once.
+
+    With --at it remembers what was said up to that message. Its settings are those of now all the same.
 
     The process that runs the agent does it, on whichever host that is: a busy agent forks when its model has replied,
     and the tools of that reply are done. Without such a process nothing is done, and nothing later either.

@@ -10,6 +10,7 @@ import json
 import re
 import shlex
 import textwrap
+from typing import Any
 
 import click
 
@@ -18,7 +19,7 @@ from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.records.settings import SETTINGS, parse_setting
 from ikigai_actors.shell.commands import approvals, hosts, lifecycle, mail
-from ikigai_actors.shell.commands.arguments import AGENT, COMMAND, MARK_LABEL, SETTING, TEXT, TOOL
+from ikigai_actors.shell.commands.arguments import AGENT, COMMAND, MARK_LABEL, POSITION, SETTING, TEXT, TOOL
 from ikigai_actors.shell.commands.context import CommandContext
 from ikigai_actors.shell.commands.documents import doc
 from ikigai_actors.shell.text.naming import named
@@ -88,17 +89,19 @@ Words = tuple[str, ...]
 @click.argument("prompt", type=TEXT, required=False)
 @click.option("--name", type=TEXT, help="A name for the child, unique among the living.")
 @click.option("--model", type=TEXT, help="Its model, as provider:model; else the one of this agent.")
+@click.option("--at", metavar="N", type=POSITION, help="The last message that it inherits; /history shows them.")
 @click.option("--follow/--no-follow", default=None, help="Go to the child, or stay.  [as ikigai was started]")
 @click.pass_obj
-def fork(shell: CommandContext, prompt: str | None, name: str | None, model: str | None, follow: bool | None) -> None:
+def fork(shell: CommandContext, /, prompt: str | None, **how: Any) -> None:
     """Fork the current agent and go to the child.
 
-    The child remembers all that was said before. With a PROMPT (in quotes) it answers at once.
+    The child remembers all that was said before; with --at, what was said up to that message, and what came later is
+    nothing to it. With a PROMPT (in quotes) it answers at once.
 
     A busy agent forks at its next step boundary: when its model has replied, and the tools of that reply are done. You
     can go on meanwhile, and are told.
     """
-    shell.fork(prompt, name, model, follow)
+    shell.fork(prompt, **how)
 
 
 @commands.command("/agents")
@@ -149,7 +152,7 @@ def child(shell: CommandContext) -> None:
     if not records:
         shell.screen.error("This agent has no living child. /fork makes one.")
     else:
-        newest = max(records, key=lambda record: (record.created_at, record.fork_message_id))
+        newest = max(records, key=lambda record: (record.created_at, record.born))
         shell.go_to(shell.system.handle(newest.uuid))
 
 

@@ -102,5 +102,7 @@ DOCUMENT = Offering(_documents)
 """The path of a document."""
 SETTING = Offering(lambda _: SETTINGS)
 """The name of a setting."""
+POSITION = click.IntRange(min=0)
+"""The position of a message."""
 COMMAND = CommandName()
 """A slash command."""

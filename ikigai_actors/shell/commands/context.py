@@ -46,7 +46,14 @@ class CommandContext(Protocol):
     def wait_for(self, work: Callable[[], T]) -> T:
         """Do something that waits for its commit; return the result."""
 
-    def fork(self, prompt: str | None, name: str | None, model: str | None, follow: bool | None = None) -> None:
+    def fork(
+        self,
+        prompt: str | None,
+        name: str | None,
+        model: str | None,
+        follow: bool | None = None,
+        at: int | None = None,
+    ) -> None:
         """Fork the current agent.
 
         Args:
@@ -54,6 +61,7 @@ class CommandContext(Protocol):
             name: a name for the child; None for none.
             model: its ``model`` setting, ``provider:model``; None inherits.
             follow: whether to go to the child; None takes the shell's default.
+            at: the last position that it inherits; None is the end of the history.
         """
 
     def change(self, what: str, ask: Callable[[], Future[int]], text: str) -> None:

@@ -126,7 +126,14 @@ class Shell(CommandContext):
         """Show the turns of the current agent that are in progress, until they are over or the person goes on."""
         self._turns.follow(self.current)
 
-    def fork(self, prompt: str | None, name: str | None, model: str | None, follow: bool | None = None) -> None:
+    def fork(
+        self,
+        prompt: str | None,
+        name: str | None,
+        model: str | None,
+        follow: bool | None = None,
+        at: int | None = None,
+    ) -> None:
         """Fork the current agent. The fork of a busy agent waits in the background, and does not go to the child.
 
         Args:
@@ -134,8 +141,9 @@ class Shell(CommandContext):
             name: a name for the child; None for none.
             model: its ``model`` setting, ``provider:model``; None inherits.
             follow: whether to go to the child; None takes the shell's default.
+            at: the last position that it inherits; None is the end of the history.
         """
-        parent, busy = self.current, self.is_busy(self.current)
+        parent, busy = self.current, at is None and self.is_busy(self.current)
         follow = self._follow if follow is None else follow
 
         def go(child: AgentRef) -> None:
@@ -150,7 +158,7 @@ class Shell(CommandContext):
             if prompt is not None:
                 self._turns.expect(child)
 
-        future = parent.ask.fork(prompt, name=name, model=model)
+        future = parent.ask.fork(prompt, name=name, model=model, at=at)
         self._do(parent, "the fork", busy, future, go if follow else tell, tell, "the next step boundary in")
 
     def change(self, what: str, ask: Callable[[], Future[int]], text: str) -> None:

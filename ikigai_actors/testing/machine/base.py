@@ -185,11 +185,11 @@ class Stage(RuleBasedStateMachine):
         """Note that a prompt has no answer yet."""
         self.ledger.open.append(future)
 
-    def fork_of(self, parent: AgentRef, prompt: str | None = None) -> None:
+    def fork_of(self, parent: AgentRef, prompt: str | None = None, at: int | None = None) -> None:
         """An agent makes a child."""
         text = None if prompt is None else self.worded("prompt", prompt)
         self.attempt(
-            lambda: parent.fork(text, timeout=PATIENCE), lambda child: self.ledger.known.setdefault(child.uuid)
+            lambda: parent.fork(text, at=at, timeout=PATIENCE), lambda child: self.ledger.known.setdefault(child.uuid)
         )
 
     def set_mark(self, agent: AgentRef, text: str) -> None:

@@ -4,7 +4,7 @@
     fenced      a dead agent writes nothing, sends nothing, forks nothing, and stays dead
     name        no two living agents have the same name, and dead agents keep theirs
     tree        a birth, a death or a new supervisor comes with the row of ``tree`` taken
-    barrier     no agent forks while an ordinary call of its last reply has no result
+    barrier     no agent forks at its head while an ordinary call of its last reply has no result
     mail        the mails of an agent are numbered as they come; mail that a model is shown is marked as read by the
                 same commit, each mail once
     prompt      a prompt that came as mail opens one turn, by the commit that marks it as taken up
@@ -201,7 +201,7 @@ class CommitCheck:
         one = self.agents[parent]
         if one.status == "dead":
             self._broken(f"fenced: agent {parent} is dead, and forks {uuid}")
-        if one.calls and not one.cut_off:
+        if one.calls and not one.cut_off and given["fork"] == one.head:
             self._broken(f"barrier: agent {parent} forks while calls {', '.join(sorted(one.calls))} have no result")
         self.agents[uuid] = Standing(given["supervisor"], given["fork"], given["turn"], given["restart"])
 

@@ -41,6 +41,8 @@ class Copy:
     or a summary of its own has cut them.
     """
     inherited: tuple[int, ...] = ()
+    written: list[tuple[int, str, str, str]] = field(default_factory=list)
+    """Every message that was ever written: position, kind, content, data."""
     told: list[Told] = field(default_factory=list)
     """The summaries in force."""
     summaries: set[int] = field(default_factory=set)
@@ -55,7 +57,15 @@ class Copy:
     def copy(self, parent: str = "") -> "Copy":
         """The same history, for a child."""
         copies = list(self.visible), list(self.stored), dict(self.marks), self.head
-        return Copy(*copies, parent, tuple(self.shown), list(self.told), set(self.summaries))
+        return Copy(*copies, parent, tuple(self.shown), list(self.written), list(self.told), set(self.summaries))
+
+    def copy_of_beginning(self, end: int, parent: str) -> "Copy":
+        """The history as it was at a position, for a child: all of it is written anew."""
+        child = Copy()
+        for message in self.written[:end]:
+            child.write(*message)
+        child.parent, child.inherited = parent, tuple(child.shown)
+        return child
 
     def _back_to(self, end: int) -> None:
         """Nothing behind a position counts any more: a text that stands for any of it is not true."""
@@ -75,6 +85,7 @@ class Copy:
     def write(self, position: int, kind: str, content: str, data: str) -> None:
         """Note a committed message."""
         self.head = position
+        self.written.append((position, kind, content, data))
         if kind in (Kind.CLEAR, Kind.REWIND, Kind.SUMMARY, Kind.UNCOMPACT):
             self.inherited = ()
         match kind:
@@ -126,4 +137,6 @@ class CopyingOracle:
                     self.mails[row[0], row[1]] = row[4]
                 case RanStatement("register", parameters):
                     parent = self.histories.setdefault(parameters["parent"], Copy())
-                    self.histories[parameters["uuid"]] = parent.copy(parameters["parent"])
+                    whose, end = parameters["parent"], parameters.get("fork", parent.head)
+                    child = parent.copy(whose) if end == parent.head else parent.copy_of_beginning(end, whose)
+                    self.histories[parameters["uuid"]] = child

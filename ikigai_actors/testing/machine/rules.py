@@ -26,6 +26,15 @@ class AgentRules(Stage):
         self.script(parent, reply)  # the child begins with its own; this one is for the parent's next turn
         self.fork_of(parent, prompt)
 
+    @rule(who=AGENTS, prompt=st.none() | prompts(), back=st.integers(0, 12))
+    def fork_at(self, who: int, prompt: str | None, back: int) -> None:
+        """An agent makes a child at an earlier position, which may be before its own fork point, or within a step."""
+        if len(self.living()) >= self.LIMIT:
+            return
+        parent = self.agent(who)
+        history = self.ledger.oracle.histories.get(parent.uuid)
+        self.fork_of(parent, prompt, max(0, history.head - back) if history is not None else 0)
+
     @rule(who=AGENTS, text=prompts(), answers=st.lists(replies(TOOL_CALLS), max_size=2))
     def prompt(self, who: int, text: str, answers: list[ScriptedReply]) -> None:
         """An agent is prompted, and nobody waits for it."""

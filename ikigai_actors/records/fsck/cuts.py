@@ -1,6 +1,6 @@
-"""The part of fsck that looks at summaries: what they say they keep, and what they lie over.
+"""The part of fsck that looks at where histories are cut: by summaries, and by forks at an earlier position.
 
-It folds the control messages of each agent that has a summary of its own, and reads what stands where the summary cuts.
+It folds the control messages of each agent that has a summary of its own, and reads what stands where a history is cut.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,6 +10,7 @@ from ikigai_actors.records.fsck.invariants import Invariant, Violation
 from ikigai_actors.records.history import EMPTY, View, play
 from ikigai_actors.records.lineage import read_lineage
 from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.stored_history import StoredHistory
 from ikigai_actors.store.base import Transaction
 
@@ -31,6 +32,15 @@ def check_lenses(tx: Transaction, agents: Iterable[str]) -> Iterator[Violation]:
                     text = f"expected message {message.id} to name the summary in force ({in_force}); it names {told}"
                     yield Violation(Invariant.UNCOMPACT, uuid, text)
             view = play(view, message)
+
+
+def check_fork_points(tx: Transaction, agents: Iterable[AgentRecord]) -> Iterator[Violation]:
+    """The agents among these, all of them forked at an earlier position, that were forked within a step."""
+    for one in agents:
+        parent = StoredHistory(tx, read_lineage(tx, one.parent_uuid or "", whole=True))
+        if not is_boundary(parent.between, one.fork_message_id):
+            text = f"expected its fork point to be where no step is in the midst; {one.fork_message_id} is within one"
+            yield Violation(Invariant.FORK_AT, one.uuid, text)
 
 
 def _wrong_summary(history: StoredHistory, view: View, message: Message) -> Iterator[str]:
