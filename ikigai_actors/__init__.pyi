@@ -78,6 +78,7 @@ from ikigai_actors.providers.blocks import TextBlock as TextBlock
 from ikigai_actors.providers.blocks import ThinkingBlock as ThinkingBlock
 from ikigai_actors.providers.function import FunctionProvider as FunctionProvider
 from ikigai_actors.providers.offline import OfflineProvider as OfflineProvider
+from ikigai_actors.providers.openai import OpenAIProvider as OpenAIProvider
 from ikigai_actors.providers.scripted import ScriptedProvider as ScriptedProvider
 from ikigai_actors.providers.scripted import Stream as Stream
 from ikigai_actors.records.documents import Document as Document

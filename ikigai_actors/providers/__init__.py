@@ -3,6 +3,7 @@
 - `base`: the protocol and its types, all that a provider needs to know of ikigai.
 - `blocks`: what a conversation consists of, in nobody's protocol; `messages_form`: the same for the Messages API.
 - `anthropic`: Anthropic's models, and servers that speak as theirs do.
+- `openai`: OpenAI's models, and servers that speak chat completions or Responses.
 - `function`: plain Python.
 - `scripted`: replies written beforehand, for tests.
 - `offline`: no model at all; it says what it remembers, so that everything can be tried without a key.

@@ -22,10 +22,16 @@ def check_address(url: str, setting: str) -> None:
         raise ProviderError(f"The address in {setting} is no URL: expected https://… or http://…, got {url!r}.")
 
 
-def suspects(url: str, environ: Mapping[str, str]) -> str:
-    """Further causes to check when an address does not answer; empty when none is known."""
+def suspects(url: str, environ: Mapping[str, str], adds_version: bool = True) -> str:
+    """Further causes to check when an address does not answer; empty when none is known.
+
+    Args:
+        url: the address.
+        environ: the variables of the environment.
+        adds_version: whether the client adds ``/v1`` to it.
+    """
     found = ""
-    if url.rstrip("/").endswith("/v1"):
+    if adds_version and url.rstrip("/").endswith("/v1"):
         found += " The address ends in /v1, which is added to it: leave that out."
     if proxies := [name for name in _PROXIES if environ.get(name) or environ.get(name.lower())]:
         found += f" A proxy is set ({', '.join(proxies)}): check it, or name the host in NO_PROXY."

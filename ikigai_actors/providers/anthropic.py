@@ -21,9 +21,10 @@ from ikigai_actors.arguments import check_count, check_flag, check_optional, che
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.address import check_address, suspects
 from ikigai_actors.providers.anthropic_errors import broke_off, explanation, is_unavailable
-from ikigai_actors.providers.anthropic_reply import MalformedStreamError, expect, read_reply, spent_so_far
+from ikigai_actors.providers.anthropic_reply import read_reply, spent_so_far
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request
 from ikigai_actors.providers.conversation import chain_of
+from ikigai_actors.providers.malformed import MalformedStreamError, expect
 from ikigai_actors.providers.message_json import encoded, to_json
 from ikigai_actors.providers.prompt_cache import breakpoints, marked
 from ikigai_actors.providers.remedies import CUT, Settings, garbled

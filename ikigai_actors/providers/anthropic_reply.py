@@ -4,13 +4,13 @@ The client builds a message without checking it, and a service must take the blo
 every later request. So nothing passes here that is not whole.
 """
 
-import reprlib
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.base import Reply, Spent, ToolCall, Usage
+from ikigai_actors.providers.malformed import MalformedStreamError, expect
 from ikigai_actors.providers.remedies import CUT, half_a_call
 
 if TYPE_CHECKING:
@@ -23,12 +23,6 @@ _FIELDS: Mapping[str, Mapping[str, type]] = {
     "tool_use": {"id": str, "name": str, "input": dict},
 }
 """The fields that blocks of known types must have."""
-
-T = TypeVar("T")
-
-
-class MalformedStreamError(Exception):
-    """The service sent something that the client cannot read."""
 
 
 def read_reply(message: "Message", partial: str, max_tokens: int) -> Reply:
@@ -62,13 +56,6 @@ def _blocks(message: "Message") -> tuple[dict[str, Any], ...]:
         for name, expected in _FIELDS.get(kind, {}).items():
             expect(expected, block.get(name), f"{name} of a block of type {kind}")
     return blocks
-
-
-def expect(kind: type[T], value: object, what: str) -> T:
-    """The value; raises `MalformedStreamError` when it is of another type."""
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise MalformedStreamError(f"the {what} is {reprlib.repr(value)}")
-    return value
 
 
 def _usage(message: "Message") -> Usage:

@@ -10,6 +10,7 @@ from ikigai_actors.errors import BadInput, ProviderUnknown
 from ikigai_actors.providers.anthropic import AnthropicProvider
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.offline import OfflineProvider
+from ikigai_actors.providers.openai import OpenAIProvider
 
 
 class Choice(NamedTuple):
@@ -94,7 +95,7 @@ def choose_providers(
     for name, one in others.items():
         _check_provider_name(name)
         _check_provider(one, f"providers[{name!r}]")
-    built_in: tuple[Provider, ...] = (OfflineProvider(), AnthropicProvider())
+    built_in: tuple[Provider, ...] = (OfflineProvider(), AnthropicProvider(), OpenAIProvider())
     registered = {**{one.name: one for one in built_in}, **others}
     if provider is None:
         provider = usual_provider()

@@ -81,6 +81,7 @@ PUBLIC = [
     "NotABoundary",
     "OfflineProvider",
     "OnDelta",
+    "OpenAIProvider",
     "OrphanPolicy",
     "OutcomeUnknown",
     "OutputError",

@@ -25,6 +25,7 @@ LIBRARIES = {
     "pykka": {"actors"},
     "sqlite3 psycopg filelock": {"store"},
     "anthropic": {"providers", "tools"},
+    "openai": {"providers"},
     "aiohttp httpx2": {"providers", "shell"},
     "mcp anyio": {"tools"},
     "click rich textual textual_serve aiohttp_jinja2 jinja2": {"shell"},
@@ -35,7 +36,7 @@ LIBRARIES = {
 }
 """Which rooms may import a library."""
 
-LATE = {"ray"}
+LATE = {"openai", "ray"}
 """Libraries that are imported when they are first used, within a function: they may be missing."""
 
 PURE = ("agent.turn",)
@@ -61,7 +62,8 @@ def outside_of_functions(tree: ast.AST) -> Iterator[ast.AST]:
     """Every node that runs when its module is imported."""
     yield tree
     for child in ast.iter_child_nodes(tree):
-        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+        seen_by_types = isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) and not seen_by_types:
             yield from outside_of_functions(child)
 
 

@@ -115,7 +115,7 @@ def _quoting() -> Iterator[None]:
 @click.group(cls=CommandLine, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="ikigai-actors", message="ikigai %(version)s")
 @click.option("--database", metavar="PLACE", help="A file, or postgresql://user@host/name.  [$IKIGAI_DATABASE_URL]")
-@click.option("--provider", metavar="NAME", help="Who answers by default: anthropic or offline.")
+@click.option("--provider", metavar="NAME", help="Who answers by default: anthropic, openai, offline, …")
 @click.option("--model", metavar="PROVIDER:MODEL", help="The model of agents that have not set one.")
 @click.option(
     "--set", "settings", metavar="NAME=VALUE", multiple=True, help="For agents that have not set it; /set lists."

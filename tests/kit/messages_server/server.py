@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from aiohttp import web
 
@@ -130,7 +130,7 @@ class MessagesServer:
         self._thread = threading.Thread(target=self._loop.run_forever, name="messages server")
         self._released = asyncio.Event()
 
-    def __enter__(self) -> "MessagesServer":
+    def __enter__(self) -> Self:
         self._thread.start()
         asyncio.run_coroutine_threadsafe(self._start(), self._loop).result()
         return self
@@ -150,11 +150,14 @@ class MessagesServer:
 
     async def _start(self) -> None:
         app = web.Application(client_max_size=REQUEST_SIZE)
-        app.router.add_post("/v1/messages", self._answer)
+        self._route(app)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0, backlog=BACKLOG).start()
         self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+
+    def _route(self, app: web.Application) -> None:
+        app.router.add_post("/v1/messages", self._answer)
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()

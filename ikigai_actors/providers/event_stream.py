@@ -1,0 +1,67 @@
+"""Server-sent events, as services stream their replies: bytes to the JSON objects of their data. Pure.
+
+    stream = EventStream()
+    for data in received:
+        for event in stream.feed(data): ...
+    for event in stream.finish(): ...
+
+Made for what servers send, not for what they should: an event may end with the stream instead of a blank line, and a
+line with CRLF. What never ends is given up, since nobody else counts the bytes.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from ikigai_actors.providers.malformed import MalformedStreamError, expect
+
+LARGEST_EVENT = 16 * 2**20
+"""Bytes of an event at most."""
+LONGEST_STREAM = 256 * 2**20
+"""Bytes of a reply at most."""
+_END = "[DONE]"
+
+
+class EventStream:
+    """The events of one response."""
+
+    def __init__(self) -> None:
+        self._line = bytearray()
+        self._data: list[bytes] = []
+        self._size = self._received = 0
+
+    def feed(self, data: bytes) -> Iterator[dict[str, Any]]:
+        """Take bytes; give the events that they complete. Raises `MalformedStreamError`."""
+        self._received += len(data)
+        if self._received > LONGEST_STREAM:
+            raise MalformedStreamError(f"it does not end: {LONGEST_STREAM >> 20} MB have come")
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            whole, self._line = bytes(self._line) + line, bytearray()
+            yield from self._take(whole.removesuffix(b"\r"))
+        self._line += rest
+        if self._size + len(self._line) > LARGEST_EVENT:
+            raise MalformedStreamError(f"an event does not end: {LARGEST_EVENT >> 20} MB of it have come")
+
+    def finish(self) -> Iterator[dict[str, Any]]:
+        """Give the event with which the stream ends, if no blank line ended it. Raises `MalformedStreamError`."""
+        yield from self._take(bytes(self._line))
+        yield from self._take(b"")
+
+    def _take(self, line: bytes) -> Iterator[dict[str, Any]]:
+        if line.startswith(b"data:"):
+            self._data.append(line[5:].removeprefix(b" "))
+            self._size += len(line)
+        elif not line and self._data:
+            text = b"\n".join(self._data).decode("utf-8", "replace")
+            self._data, self._size = [], 0
+            if text.strip() != _END:
+                yield _parsed(text)
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        value: object = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise MalformedStreamError(f"broken JSON in the stream: {error}") from error
+    return expect(dict, value, "event in the stream")

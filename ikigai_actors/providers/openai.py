@@ -1,0 +1,256 @@
+"""OpenAI's models, and every server that speaks OpenAI's protocols.
+
+    OpenAIProvider("gpt-5.5")                                                 # OpenAI itself, by Responses
+    OpenAIProvider("qwen3:8b", base_url="http://127.0.0.1:11434/v1")          # any other, by chat completions
+
+Needs: ``pip install 'ikigai-actors[openai]'``. Settings that it knows: ``max_tokens``, ``temperature``, ``top_p``,
+``stop_sequences`` (chat completions only), and of ``thinking`` an ``effort``. Replies are streamed. The client's own
+retries (rate limits, overload, no connection) apply before a stream begins. Whatever goes wrong after them is a
+`ProviderError` that says what to do and carries the text received so far.
+
+The translations are pure: `openai_chat`, `openai_responses`. The package ``openai`` is imported at the first request,
+on a thread.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from ikigai_actors.arguments import check_choice, check_count, check_optional, check_seconds
+from ikigai_actors.errors import ProviderError
+from ikigai_actors.providers import remedies
+from ikigai_actors.providers.address import check_address, suspects
+from ikigai_actors.providers.base import OnDelta, Reply, Request
+from ikigai_actors.providers.event_stream import EventStream
+from ikigai_actors.providers.malformed import MalformedStreamError
+from ikigai_actors.providers.openai_chat import ChatReply, chat_arguments
+from ikigai_actors.providers.openai_errors import NoStreamError, broke_off, explanation, is_unavailable
+from ikigai_actors.providers.openai_parts import BrokenArgumentsError, HalfACallError, ServiceFailure
+from ikigai_actors.providers.openai_responses import ENCRYPTED, ResponsesReply, responses_arguments
+from ikigai_actors.providers.remedies import Settings
+from ikigai_actors.providers.secrets import as_cause, without_keys
+
+if TYPE_CHECKING:
+    from openai import AsyncAPIResponse, AsyncOpenAI
+
+CHAT, RESPONSES = "chat", "responses"
+_OFFICIAL = "api.openai.com"
+_KEYLESS = "none"
+"""The key for servers that need none: the client insists on one."""
+_CONNECTIONS = 8
+"""How many requests are begun in one turn of the event loop."""
+_MISSING = "The package openai is missing: pip install 'ikigai-actors[openai]'."
+
+
+class OpenAIProvider:
+    """Answers with a model of OpenAI's, or of a server that speaks its protocols. Wrong arguments are a `BadInput`.
+
+    Args:
+        model: The model of agents whose settings name none.
+        base_url: The address of the API, mostly with ``/v1`` at its end; None takes ``OPENAI_BASE_URL`` from the
+            environment, else OpenAI's own.
+        api: ``"chat"`` for chat completions, ``"responses"`` for Responses; None takes Responses for OpenAI itself, and
+            chat completions for all others.
+        api_key: The key. None takes ``OPENAI_API_KEY`` from the environment, but not for an address that is given here:
+            it would get a key that is none of its business. Such a server then gets a placeholder.
+        max_tokens: The most tokens of a reply, for agents whose settings do not say; None for the service's own limit.
+        max_retries: How often the client tries again; None for its own default.
+        timeout: Seconds of silence after which a request is given up; None for the client's own default.
+    """
+
+    name = "openai"
+
+    def __init__(
+        self,
+        model: str | None = None,
+        *,
+        base_url: str | None = None,
+        api: str | None = None,
+        api_key: str | None = None,
+        max_tokens: int | None = None,
+        max_retries: int | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        self.model = check_optional(model, str, "model", "text") or ""
+        self._base_url = check_optional(base_url, str, "base_url", "text")
+        self._api = None if api is None else check_choice(api, "api", (CHAT, RESPONSES))
+        self._api_key = check_optional(api_key, str, "api_key", "text")
+        self._max_tokens = None if max_tokens is None else check_count(max_tokens, "max_tokens", least=1)
+        if max_retries is not None:
+            check_count(max_retries, "max_retries")
+        if timeout is not None:
+            check_seconds(timeout, "timeout", zero=False)
+        options = {"max_retries": max_retries, "timeout": timeout}
+        self._options: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
+        self._client: AsyncOpenAI | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._door = asyncio.Semaphore(_CONNECTIONS)
+        self._plain: set[str] = set()
+        """Models that have no reasoning to give back."""
+
+    async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
+        """Ask the model and stream its reply.
+
+        Raises:
+            ProviderError: There is no whole reply; ``partial`` is the text that came.
+        """
+        address, settings = self._address()
+        model, key = request.model or self.model, self._key()
+        if not model:
+            raise ProviderError("No model is named: set one, as /model openai:MODEL, or OpenAIProvider(model=...).")
+        await self._enter()
+        import aiohttp
+        import httpx2
+        import openai
+
+        failures = (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, aiohttp.ClientError)
+        ours = (ServiceFailure, NoStreamError, ValueError, TimeoutError, ExceptionGroup)
+        max_tokens = request.settings.get("max_tokens", self._max_tokens)
+        arriving: ChatReply | ResponsesReply = ChatReply(request.tools)
+        try:
+            client = self._ready_client(address, key)
+            if self._speaks_responses(address):
+                arriving = ResponsesReply(request.tools)
+                arguments = responses_arguments(request, model, max_tokens, model not in self._plain)
+                async with self._answered(client, arguments) as response:
+                    return await _received(response, arriving, on_delta)
+            arguments = chat_arguments(request, model, max_tokens, _is_official(address))
+            async with client.chat.completions.with_streaming_response.create(**arguments) as response:
+                return await _received(response, arriving, on_delta)
+        except HalfACallError as error:
+            told = remedies.half_a_call(error.name, "max_tokens", max_tokens or "the service's own")
+            raise ProviderError(told, arriving.text) from error
+        except MalformedStreamError as error:
+            told = without_keys(remedies.garbled(error), [key])
+            again = isinstance(error, BrokenArgumentsError)
+            raise ProviderError(told, arriving.text, broke_off=again) from as_cause(error, [key])
+        except (*failures, *ours) as error:
+            told = explanation(error, request, settings, self._suspects(address))
+            raise ProviderError(
+                without_keys(told, [key]),
+                arriving.text,
+                broke_off=broke_off(error),
+                unavailable=is_unavailable(error),
+            ) from as_cause(error, [key])
+
+    async def close(self) -> None:
+        """Close the connections. A later request opens new ones."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    @asynccontextmanager
+    async def _answered(
+        self, client: "AsyncOpenAI", arguments: dict[str, Any]
+    ) -> "AsyncIterator[AsyncAPIResponse[Any]]":
+        """The answer of Responses. A model that has no reasoning to give is asked once more, without that."""
+        import openai
+
+        create = client.responses.with_streaming_response.create
+        opening = create(**arguments)
+        try:
+            response = await opening.__aenter__()
+        except openai.BadRequestError as error:
+            if ENCRYPTED not in arguments.get("include", ()) or "ncrypted" not in str(error):
+                raise
+            self._plain.add(arguments["model"])
+            opening = create(**{name: value for name, value in arguments.items() if name != "include"})
+            response = await opening.__aenter__()
+        try:
+            yield response
+        finally:
+            await opening.__aexit__(None, None, None)
+
+    async def _enter(self) -> None:
+        """Let a few requests in at a time, so that the event loop serves other connections in between."""
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:  # connections cannot go from one loop to another
+            self._client, self._door, self._loop = None, asyncio.Semaphore(_CONNECTIONS), loop
+        async with self._door:
+            if self._client is None:
+                try:
+                    await asyncio.to_thread(_import_client)  # here it would stop every other agent's stream
+                except ModuleNotFoundError as error:
+                    raise ProviderError(_MISSING) from error
+            await asyncio.sleep(0)
+
+    def _ready_client(self, address: str, key: str) -> "AsyncOpenAI":
+        """The client of this event loop."""
+        if self._client is None:
+            import anthropic
+            import httpx2
+            import openai
+
+            # Anthropic's transport tells a refused connection from one that is late; OpenAI's does not. It reads None
+            # as 100 connections, beyond which requests would wait silently; 0 is no limit.
+            transport = anthropic.DefaultAioHttpClient(limits=httpx2.Limits(max_connections=0))
+            self._client = openai.AsyncOpenAI(base_url=address, api_key=key, http_client=transport, **self._options)
+        return self._client
+
+    def _address(self) -> tuple[str, Settings]:
+        """The address of the API, and what a person calls the settings. Raises `ProviderError` for an invalid one."""
+        key = "OPENAI_API_KEY" if self._api_key is None else "api_key"
+        if self._base_url is not None:
+            check_address(self._base_url, "base_url")
+            return self._base_url, Settings("api_key", "base_url")
+        if (given := os.environ.get("OPENAI_BASE_URL")) is not None:
+            check_address(given, "OPENAI_BASE_URL")
+            return given, Settings(key, "OPENAI_BASE_URL")
+        return f"https://{_OFFICIAL}/v1", Settings(key, "OPENAI_BASE_URL")
+
+    def _key(self) -> str:
+        """The key. Raises `ProviderError` when there is none, or none that a header can carry."""
+        key, setting = self._api_key, "api_key"
+        if key is None and self._base_url is None:
+            key, setting = os.environ.get("OPENAI_API_KEY", ""), "OPENAI_API_KEY"
+            if not key:
+                raise ProviderError(
+                    "There is no key for OpenAI: set OPENAI_API_KEY, or give OpenAIProvider(api_key=...). A server "
+                    "that needs none is named by OpenAIProvider(base_url=...).",
+                    unavailable=True,
+                )
+        key = (key or _KEYLESS).strip()
+        if not (key.isascii() and key.isprintable()):
+            raise ProviderError(f"The key in {setting} has a character that no header can carry: copy it again.")
+        return key
+
+    def _speaks_responses(self, address: str) -> bool:
+        return self._api == RESPONSES or (self._api is None and _is_official(address))
+
+    def _suspects(self, address: str) -> str:
+        ending = "" if "/v" in urlsplit(address).path else " The address has no version in it: it mostly ends in /v1."
+        return f"{ending}{suspects(address, os.environ, adds_version=False)}"
+
+
+def _is_official(address: str) -> bool:
+    return urlsplit(address).hostname == _OFFICIAL
+
+
+def _import_client() -> None:
+    import anthropic  # noqa: F401 - for the time that they take, which is spent on a thread here
+    import openai
+    import openai.resources.chat
+    import openai.resources.responses  # noqa: F401
+
+
+async def _received(
+    response: "AsyncAPIResponse[Any]", arriving: ChatReply | ResponsesReply, on_delta: OnDelta
+) -> Reply:
+    """Read a response to its end, and pass on what is new. Raises what the readers raise, and `ProviderError`."""
+    media = response.headers.get("content-type", "")
+    if "event-stream" not in media:
+        raise NoStreamError(media, (await response.read())[:2000].decode("utf-8", "replace"))
+    stream = EventStream()
+    async for data in response.iter_bytes():
+        for event in stream.feed(data):
+            for delta in arriving.take(event):
+                on_delta(delta)
+    for event in stream.finish():
+        for delta in arriving.take(event):
+            on_delta(delta)
+    if not arriving.is_whole:
+        raise ProviderError(remedies.CUT, arriving.text, broke_off=True)
+    return arriving.reply()

@@ -1,0 +1,115 @@
+"""What went wrong between us and a service that speaks OpenAI's protocols, as the client tells it. Pure."""
+
+from typing import TYPE_CHECKING
+
+from ikigai_actors.providers import remedies
+from ikigai_actors.providers.address import UNAVAILABLE
+from ikigai_actors.providers.base import Request
+from ikigai_actors.providers.openai_parts import ServiceFailure
+from ikigai_actors.providers.remedies import Settings
+
+if TYPE_CHECKING:
+    from openai import APIStatusError
+
+_PAGE = 200
+"""Characters of a page that are quoted."""
+_BY_WORD = {
+    "rate_limit_exceeded": 429,
+    "rate_limit_error": 429,
+    "insufficient_quota": 402,
+    "authentication_error": 401,
+    "invalid_api_key": 401,
+    "invalid_request_error": 400,
+    "invalid_prompt": 400,
+    "context_length_exceeded": 400,
+    "BadRequestError": 400,
+    "model_not_found": 404,
+}
+
+
+class NoStreamError(Exception):
+    """The service answered with something else than a stream of events."""
+
+    def __init__(self, media: str, beginning: str) -> None:
+        shown = " ".join(beginning.split())[:_PAGE]
+        super().__init__(f"expected a stream of events, got {media or 'no type'}: {shown!r}")
+
+
+def status_of(error: Exception) -> int | None:
+    """The HTTP status of an error, or the one that an error in the stream is like; None where it has none."""
+    import openai
+
+    if isinstance(error, openai.APIStatusError):
+        return 402 if error.code == "insufficient_quota" else error.status_code
+    if isinstance(error, ServiceFailure):
+        known = [_BY_WORD[word] for word in error.words if word in _BY_WORD]
+        numbers = [int(word) for word in error.words if word.isdigit() and 400 <= int(word) < 600]
+        return next(iter((*known, *numbers)), 500)
+    return None
+
+
+def broke_off(error: Exception) -> bool:
+    """Whether a reply had begun and was cut, through no fault of the request."""
+    import aiohttp
+    import httpx2
+
+    if isinstance(error, ServiceFailure):
+        return (status_of(error) or 0) >= 500
+    return isinstance(error, httpx2.HTTPError | aiohttp.ClientError | TimeoutError)
+
+
+def is_unavailable(error: Exception) -> bool:
+    """Whether the service does not serve, so that another one may be asked instead."""
+    import openai
+
+    status = status_of(error)
+    if status is not None:
+        return status in UNAVAILABLE or status >= 500
+    return isinstance(error, openai.APIConnectionError | NoStreamError)
+
+
+def explanation(error: Exception, request: Request, settings: Settings, suspected: str) -> str:
+    """What went wrong and what to do about it, for a person.
+
+    ``suspected`` is the likely reason why an address does not answer.
+    """
+    import httpx2
+    import openai
+
+    match error:
+        case openai.APIStatusError():
+            words = [str(error.status_code), *(str(one) for one in (error.code, error.request_id) if one)]
+            return remedies.refused(status_of(error) or 0, _said(error), words, request, settings, suspected)
+        case ServiceFailure():
+            return remedies.refused(status_of(error) or 0, str(error), error.words, request, settings, suspected)
+        case NoStreamError():
+            return (
+                f"The address does not answer as a server of models ({error}): check {settings.address}, "
+                f"which mostly ends in /v1.{suspected}"
+            )
+        case openai.APITimeoutError():
+            return remedies.late(settings, suspected)
+        case openai.APIConnectionError():
+            return remedies.unreachable(error.__cause__ or error, settings, suspected)
+        case httpx2.InvalidURL():
+            return f"The API's address is no URL ({error}): check {settings.address}."
+        case httpx2.TimeoutException() | TimeoutError():
+            return remedies.SILENT
+        case openai.OpenAIError():
+            return f"The client of the API failed ({error}): check {settings.key} and its configuration."
+        case UnicodeError():
+            return remedies.half_a_character(error)
+        case ValueError():
+            return f"The request cannot be sent as JSON ({error}): check the agent's settings."
+    return remedies.CUT  # the innards of the client are the cause of the error, and none of a person's business
+
+
+def _said(error: "APIStatusError") -> str:
+    """What the service said: its own words; of a page, the beginning."""
+    body = error.body
+    if isinstance(body, dict):
+        said = body.get("message") or body.get("detail") or body.get("error") or error.message
+    else:
+        said = body or error.message
+    shown = " ".join(str(said).split())
+    return shown if len(shown) <= 2 * _PAGE else f"{shown[: 2 * _PAGE]}…"

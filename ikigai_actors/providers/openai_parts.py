@@ -1,0 +1,115 @@
+"""What chat completions and Responses have in common, both ways. Pure."""
+
+import hashlib
+import json
+import string
+from base64 import standard_b64encode
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ikigai_actors.providers.blocks import Attached, Blob
+from ikigai_actors.providers.malformed import MalformedStreamError
+from ikigai_actors.providers.messages_form import Blobs
+
+_NAME_LENGTH = 64
+"""Characters of a tool's name at most."""
+_LETTERS = string.ascii_letters + string.digits
+_PLAIN_ID_LENGTH = 9
+"""The one length of an id that every service takes, as letters and digits: Mistral's takes no other."""
+
+
+class ServiceFailure(Exception):
+    """The service told of an error within its stream."""
+
+    def __init__(self, error: object) -> None:
+        """Read what the service said.
+
+        Args:
+            error: what stands under ``error``: a text, or an object with ``message``, ``code`` and ``type``.
+        """
+        told: Mapping[str, Any] = error if isinstance(error, Mapping) else {"message": error}
+        said = told.get("message")
+        super().__init__(str(said if said else json.dumps(error, default=str)))
+        self.words = tuple(str(told[name]) for name in ("code", "type") if told.get(name) not in (None, ""))
+        """Its code and type, as far as there are any."""
+
+
+class HalfACallError(Exception):
+    """A reply ended within the arguments of a call."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+class BrokenArgumentsError(MalformedStreamError):
+    """A model wrote arguments of a call that are no JSON object; it may do better when it is asked again."""
+
+
+def sent_name(name: str) -> str:
+    """A tool's name as the service takes it. A longer one ends with its hash, so that no two become one."""
+    if len(name) <= _NAME_LENGTH:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{name[: _NAME_LENGTH - 9]}_{digest}"
+
+
+def own_names(tools: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The tools' names by the names that are sent."""
+    return {sent_name(tool["name"]): tool["name"] for tool in tools}
+
+
+def plain_id(call_id: str) -> str:
+    """An id of a call that every service takes, always the same for the same one."""
+    number = int.from_bytes(hashlib.sha256(call_id.encode()).digest()[:8])
+    letters = []
+    for _ in range(_PLAIN_ID_LENGTH):
+        number, rest = divmod(number, len(_LETTERS))
+        letters.append(_LETTERS[rest])
+    return "".join(letters)
+
+
+def data_url(blob: Blob, blobs: Blobs) -> str:
+    """A blob's bytes within a URL."""
+    return f"data:{blob.media};base64,{standard_b64encode(blobs[blob.sha256]).decode('ascii')}"
+
+
+def file_name(blob: Blob) -> str:
+    """The name of a document: services insist on one."""
+    return blob.name or "document.pdf"
+
+
+def not_taken(block: Attached) -> str:
+    """What a model reads instead of what it cannot take."""
+    return f"({block.blob.name or block.blob.media}: this model takes no {block.blob.media})"
+
+
+def read_arguments(name: str, text: str, cut: bool) -> dict[str, Any]:
+    """The arguments of a call. Half of them must never run.
+
+    Args:
+        name: the call's name.
+        text: its arguments as JSON.
+        cut: whether the reply ended before its time.
+
+    Raises:
+        HalfACallError: the reply was cut within them.
+        BrokenArgumentsError: they are no JSON object.
+    """
+    try:
+        value = json.loads(text) if text.strip() else {}
+    except (ValueError, RecursionError) as error:
+        if cut:
+            raise HalfACallError(name) from error
+        raise BrokenArgumentsError(f"the arguments of the call of {name!r} are no JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise BrokenArgumentsError(f"the arguments of the call of {name!r} are no JSON object")
+    return value
+
+
+def count_in(usage: Mapping[str, Any], *path: str) -> int:
+    """A number of tokens in a usage, 0 where there is none."""
+    value: Any = usage
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

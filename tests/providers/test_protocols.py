@@ -1,0 +1,145 @@
+"""One conversation in three protocols: each accepts every history, and a tree is the same on each of them."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ikigai_actors import ActorSystem, AnthropicProvider, Kind, Message, OpenAIProvider, Provider, tool
+from ikigai_actors.providers.openai_chat import chat_arguments
+from ikigai_actors.providers.openai_responses import responses_arguments
+from ikigai_actors.records.replies import reply_of
+from tests.agent.turn.test_assembly import FOREIGN, MODEL, OTHER
+from tests.agent.turn.test_assembly_properties import histories
+from tests.kit.assembly import assemble
+from tests.kit.blocking_provider import DEADLINE
+from tests.kit.messages_server.server import MessagesServer, Says
+from tests.kit.openai_server.server import (
+    OpenAIServer,
+    Streams,
+    call_item,
+    call_piece,
+    chat_text,
+    chunk,
+    message_item,
+    response_events,
+)
+from tests.kit.openai_server.strict import chat_violations, responses_violations
+
+READ = {"name": "read", "description": "", "input_schema": {"type": "object"}}
+
+
+@pytest.mark.slow("takes half a second")
+@given(histories, st.sampled_from([MODEL, OTHER, FOREIGN]))
+@settings(max_examples=100, deadline=None)
+def test_every_history_is_a_valid_request_of_both_protocols(messages: list[Message], model: str) -> None:
+    for cut in range(len(messages) + 1):
+        request = assemble(messages[:cut], {"system": "Go."}, agent="agent", name=None, model=model, tools=[READ])
+        assert chat_violations(chat_arguments(request, "m", 9, official=False)) == []
+        assert chat_violations(chat_arguments(request, "m", 9, official=True), official=True) == []
+        assert responses_violations(responses_arguments(request, "m", 9)) == []
+
+
+@tool
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+class Step:
+    """What the models of the three servers do next: say something, and call tools."""
+
+    def __init__(self, text: str, *calls: tuple[str, Mapping[str, Any]]) -> None:
+        self.text, self.calls = text, calls
+
+
+STEPS = [
+    Step("I add.", ("add", {"a": 1, "b": 2})),
+    Step("Again.", ("add", {"a": "x", "b": 2})),
+    Step("", ("fork", {"name": "kid"})),
+    Step("Done."),
+    Step("Done."),  # the child's: which of both is asked first, is chance
+]
+
+
+def messages_api(server: MessagesServer, steps: Sequence[Step]) -> Provider:
+    for step in steps:
+        uses = [
+            {"type": "tool_use", "id": f"call_{place}", "name": name, "input": given}
+            for place, (name, given) in enumerate(step.calls)
+        ]
+        texts = [{"type": "text", "text": step.text}] if step.text else []
+        server.script.append(Says((*texts, *uses), stop_reason="tool_use" if uses else "end_turn"))
+    return AnthropicProvider("m", base_url=server.url, api_key="key", max_retries=0)
+
+
+def chat(server: OpenAIServer, steps: Sequence[Step]) -> Provider:
+    for step in steps:
+        pieces = [
+            chunk(call_piece(place, json.dumps(given), name, f"call_{place}"))
+            for place, (name, given) in enumerate(step.calls)
+        ]
+        said = chat_text(step.text)[:-1] if step.text else []
+        server.answers.append(Streams([*said, *pieces, chunk({}, "stop")]))
+    return OpenAIProvider("m", base_url=server.url, max_retries=0)
+
+
+def responses(server: OpenAIServer, steps: Sequence[Step]) -> Provider:
+    for step in steps:
+        items = [message_item(step.text)] if step.text else []
+        items += [call_item(name, json.dumps(given), f"call_{place}") for place, (name, given) in enumerate(step.calls)]
+        server.answers.append(Streams(response_events(*items)))
+    return OpenAIProvider("m", base_url=server.url, api="responses", max_retries=0)
+
+
+def told(messages: Sequence[Message], root: str, child: str) -> list[tuple[Any, ...]]:
+    """A log without names and usage."""
+    return [
+        (one.kind, one.content, reply_of(one).tool_calls, one.data["stop_reason"])
+        if one.kind == Kind.ASSISTANT
+        else (one.kind, re.sub(f"{child[:6]}[^ ,.]*", "CHILD", re.sub(f"{root[:6]}[^ ,.]*", "ROOT", one.content)))
+        for one in messages
+    ]
+
+
+def test_the_same_tree_has_the_same_logs_whatever_protocol_its_model_speaks() -> None:
+    pytest.importorskip("openai", reason="OpenAIProvider needs the extra openai")
+    logs = []
+    with MessagesServer() as first, OpenAIServer() as second, OpenAIServer() as third:
+        for provider in (messages_api(first, STEPS), chat(second, STEPS), responses(third, STEPS)):
+            with ActorSystem.open(":memory:", provider, tools=[add]) as system:
+                root = system.root
+                root.prompt("Add, then fork.").get(timeout=DEADLINE)
+                child = system.agent("kid")
+                child.reply(timeout=DEADLINE)
+                logs.append([told(agent.history(), root.uuid, child.uuid) for agent in (root, child)])
+    assert logs[0] == logs[1] == logs[2]
+
+
+def test_a_tree_may_mix_models_and_change_them_within_a_history() -> None:
+    pytest.importorskip("openai", reason="OpenAIProvider needs the extra openai")
+    with MessagesServer() as first, OpenAIServer() as second, OpenAIServer() as third:
+        providers = {
+            "messages": messages_api(first, []),
+            "chat": chat(second, []),
+            "responses": responses(third, []),
+        }
+        first.script.append(Says(({"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "one"})))
+        second.answers.append(Streams([chunk({"reasoning": "Hm."}), *chat_text("two")]))
+        reasoning = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"}
+        third.answers.append(Streams(response_events(reasoning, message_item("three"))))
+        with ActorSystem.open(":memory:", "offline", providers) as system:
+            for name in ("messages", "chat", "responses", "messages", "chat", "responses"):
+                system.root.configure(model=f"{name}:m")
+                system.root.prompt(f"Now {name}.").get(timeout=DEADLINE)
+            assert [reply_of(one).text for one in system.root.history() if one.kind == Kind.ASSISTANT] == [
+                "one", "two", "three", "ok", "ok", "ok",
+            ]  # fmt: skip
+    items = third.requests[-1]["input"]
+    assert [item["encrypted_content"] for item in items if item.get("type") == "reasoning"] == ["x"]
+    thoughts = [block for message in first.requests[-1]["messages"] for block in message["content"]]
+    assert [block["thinking"] for block in thoughts if block["type"] == "thinking"] == ["Hm."]
