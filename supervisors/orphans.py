@@ -64,10 +64,10 @@ class Pause:
     agent: str
 
 
-Decision = Kill | Adopt | Pause
+OrphanDecision = Kill | Adopt | Pause
 
 
-def decide(tree: Mapping[str, Member], dying: Set[str]) -> list[Decision]:
+def decide(tree: Mapping[str, Member], dying: Set[str]) -> list[OrphanDecision]:
     """What the deaths of these agents mean for the agents below them. Linear in the tree.
 
     Args:
@@ -85,8 +85,8 @@ def decide(tree: Mapping[str, Member], dying: Set[str]) -> list[Decision]:
     root = next((agent for agent, member in tree.items() if member.supervisor is None), None)
     if root in dying:
         raise ValueError(f"Expected deaths of agents that can die, got: {root}, which is agent 0.")
-    kills: list[Decision] = []
-    others: list[Decision] = []
+    kills: list[OrphanDecision] = []
+    others: list[OrphanDecision] = []
     condemned: set[str | None] = set()  # whoever has one of these as its supervisor dies
     survivors: dict[str | None, str | None] = {}  # the nearest survivor, at or above each agent
     for agent in everybody({agent: member.supervisor for agent, member in tree.items()}):
@@ -120,7 +120,7 @@ def survivors_above(tree: Mapping[str, Member], dying: Set[str]) -> dict[str, st
     return nearest
 
 
-def _orphaned(agent: str, status: Status, policy: OrphanPolicy, adopter: str | None) -> list[Decision]:
+def _orphaned(agent: str, status: Status, policy: OrphanPolicy, adopter: str | None) -> list[OrphanDecision]:
     """What happens to a survivor, by the policy of its dead supervisor.
 
     In a part of a tree without agent 0, it may be that no agent adopts it.

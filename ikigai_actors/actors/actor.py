@@ -108,7 +108,7 @@ class PooledActor(pykka.Actor):
         """Have the dispatcher run the actor; its inbox calls this."""
         self.dispatcher.schedule(self)
 
-    def told(self, message: object) -> bool:
+    def deliver(self, message: object) -> bool:
         """Tell the actor something; return whether it lives, and so will handle it."""
         try:
             self.actor_ref.tell(message)

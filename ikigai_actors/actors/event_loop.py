@@ -2,7 +2,7 @@
 
     loop = SystemLoop()
     loop.run_to_end()               # on a thread of its own
-    loop.call_soon_threadsafe(loop.end)
+    loop.call_soon_threadsafe(loop.finish)
 
 A coroutine gets the loop by `asyncio.get_running_loop`, and many old examples stop or close theirs. On this one that is
 an error, in the code that does it; what runs beside it goes on.
@@ -29,7 +29,7 @@ class EndlessLoop(asyncio.BaseEventLoop):
             except BaseException:  # other people's task, by `SystemExit`: that one is over
                 logger.exception("A task on the event loop tried to end the process")
 
-    def end(self) -> None:
+    def finish(self) -> None:
         """Stop after this round of callbacks. From now on the loop can be closed. Called on the loop."""
         self._runs_on = False
         self.stop()

@@ -1,7 +1,7 @@
 """The watchdog of an event loop: it names the line of code that holds the loop, and so everybody who is on it.
 
     watchdog = LoopWatchdog(loop, thread, clock)
-    end = threads.repeat(SAMPLE_EVERY, watchdog.look, "ikigai-watchdog")
+    end = threads.repeat(SAMPLE_EVERY, watchdog.sample, "ikigai-watchdog")
 
 A look takes the stack of the loop's thread. Each callback of a loop runs in a frame of its own. So the same frame at
 two looks is one callback that has not returned in between, and a loop that is busy with many short ones is never
@@ -60,7 +60,7 @@ class LoopWatchdog:
         self._since = 0.0
         self._named: set[CodeLine] = set()
 
-    def look(self) -> None:
+    def sample(self) -> None:
         """Log a warning if the loop has been held since the looks of the last second, by a line not yet named."""
         stack = self._stack()
         callback, now = _callback_of(stack), self._clock.monotonic()

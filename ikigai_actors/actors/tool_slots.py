@@ -90,7 +90,7 @@ class Slots:
         """Whether there are so many that the next one keeps its slot."""
         return self.abandoned >= self._most_abandoned
 
-    async def take(self, name: str) -> Slot:
+    async def acquire(self, name: str) -> Slot:
         """Wait for a slot for a tool of this name. Call it on the loop."""
         slot, given = Slot(self, name), self.loop.create_future()
         self._queue.append((slot, given))

@@ -504,7 +504,7 @@ class AgentActor(PooledActor):
         """Leave all callers to the host that runs the agent from now on."""
         self._successor = self.runtime.processes.depart(self, self._what_waits())
 
-    def take(self, message: Any) -> None:
+    def take_over(self, message: Any) -> None:
         """Take a message that an earlier actor of the agent has not handled; or hand it on."""
         self.actor_inbox.put_urgent(message)
 
@@ -527,7 +527,7 @@ class AgentActor(PooledActor):
         if isinstance(message, Reset | Departed):
             message.done.settle(None)
         elif isinstance(caller, Future) and self._successor is not None:
-            self._successor.take(message)
+            self._successor.take_over(message)
         elif isinstance(caller, Future):
             caller.settle(self._gone())
         super().refuse(envelope)

@@ -12,7 +12,7 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.inbox import Inbox
 from ikigai_actors.agent.assembly import conversation_of, shared_blocks
 from ikigai_actors.agent.builtin_calls.naming import OUTSIDE
-from ikigai_actors.agent.builtin_calls.wait import told_waited
+from ikigai_actors.agent.builtin_calls.wait import waited_to_model
 from ikigai_actors.agent.jobs import Crash, ModelAnswer, ModelRequest, ToolRun, provider_failed
 from ikigai_actors.agent.messages import Crashed, Wake
 from ikigai_actors.agent.runtime import Runtime
@@ -298,7 +298,7 @@ class Effects:
                 if named is None
                 else {called: str(answers[uuid] if uuid is not None else WaitResult.UNKNOWN) for called, uuid in named}
             )
-            inbox.put_urgent(on.ToolFinished(request, call.id, told_waited(told, named is not None), False))
+            inbox.put_urgent(on.ToolFinished(request, call.id, waited_to_model(told, named is not None), False))
 
         for hook in self._runtime.instruments.wait_begins:
             hook(self._tally, call.id)

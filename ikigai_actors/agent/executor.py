@@ -94,7 +94,7 @@ class Executor:
         self._closing = threading.Lock()  # held to start something: nothing is started on a loop that is closed
         self._thread.start()
         self._watchdog = LoopWatchdog(self._loop, self._thread, clock)
-        self._unwatch = threads.repeat(SAMPLE_EVERY, self._watchdog.look, "ikigai-watchdog")
+        self._unwatch = threads.repeat(SAMPLE_EVERY, self._watchdog.sample, "ikigai-watchdog")
 
     def ask_model(
         self, provider: Provider, request: Request, agent: object, on_delta: OnDelta, on_reply: OnReply
@@ -206,7 +206,7 @@ class Executor:
             return task.result() if ended else timed_out(tool)
         try:
             async with asyncio.timeout(tool.timeout):
-                slot = await self._slots.take(tool.name)
+                slot = await self._slots.acquire(tool.name)
         except TimeoutError:
             return not_begun(tool, self._slots.holders())
         call = partial(slot.run, lambda: tool.call(arguments))
@@ -261,7 +261,7 @@ class Executor:
         if self._ending is None or self._ending.done():  # else Ctrl-C ended the wait for it
             self._ending = asyncio.run_coroutine_threadsafe(self._close_all(), self._loop)
         raise_first(self._ended(self._ending))
-        self._loop.call_soon_threadsafe(self._loop.end)
+        self._loop.call_soon_threadsafe(self._loop.finish)
         self._thread.join()
         self._unwatch()
 

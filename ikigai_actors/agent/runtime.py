@@ -28,7 +28,7 @@ from supervisors.causes import Cause
 class Successor(Protocol):
     """Takes the messages of an actor that has ended."""
 
-    def take(self, message: Any) -> None:
+    def take_over(self, message: Any) -> None:
         """Take a message with a caller, before any that is sent to the successor itself. Never waits."""
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
 from ikigai_actors.agent.turn.builtin import BuiltinTraits
 from ikigai_actors.agent.turn.calls import GIVE_RESULT
-from ikigai_actors.agent.turn.typed import EXIT, begin_result, described, described_exit
+from ikigai_actors.agent.turn.typed import EXIT, begin_result, described_exit, form_of
 from ikigai_actors.errors import BadInput, ProviderError
 from ikigai_actors.records.outputs import Expected
 from ikigai_actors.records.settings import complaint, misfits
@@ -107,7 +107,7 @@ class Toolbox:
         ]
         if wanted is None:
             return tuple(tools)
-        return (*(described_exit(one, wanted) if one["name"] == EXIT else one for one in tools), described(wanted))
+        return (*(described_exit(one, wanted) if one["name"] == EXIT else one for one in tools), form_of(wanted))
 
     def _decided(self, name: str, traits: ToolTraits, policy: Policy) -> ToolTraits:
         """The traits of a tool with this policy; ``ask`` becomes what is possible in this process."""

@@ -43,7 +43,7 @@ class Launch:
         return [sys.executable, "-m", "ikigai_actors", "host", "--name", name, "--app", self.app]
 
 
-class Child:
+class HostProcess:
     """A running host."""
 
     def __init__(self, name: str, launch: Launch, on_end: Callable[[], object]) -> None:
@@ -75,7 +75,7 @@ class Child:
         """The latest line that it has printed."""
         return next((line for line in reversed(self._printed.splitlines()) if line.strip()), "")
 
-    def end(self, timeout: float) -> int | None:
+    def stop(self, timeout: float) -> int | None:
         """Have it give its agents away and end; kill it when it has not in time. Returns its exit status."""
         self._told = True
         self._send(signal.SIGTERM)

@@ -142,7 +142,7 @@ class Fleet:
         """The hosts, by their numbers. Raises `StoreError`."""
         with connected(self._address) as to:
             reports = self._reports(to.ray)
-        return _told(reports, self._records())
+        return _fleet_hosts(reports, self._records())
 
     def scale(self, hosts: int, timeout: float = 120.0) -> None:
         """Start hosts, or end those with the highest numbers, until there are so many; wait until they run agents.
@@ -244,7 +244,7 @@ class Fleet:
                 records = self._records()
             except StoreError:  # the first host makes its tables; what else is wrong the hosts tell
                 records = {}
-            found = {one.name: one for one in _told(reports, records)}
+            found = {one.name: one for one in _fleet_hosts(reports, records)}
             missing = [name for name in names if not _works(found.get(name), len(names))]
             if not missing:
                 return
@@ -264,7 +264,7 @@ class Fleet:
             except ValueError:  # it has ended meanwhile
                 continue
         alive = [shim for shim in shims if _answer(ray, shim.report.remote(), _ANSWER) is not None]
-        if calls := [shim.end.remote(_KILLED) for shim in alive]:
+        if calls := [shim.stop.remote(_KILLED) for shim in alive]:
             ray.wait(calls, num_returns=len(calls), timeout=_KILLED + _ANSWER)
         for shim in shims:
             ray.kill(shim, no_restart=True)
@@ -322,7 +322,7 @@ def _answer(ray: Any, call: Any, timeout: float = 0) -> ShimReport | None:
     return report
 
 
-def _told(reports: Mapping[str, ShimReport | None], records: Mapping[str | None, HostRecord]) -> list[FleetHost]:
+def _fleet_hosts(reports: Mapping[str, ShimReport | None], records: Mapping[str | None, HostRecord]) -> list[FleetHost]:
     return [_host(name, report, records.get(name)) for name, report in reports.items()]
 
 

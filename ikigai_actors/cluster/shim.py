@@ -11,7 +11,7 @@ import threading
 import time
 from typing import NamedTuple
 
-from ikigai_actors.cluster.child import Child, Launch
+from ikigai_actors.cluster.child import HostProcess, Launch
 
 _SHORT = 10.0
 """Seconds: a host that ended sooner may not be able to start."""
@@ -39,16 +39,16 @@ class Shim:
 
     def __init__(self, name: str, launch: Launch) -> None:
         self._launch, self._began = launch, time.monotonic()
-        self._child = Child(name, launch, self._end_with_it)
+        self._child = HostProcess(name, launch, self._end_with_it)
 
     def report(self) -> ShimReport:
         """What is known of the host."""
         child = self._child
         return ShimReport(self._launch, socket.gethostname(), child.pid, child.status, child.said)
 
-    def end(self, timeout: float) -> int | None:
+    def stop(self, timeout: float) -> int | None:
         """End the host, and return its exit status. The shim stays, for whoever asked ends it too."""
-        return self._child.end(timeout)
+        return self._child.stop(timeout)
 
     def _end_with_it(self) -> None:
         if time.monotonic() - self._began < _SHORT:

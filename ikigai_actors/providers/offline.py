@@ -63,7 +63,7 @@ class OfflineProvider:
         if isinstance(steps, list) and replies < len(steps):
             return Reply(tool_calls=steps[replies], stop_reason="tool_use", usage=_usage(request, ""), model=self.name)
         wrong = steps if isinstance(steps, str) else None
-        text = wrong or (_told(request) if replies else recall(list(_prompts(request))))
+        text = wrong or (_results_of_calls(request) if replies else recall(list(_prompts(request))))
         for word in _WORD.findall(text):
             await asyncio.sleep(pace)  # also at pace 0: here it can be cancelled, and other agents get their turn
             on_delta(Delta(word))
@@ -144,7 +144,7 @@ def _calls(line: str) -> list[tuple[str, dict[str, Any]]]:
     return calls if place == len(line) else []
 
 
-def _told(request: Request) -> str:
+def _results_of_calls(request: Request) -> str:
     """What the calls of the last reply gave, a line each, in their order."""
     uses = {block["id"]: block["name"] for block in request.messages[-2]["content"] if block["type"] == "tool_use"}
     results = [block for block in request.messages[-1]["content"] if block["type"] == "tool_result"]

@@ -37,19 +37,19 @@ class AppendCall(Around):
     Answered with `CallAppended`. It raises what the act raises.
     """
 
-    __slots__ = ("_agent", "_fence", "_told")
+    __slots__ = ("_agent", "_fence", "_to_message")
 
-    def __init__(self, agent: str, act: Unit, told: Callable[[Any], Message], fence: Fence) -> None:
+    def __init__(self, agent: str, act: Unit, to_message: Callable[[Any], Message], fence: Fence) -> None:
         """Make the unit.
 
         Args:
             agent: the uuid of the agent that acts.
             act: what it does.
-            told: makes the message, given the answer of the act.
+            to_message: makes the message, given the answer of the act.
             fence: the host that runs the agent, and its epoch.
         """
         super().__init__(act)
-        self._agent, self._told, self._fence = agent, told, fence
+        self._agent, self._to_message, self._fence = agent, to_message, fence
 
     @property
     def touches(self) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ class AppendCall(Around):
             raise AgentNotFound(f"There is no agent {uuid}.", uuid)
         check_fence(row, self._fence)
         answer = self._act.write(tx, locked)
-        message = self._told(answer)
+        message = self._to_message(answer)
         tx.append([message.row()])
         locked.others.add(uuid)
         return CallAppended(message, answer)

@@ -71,7 +71,7 @@ class LifecycleChange:
     """Why a signal did nothing; empty when it did something."""
     reason: str = ""
     """Why the agents in `status` have another one."""
-    told: tuple[tuple[str, str], ...] = ()
+    notified: tuple[tuple[str, str], ...] = ()
     """The mails of kind ``exit`` that were sent: recipient, and the agent that died."""
 
 
@@ -101,7 +101,9 @@ def branch(tx: Transaction, uuid: str) -> Family:
     return family
 
 
-def end(tx: Transaction, locked: LockedRows, family: Family, ends: Mapping[str, End], now: int) -> LifecycleChange:
+def end_agents(
+    tx: Transaction, locked: LockedRows, family: Family, ends: Mapping[str, End], now: int
+) -> LifecycleChange:
     """Let agents die, and carry out their orphan policies.
 
     Args:
@@ -120,7 +122,7 @@ def end(tx: Transaction, locked: LockedRows, family: Family, ends: Mapping[str, 
     adopted = {one.agent: one.by for one in decisions if isinstance(one, Adopt)}
     paused = [one.agent for one in decisions if isinstance(one, Pause)]
     nearest = survivors_above(members, dead.keys())
-    locked.take(tx, {*dead, *adopted, *adopted.values(), *(nearest[uuid] for uuid in dead)})
+    locked.lock(tx, {*dead, *adopted, *adopted.values(), *(nearest[uuid] for uuid in dead)})
     _write_deaths(tx, dead, now)
     for uuid, why in dead.items():
         write_mail(tx, locked, nearest[uuid], uuid, _exit_message(why), now, EXIT)
@@ -136,7 +138,7 @@ def end(tx: Transaction, locked: LockedRows, family: Family, ends: Mapping[str, 
         reason = f"its supervisor {gone} died, whose policy is stop"
         tx.run("set_status", uuids=uuids, status=Status.STOPPED.value, deadline=None, reason=reason)
     return LifecycleChange(
-        dead, dict.fromkeys(paused, Status.STOPPED), told=tuple((nearest[uuid], uuid) for uuid in dead)
+        dead, dict.fromkeys(paused, Status.STOPPED), notified=tuple((nearest[uuid], uuid) for uuid in dead)
     )
 
 
@@ -169,7 +171,7 @@ class WriteDeath(Unit):
             raise refusal_of(victim, told.refusal)
         if victim.owner != self.host:
             raise Fenced(f"Agent {self.uuid} belongs to another host by now, which decides on it.", self.uuid)
-        return end(tx, locked, family, {self.uuid: End(self.cause, self.reason)}, self.now)
+        return end_agents(tx, locked, family, {self.uuid: End(self.cause, self.reason)}, self.now)
 
 
 def _family(tx: Transaction, query: str, uuid: str) -> Family:

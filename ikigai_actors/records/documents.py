@@ -65,14 +65,14 @@ class DocumentVersion:
     deleted: bool
     """Whether it is a deletion."""
 
-    def told(self, author: str | None) -> str:
+    def to_person(self, author: str | None) -> str:
         """The version in words; ``author`` is the name of its author."""
         when = datetime.fromtimestamp(self.created_at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         made = "deleted" if self.deleted else "written"
         return f"version {self.version}, {made} by {author or 'a person outside'} at {when}"
 
     def __str__(self) -> str:
-        return self.told(self.author)
+        return self.to_person(self.author)
 
 
 Versions = list[DocumentVersion]

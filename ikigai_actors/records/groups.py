@@ -27,7 +27,7 @@ def gather(tx: Transaction, locked: LockedRows, supervisor: str, children: Itera
             )
     for one in apart:
         uuids = branch_here(tx, one.uuid, one.owner) if one.owner is not None else [one.uuid]
-        locked.take(tx, uuids)
+        locked.lock(tx, uuids)
         tx.run("move_agents", uuids=uuids, shard=above.shard)
     if apart:  # who was about to give one of them away looks at it anew
         tx.run("announce_shard", shard=above.shard, host=above.owner)

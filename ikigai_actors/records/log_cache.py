@@ -126,7 +126,7 @@ class LogCache:
         An agent that has no log gets the error that `load` would raise.
         """
         found: dict[str, Log | IkigaiError] = {
-            uuid: _told(uuid, log) for uuid in uuids if (log := self.at_hand(uuid)) is not None
+            uuid: _sound(uuid, log) for uuid in uuids if (log := self.at_hand(uuid)) is not None
         }
         if missing := [uuid for uuid in dict.fromkeys(uuids) if uuid not in found]:
             with self._reading:
@@ -164,7 +164,7 @@ class LogCache:
             latest = logs[family.latest(uuid)]
             if isinstance(latest, Log):
                 _complete(tx, latest)
-            found[uuid] = _told(uuid, latest)
+            found[uuid] = _sound(uuid, latest)
         return found
 
     def _make(
@@ -318,7 +318,7 @@ def _read_on(tx: Transaction, log: Log) -> None:
         log.damage = error
 
 
-def _told(uuid: str, log: Log | HistoryError) -> Log | HistoryError:
+def _sound(uuid: str, log: Log | HistoryError) -> Log | HistoryError:
     """An agent's log, or the error that says why it has none.
 
     An error in an ancestor's rows becomes an error about this agent that names the ancestor.

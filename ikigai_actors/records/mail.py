@@ -178,7 +178,7 @@ def write_mail(
     return _mail(recipient, number, sender, kind, body, now, None)
 
 
-def take(
+def take_mail(
     tx: Transaction,
     locked: LockedRows,
     recipient: str,
@@ -320,7 +320,7 @@ class Read(Unit):
         return (self.recipient,)
 
     def write(self, tx: Transaction, locked: LockedRows) -> Taken:
-        return take(tx, locked, self.recipient, self.now, self.sender, self.limit)
+        return take_mail(tx, locked, self.recipient, self.now, self.sender, self.limit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ class MoveBranch(Unit):
         if not rows or not tx.run("announce_shard", shard=rows[0][0], host=self.to):
             raise StoreConflict(f"Host {self.to} has no shard for agent {self.agent}.")
         uuids = branch_here(tx, self.agent, self.host)
-        locked.take(tx, uuids)
+        locked.lock(tx, uuids)
         tx.run("move_agents", uuids=uuids, shard=rows[0][0])
         return uuids
 

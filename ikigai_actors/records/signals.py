@@ -11,7 +11,16 @@ from dataclasses import dataclass
 
 from ikigai_actors.arguments import check_seconds
 from ikigai_actors.errors import BadInput
-from ikigai_actors.records.deaths import End, Family, LifecycleChange, Relative, branch, end, household, refusal_of
+from ikigai_actors.records.deaths import (
+    End,
+    Family,
+    LifecycleChange,
+    Relative,
+    branch,
+    end_agents,
+    household,
+    refusal_of,
+)
 from ikigai_actors.records.registry import find
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
@@ -97,22 +106,22 @@ class SendSignal(Unit):
         cause = Cause.TERMINATED if self._signal is Signal.TERM else Cause.KILLED
         why = End(cause, self._reason or f"{self._signal} by {self._sender or 'a person'}", self._sender)
         dying = {uuid: why for uuid, status in hit.items() if status is Status.DEAD}
-        done = end(tx, locked, family, dying, self._now) if dying else LifecycleChange()
+        done = end_agents(tx, locked, family, dying, self._now) if dying else LifecycleChange()
         status = {uuid: to for uuid, to in hit.items() if uuid not in done.dead and to != family[uuid].status}
         if status:
-            locked.take(tx, status)
+            locked.lock(tx, status)
             to = next(iter(set(status.values())))  # a signal leads the living to one status
             reason = self._why(to, why)
             tx.run("set_status", uuids=list(status), status=to.value, deadline=self._deadline, reason=reason)
         if self._signal is Signal.INT:
             self._interrupt(tx, locked, [family[uuid] for uuid in hit])
-        return LifecycleChange(done.dead, {**done.status, **status}, reason=why.reason, told=done.told)
+        return LifecycleChange(done.dead, {**done.status, **status}, reason=why.reason, notified=done.notified)
 
     def _interrupt(self, tx: Transaction, locked: LockedRows, hit: Sequence[Relative]) -> None:
         """Mark the open turns of agents that the sender does not run."""
         elsewhere = [one.uuid for one in hit if one.turn and (self._host is None or one.owner != self._host)]
         if elsewhere:
-            locked.take(tx, elsewhere)
+            locked.lock(tx, elsewhere)
             tx.run("interrupt", uuids=elsewhere)
 
     def _why(self, status: Status, why: End) -> str | None:

@@ -101,7 +101,7 @@ class StopChildren(Unit):
         children = reversed(registry.children(tx, self.supervisor))
         stopped = [child.uuid for child in children if child.status == Status.RUNNING]
         if stopped:
-            locked.take(tx, stopped)
+            locked.lock(tx, stopped)
             tx.run("set_status", uuids=stopped, status=Status.STOPPED.value, deadline=None, reason=GAVE_UP)
         return LifecycleChange(status=dict.fromkeys(stopped, Status.STOPPED))
 
@@ -211,7 +211,7 @@ class AdoptChild(Unit):
 
     def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
         above = {self.by, *(row[0] for row in tx.run("supervisors_of", uuid=self.by))}
-        locked.take(tx, (self.agent, self.by))
+        locked.lock(tx, (self.agent, self.by))
         for uuid in (self.agent, self.by):
             _living(locked, uuid)
         if self.agent in above:
@@ -228,7 +228,7 @@ class AdoptChild(Unit):
 def _continue(tx: Transaction, locked: LockedRows, rows: Sequence[Row]) -> LifecycleChange:
     children = [uuid for (uuid,) in rows]
     if children:
-        locked.take(tx, children)
+        locked.lock(tx, children)
         tx.run("set_status", uuids=children, status=Status.RUNNING.value, deadline=None, reason=None)
     return LifecycleChange(status=dict.fromkeys(children, Status.RUNNING))
 

@@ -120,7 +120,7 @@ class BaseTransaction(Transaction, SchemaTransaction, ABC):
             rows.sort(key=_PLACE)
             self._guard(self._append, table, rows)
 
-    def end(self) -> None:
+    def finish(self) -> None:
         """Refuse every later call: the transaction was committed or rolled back."""
         self._failure = StoreError("This transaction is over: it is valid only inside the work it was given to.")
 

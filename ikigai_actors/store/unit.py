@@ -36,7 +36,7 @@ class LockedRows(dict[str, Locked]):
         self.others: set[str] = set()
         """The agents, by uuid, that were changed though their rows are not locked."""
 
-    def take(self, tx: Transaction, uuids: Iterable[str]) -> None:
+    def lock(self, tx: Transaction, uuids: Iterable[str]) -> None:
         """Lock further rows, all in one statement. For a unit that has a transaction of its own."""
         if wanted := sorted(set(uuids) - self.keys()):
             self.update((row[0], Locked(*row)) for row in tx.run("lock_agents", uuids=wanted))

@@ -79,5 +79,5 @@ class Approvals(OfOneProcess):
         if not decided.get(timeout=timeout):
             return False
         if isinstance(actor, AgentActor) and actor.state.phase is Phase.INTERRUPTED:  # another process does it itself
-            actor.told(on.Resume(Future()))
+            actor.deliver(on.Resume(Future()))
         return True

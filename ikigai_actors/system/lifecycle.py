@@ -165,7 +165,7 @@ def had_effect(change: LifecycleChange) -> bool:
 class CommandTarget(Protocol):
     """Takes the commands for an agent: its actor, or what stands for the actor of another process."""
 
-    def told(self, message: Any) -> bool:
+    def deliver(self, message: Any) -> bool:
         """Take a command; return whether it was taken, and so will be answered. An actor that has ended takes none."""
 
 
@@ -188,7 +188,7 @@ def tell(find: Callable[[str], Target], uuid: str, message: object) -> Target:
     """
     actor = None
     while (latest := find(uuid)) is not actor:
-        if latest.told(message):
+        if latest.deliver(message):
             return latest
         actor = latest
     raise AgentDead(f"Agent {uuid} is dead or acts no more on this host.", uuid)

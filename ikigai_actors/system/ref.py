@@ -313,7 +313,7 @@ class AgentCommands:
         future = self._future()
         if self._waits:
             future.check_wait()
-        self._ref.system.remote(self._ref.uuid).told(Move(host, future))
+        self._ref.system.remote(self._ref.uuid).deliver(Move(host, future))
         return future
 
     def send(self, recipient: Handle | str, body: str) -> Future[int]:

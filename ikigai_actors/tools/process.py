@@ -8,8 +8,8 @@ daemon); and a process that kills the guard is safe from it.
 
     state      lasts until                                     what a kill -9 of our process leaves
     starting   exec, or an error, which leaves nothing         nothing: the guard begins before the program
-    running    its own end, `terminate`, `kill`, `Endings`     nothing
-    ending     its own end, within `_GRACE` of the end of      after `terminate` nothing; after the TERM of `Endings`,
+    running    its own end, `terminate`, `kill`, a waiter      nothing
+    ending     its own end, within `_GRACE` of the end of      after `terminate` nothing; after the TERM of a waiter,
                its input or of TERM, or KILL after that        which ends the guard too, all that is deaf to TERM
     dead       `reap`: the guard ends what the child has       nothing
                left behind, and nobody is left to wait for
@@ -193,7 +193,7 @@ class _Ending:
     """The processes that were sent TERM."""
 
 
-class Endings:
+class ExitWaiter:
     """Ends sessions, however many, with the same few looks at all processes: TERM, and after `_GRACE` seconds KILL.
 
     When it is cancelled, as by a system that closes, it sends KILL at once.
@@ -201,27 +201,27 @@ class Endings:
 
     def __init__(self) -> None:
         """Begin with no session to end."""
-        self._endings: dict[int, _Ending] = {}
+        self._exits: dict[int, _Ending] = {}
         self._work: asyncio.Task[None] | None = None
 
-    def end(self, leader: int) -> "asyncio.Future[None]":
+    def wait_for(self, leader: int) -> "asyncio.Future[None]":
         """End every process of a session, on the running event loop; the future is done when they are gone."""
         loop = asyncio.get_running_loop()
-        ending = self._endings.setdefault(leader, _Ending(loop.time() + _GRACE, loop.create_future()))
+        ending = self._exits.setdefault(leader, _Ending(loop.time() + _GRACE, loop.create_future()))
         if self._work is None:
             self._work = loop.create_task(self._end_all())
         return ending.over
 
     async def _end_all(self) -> None:
         now = asyncio.get_running_loop().time
-        while self._endings:
+        while self._exits:
             try:
-                found = await in_thread(lambda: living_processes(set(self._endings)), "ikigai-ending")
-                for leader, ending in list(self._endings.items()):
+                found = await in_thread(lambda: living_processes(set(self._exits)), "ikigai-ending")
+                for leader, ending in list(self._exits.items()):
                     self._go_on(leader, ending, found.get(leader, []), now())
                 await asyncio.sleep(_LOOK_AGAIN)
             except asyncio.CancelledError:
-                for ending in self._endings.values():
+                for ending in self._exits.values():
                     ending.kill_at = min(ending.kill_at, now())
         self._work = None
 
@@ -231,7 +231,7 @@ class Endings:
             logger.warning("Processes %s of a shell could not be killed", left)
         if not left or given_up:
             ending.over.set_result(None)
-            del self._endings[leader]
+            del self._exits[leader]
         elif now >= ending.kill_at:
             _send(left, signal.SIGKILL)
         else:

@@ -182,14 +182,14 @@ def test_above_a_limit_calls_that_hang_keep_their_slots_and_who_waits_for_one_en
 def test_an_abandoned_thread_that_waits_for_an_agent_counts_as_busy_only_when_it_goes_on() -> None:
     async def play() -> None:
         slots = Slots(asyncio.get_running_loop(), 1, most_abandoned=0)
-        slot = await slots.take("asks")
+        slot = await slots.acquire("asks")
         slots.change(slot, lent=True)
         slot.abandon()
         assert slots.abandoned == 0
-        other = await slots.take("other")
+        other = await slots.acquire("other")
         other.give_back()
         slots.change(slot, lent=False)
-        waiting = asyncio.create_task(slots.take("third"))
+        waiting = asyncio.create_task(slots.acquire("third"))
         await asyncio.sleep(0)
         assert slots.abandoned == 1
         assert not waiting.done()
@@ -219,8 +219,8 @@ def test_the_threads_that_go_on_past_their_time_are_counted_and_told_to_who_foll
 def test_who_no_longer_waits_for_a_slot_keeps_it_from_nobody() -> None:
     async def play() -> None:
         slots = Slots(asyncio.get_running_loop(), 1)
-        first = await slots.take("first")
-        early, late, last = (asyncio.create_task(slots.take(name)) for name in ("early", "late", "last"))
+        first = await slots.acquire("first")
+        early, late, last = (asyncio.create_task(slots.acquire(name)) for name in ("early", "late", "last"))
         await asyncio.sleep(0)  # they wait in this order
         early.cancel()
         first.give_back()  # passes over the first one, who does not know yet
@@ -230,6 +230,6 @@ def test_who_no_longer_waits_for_a_slot_keeps_it_from_nobody() -> None:
             with pytest.raises(asyncio.CancelledError):
                 await gone
         got.give_back()
-        await asyncio.wait_for(slots.take("again"), DEADLINE)
+        await asyncio.wait_for(slots.acquire("again"), DEADLINE)
 
     asyncio.run(play())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ikigai_actors.cluster.child import Child, Launch
+from ikigai_actors.cluster.child import HostProcess, Launch
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.system.remote.client import Client
 from tests.conftest import NewDatabase
@@ -32,11 +32,11 @@ class Started:
     """Children, and whether their parent would be started again."""
 
     def __init__(self) -> None:
-        self.children: list[Child] = []
+        self.children: list[HostProcess] = []
         self.revived = threading.Event()
 
-    def __call__(self, launch: Launch) -> Child:
-        self.children.append(Child("host-1", launch, self.revived.set))
+    def __call__(self, launch: Launch) -> HostProcess:
+        self.children.append(HostProcess("host-1", launch, self.revived.set))
         return self.children[-1]
 
 
@@ -45,7 +45,7 @@ def start() -> Iterator[Started]:
     started = Started()
     yield started
     for child in started.children:
-        child.end(0)
+        child.stop(0)
 
 
 def living(launch: Launch) -> list[HostRecord]:
@@ -76,7 +76,7 @@ def test_a_host_that_is_killed_or_hangs_ends_its_parent(launch: Launch, start: S
 def test_a_host_that_is_told_to_end_does_not_come_back(launch: Launch, start: Started) -> None:
     child = start(launch)
     eventually(lambda: living(launch), "the host")
-    assert child.end(DEADLINE) == 0
+    assert child.stop(DEADLINE) == 0
     assert not start.revived.is_set()
     assert not living(launch)
 
@@ -105,8 +105,8 @@ def test_a_password_stands_in_no_list_of_processes_and_in_no_message(launch: Lau
 def test_a_host_ends_with_its_parent(launch: Launch) -> None:
     script = """
         import sys
-        from ikigai_actors.cluster.child import Child, Launch
-        child = Child("host-1", Launch(*sys.argv[1:4], 0, {}), lambda: None)
+        from ikigai_actors.cluster.child import HostProcess, Launch
+        child = HostProcess("host-1", Launch(*sys.argv[1:4], 0, {}), lambda: None)
         print(child.pid, flush=True)
         sys.stdin.read()
     """

@@ -67,7 +67,7 @@ def deliver(tx: Transaction, recipient: str, kind: str, body: str = "news") -> M
 
 def taken_in(tx: Transaction, recipient: str, limit: int) -> Taken:
     locked = LockedRows(tx.run("lock_agents", uuids=[recipient]))
-    taken = mailbox.take(tx, locked, recipient, NOW, limit=limit)
+    taken = mailbox.take_mail(tx, locked, recipient, NOW, limit=limit)
     locked.settle(tx)
     return taken
 

@@ -176,11 +176,11 @@ MUTANTS = (
     Mutant(
         "mail marked read outside the transaction",
         "records/mail.py",
-        "        return take(tx, locked, self.recipient, self.now, self.sender, self.limit)",
+        "        return take_mail(tx, locked, self.recipient, self.now, self.sender, self.limit)",
         "        return Taken(tuple(_unread(tx, self.recipient, self.sender)), 0)\n\n\n"
         "class Mark(Read):\n"
         "    def write(self, tx: Transaction, locked: LockedRows) -> Taken:\n"
-        "        return take(tx, locked, self.recipient, self.now, self.sender, self.limit)",
+        "        return take_mail(tx, locked, self.recipient, self.now, self.sender, self.limit)",
         (
             Edit(
                 "system/ref.py",

@@ -1,6 +1,8 @@
 """The architecture, held: which room may know which, and which library belongs to which room."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -153,6 +155,20 @@ def test_each_library_has_its_room() -> None:
     homes = {library: rooms for libraries, rooms in LIBRARIES.items() for library in libraries.split()}
     every = ((one, name.split(".")[0]) for one in RUNTIME for name in imports(FILES[one]))
     assert [(one, library) for one, library in every if room(one) not in homes.get(library, {room(one)})] == []
+
+
+CORE = ("system", "agent", "records", "store", "tools", "providers", "actors")
+
+
+@pytest.mark.slow("starts a program, which imports everything")
+def test_the_core_imports_without_the_libraries_of_shell_and_kit() -> None:
+    """Nor does another library bring them along."""
+    names = [one for one in RUNTIME if room(one) in CORE and not one.startswith(f"{PACKAGE}.tools.mcp")]
+    unwanted = {"click", "textual", "rich", "hypothesis", "pytest"}
+    code = f"import importlib, sys\nfor name in {names}: importlib.import_module(name)\n"
+    code += f"print(*{unwanted} & {{*sys.modules}})"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert loaded.split() == []
 
 
 def test_a_library_that_may_be_missing_is_imported_late() -> None:

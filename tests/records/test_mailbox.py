@@ -109,7 +109,7 @@ def test_a_size_of_its_own_decides_what_fits(desk: Desk) -> None:
 
     def work(tx: Transaction) -> Taken:
         locked = lock(tx, (Read("b", NOW),))
-        taken = mailbox.take(tx, locked, "b", NOW, limit=250, size=lambda mail: len(mail.body) + 99)
+        taken = mailbox.take_mail(tx, locked, "b", NOW, limit=250, size=lambda mail: len(mail.body) + 99)
         locked.settle(tx)
         return taken
 
@@ -230,7 +230,7 @@ def test_however_many_mails_there_are_two_statements_read_them(desk: Desk) -> No
 
     def work(tx: Transaction) -> Taken:
         locked = lock(tx, (Read("b", NOW),))
-        taken = mailbox.take(Noting(tx), locked, "b", NOW)
+        taken = mailbox.take_mail(Noting(tx), locked, "b", NOW)
         locked.settle(tx)
         return taken
 

@@ -22,7 +22,7 @@ def judged(
     """The hosts judged dead at each look, with their beats. A look is a time and what was found."""
     found = []
     for now, sightings in looks:
-        membership, dead = membership.look(now, sightings)
+        membership, dead = membership.judge(now, sightings)
         found.append([(each.host, each.beat) for each in dead])
     return found
 

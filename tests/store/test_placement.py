@@ -11,7 +11,7 @@ from ikigai_actors.store.hosts.placement import (
     MOVED_AT_ONCE,
     Gift,
     Living,
-    Member,
+    SharingHost,
     gifts,
     gives,
     is_stuck,
@@ -27,31 +27,31 @@ def idle(agents: dict[int, int]) -> dict[int, Living]:
 
 
 def test_who_is_alone_takes_all() -> None:
-    assert room("a", [Member("a", 0)], SHARDS) == SHARDS
+    assert room("a", [SharingHost("a", 0)], SHARDS) == SHARDS
 
 
 def test_of_three_each_takes_a_third_rounded_up() -> None:
-    assert room("b", [Member("a", 22), Member("b", 2), Member("c", 0)], SHARDS) == 20
+    assert room("b", [SharingHost("a", 22), SharingHost("b", 2), SharingHost("c", 0)], SHARDS) == 20
 
 
 def test_who_drains_is_not_counted_and_takes_none() -> None:
-    members = [Member("a", 10, draining=True), Member("b", 0)]
+    members = [SharingHost("a", 10, draining=True), SharingHost("b", 0)]
     assert (room("a", members, SHARDS), room("b", members, SHARDS)) == (0, SHARDS)
 
 
 def test_shards_without_agents_go_at_once_to_a_host_that_has_none() -> None:
-    members = [Member("a", 4, 2), Member("b", 0)]
+    members = [SharingHost("a", 4, 2), SharingHost("b", 0)]
     assert gifts("a", members, idle({0: 1, 1: 0, 2: 0, 3: 1}), move=False) == [Gift(1, "b"), Gift(2, "b")]
 
 
 def test_agents_move_a_part_of_the_difference_at_a_time() -> None:
-    members = [Member("a", 3, 24), Member("b", 3, 0)]
+    members = [SharingHost("a", 3, 24), SharingHost("b", 3, 0)]
     assert gifts("a", members, idle({0: 12, 1: 6, 2: 6}), move=True) == [Gift(1, "b")]
     assert gifts("a", members, idle({0: 12, 1: 6, 2: 6}), move=False) == []
 
 
 def test_who_drains_is_stuck_when_nobody_is_left_who_takes_what_it_has() -> None:
-    drains, other = Member("a", 3, draining=True), Member("b", 3)
+    drains, other = SharingHost("a", 3, draining=True), SharingHost("b", 3)
     assert is_stuck("a", [drains])
     assert is_stuck("a", [drains, other._replace(draining=True)])
     assert not is_stuck("a", [drains, other])
@@ -60,21 +60,26 @@ def test_who_drains_is_stuck_when_nobody_is_left_who_takes_what_it_has() -> None
 
 
 def test_the_last_two_agents_of_a_difference_stay() -> None:
-    assert gifts("a", [Member("a", 1, 1), Member("b", 1, 0)], idle({0: 1}), move=True) == []
+    assert gifts("a", [SharingHost("a", 1, 1), SharingHost("b", 1, 0)], idle({0: 1}), move=True) == []
 
 
 def test_a_shard_that_is_too_large_to_help_stays() -> None:
-    assert gifts("a", [Member("a", 2, 100), Member("b", 2, 60)], idle({0: 100, 1: 0}), move=True) == []
+    assert gifts("a", [SharingHost("a", 2, 100), SharingHost("b", 2, 60)], idle({0: 100, 1: 0}), move=True) == []
 
 
 def test_who_drains_gives_everything_to_those_who_do_not() -> None:
-    members = [Member("a", 3, 9, draining=True), Member("b", 1, 0), Member("c", 1, 5), Member("d", 0, 0, draining=True)]
+    members = [
+        SharingHost("a", 3, 9, draining=True),
+        SharingHost("b", 1, 0),
+        SharingHost("c", 1, 5),
+        SharingHost("d", 0, 0, draining=True),
+    ]
     assert gifts("a", members, idle({0: 2, 1: 7, 2: 0}), move=False) == [Gift(1, "b"), Gift(0, "c"), Gift(2, "b")]
 
 
 def test_who_is_alone_gives_nothing() -> None:
-    assert gifts("a", [Member("a", 2, 9, draining=True)], idle({0: 9, 1: 0}), move=True) == []
-    assert not gives("a", [Member("a", 2, 9, draining=True)])
+    assert gifts("a", [SharingHost("a", 2, 9, draining=True)], idle({0: 9, 1: 0}), move=True) == []
+    assert not gives("a", [SharingHost("a", 2, 9, draining=True)])
 
 
 HOSTS = st.lists(
@@ -89,7 +94,7 @@ def test_what_is_given_is_ones_own_goes_to_others_and_is_not_more_than_they_lack
     drawn: list[tuple[dict[int, int], bool]], move: bool
 ) -> None:
     members = [
-        Member(str(n), len(own), sum(own.values()), draining=draining) for n, (own, draining) in enumerate(drawn)
+        SharingHost(str(n), len(own), sum(own.values()), draining=draining) for n, (own, draining) in enumerate(drawn)
     ]
     own, draining = drawn[0]
     given = gifts("0", members, idle(own), move)
@@ -106,15 +111,15 @@ def test_what_is_given_is_ones_own_goes_to_others_and_is_not_more_than_they_lack
         assert sum(busy) <= max(0, difference // MOVED_AT_ONCE) or (len(busy) == 1 and busy[0] < difference)
 
 
-def members_of(has: dict[str, dict[int, Living]]) -> list[Member]:
+def members_of(has: dict[str, dict[int, Living]]) -> list[SharingHost]:
     """The hosts, which have these shards."""
     return [
-        Member(host, len(own), sum(one.agents for one in own.values()), sum(one.working for one in own.values()))
+        SharingHost(host, len(own), sum(one.agents for one in own.values()), sum(one.working for one in own.values()))
         for host, own in has.items()
     ]
 
 
-def settle(has: dict[str, dict[int, Living]], at_once: bool = False) -> list[Member]:
+def settle(has: dict[str, dict[int, Living]], at_once: bool = False) -> list[SharingHost]:
     """Let hosts give until nobody gives any more: in turn, or all at the same moment, when none sees what others give.
 
     Args:
@@ -188,14 +193,14 @@ def test_no_host_keeps_much_more_to_do_than_another_one_whose_share_it_could_be(
 
 
 def test_a_host_whose_agents_have_much_to_do_gives_some_and_gets_idle_ones_for_them() -> None:
-    busy = Member("a", 2, 10, working=10)
-    idles = Member("b", 2, 10)
+    busy = SharingHost("a", 2, 10, working=10)
+    idles = SharingHost("b", 2, 10)
     assert gifts("a", [busy, idles], {0: Living(5, 5), 1: Living(5, 5)}, move=True) == [Gift(1, "b")]
-    after = [Member("a", 1, 5, 5), Member("b", 3, 15, 5)]
+    after = [SharingHost("a", 1, 5, 5), SharingHost("b", 3, 15, 5)]
     assert gifts("b", after, {1: Living(5, 5), 2: Living(2), 3: Living(8)}, move=True) == [Gift(2, "a")]
 
 
 def test_a_few_turns_move_nobody() -> None:
-    members = [Member("a", 1, FEW_TURNS - 1, FEW_TURNS - 1), Member("b", 1, FEW_TURNS - 1)]
+    members = [SharingHost("a", 1, FEW_TURNS - 1, FEW_TURNS - 1), SharingHost("b", 1, FEW_TURNS - 1)]
     assert not gives("a", members)
     assert gifts("a", members, {0: Living(FEW_TURNS - 1, FEW_TURNS - 1)}, move=True) == []

@@ -156,12 +156,12 @@ def test_a_watch_gives_up_after_its_time(durable: str) -> None:
 
 def test_a_turn_ends_with_the_reply_that_follows_its_own_prompt() -> None:
     turn = RemoteTurn("kid", prompt=3)
-    assert turn.take(news(message(4, Kind.USER, "other", mail=2), message(5, Kind.ASSISTANT, "to it"))) is None
-    assert turn.take(news(message(6, Kind.USER, "mine", mail=3), turn=6)) is None
+    assert turn.follow(news(message(4, Kind.USER, "other", mail=2), message(5, Kind.ASSISTANT, "to it"))) is None
+    assert turn.follow(news(message(6, Kind.USER, "mine", mail=3), turn=6)) is None
     assert turn.begun
     calls = message(7, Kind.ASSISTANT, "look", stop_reason="tool_use")
-    assert turn.take(news(calls, message(8, Kind.TOOL_RESULT, "found"), turn=6)) is None
-    end = turn.take(news(message(9, Kind.ASSISTANT, "so it is"), message(10, Kind.USER, "next"), turn=10))
+    assert turn.follow(news(calls, message(8, Kind.TOOL_RESULT, "found"), turn=6)) is None
+    end = turn.follow(news(message(9, Kind.ASSISTANT, "so it is"), message(10, Kind.USER, "next"), turn=10))
     assert isinstance(end, Reply)
     assert end.text == "so it is"
 
@@ -169,11 +169,11 @@ def test_a_turn_ends_with_the_reply_that_follows_its_own_prompt() -> None:
 @pytest.mark.parametrize("left", [[], [message(7, Kind.ASSISTANT, "look", stop_reason="tool_use")]])
 def test_a_turn_without_a_finished_reply_was_interrupted(left: list[Message]) -> None:
     turn = RemoteTurn("kid", turn=6)
-    assert isinstance(turn.take(news(*left)), TurnInterrupted)
+    assert isinstance(turn.follow(news(*left)), TurnInterrupted)
 
 
 def test_a_turn_that_its_agent_does_not_live_to_see_ends_with_the_death() -> None:
-    end = RemoteTurn("kid", prompt=3).take(news(died="enough"))
+    end = RemoteTurn("kid", prompt=3).follow(news(died="enough"))
     assert isinstance(end, AgentDead)
     assert "enough" in str(end)
 
@@ -189,7 +189,7 @@ def test_the_turn_of_a_prompt_from_elsewhere_is_found_in_the_rows(durable: str) 
             while len(ends) < 2:
                 seen = follower.news()
                 for number, turn in enumerate(turns):
-                    if number not in ends and (end := turn.take(seen)) is not None:
+                    if number not in ends and (end := turn.follow(seen)) is not None:
                         ends[number] = end
                 assert len(ends) == 2 or watch.wait(DEADLINE)
         assert [getattr(ends[number], "text", None) for number in (0, 1)] == ["one / 1", "two / 3"]

@@ -238,7 +238,7 @@ def test_an_interrupt_that_meets_an_agent_of_another_process_ends_its_turn_there
         answer = host.root.prompt("tea")
         gate.wait_until_asked()
         ended = Future[bool]()
-        system.target(host.root.uuid).told(on.Interrupt(ended))
+        system.target(host.root.uuid).deliver(on.Interrupt(ended))
         assert ended.get(timeout=DEADLINE)
         with pytest.raises(TurnInterrupted):
             answer.get(timeout=DEADLINE)

@@ -484,7 +484,7 @@ def test_what_is_told_to_an_agent_elsewhere_while_its_host_closes_is_answered(
     far = apart[1]
     elsewhere, late = fleet["a"].target(far.uuid), Future[Reply]()
     fleet["a"].close()
-    elsewhere.told(on.GetOutcome(late))
+    elsewhere.deliver(on.GetOutcome(late))
     with pytest.raises(SystemClosed):
         late.get(timeout=DEADLINE)
 

@@ -11,7 +11,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, ScriptedProvider, Signal, TurnInterrupted, Workspace
 from ikigai_actors.tools.function import LIMIT, Result
-from ikigai_actors.tools.process import Endings, living_processes
+from ikigai_actors.tools.process import ExitWaiter, living_processes
 from ikigai_actors.tools.workspace.bash import OUTPUT_KEPT, Bash, CommandOutput
 from ikigai_actors.tools.workspace.shells import Shells, bash_tool
 from tests.kit.blocking_provider import DEADLINE
@@ -50,10 +50,10 @@ def in_shells(directory: Path, work: Callable[[Shells], Awaitable[T]], idle: flo
 @LINUX
 def test_a_shell_whose_last_words_nobody_waits_for_is_closed_all_the_same(tmp_path: Path) -> None:
     async def play() -> bool:
-        endings = Endings()
-        shell = await Bash.start("/bin/bash", tmp_path, {"PATH": os.environ["PATH"]}, endings)
+        exits = ExitWaiter()
+        shell = await Bash.start("/bin/bash", tmp_path, {"PATH": os.environ["PATH"]}, exits)
         await shell.run("setsid sleep 2 & echo", DEADLINE)  # who has left the session holds the pipe open
-        gone, ending = endings.end(shell.pid), shell.end()
+        gone, ending = exits.wait_for(shell.pid), shell.stop()
         await gone
         for _ in range(10):  # turns of the loop, until it waits for them
             await asyncio.sleep(0)
@@ -66,11 +66,11 @@ def test_a_shell_whose_last_words_nobody_waits_for_is_closed_all_the_same(tmp_pa
 
 def test_a_start_that_is_cancelled_at_any_turn_of_the_loop_leaves_no_descriptor_and_no_error(tmp_path: Path) -> None:
     async def cancel_after(turns: int) -> None:
-        starting = asyncio.create_task(Bash.start("/bin/bash", tmp_path, {}, Endings()))
+        starting = asyncio.create_task(Bash.start("/bin/bash", tmp_path, {}, ExitWaiter()))
         for _ in range(turns):
             await asyncio.sleep(0)
         if not starting.cancel():
-            starting.result().end()
+            starting.result().stop()
         await asyncio.wait({starting})
         await asyncio.sleep(0)  # a turn, in which its end is told
         while others := asyncio.all_tasks() - {asyncio.current_task()}:
@@ -270,8 +270,8 @@ def test_an_agent_that_never_ran_a_command_leaves_nothing_behind(tmp_path: Path)
 
 def test_a_shell_that_ends_takes_no_command(tmp_path: Path) -> None:
     async def work() -> CommandOutput:
-        shell = await Bash.start("/bin/bash", tmp_path, {}, Endings())
-        await shell.end()
+        shell = await Bash.start("/bin/bash", tmp_path, {}, ExitWaiter())
+        await shell.stop()
         return await asyncio.wait_for(shell.run("touch late", 3600.0), DEADLINE)
 
     assert asyncio.run(work()) == CommandOutput("", 0, None)
@@ -281,10 +281,10 @@ def test_a_shell_that_ends_takes_no_command(tmp_path: Path) -> None:
 @LINUX
 def test_an_event_loop_that_ends_leaves_nothing_of_what_is_deaf_to_term(tmp_path: Path) -> None:
     async def work() -> int:
-        shell = await Bash.start("/bin/bash", tmp_path, {"PATH": os.environ["PATH"]}, Endings())
+        shell = await Bash.start("/bin/bash", tmp_path, {"PATH": os.environ["PATH"]}, ExitWaiter())
         running = asyncio.create_task(shell.run(f"trap '' TERM; {BUSY}", DEADLINE))
         session = await asyncio.to_thread(session_in, tmp_path)
-        shell.end()
+        shell.stop()
         await asyncio.wait({running}, timeout=0.0)
         return session
 

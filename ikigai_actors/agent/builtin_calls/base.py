@@ -110,7 +110,7 @@ class BuiltinCall:
         """
         raise NotImplementedError(f"{self.name} is no unit of its own")
 
-    def told(self, answer: Any) -> str:
+    def to_model(self, answer: Any) -> str:
         """The text of the result, given the answer of the unit that `act` made."""
         return str(answer)
 

@@ -48,7 +48,7 @@ class DocumentWriteCall(BuiltinCall):
     def act(self, agent: str, given: Given, now: int) -> "WriteDocument":
         return WriteDocument(agent, text(given, "path"), text(given, "body"), given.get("expect"), now)
 
-    def told(self, answer: int) -> str:
+    def to_model(self, answer: int) -> str:
         return f"Version {answer}."
 
 
@@ -65,7 +65,7 @@ class DocumentReadCall(BuiltinCall):
     def act(self, agent: str, given: Given, now: int) -> "ReadDocument":
         return ReadDocument(text(given, "path"), given.get("version"))
 
-    def told(self, answer: str) -> str:
+    def to_model(self, answer: str) -> str:
         return cut(answer)
 
 
@@ -79,7 +79,7 @@ class DocumentListCall(BuiltinCall):
     def act(self, agent: str, given: Given, now: int) -> "ListDocuments":
         return ListDocuments(text(given, "prefix"))
 
-    def told(self, answer: str) -> str:
+    def to_model(self, answer: str) -> str:
         return cut(answer)
 
 
@@ -93,7 +93,7 @@ class DocumentDeleteCall(BuiltinCall):
     def act(self, agent: str, given: Given, now: int) -> "WriteDocument":
         return WriteDocument(agent, text(given, "path"), None, given.get("expect"), now)
 
-    def told(self, answer: int) -> str:
+    def to_model(self, answer: int) -> str:
         return f"Deleted: that is version {answer}."
 
 
@@ -127,7 +127,7 @@ class ReadDocument(Unit):
     def write(self, tx: Transaction, locked: LockedRows) -> str:
         found = read_version(tx, self.path, self.version)
         about = DocumentVersion(found.path, found.version, found.author, found.created_at, False)
-        return f"{found.path}: {about.told(CalledAs(tx)[found.author])}\n\n{found.body}"
+        return f"{found.path}: {about.to_person(CalledAs(tx)[found.author])}\n\n{found.body}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +138,6 @@ class ListDocuments(Unit):
 
     def write(self, tx: Transaction, locked: LockedRows) -> str:
         names = CalledAs(tx)
-        return "\n".join(f"{one.path}: {one.told(names[one.author])}" for one in listed(tx, self.prefix)) or (
+        return "\n".join(f"{one.path}: {one.to_person(names[one.author])}" for one in listed(tx, self.prefix)) or (
             "No documents."
         )

@@ -47,7 +47,7 @@ class KillCall(BuiltinCall):
     def act(self, agent: str, given: Given, now: int) -> KillByAgent:
         return KillByAgent(text(given, "agent"), agent, now, text(given, "reason"), bool(given.get("cascade")))
 
-    def told(self, answer: LifecycleChange) -> str:
+    def to_model(self, answer: LifecycleChange) -> str:
         dead = len(answer.dead)
         return "Killed." if dead == 1 else f"Killed, and {dead - 1} agents with it."
 
@@ -70,7 +70,7 @@ class RenameCall(BuiltinCall):
     def act(self, agent: str, given: Given, now: int) -> Rename:
         return Rename(agent, text(given, "name"))
 
-    def told(self, answer: Renamed) -> str:
+    def to_model(self, answer: Renamed) -> str:
         return "You have no name any more." if answer.name is None else f"Your name is {answer.name} now."
 
 

@@ -40,7 +40,7 @@ class SendCall(BuiltinCall):
     def act(self, agent: str, given: Given, now: int) -> "SendMail":
         return SendMail(agent, text(given, "to"), text(given, "body"), now)
 
-    def told(self, answer: Mail) -> str:
+    def to_model(self, answer: Mail) -> str:
         return f"Sent: mail {answer.id} in the mailbox of {answer.recipient}."
 
 
@@ -141,7 +141,7 @@ class ReadMail(Unit):
 
         sender = registry.find(tx, self.sender).uuid if self.sender else self.sender
         room = self.limit - len(_more(mailbox.MAILBOX_CAPACITY))
-        taken = mailbox.take(tx, locked, self.agent, self.now, sender, room, lambda mail: len(shown(mail)) + 2)
+        taken = mailbox.take_mail(tx, locked, self.agent, self.now, sender, room, lambda mail: len(shown(mail)) + 2)
         told = "\n\n".join(map(shown, taken.mails)) or "No unread mail."
         return told + (_more(taken.remaining) if taken.remaining else "")
 

@@ -17,4 +17,4 @@ def append_call(unit: CallUnit, fence: Fence) -> AppendCall:
     """The unit of writes of a built-in call: what it does, and the message that tells of it."""
     call = BUILTIN_CALLS[unit.call.name]
     act = call.act(unit.agent, unit.call.input, unit.created_at)
-    return AppendCall(unit.agent, act, lambda answer: unit.message(call.told(answer), call.noted(answer)), fence)
+    return AppendCall(unit.agent, act, lambda answer: unit.message(call.to_model(answer), call.noted(answer)), fence)

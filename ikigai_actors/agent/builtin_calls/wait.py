@@ -27,7 +27,7 @@ from ikigai_actors.tools.policy import ToolTraits
 WAIT_TIMEOUT = 600
 """Seconds of a ``wait`` that names no timeout."""
 
-LONGEST_WAIT = 7 * 24 * 3600
+MOST_SECONDS = 7 * 24 * 3600
 """The most seconds of a ``wait``."""
 
 
@@ -49,8 +49,8 @@ class WaitCall(BuiltinCall):
 
     def check(self, given: Given) -> None:
         super().check(given)
-        if not 0 <= _timeout(given) <= LONGEST_WAIT:
-            raise BadInput(f"wait wants timeout to be 0 to {LONGEST_WAIT:,} seconds, got {given['timeout']!r}.")
+        if not 0 <= _timeout(given) <= MOST_SECONDS:
+            raise BadInput(f"wait wants timeout to be 0 to {MOST_SECONDS:,} seconds, got {given['timeout']!r}.")
 
     def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
         """Write the ``tool_call``. A crash leaves it, and the wait goes on."""
@@ -65,7 +65,7 @@ class WaitCall(BuiltinCall):
         deadline = now + int(_timeout(given) * 1000)
         return NameAwaited(agent, called, bool(given.get("children")), deadline)
 
-    def told(self, answer: Mapping[str, Any]) -> str:
+    def to_model(self, answer: Mapping[str, Any]) -> str:
         return self.name
 
     def noted(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -75,7 +75,7 @@ class WaitCall(BuiltinCall):
 CALLS = (WaitCall(),)
 
 
-def told_waited(answers: Mapping[str, str], named: bool) -> str:
+def waited_to_model(answers: Mapping[str, str], named: bool) -> str:
     """Text of a `wait` result: a JSON object from each agent to the reason why its wait ended.
 
     Args:

@@ -62,15 +62,15 @@ from ikigai_actors.agent.turn.steps import (
     INTERRUPTION,
     PendingMessage,
     advance,
+    answers_of_cut_off,
     close_and_write,
     depart,
     end_turn,
     messages_of,
-    told_cut_off,
     write_messages,
 )
-from ikigai_actors.agent.turn.tool_steps import continue_calls, decide, finished, lose, refuse, request_model
-from ikigai_actors.agent.turn.typed import exited, take_reply
+from ikigai_actors.agent.turn.tool_steps import continue_calls, decide_call, finished, lose, refuse, request_model
+from ikigai_actors.agent.turn.typed import exit_typed, take_reply
 from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.log_unit import LogUnit
@@ -150,7 +150,7 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
         case on.ReplyFailed() if _expects(state, event.request):
             return _failed(state, event, now)
         case on.Exited() if _expects(state, event.request) and state.output is not None:
-            return exited(state, event.result, now)
+            return exit_typed(state, event.result, now)
         case on.Exited() if _expects(state, event.request):
             return depart(state, event.result, now)
         case on.ReplyReceived() | on.ReplyFailed() | on.Exited():
@@ -233,7 +233,7 @@ def _prompt(state: State, event: on.Prompt, now: int) -> Step:
         repairs=0,
     )
     unit = LogUnit(state.uuid, messages, turn=messages[-1].id, prompt=event.mail)
-    return Step(after, unit, (*told_cut_off(state), RequestModel(request)), event.caller)
+    return Step(after, unit, (*answers_of_cut_off(state), RequestModel(request)), event.caller)
 
 
 def _reply(state: State, event: on.ReplyReceived, now: int) -> Step:
@@ -319,7 +319,7 @@ def _decide(state: State, event: on.Decide, now: int) -> Step:
     """Approve or deny a call, also one of a turn that was cut off. The first decision counts."""
     if not any((call.reply, call.id) == (event.reply, event.call) for call in asking(state.calls)):
         return Step(state, effects=(Answer(event.caller, False),))
-    return decide(state, event, now)
+    return decide_call(state, event, now)
 
 
 def _exit(state: State, event: on.ExitNow, now: int) -> Step:

@@ -62,7 +62,7 @@ def is_working(state: str) -> bool:
 BETWEEN_TURNS = (Phase.IDLE, Phase.INTERRUPTED)
 """The phases in which a command of a turn can run: no turn is in progress."""
 
-Outcome = Reply | ProviderError | TurnInterrupted
+TurnOutcome = Reply | ProviderError | TurnInterrupted
 """How a turn ended."""
 
 
@@ -102,7 +102,7 @@ class State:
     """The calls of the last reply of the turn in progress."""
     callers: tuple[Caller, ...] = ()
     """The callers that wait for the outcome of the turn in progress."""
-    last: Outcome | None = None
+    last: TurnOutcome | None = None
     """How the latest turn ended."""
     standing: LifecycleState = RUNNING
     """Its status in the registry, and what belongs to that."""

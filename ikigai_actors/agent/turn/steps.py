@@ -5,7 +5,7 @@ from typing import Any
 
 from ikigai_actors.agent.turn.calls import Call
 from ikigai_actors.agent.turn.events import Caller
-from ikigai_actors.agent.turn.state import Answer, ComeBack, Departure, Outcome, Phase, State, Step
+from ikigai_actors.agent.turn.state import Answer, ComeBack, Departure, Phase, State, Step, TurnOutcome
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.history import play_all
@@ -45,11 +45,11 @@ def close_and_write(state: State, now: int, caller: Caller, *drafts: PendingMess
         return write_messages(state, now, *drafts, caller=caller)
     messages = messages_of(state.uuid, state.head, now, (INTERRUPTION, *drafts))
     after = advance(state, messages, turn=0, phase=Phase.IDLE, steps=0, calls=(), callers=())
-    answers = (*told_cut_off(state), Answer(caller, messages[1].id))
+    answers = (*answers_of_cut_off(state), Answer(caller, messages[1].id))
     return Step(after, LogUnit(state.uuid, messages, turn=0), answers, caller)
 
 
-def told_cut_off(state: State) -> tuple[Answer, ...]:
+def answers_of_cut_off(state: State) -> tuple[Answer, ...]:
     """Answers for callers of an interrupted turn that a new command supersedes."""
     if not state.turn:
         return ()
@@ -57,7 +57,7 @@ def told_cut_off(state: State) -> tuple[Answer, ...]:
     return tuple(Answer(caller, ended) for caller in state.callers)
 
 
-def end_turn(state: State, now: int, outcome: Outcome, *drafts: PendingMessage) -> Step:
+def end_turn(state: State, now: int, outcome: TurnOutcome, *drafts: PendingMessage) -> Step:
     """Close the turn with these messages, and answer all its callers with the outcome."""
     messages = messages_of(state.uuid, state.head, now, drafts)
     failed = state.turn if isinstance(outcome, ProviderError) else 0

@@ -92,7 +92,7 @@ def finished(state: State, event: on.ToolFinished, now: int) -> Step:
     return _write_results(state, now, (call,), _result(call, event.content, event.is_error))
 
 
-def decide(state: State, event: on.Decide, now: int) -> Step:
+def decide_call(state: State, event: on.Decide, now: int) -> Step:
     """Approve or deny a call that asks; with `Decide.always`, approve all later calls of its tool."""
     [call] = [call for call in asking(state.calls) if call.id == event.call]
     drafts: list[PendingMessage]

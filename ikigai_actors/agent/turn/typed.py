@@ -43,7 +43,7 @@ _DESCRIPTION = (
 )
 
 
-def described(wanted: Expected) -> Mapping[str, Any]:
+def form_of(wanted: Expected) -> Mapping[str, Any]:
     """The tool of a typed turn for the model, as a Messages-API dict."""
     return {"name": GIVE_RESULT, "description": _DESCRIPTION, "input_schema": wanted.arguments}
 
@@ -69,7 +69,7 @@ def begin_exit(state: State, call: Call, now: int) -> Step:
     return _refuse_call(state, call, wrong, now) if wrong else depart(state, as_text(value), now, call)
 
 
-def exited(state: State, text: str, now: int) -> Step:
+def exit_typed(state: State, text: str, now: int) -> Step:
     """The step that ends an agent whose own code has ended it with a text, if that is the value as JSON."""
     value, wrong = given_as_text(text, _wanted(state))
     if wrong:
@@ -89,7 +89,7 @@ def take_reply(state: State, reply: Reply, draft: PendingMessage, now: int) -> S
         return _accept(state, value, spent, now, draft)
     if state.repairs >= MOST_REPAIRS:
         return _fail(state, wrong, now, draft)
-    repair: PendingMessage = (Kind.REPAIR, _told(wrong), {"repair": state.repairs + 1})
+    repair: PendingMessage = (Kind.REPAIR, _misfit(wrong), {"repair": state.repairs + 1})
     messages = messages_of(state.uuid, state.head, now, (draft, repair))
     request = state.request + 1
     after = advance(state, messages, request=request, steps=state.steps + 1, repairs=state.repairs + 1, retries=0)
@@ -118,10 +118,10 @@ def _accept(state: State, value: Any, spent: Spent | None, now: int, *drafts: Pe
 def _refuse_call(state: State, call: Call, wrong: list[str], now: int, before: Sequence[PendingMessage] = ()) -> Step:
     """Tell the model what is wrong with the value in its call, or fail."""
     if state.repairs >= MOST_REPAIRS:
-        return _fail(state, wrong, now, *before, _result(call, _told(wrong), is_error=True))
+        return _fail(state, wrong, now, *before, _result(call, _misfit(wrong), is_error=True))
     count = state.repairs + 1
     messages = messages_of(
-        state.uuid, state.head, now, (*before, _result(call, _told(wrong), is_error=True, repair=count))
+        state.uuid, state.head, now, (*before, _result(call, _misfit(wrong), is_error=True, repair=count))
     )
     settled = [call.id, *(one.id for one in state.calls if before and one.name == GIVE_RESULT)]
     after = advance(state, messages, calls=progress(state.calls, settled, Progress.DONE), repairs=count)
@@ -140,7 +140,7 @@ def _wanted(state: State) -> Expected:
     return wanted
 
 
-def _told(wrong: list[str]) -> str:
+def _misfit(wrong: list[str]) -> str:
     return storable("\n".join(["The result does not fit:", *(f"- {one}" for one in wrong), _WHAT_TO_DO]))
 
 

@@ -77,7 +77,7 @@ class Page:
         assert scrollback is not None  # something is shown
         self._later(lambda: scrollback.before(position, _AT_ONCE), show, lambda: show(None))
 
-    def take(self, news: AgentNews) -> None:
+    def show(self, news: AgentNews) -> None:
         """Show the news."""
         if self._reading or self._scrollback is None:
             self._held.append(news)
@@ -120,4 +120,4 @@ class Page:
         self._stop()
         held, self._held = self._held, []
         for news in held:
-            self.take(news)
+            self.show(news)

@@ -162,7 +162,7 @@ class Application(App[int]):
         """End: nobody draws any more."""
         self._timer.stop()
         self.events.close()
-        self._serial.end()
+        self._serial.stop_after_all()
         self._snapshots.close(1.0)  # a reading in progress gets a moment
         self._threads.shutdown(wait=False, cancel_futures=True)
 
@@ -329,7 +329,7 @@ class Application(App[int]):
     def _look(self, uuid: str, touch: bool = True) -> None:
         """An agent is shown from now on."""
         everybody = self.main.wants_everybody or isinstance(self.screen, ProcessScreen)
-        self._snapshots.look(uuid, everybody)
+        self._snapshots.focus(uuid, everybody)
         if touch:
             self._destination = uuid
             self._serial.do(partial(self.system.touch, self.system.handle(uuid)))

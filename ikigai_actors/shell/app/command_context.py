@@ -189,7 +189,7 @@ class SerialExecutor(Worker):
         doing = self._doing
         return (doing[0], monotonic() - doing[1]) if doing is not None and doing[0] else None
 
-    def end(self) -> None:
+    def stop_after_all(self) -> None:
         """Stop behind all earlier work. Does not wait: a command may wait for a database that is down."""
         self.post(self.stop)
 

@@ -54,7 +54,7 @@ class PageEvents(EventBuffer):
         with self._lock:
             self._ended.discard(uuid)
 
-    def take(self, uuid: str) -> AgentNews | None:
+    def news_of(self, uuid: str) -> AgentNews | None:
         """The news about an agent; None when there is none."""
         with self._lock:
             if not (events := self._events.pop(uuid, None)):

@@ -105,7 +105,7 @@ class Snapshots(Service):
         self._models: dict[str, str] = {}
         self._due = False
 
-    def look(self, uuid: str, everybody: bool) -> None:
+    def focus(self, uuid: str, everybody: bool) -> None:
         """Set the agent that snapshots are seen from, and whether they have the whole registry."""
         if (uuid, everybody) != (self._current, self._everybody):
             self._current, self._everybody = uuid, everybody

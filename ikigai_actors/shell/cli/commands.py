@@ -230,9 +230,9 @@ def stats(options: Options, tokens: bool, json: bool) -> None:
     Reads the database, beside a running shell or without one. What only the process knows that runs the agents, how
     long they have waited for the model say, it does not tell: F4 in the shell does.
     """
-    from ikigai_actors.shell.cli.stats import as_lines, as_object, look
+    from ikigai_actors.shell.cli.stats import as_lines, as_object, read_figures
 
-    figures = look(options.database, tokens)
+    figures = read_figures(options.database, tokens)
     click.echo(as_object(figures) if json else "\n".join(as_lines(figures)))
 
 
@@ -244,10 +244,10 @@ def hosts(options: Options, json: bool) -> None:
 
     Reads the database, beside a running shell or without one. See also: ikigai host.
     """
-    from ikigai_actors.shell.cli.hosts import as_objects, look
+    from ikigai_actors.shell.cli.hosts import as_objects, read_hosts
     from ikigai_actors.shell.text.hosts import host_lines
 
-    found, vacant = look(options.database)
+    found, vacant = read_hosts(options.database)
     click.echo(as_objects(found) if json else harmless("\n".join(host_lines(found, vacant))))
 
 

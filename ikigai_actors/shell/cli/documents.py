@@ -113,5 +113,5 @@ def _tell(client: "Client", versions: "list[DocumentVersion]", json: bool, with_
     authors = sorted({version.author for version in versions if version.author is not None})
     names = {record.uuid: record.short for record in client.get_all(authors)}
     for version in versions:
-        told = version.told(names.get(version.author or ""))
+        told = version.to_person(names.get(version.author or ""))
         click.echo(harmless(f"{version.path}  {told}" if with_path else told))

@@ -13,7 +13,7 @@ _INNER = {"lease_until", "now", "waits"}
 """What the row says to other hosts alone."""
 
 
-def look(database: str | None) -> tuple[list[HostRecord], Vacant]:
+def read_hosts(database: str | None) -> tuple[list[HostRecord], Vacant]:
     """Read the hosts that live, or have ended within the last hour, and what no host runs.
 
     Raises what `Client.open` does.

@@ -39,7 +39,7 @@ class Figures:
     """By agent: tokens in and out, as the providers reported them. None when they were not asked for."""
 
 
-def look(database: str | None, tokens: bool) -> Figures:
+def read_figures(database: str | None, tokens: bool) -> Figures:
     """Read the figures; ``tokens`` reads every message.
 
     Raises what `Client.open` and `Client.spending` do.

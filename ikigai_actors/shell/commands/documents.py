@@ -83,20 +83,20 @@ def delete(shell: CommandContext, path: str, expect: int | None) -> None:
 def log(shell: CommandContext, path: str) -> None:
     """List the versions of a document."""
     for version in shell.system.documents.log(path):
-        shell.screen.line(_told(shell, version))
+        shell.screen.line(_described(shell, version))
 
 
 def _list(shell: CommandContext, prefix: str) -> None:
     documents = shell.system.documents.list(prefix)
     for latest in documents:
-        shell.screen.block(f"{latest.path}  {_told(shell, latest)}")
+        shell.screen.block(f"{latest.path}  {_described(shell, latest)}")
     if not documents:
         shell.screen.line("No documents.")
 
 
-def _told(shell: CommandContext, version: DocumentVersion) -> str:
+def _described(shell: CommandContext, version: DocumentVersion) -> str:
     by = shell.system.handle(version.author).record.short if version.author is not None else None
-    return version.told(by)
+    return version.to_person(by)
 
 
 def _write(shell: CommandContext, path: str, body: str, expect: int | None) -> None:

@@ -47,7 +47,7 @@ class Keyboard(Protocol):
     def descriptor(self) -> int | None:
         """The file descriptor that becomes readable when something is typed; None for a source that is no person."""
 
-    def take(self) -> bool:
+    def consume(self) -> bool:
         """Take the lines that were typed while an answer arrived: `read` gives them next. False at the end of input."""
 
     def hushed(self) -> contextlib.AbstractContextManager[None]:
@@ -94,7 +94,7 @@ class Pipe(Keyboard):
         """None: the next line is read when the answer is complete."""
         return None
 
-    def take(self) -> bool:
+    def consume(self) -> bool:
         """Take nothing: no line is typed."""
         return False
 
@@ -138,7 +138,7 @@ class Terminal(Keyboard):
         try:
             with self.end_as_key():
                 while not self._typed and select.select([self._descriptor], [], [], 0)[0]:
-                    self.take()
+                    self.consume()
                 line = self._take_typed(label) if self._typed else self._edited(label)
         except EOFError:
             print()  # end the line of the prompt
@@ -156,7 +156,7 @@ class Terminal(Keyboard):
     def descriptor(self) -> int | None:
         return self._descriptor
 
-    def take(self) -> bool:
+    def consume(self) -> bool:
         """Take the lines that were typed while an answer arrived.
 
         A terminal that edits lines itself gives one line at a time. What was typed before it did so it gives in one

@@ -181,7 +181,7 @@ class Shell(CommandContext):
         """Go on with the latest turn of the current agent."""
         agent, stands = self.current, resume_waits(self.current)
 
-        def told(resumed: bool) -> None:
+        def tell(resumed: bool) -> None:
             if not resumed:
                 self.screen.line(nothing_to_resume(agent))
                 return
@@ -194,11 +194,11 @@ class Shell(CommandContext):
         if stands:
             self.screen.line(waits_for_cont(agent, "the resume", self.current))
         elif self._waited(future):
-            told(future.get())
+            tell(future.get())
             return
         else:
             self.screen.line("[the resume goes on in the background]", dim=True)
-        self._background.append(BackgroundCommand(agent, "the resume", future, told))
+        self._background.append(BackgroundCommand(agent, "the resume", future, tell))
 
     def go_to(self, agent: AgentRef) -> None:
         """Make an agent the current one. Never waits for it."""

@@ -113,7 +113,7 @@ class TurnFollower:
                     turn.asks = False
                     return False
                 if self._typed():
-                    if self._keyboard.take():
+                    if self._keyboard.consume():
                         self._screen.line("[goes on in the background; Enter shows the rest]", dim=True)
                     return False
         self._drop(turn)

@@ -3,7 +3,7 @@
     Host      must be ours: a foreign name that leads to this machine (DNS rebinding) is refused
     Origin    must be ours if the browser sends it, and a WebSocket must send it: other pages are refused
     secret    the token of the link that was printed becomes a cookie, once; from then on the cookie is required. A
-              client without either gets an answer, and its connection is closed; one with it is a guest (see the door)
+              client without either gets an answer, and its connection is closed; one with it is a guest
 
 Every answer forbids the browser to load anything from elsewhere, to show the page inside another one, and to tell other
 servers where it comes from.
@@ -37,7 +37,7 @@ class Guard:
         return f"http://{self._place}/?token={self._token}"
 
     def middleware(self, admit: Callable[[asyncio.BaseTransport | None], bool]) -> Middleware:
-        """The middleware before every handler. ``admit`` gets connections that may come in: see `Door.admit`."""
+        """The middleware before every handler. ``admit`` gets connections that may come in: see `Acceptor.admit`."""
 
         @web.middleware
         async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:

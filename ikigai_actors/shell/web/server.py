@@ -21,7 +21,7 @@ from aiohttp import web
 from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
-from ikigai_actors.shell.web.door import Door, Room, listen
+from ikigai_actors.shell.web.acceptor import Acceptor, ConnectionLimits, listen
 from ikigai_actors.shell.web.guard import Guard
 
 _KEPT = 60.0
@@ -51,11 +51,11 @@ class Pages(Server):
         super().__init__(f"exec {page}", LOOPBACK, port, "ikigai", templates_path=TEMPLATES)
         self._guard = guard
 
-        self._door: Door | None = None
+        self._acceptor: Acceptor | None = None
 
-    def open(self, door: Door) -> None:
-        """Connect the guard with the door."""
-        self._door = door
+    def open(self, acceptor: Acceptor) -> None:
+        """Connect the guard with the acceptor."""
+        self._acceptor = acceptor
 
     async def make_app(self) -> web.Application:
         """The aiohttp application: the handlers of textual-serve, without a list of its files, behind the guard."""
@@ -73,7 +73,7 @@ class Pages(Server):
         return app
 
     def _admit(self, transport: asyncio.BaseTransport | None) -> bool:
-        return self._door is None or self._door.admit(transport)
+        return self._acceptor is None or self._acceptor.admit(transport)
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         """Run a page for as long as its browser is there."""
@@ -129,11 +129,11 @@ async def _serve(listening: socket.socket, tell: Callable[[str], object]) -> int
     runner = web.AppRunner(await pages.make_app(), access_log=None, shutdown_timeout=5.0, keepalive_timeout=_KEPT)
     await runner.setup()
     assert runner.server is not None
-    door = Door(listening, runner.server, Room.of_process())
-    pages.open(door)
+    acceptor = Acceptor(listening, runner.server, ConnectionLimits.of_process())
+    pages.open(acceptor)
     try:
         tell(guard.link)
         return await ended
     finally:
-        await door.close()
+        await acceptor.close()
         await runner.cleanup()

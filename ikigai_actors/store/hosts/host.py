@@ -198,13 +198,13 @@ class Host(Service):
             wake()
         self.on_renewal()
 
-    def take(self) -> None:
+    def take_over(self) -> None:
         """Become the owner. Raises `StoreInUse` when another host lives.
 
         One that is believed, and whose process seems to have ended, is waited for: a few seconds until that is sure.
         """
         while self._store.read(self._is_owned):
-            self._peers.look()
+            self._peers.end_dead()
             self.pause(LOOK / 4)
         self._store.read(_end_stalled)
         self._store.write(lambda tx: _take(tx, self._store.location, self.id, self._milliseconds))
@@ -234,7 +234,7 @@ class Host(Service):
                     told = owner.id
                     on_wait(owner)
                 self.pause(LOOK)
-                self._peers.look()
+                self._peers.end_dead()
                 self.renew()
             except (StoreConflict, StoreUnavailable) as error:
                 self._warn("This host waits, and the database does not answer: %s", error)
@@ -319,7 +319,7 @@ class Host(Service):
 
     def _look_at_peers(self) -> None:
         try:
-            if self._peers.look():
+            if self._peers.end_dead():
                 self.on_vacancy()
         except IkigaiError as error:
             logger.info("The other hosts could not be looked at: %s", error)
@@ -399,7 +399,7 @@ def take_database(
     host.on_renewal = on_renewal
     try:
         if name is None:
-            host.take()
+            host.take_over()
         else:
             host.join(on_wait)
     except BaseException:

@@ -62,7 +62,7 @@ class Membership:
     _looked: float = float("-inf")
     _locks_count: bool = True
 
-    def look(self, now: float, sightings: Sequence[Sighting]) -> "tuple[Membership, list[Sighting]]":
+    def judge(self, now: float, sightings: Sequence[Sighting]) -> "tuple[Membership, list[Sighting]]":
         """Judge the hosts that have not ended.
 
         Args:

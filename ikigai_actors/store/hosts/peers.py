@@ -25,7 +25,7 @@ class Peers:
         self._held = False  # this host's own lock, at the latest look
         self._names: dict[str, str] = {}
 
-    def look(self) -> bool:
+    def end_dead(self) -> bool:
         """Look at the others once, and end the dead; return whether there were any.
 
         Raises `StoreError`; then all that was seen is forgotten.
@@ -36,7 +36,7 @@ class Peers:
         if self._held and not own:  # its connection broke, perhaps with those of all others
             seen = CUT_OFF
         self._held = own
-        membership, dead = seen.look(began, sightings)
+        membership, dead = seen.judge(began, sightings)
         for one in dead:
             self._end(one)
         self._membership = membership

@@ -34,7 +34,7 @@ class Living(NamedTuple):
     """How many of them are in a turn."""
 
 
-class Member(NamedTuple):
+class SharingHost(NamedTuple):
     """A living host that shares agents with others."""
 
     host: str
@@ -54,7 +54,7 @@ class Gift(NamedTuple):
     to: str
 
 
-def room(me: str, members: Sequence[Member], shards: int) -> int:
+def room(me: str, members: Sequence[SharingHost], shards: int) -> int:
     """How many more shards a host should take when nobody has them.
 
     Args:
@@ -67,7 +67,7 @@ def room(me: str, members: Sequence[Member], shards: int) -> int:
     return 0 if own is None else max(0, -(-shards // len(takers)) - own.shards)
 
 
-def gives(me: str, members: Sequence[Member]) -> bool:
+def gives(me: str, members: Sequence[SharingHost]) -> bool:
     """Whether a host may have anything to give: only then it is worth to count the agents of its shards."""
     own, others = _divide(me, members)
     if own is None or not others:
@@ -77,13 +77,13 @@ def gives(me: str, members: Sequence[Member]) -> bool:
     return own.draining or fewer or own.agents - least.agents >= 2 or _is_heavy(own, _idlest(others))
 
 
-def is_stuck(me: str, members: Sequence[Member]) -> bool:
+def is_stuck(me: str, members: Sequence[SharingHost]) -> bool:
     """Whether a host drains, and nobody is left who could take what it still has."""
     own, others = _divide(me, members)
     return own is not None and own.draining and own.shards > 0 and not others
 
 
-def gifts(me: str, members: Sequence[Member], agents: Mapping[int, Living], move: bool) -> list[Gift]:
+def gifts(me: str, members: Sequence[SharingHost], agents: Mapping[int, Living], move: bool) -> list[Gift]:
     """The shards that a host should give away now.
 
     Args:
@@ -103,23 +103,23 @@ def gifts(me: str, members: Sequence[Member], agents: Mapping[int, Living], move
     return [*empty, *(_turns(own, others, agents) or _agents(own, others, agents))]
 
 
-def _divide(me: str, members: Sequence[Member]) -> tuple[Member | None, list[Member]]:
+def _divide(me: str, members: Sequence[SharingHost]) -> tuple[SharingHost | None, list[SharingHost]]:
     """This host, and those that may be given something."""
     own = next((one for one in members if one.host == me), None)
     return own, [one for one in members if not one.draining and one.host != me]
 
 
-def _idlest(others: Sequence[Member]) -> Member:
+def _idlest(others: Sequence[SharingHost]) -> SharingHost:
     """The host with the fewest turns."""
     return min(others, key=lambda one: (one.working, one.agents, one.host))
 
 
-def _is_heavy(own: Member, other: Member) -> bool:
+def _is_heavy(own: SharingHost, other: SharingHost) -> bool:
     """Whether a host has so much more to do than another one that this is worth a cut request."""
     return own.working >= 2 * other.working + FEW_TURNS
 
 
-def _all(others: Sequence[Member], agents: Mapping[int, Living]) -> Iterator[Gift]:
+def _all(others: Sequence[SharingHost], agents: Mapping[int, Living]) -> Iterator[Gift]:
     """Every shard to the host that has the fewest agents by then, the largest shards first."""
     load = {one.host: (one.agents, one.shards) for one in others}
     for shard in sorted(agents, key=lambda shard: (-agents[shard].agents, shard)):
@@ -128,7 +128,7 @@ def _all(others: Sequence[Member], agents: Mapping[int, Living]) -> Iterator[Gif
         yield Gift(shard, to)
 
 
-def _empty(others: Sequence[Member], agents: Mapping[int, Living]) -> Iterator[Gift]:
+def _empty(others: Sequence[SharingHost], agents: Mapping[int, Living]) -> Iterator[Gift]:
     """Shards without agents, as long as another host has two shards fewer."""
     counts = {one.host: one.shards for one in others}
     left = len(agents)
@@ -141,7 +141,7 @@ def _empty(others: Sequence[Member], agents: Mapping[int, Living]) -> Iterator[G
         yield Gift(shard, to)
 
 
-def _turns(own: Member, others: Sequence[Member], agents: Mapping[int, Living]) -> list[Gift]:
+def _turns(own: SharingHost, others: Sequence[SharingHost], agents: Mapping[int, Living]) -> list[Gift]:
     """The shard with the most turns that does not make the other host busier than this one, when this one is heavy."""
     least = _idlest(others)
     fit = [shard for shard, living in agents.items() if 0 < 2 * living.working <= own.working - least.working]
@@ -150,7 +150,7 @@ def _turns(own: Member, others: Sequence[Member], agents: Mapping[int, Living]) 
     return [Gift(max(fit, key=lambda shard: (agents[shard].working, -agents[shard].agents, shard)), least.host)]
 
 
-def _agents(own: Member, others: Sequence[Member], agents: Mapping[int, Living]) -> list[Gift]:
+def _agents(own: SharingHost, others: Sequence[SharingHost], agents: Mapping[int, Living]) -> list[Gift]:
     """Shards with agents for the host that has the fewest of these: some that fit, else the smallest one that helps.
 
     Whoever gives keeps more than the other one had, also when several give to it at once. So with every gift the host

@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 from ikigai_actors.errors import NoHost, StoreConflict
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.hosts.placement import Living, Member, room
+from ikigai_actors.store.hosts.placement import Living, SharingHost, room
 from ikigai_actors.store.unit import LockedRows, Unit
 
 
 class Shares(NamedTuple):
     """Who has which shards, as a host sees it."""
 
-    members: list[Member]
+    members: list[SharingHost]
     """The living hosts that share the agents."""
     own: dict[int, int]
     """The shards of the host that looks, each with its epoch, which grows whenever the shard gets another owner."""
@@ -32,7 +32,8 @@ def shares(tx: Transaction, host: str) -> Shares:
     """Who has which shards, as a host sees it."""
     [(vacant, shards)] = tx.run("vacant_shards")
     members = [
-        Member(host, owned, agents, working, bool(drains)) for host, owned, agents, working, drains in tx.run("members")
+        SharingHost(host, owned, agents, working, bool(drains))
+        for host, owned, agents, working, drains in tx.run("members")
     ]
     return Shares(members, dict(tx.run("shards_of", host=host)), vacant, shards)
 

@@ -146,7 +146,7 @@ def _perform(connection: Connection, errors: PostgresErrors, work: Callable[[Tra
         _rollback(connection)
         raise
     finally:
-        transaction.end()
+        transaction.finish()
     return result
 
 

@@ -51,7 +51,7 @@ class ServerWatch(Watch):
                         self._connection.execute(f"LISTEN {channel}".encode())
                     self._payloads.append((CLIENTS, ""))
                     return True
-                if self._told(self._connection, left):
+                if self._is_notified(self._connection, left):
                     return True
             except psycopg.Error:
                 self._give_up()
@@ -79,7 +79,7 @@ class ServerWatch(Watch):
         self._closed.set()
         self.wake()
 
-    def _told(self, connection: psycopg.Connection[Any], timeout: float | None) -> bool:
+    def _is_notified(self, connection: psycopg.Connection[Any], timeout: float | None) -> bool:
         """Wait for the server, or for `wake`; return whether a NOTIFY came."""
         if self._take(connection):
             return True

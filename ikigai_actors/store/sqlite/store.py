@@ -79,7 +79,7 @@ class _Session:
             self._rollback()
             raise
         finally:
-            transaction.end()
+            transaction.finish()
         return result
 
     def _commit(self) -> None:

@@ -133,10 +133,10 @@ class ProcessTable(Processes):
         self._parts.log_cache.forget(uuid)
         successor = self._remote(uuid)
         for caller in handover.callers:
-            successor.take(on.GetOutcome(caller))
+            successor.take_over(on.GetOutcome(caller))
         for command in handover.commands:
             if getattr(command, "caller", None) is not None:
-                successor.take(command)
+                successor.take_over(command)
         return successor
 
     def __len__(self) -> int:
@@ -191,7 +191,7 @@ class ProcessTable(Processes):
         for uuid, status in change.status.items():
             self._send_status(uuid, status, change.reason)
             self._parts.waits.changed(uuid)
-        for survivor, dead in change.told:
+        for survivor, dead in change.notified:
             self.mailed(survivor, dead)
 
     def renamed(self, change: Renamed) -> None:
@@ -222,7 +222,7 @@ class ProcessTable(Processes):
     def resume_cut_off(self, uuid: str) -> None:
         """Go on with the turn of an agent, if that was cut off."""
         if (actor := self._actors.get(uuid)) is not None and actor.state.phase is Phase.INTERRUPTED:
-            actor.told(on.Resume(Future()))
+            actor.deliver(on.Resume(Future()))
 
     def look_for_mail(self, among: Collection[str] | None) -> None:
         """Tell actors that want news that mail may have come from another process: those of these agents, None all."""
@@ -294,7 +294,7 @@ class ProcessTable(Processes):
         cut_off = [
             actor for actor in actors if actor.state.turn and actor.state.phase in (Phase.UNLOADED, Phase.INTERRUPTED)
         ]
-        return [actor.origin.uuid for actor in cut_off if actor.told(on.Resume(Future()))]
+        return [actor.origin.uuid for actor in cut_off if actor.deliver(on.Resume(Future()))]
 
     def count(self) -> Living:
         """How many agents run here, and how many of them work."""

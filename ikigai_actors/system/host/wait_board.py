@@ -76,10 +76,10 @@ class WaitBoard:
         if begun:
             self._thread.join()
 
-    def look(self) -> None:
+    def publish_waits(self) -> None:
         """Write what has lasted since the latest look, and end circles over hosts. Raises `StoreError`."""
         waits = self._registry.waits()
-        told = self._told([wait for wait in waits if wait.key in self._seen])
+        told = self._lasting([wait for wait in waits if wait.key in self._seen])
         keys = frozenset(wait.key for wait in waits)
         young, self._seen = keys - self._seen, keys
         self._due = bool(young or (told.edges and self._shared))
@@ -91,7 +91,7 @@ class WaitBoard:
         else:
             self._read = {}
 
-    def _told(self, waits: list[OpenWait]) -> HostWaits:
+    def _lasting(self, waits: list[OpenWait]) -> HostWaits:
         edges, states = list[WaitEdge](), dict[str, str]()
         for wait in waits:
             of_wait = sorted(wait.edges(), key=lambda edge: self._runs(edge.awaited))[:MOST_OF_ONE]
@@ -125,7 +125,7 @@ class WaitBoard:
             if self._closed:
                 return
             try:
-                self.look()
+                self.publish_waits()
             except StoreError as error:  # it is looked at again soon
                 self._due = True
                 logger.info("Who waits for whom could not be written: %s", error)

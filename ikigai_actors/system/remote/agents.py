@@ -1,8 +1,8 @@
 """Remote agents: what this process asks of agents that another one runs, and what it still awaits of them.
 
     remote = RemoteAgents(store, client, publish, follower)
-    remote.actor(uuid).told(on.Prompt("tea", future))       # a row, committed when this returns
-    remote.look(follower.news)                              # settles the future once the turn is over
+    remote.actor(uuid).deliver(on.Prompt("tea", future))       # a row, committed when this returns
+    remote.refresh(follower.news)                              # settles the future once the turn is over
 
 Prompts are mail, and wait for the next host when there is none. Every other command is a request: its row gets an
 answer, which the future is given. A request that nobody can take up is withdrawn, so that it does not happen later,
@@ -117,7 +117,7 @@ class RemoteAgents:
             self._posted.popleft()()
         return found
 
-    def look(
+    def refresh(
         self, read: Callable[[], News], tell: Callable[[News, Sequence[HostRecord]], object] = lambda news, before: None
     ) -> None:
         """Settle what has ended. Raises `StoreError`.
@@ -137,7 +137,7 @@ class RemoteAgents:
             self._settle(answers)
             awaited, self._awaited = self._awaited, []
             for turn, future in awaited:
-                if news.tells_of(turn.agent) and (end := turn.take(news)) is not None:
+                if news.tells_of(turn.agent) and (end := turn.follow(news)) is not None:
                     future.settle(end)
                 else:
                     self._await(turn, future)
@@ -281,11 +281,11 @@ class RemoteActor(CommandTarget, Successor):
     def __init__(self, remote: RemoteAgents, uuid: str) -> None:
         self._remote, self._uuid = remote, uuid
 
-    def told(self, message: Any) -> bool:
+    def deliver(self, message: Any) -> bool:
         self._remote.tell(self._uuid, message)
         return True
 
-    def take(self, message: Any) -> None:
+    def take_over(self, message: Any) -> None:
         if isinstance(caller := getattr(message, "caller", None), RequestCaller):
             caller.settle(Fenced(f"Agent {self._uuid} is left to another host.", self._uuid))  # it finds the row itself
         else:

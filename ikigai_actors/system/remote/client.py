@@ -341,7 +341,7 @@ class Client:
         messages = self._store.read(lambda tx: section(tx, child, registry.get(tx, child).fork_message_id))
         opening = next(message.id for message in messages if message.kind == Kind.USER)
         turn = RemoteTurn(child, turn=opening)
-        turn.take(News(messages, (), {child: opening}, ()))  # of which a part may be told again
+        turn.follow(News(messages, (), {child: opening}, ()))  # of which a part may be told again
         return turn
 
     def signal(self, uuid: str, name: "Signal", *, cascade: bool, reason: str, grace: float) -> "LifecycleChange":

@@ -63,7 +63,7 @@ class Feed:
         until = float("inf") if timeout is None else monotonic() + timeout
         while True:
             before = self.host
-            if (end := turn.take(self.news())) is not None:
+            if (end := turn.follow(self.news())) is not None:
                 return end
             if turn.begun and self.host is None:
                 raise TurnInterrupted(f"{NO_HOST} any more, so the turn was cut off. Start ikigai, and /resume.")

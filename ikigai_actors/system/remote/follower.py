@@ -118,7 +118,7 @@ class Follower:
         if among is None and self._agents is None:
             return replace(self.page(), looked_at=None)
         asked = self._agents if among is None else [u for u in among if self._agents is None or u in self._agents]
-        return self._told_of(self._store.read(lambda tx: self._look(tx, heads_of(tx, asked or ()))), among)
+        return self._news_of(self._store.read(lambda tx: self._look(tx, heads_of(tx, asked or ()))), among)
 
     @property
     def is_midway(self) -> bool:
@@ -142,12 +142,12 @@ class Follower:
             return self._look(tx, found + gone), set(), ""
 
         looked, self._unseen, self._after = self._store.read(look)
-        return self._told_of(looked, frozenset(head.uuid for head in looked.heads))
+        return self._news_of(looked, frozenset(head.uuid for head in looked.heads))
 
     def _look(self, tx: Transaction, found: Sequence[Head]) -> "_Look":
         return _Look(found, [self._section(tx, head) for head in found if self._is_new(head)], owners(tx))
 
-    def _told_of(self, looked: "_Look", among: frozenset[str] | None) -> News:
+    def _news_of(self, looked: "_Look", among: frozenset[str] | None) -> News:
         """The news of a look: from now on they have been told."""
         found, sections, hosts = looked
         died = [head for head in found if head.status == "dead" and head.uuid not in self._told]

@@ -2,7 +2,7 @@
 
     following = FollowingLoop(store, clock, threads, waits, remote=remote, on_others=look_at_rows)
     following.start()
-    remote.actor(uuid).told(on.Prompt("tea", future))   # the loop settles the future
+    remote.actor(uuid).deliver(on.Prompt("tea", future))   # the loop settles the future
 
 Who follows what, each with one thread and one watch, which is one listening connection:
 
@@ -96,7 +96,7 @@ class FollowingLoop:
     def start(self) -> None:
         """Start the thread. What is there by now is no news. Raises `StoreError`."""
         if (remote := self._remote) is not None:
-            remote.look(lambda: remote.follower.begin(self._clock.now_ms()), self._tell)
+            remote.refresh(lambda: remote.follower.begin(self._clock.now_ms()), self._tell)
         self._thread.start()
 
     def close(self) -> None:
@@ -175,4 +175,4 @@ class FollowingLoop:
                 return found
             return replace(found, hosts=found.hosts or remote.hosts)  # this one lives, whatever its late lease says
 
-        remote.look(news, self._tell)
+        remote.refresh(news, self._tell)

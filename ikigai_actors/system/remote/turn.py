@@ -2,7 +2,7 @@
 
 turn = RemoteTurn(uuid, prompt=3)           # the turn that mail 3 of kind ``prompt`` will open
 turn = RemoteTurn(uuid, turn=17)            # the one in progress, which message 17 has opened
-outcome = turn.take(news)                # None while it is not over
+outcome = turn.follow(news)                # None while it is not over
 """
 
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ class RemoteTurn:
         """Whether it was taken up."""
         return self._turn > 0
 
-    def take(self, news: News) -> TurnEnd | None:
+    def follow(self, news: News) -> TurnEnd | None:
         """How it ended, when these news tell so."""
         for message in news.messages:
             if message.agent_uuid == self.agent:

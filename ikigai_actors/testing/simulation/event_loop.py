@@ -86,7 +86,7 @@ class SimulatedLoop(EndlessLoop):
         tasks = asyncio.all_tasks(self)
         if not tasks or self._rounds > UNWINDING:
             self._rounds = UNWINDING + 1
-            self.end()
+            self.finish()
         for task in tasks:
             task.cancel()
 

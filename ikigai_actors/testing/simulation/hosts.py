@@ -75,17 +75,17 @@ class SimulatedHost:
 
     def kill(self) -> None:
         """End the process where it stands, as ``kill -9`` does. The server notices at once."""
-        self._told("kill", self.process)
+        self._trace("kill", self.process)
         self._world.stop(self)
 
     def freeze(self) -> None:
         """Stop the process, as ``kill -STOP`` does: none of its threads takes a step, and time passes."""
-        process = self._told("freeze", self.process)
+        process = self._trace("freeze", self.process)
         process.agenda.hold(process.threads)
 
     def thaw(self) -> None:
         """Let a frozen process go on."""
-        process = self._told("thaw", self.process)
+        process = self._trace("thaw", self.process)
         self.there_since = self._world.clock.monotonic()
         process.agenda.release(process.threads)
 
@@ -96,16 +96,16 @@ class SimulatedHost:
             silent: whether nobody is told. Then what it writes waits, and the server believes it connected. Else every
                 call fails, and the server has noticed the end of its connections.
         """
-        process = self._told("partition", self.process)
+        process = self._trace("partition", self.process)
         process.store.link = Link.SILENT if silent else Link.CUT
 
     def disconnect(self) -> None:
         """Break its connections to the database; they can be made again at once."""
-        self._told("disconnect", self.process).store.disconnect()
+        self._trace("disconnect", self.process).store.disconnect()
 
     def heal(self) -> None:
         """Connect the process with the database again."""
-        process = self._told("heal", self.process)
+        process = self._trace("heal", self.process)
         self.there_since = self._world.clock.monotonic()
         process.store.link = Link.OPEN
 
@@ -157,7 +157,7 @@ class SimulatedHost:
             return False
         return True
 
-    def _told(self, what: str, process: Process) -> Process:
+    def _trace(self, what: str, process: Process) -> Process:
         self._world.note(what, self.name)
         return process
 

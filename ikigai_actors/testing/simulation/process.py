@@ -185,7 +185,7 @@ class Process:
             instruments=(Traced(self.note),),
         )
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """Stop all of it."""
         self.threads.abandon()
         self.agenda.clear(self.threads)

@@ -261,7 +261,7 @@ class Baton:
         """Let the other one run."""
         self._lock.release()
 
-    def take(self) -> None:
+    def acquire(self) -> None:
         """Wait until it is given."""
         self._lock.acquire()
 

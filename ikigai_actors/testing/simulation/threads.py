@@ -164,7 +164,7 @@ class SimulatedThread(threading.Thread):
         self._threads.started(self)
 
     def run(self) -> None:
-        self.baton.take()
+        self.baton.acquire()
         failure: BaseException | None = None
         try:
             if not self._threads.abandoned:
@@ -194,7 +194,7 @@ class SimulatedThread(threading.Thread):
         """Hand over, and go on when chosen. Raises `Abandoned` when the process has crashed."""
         if not self._threads.abandoned:
             self._threads.test.give()
-            self.baton.take()
+            self.baton.acquire()
         if self._threads.abandoned:
             raise Abandoned
 

@@ -439,7 +439,7 @@ class Simulation:
         """End the process of a host where it stands; the others go on."""
         process, host.running, host.opened = host.process, None, None
         process.threads.abandon()
-        process.end()
+        process.stop()
 
     def ended(self) -> None:
         """Stop every process."""
@@ -450,7 +450,7 @@ class Simulation:
         for process in running:
             process.threads.abandon()
         for process in running:
-            process.end()
+            process.stop()
 
 
 class _TestThreads(Threads):

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from ikigai_actors.tools.process import ChildProcess, Endings
+from ikigai_actors.tools.process import ChildProcess, ExitWaiter
 
 OUTPUT_KEPT = 40_000
 """How many of the last bytes of a command's output are kept."""
@@ -52,10 +52,10 @@ class CommandOutput(NamedTuple):
 class Bash(ChildProcess):
     """A bash process. Start it with `start`; one command at a time."""
 
-    def __init__(self, endings: Endings) -> None:
+    def __init__(self, exits: ExitWaiter) -> None:
         """Use `start`."""
         super().__init__()
-        self._endings = endings
+        self._exits = exits
         self._output = bytearray()
         self._said: bytes | None = None
         self._dropped = 0
@@ -64,20 +64,20 @@ class Bash(ChildProcess):
         self._ending: asyncio.Task[None] | None = None
 
     @classmethod
-    async def start(cls, program: str, directory: Path, environment: Mapping[str, str], endings: Endings) -> Self:
+    async def start(cls, program: str, directory: Path, environment: Mapping[str, str], exits: ExitWaiter) -> Self:
         """Start a shell.
 
         Args:
             program: the path of bash.
             directory: its first working directory.
             environment: all its variables.
-            endings: ends the processes of the session.
+            exits: ends the processes of the session.
 
         Raises:
             OSError: it cannot be started.
         """
         script = f"exec {shlex.quote(program)} --noprofile --norc {_MARKS}>&1"
-        return await cls(endings).spawn(
+        return await cls(exits).spawn(
             [program, "--noprofile", "--norc", "-c", script],
             environment=environment, directory=directory, stderr=STDOUT, guard=program,
         )  # fmt: skip
@@ -111,16 +111,16 @@ class Bash(ChildProcess):
         dropped, self._dropped = self._dropped + len(said) - len(kept), 0
         return CommandOutput(kept.decode(errors="replace"), dropped, self._code.result() if self._code.done() else None)
 
-    def end(self) -> "asyncio.Task[None]":
+    def stop(self) -> "asyncio.Task[None]":
         """End the shell and every process in it; the task is done when that has happened."""
         if self._ending is None:
             self._ending = asyncio.get_running_loop().create_task(self._end())
         return self._ending
 
     async def _end(self) -> None:
-        gone = self._endings.end(self.pid)
+        gone = self._exits.wait_for(self.pid)
         while not gone.done():
-            with contextlib.suppress(asyncio.CancelledError):  # the system closes; `Endings` makes haste then
+            with contextlib.suppress(asyncio.CancelledError):  # the system closes; `ExitWaiter` makes haste then
                 await asyncio.wait({gone})
         assert self.stdout is not None
         try:
@@ -150,4 +150,4 @@ class Bash(ChildProcess):
     def process_exited(self) -> None:
         """End the processes that the shell has left behind."""
         super().process_exited()
-        self.end()
+        self.stop()

@@ -177,9 +177,9 @@ class Search:
             if len(raw) <= _SHOWN:
                 await matcher.ended(None)
                 self._failed = matcher.exit_code not in (0, NO_MATCH)
-        self._found += _OF_A_FILE.sub(lambda line: self._told(line, names), raw)
+        self._found += _OF_A_FILE.sub(lambda line: self._line_of(line, names), raw)
 
-    def _told(self, line: re.Match[bytes], names: Mapping[int, str]) -> bytes:
+    def _line_of(self, line: re.Match[bytes], names: Mapping[int, str]) -> bytes:
         """A line about a file, with its name; nothing of a binary file that only lies in the directory."""
         name = os.fsencode(self._directory / names[int(line[1])])
         if line[2] == b"\0":

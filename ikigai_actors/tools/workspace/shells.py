@@ -9,7 +9,7 @@ from typing import Annotated
 from ikigai_actors.actors.futures import current_acting_agent
 from ikigai_actors.tools.function import TIMEOUT, FunctionTool, Result, tool
 from ikigai_actors.tools.policy import Policy
-from ikigai_actors.tools.process import Endings
+from ikigai_actors.tools.process import ExitWaiter
 from ikigai_actors.tools.workspace.bash import Bash, CommandOutput
 
 _LONGEST = 600.0
@@ -21,7 +21,7 @@ QUEUED = 3600.0
 """The most seconds of a call, including earlier calls of its agent that it waits for."""
 
 
-class Seat:
+class AgentSlot:
     """An agent's place in a workspace, with or without a shell."""
 
     def __init__(self) -> None:
@@ -47,36 +47,36 @@ class Shells:
             idle: seconds after which an unused shell is closed.
         """
         self._directory, self._environment, self._idle = directory, environment, idle
-        self._seats: dict[str, Seat] = {}
+        self._slots: dict[str, AgentSlot] = {}
         self._living: set[Bash] = set()
-        self._endings = Endings()
+        self._exits = ExitWaiter()
 
     async def run(self, agent: str, command: str, seconds: float) -> Result:
         """Run a command in the shell of an agent, when the agent's earlier calls are over."""
-        seat = self._seats.setdefault(agent, Seat())
-        async with seat.turn:
-            if seat.idle is not None:
-                seat.idle.cancel()
+        slot = self._slots.setdefault(agent, AgentSlot())
+        async with slot.turn:
+            if slot.idle is not None:
+                slot.idle.cancel()
             news = ""
-            if seat.shell is None or seat.shell.over:
-                news = f"[new shell in {self._directory}{seat.last_end}]"
+            if slot.shell is None or slot.shell.over:
+                news = f"[new shell in {self._directory}{slot.last_end}]"
                 try:
-                    seat.shell = await Bash.start(BASH, self._directory, self._environment, self._endings)
+                    slot.shell = await Bash.start(BASH, self._directory, self._environment, self._exits)
                 except OSError as error:
                     return Result(f"A shell could not be started: {error}.", True)
-                self._living.add(seat.shell)
-            shell = seat.shell
+                self._living.add(slot.shell)
+            shell = slot.shell
             try:
                 ran = await shell.run(command, seconds)
             except BaseException:
-                await self._end(seat, shell, "the one before was ended with a call that was cancelled")
+                await self._end(slot, shell, "the one before was ended with a call that was cancelled")
                 raise
             if ran.code is not None:
                 why = f"the one before was closed after {self._idle:g} s without a call"
-                seat.idle = asyncio.get_running_loop().call_later(self._idle, self._end, seat, shell, why)
+                slot.idle = asyncio.get_running_loop().call_later(self._idle, self._end, slot, shell, why)
                 return _result(news, ran, f"exit code {ran.code}" if ran.code else "")
             by_itself = shell.over
-            await self._end(seat, shell, "the one before had ended")
+            await self._end(slot, shell, "the one before had ended")
             how = (
                 f"the shell ended with exit code {shell.exit_code}"
                 if by_itself
@@ -86,21 +86,21 @@ class Shells:
 
     async def leave(self, agent: str) -> None:
         """End the shell of an agent, and forget it."""
-        seat = self._seats.pop(agent, None)
-        if seat is not None and seat.shell is not None:
-            await self._end(seat, seat.shell, "the agent has ended")
+        slot = self._slots.pop(agent, None)
+        if slot is not None and slot.shell is not None:
+            await self._end(slot, slot.shell, "the agent has ended")
 
     async def close(self) -> None:
         """End them all."""
         if self._living:
-            await asyncio.wait([shell.end() for shell in self._living])
+            await asyncio.wait([shell.stop() for shell in self._living])
 
-    def _end(self, seat: Seat, shell: Bash, why: str) -> "asyncio.Future[None]":
+    def _end(self, slot: AgentSlot, shell: Bash, why: str) -> "asyncio.Future[None]":
         """Begin to end a shell. The caller that waits for the end may be cancelled."""
-        seat.shell, seat.last_end = None, f"; {why}"
-        if seat.idle is not None:
-            seat.idle.cancel()
-        ending = shell.end()
+        slot.shell, slot.last_end = None, f"; {why}"
+        if slot.idle is not None:
+            slot.idle.cancel()
+        ending = shell.stop()
         ending.add_done_callback(lambda _: self._living.discard(shell))
         return asyncio.shield(ending)
 

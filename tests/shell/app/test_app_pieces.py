@@ -130,10 +130,10 @@ def test_a_feed_keeps_the_answer_on_its_way_and_a_bounded_number_of_messages() -
         feed.follow(agent)
         for number in range(1, MESSAGES_KEPT + 10):
             feed.hear(replace(message(number, "mark"), agent_uuid=agent))
-        news = feed.take(agent)
+        news = feed.news_of(agent)
         assert news is not None
         assert [each.id for each in news.messages] == list(range(10, MESSAGES_KEPT + 10))
-        assert feed.take(agent) is None
+        assert feed.news_of(agent) is None
         feed.close()
 
 
@@ -143,7 +143,7 @@ def test_a_feed_keeps_an_answer_on_its_way_as_text_and_nothing_else() -> None:
         for kind, count in (("thinking", 300), ("text", 500)):
             for number in range(count):
                 feed.hear(Streamed(system.root.uuid, f"{number} ", kind))
-        news = feed.take(system.root.uuid)
+        news = feed.news_of(system.root.uuid)
         assert news is not None
         assert [(kind, "".join(texts).split()[-1]) for kind, texts in news.pieces] == [
             ("thinking", "299"),
@@ -161,7 +161,7 @@ def test_a_feed_forgets_the_messages_of_a_page_that_is_dropped_but_not_an_answer
         feed.forget(agent)
         feed.forget("an agent of which nothing was heard")
         feed.hear(replace(message(2, "mark"), agent_uuid=agent))
-        news = feed.take(agent)
+        news = feed.news_of(agent)
         assert news is not None
         assert (news.messages, news.ended, news.pieces) == ([], False, [("text", ["so it began"])])
         feed.close()

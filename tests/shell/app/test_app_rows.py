@@ -222,7 +222,7 @@ def test_snapshots_go_on_after_an_agent_that_is_not_there() -> None:
         )
         snapshots.start()
         kid = system.root.fork()
-        snapshots.look(kid.uuid, True)
+        snapshots.focus(kid.uuid, True)
         eventually(lambda: taken, "a snapshot")
         snapshots.close()
     assert taken[0].current.uuid == kid.uuid

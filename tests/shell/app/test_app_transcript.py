@@ -13,7 +13,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from ikigai_actors.records.messages import Message
-from ikigai_actors.shell.app.transcript.block import Block
+from ikigai_actors.shell.app.transcript.block import ShownBlock
 from ikigai_actors.shell.app.transcript.layout import HEAVY, Frame
 from ikigai_actors.shell.app.transcript.pieces import Look, Piece
 from ikigai_actors.shell.app.transcript.widget import BUDGET, Transcript
@@ -161,7 +161,7 @@ def test_lines_that_were_laid_out_for_another_width_are_not_taken() -> None:
 
 
 def test_what_is_heavy_is_plain_again_when_the_width_changes() -> None:
-    block = Block(Piece(Look.MARKDOWN, HEAVY_TEXT))
+    block = ShownBlock(Piece(Look.MARKDOWN, HEAVY_TEXT))
     narrow, wide = Frame(40), Frame(80)
     block.lines(narrow)
     assert block.settle([], narrow)

@@ -63,11 +63,11 @@ class DocumentScreen(Screen[None]):
 
     def _read(self, path: str) -> tuple[Document, list[str]]:
         documents = self._system.documents
-        return documents.read(path), [self._told(version) for version in documents.log(path)]
+        return documents.read(path), [self._described(version) for version in documents.log(path)]
 
-    def _told(self, version: DocumentVersion) -> str:
+    def _described(self, version: DocumentVersion) -> str:
         author = self._system.handle(version.author).record.short if version.author is not None else None
-        return version.told(author)
+        return version.to_person(author)
 
     def _show(self, documents: list[DocumentVersion]) -> None:
         self._head.update(Text(f"Documents: {len(documents)}", "bold"))

@@ -161,8 +161,8 @@ class MainScreen(Screen[None]):
         """Show the news of the agent in sight, and the notices."""
         if (page := self._pages.get(self._current)) is None:
             return  # not mounted yet
-        if (news := self._events.take(self._current)) is not None:
-            page.take(news)
+        if (news := self._events.news_of(self._current)) is not None:
+            page.show(news)
         for notice in self._events.notices():
             page.tell(tidy(notice), Look.NOTE)
         page.transcript.tick()

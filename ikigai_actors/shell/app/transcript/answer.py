@@ -1,6 +1,6 @@
 """The answer that arrives, as blocks: a closed chunk is laid out once, the open one again with each piece."""
 
-from ikigai_actors.shell.app.transcript.block import Block
+from ikigai_actors.shell.app.transcript.block import ShownBlock
 from ikigai_actors.shell.app.transcript.layout import HEAVY
 from ikigai_actors.shell.app.transcript.markdown_chunks import Chunks
 from ikigai_actors.shell.app.transcript.pieces import Look, Piece, tidy
@@ -11,25 +11,25 @@ class StreamedAnswer:
 
     def __init__(self) -> None:
         self._thinking = ""
-        self._thought: list[Block] = []
+        self._thought: list[ShownBlock] = []
         self._chunks = Chunks()
-        self._closed: list[Block] = []
+        self._closed: list[ShownBlock] = []
 
     def add(self, kind: str, text: str) -> None:
         """Add a piece: of the thinking if ``kind`` is ``"thinking"``, else of the text."""
         if kind == "thinking":
             self._thinking += tidy(text)
-            self._thought = [Block(Piece(Look.THINKING, self._thinking))] if self._thinking.strip() else []
+            self._thought = [ShownBlock(Piece(Look.THINKING, self._thinking))] if self._thinking.strip() else []
             return
         self._chunks.add(tidy(text))
         new = self._chunks.closed[len(self._closed) :]
-        self._closed += [Block(Piece(Look.MARKDOWN, chunk)) for chunk in new]
+        self._closed += [ShownBlock(Piece(Look.MARKDOWN, chunk)) for chunk in new]
 
     @property
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[ShownBlock]:
         """All blocks. Only the block of the open chunk is a new object each time."""
         blocks = [*self._thought, *self._closed]
         if (text := self._chunks.open.strip("\n")).strip():
             plain = self._chunks.fenced or len(text) > HEAVY
-            blocks.append(Block(Piece(Look.PLAIN if plain else Look.MARKDOWN, text)))
+            blocks.append(ShownBlock(Piece(Look.PLAIN if plain else Look.MARKDOWN, text)))
         return blocks

@@ -6,7 +6,7 @@ from ikigai_actors.shell.app.transcript.layout import Frame, is_heavy, lay_out
 from ikigai_actors.shell.app.transcript.pieces import Piece
 
 
-class Block:
+class ShownBlock:
     """One piece of a transcript, with its lines. Used on the application's thread only."""
 
     __slots__ = ("_frame", "_lines", "asked", "piece", "plain", "toggled")

@@ -26,7 +26,7 @@ from textual.strip import Strip
 
 from ikigai_actors.records.messages import BOUNDARIES, Kind, Message
 from ikigai_actors.shell.app.transcript.answer import StreamedAnswer
-from ikigai_actors.shell.app.transcript.block import Block
+from ikigai_actors.shell.app.transcript.block import ShownBlock
 from ikigai_actors.shell.app.transcript.layout import Frame, foldable, lay_out
 from ikigai_actors.shell.app.transcript.pieces import Look, Piece, add_result, pieces_of, tidy
 
@@ -60,12 +60,12 @@ class Transcript(ScrollView, can_focus=True):
     def __init__(self, workers: Executor, budget: float = BUDGET) -> None:
         super().__init__()
         self._threads, self._budget = workers, budget
-        self._blocks: list[Block] = []
+        self._blocks: list[ShownBlock] = []
         self._starts = [0]  # first line of each block that is laid out; at the end the number of lines
         self._drawn: list[Strip] = []  # the lines in sight, or soon to be drawn by Textual
         self._body = 0  # number of blocks in the body, which come first
         self._answer = StreamedAnswer()
-        self._waiting: list[Block] = []
+        self._waiting: list[ShownBlock] = []
         self._frame = Frame(0)
         self._opened = False  # whether anything was laid out
         self._asked = self._in_vain = False  # for earlier messages; whether they could not be read
@@ -97,7 +97,7 @@ class Transcript(ScrollView, can_focus=True):
             elif message.kind == Kind.TOOL_RESULT:
                 self._add_result(message)
             else:
-                self._insert([Block(piece) for piece in pieces_of([message])])
+                self._insert([ShownBlock(piece) for piece in pieces_of([message])])
         self._arrange()
 
     def restart(self, messages: Sequence[Message]) -> None:
@@ -113,7 +113,7 @@ class Transcript(ScrollView, can_focus=True):
         if not messages or not self._first or messages[-1].id != self._first - 1:
             return
         self._first = messages[0].id
-        new = [Block(piece) for piece in pieces_of(messages)]
+        new = [ShownBlock(piece) for piece in pieces_of(messages)]
         count = sum(len(block.lines(self._frame)) for block in new)
         self._blocks[:0] = new
         self._body += len(new)
@@ -141,12 +141,12 @@ class Transcript(ScrollView, can_focus=True):
 
     def tell(self, text: str, look: Look = Look.TOLD) -> None:
         """Show a text that is in no log."""
-        self._insert([Block(Piece(look, text))])
+        self._insert([ShownBlock(Piece(look, text))])
         self._arrange()
 
     def wait_with(self, prompt: str) -> None:
         """Show a prompt that was given, and is not in the log yet."""
-        self._waiting.append(Block(Piece(Look.WAITING, tidy(prompt))))
+        self._waiting.append(ShownBlock(Piece(Look.WAITING, tidy(prompt))))
         self._show_answer()
 
     def dismiss(self, prompt: str) -> None:
@@ -223,7 +223,7 @@ class Transcript(ScrollView, can_focus=True):
             self._body -= at
             self._first = self._blocks[0].piece.position
 
-    def _insert(self, blocks: list[Block]) -> None:
+    def _insert(self, blocks: list[ShownBlock]) -> None:
         """Put blocks at the end of the body."""
         self._blocks[self._body : self._body] = blocks
         self._lay_out_from(self._body)
@@ -234,7 +234,7 @@ class Transcript(ScrollView, can_focus=True):
         pieces = [block.piece for block in self._blocks[near : self._body]]
         index = near + add_result(pieces, message)
         if index == self._body:
-            self._insert([Block(pieces[-1])])
+            self._insert([ShownBlock(pieces[-1])])
         else:
             self._blocks[index].show(pieces[index - near])
             self._lay_out_from(index)
@@ -250,7 +250,7 @@ class Transcript(ScrollView, can_focus=True):
             block = done.pop(piece.text, None) if piece.look is Look.MARKDOWN else None
             if block is not None:
                 block.piece = piece
-            blocks.append(block or Block(piece))
+            blocks.append(block or ShownBlock(piece))
         self._blocks[self._body :] = self._waiting
         self._insert(blocks)
 
@@ -335,7 +335,7 @@ class Transcript(ScrollView, can_focus=True):
             self._asked = True
             self.post_message(self.Wanted(self, self._first))
 
-    def _lay_out_elsewhere(self, block: Block) -> None:
+    def _lay_out_elsewhere(self, block: ShownBlock) -> None:
         frame, loop = self._frame, asyncio.get_running_loop()
         if block.asked == frame:
             return
@@ -348,7 +348,7 @@ class Transcript(ScrollView, can_focus=True):
 
         self._threads.submit(lay_out, block.piece, frame).add_done_callback(done)
 
-    def _settle(self, block: Block, lines: list[Strip], frame: Frame) -> None:
+    def _settle(self, block: ShownBlock, lines: list[Strip], frame: Frame) -> None:
         """Take the lines that another thread has laid out; the text in sight stays in sight."""
         if not self.is_attached or block not in self._blocks:
             return

@@ -14,7 +14,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from ikigai_actors.shell.web.door import Door, Room, listen
+from ikigai_actors.shell.web.acceptor import Acceptor, ConnectionLimits, listen
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.program import PATIENCE
 from tests.shell.web.test_serve import served, visit
@@ -27,7 +27,7 @@ LOOPBACK = "127.0.0.1"
 class Echo(asyncio.Protocol):
     """Says back what it hears; at "token" the connection is admitted."""
 
-    door: "Door | None" = None
+    door: "Acceptor | None" = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -40,10 +40,10 @@ class Echo(asyncio.Protocol):
 
 
 @asynccontextmanager
-async def door(room: Room, header_seconds: float = 600.0) -> AsyncIterator[int]:
+async def door(limits: ConnectionLimits, header_seconds: float = 600.0) -> AsyncIterator[int]:
     """A door, and the port that it is at."""
     listening = listen(LOOPBACK, 0)
-    Echo.door = Door(listening, Echo, room, header_seconds)
+    Echo.door = Acceptor(listening, Echo, limits, header_seconds)
     try:
         yield listening.getsockname()[1]
     finally:
@@ -81,7 +81,7 @@ def play(scene: Coroutine[None, None, None]) -> None:
 
 def test_a_stranger_who_says_nothing_is_put_out_after_a_while() -> None:
     async def scene() -> None:
-        async with door(Room(), header_seconds=0.05) as port:
+        async with door(ConnectionLimits(), header_seconds=0.05) as port:
             caller = await Caller.at(port)
             assert await caller.is_put_out()
             await caller.leave()
@@ -91,7 +91,7 @@ def test_a_stranger_who_says_nothing_is_put_out_after_a_while() -> None:
 
 def test_the_next_stranger_puts_out_the_one_that_has_waited_longest_and_no_guest() -> None:
     async def scene() -> None:
-        async with door(Room(strangers=2, guests=2)) as port:
+        async with door(ConnectionLimits(strangers=2, guests=2)) as port:
             guest = await Caller.at(port)
             assert await guest.says(b"token") == b"token"
             strangers = [await Caller.at(port) for _ in range(2)]
@@ -110,7 +110,7 @@ def test_the_next_stranger_puts_out_the_one_that_has_waited_longest_and_no_guest
 
 def test_there_are_so_many_guests_and_a_place_is_free_again_when_one_leaves() -> None:
     async def scene() -> None:
-        async with door(Room(strangers=2, guests=1)) as port:
+        async with door(ConnectionLimits(strangers=2, guests=1)) as port:
             first, second = await Caller.at(port), await Caller.at(port)
             assert await first.says(b"token") == b"token"
             assert await second.says(b"token") == b"full"
@@ -124,7 +124,7 @@ def test_there_are_so_many_guests_and_a_place_is_free_again_when_one_leaves() ->
 
 def test_a_door_that_closes_puts_out_the_strangers() -> None:
     async def scene() -> None:
-        async with door(Room()) as port:
+        async with door(ConnectionLimits()) as port:
             caller = await Caller.at(port)
             assert await caller.says(b"hello") == b"hello"
         assert await caller.is_put_out()
@@ -135,11 +135,11 @@ def test_a_door_that_closes_puts_out_the_strangers() -> None:
 
 EXHAUSTED = """
 import asyncio, logging, os, resource, socket
-from ikigai_actors.shell.web.door import Door, Room, listen
+from ikigai_actors.shell.web.acceptor import Acceptor, ConnectionLimits, listen
 logging.basicConfig(format="%(message)s")
 async def main():
     listening = listen("127.0.0.1", 0)
-    door = Door(listening, asyncio.Protocol, Room(1000, 1000))
+    door = Acceptor(listening, asyncio.Protocol, ConnectionLimits(1000, 1000))
     await asyncio.sleep(0)
     print(listening.getsockname()[1], flush=True)
     resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
@@ -173,10 +173,10 @@ def test_a_process_keeps_most_of_its_descriptors_for_itself() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))
     try:
-        room = Room.of_process()
+        room = ConnectionLimits.of_process()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert room == Room(32, 32)
+    assert room == ConnectionLimits(32, 32)
 
 
 def test_a_page_is_served_to_who_has_the_token_while_silent_sockets_crowd_the_door(tmp_path: Path) -> None:

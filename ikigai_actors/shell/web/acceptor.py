@@ -1,9 +1,9 @@
-"""The door: takes the connections of a server, few at a time from strangers.
+"""The acceptor: takes the connections of a server, few at a time from strangers.
 
     stranger    has not shown the cookie or the token. It has `HEADER_SECONDS` to complete a request that does. At most
                 so many are in at once: the next one puts out the one that has waited longest. So a browser with the
                 token gets in at once, however many silent sockets others open
-    guest       has shown it (`Door.admit`), and stays as long as it likes. The number of guests is limited as well
+    guest       has shown it (`Acceptor.admit`), and stays as long as it likes. The number of guests is limited as well
 
 So the process that serves, and that runs the agents, keeps the rest of its descriptors. When there is none left all the
 same, a stranger is put out, and a message says so once in a while.
@@ -33,39 +33,39 @@ QUIET_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class ConnectionLimits:
     """The limits of open connections."""
 
     strangers: int = 50
     guests: int = 50
 
     @staticmethod
-    def of_process() -> "Room":
+    def of_process() -> "ConnectionLimits":
         """Limits that leave most descriptors of this process to others. A page takes more than its connection."""
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         share = 50 if soft == resource.RLIM_INFINITY else max(2, min(50, soft // 16))
-        return Room(share, share)
+        return ConnectionLimits(share, share)
 
 
-class Door:
+class Acceptor:
     """Takes connections from a listening socket, on the running event loop, until it is closed."""
 
     def __init__(
         self,
         listening: socket.socket,
         serve: Callable[[], asyncio.BaseProtocol],
-        room: Room,
+        limits: ConnectionLimits,
         header_seconds: float = HEADER_SECONDS,
     ) -> None:
         """Open it.
 
         Args:
-            listening: the socket, bound; it is closed with the door.
+            listening: the socket, bound; it is closed with the acceptor.
             serve: makes the protocol of a connection.
-            room: how many may be open.
+            limits: how many may be open.
             header_seconds: seconds that a stranger has to complete a request.
         """
-        self._listening, self._serve, self._room, self._header_seconds = listening, serve, room, header_seconds
+        self._listening, self._serve, self._limits, self._header_seconds = listening, serve, limits, header_seconds
         self._strangers: dict[asyncio.BaseTransport, asyncio.TimerHandle] = {}
         self._guests: set[asyncio.BaseTransport] = set()
         self._troubled = -math.inf
@@ -78,7 +78,7 @@ class Door:
         if transport is None or transport in self._guests:
             return True
         self._guests = {guest for guest in self._guests if not guest.is_closing()}
-        if len(self._guests) >= self._room.guests:
+        if len(self._guests) >= self._limits.guests:
             return False
         if timer := self._strangers.pop(transport, None):
             timer.cancel()
@@ -112,7 +112,7 @@ class Door:
     async def _take(self, connection: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         self._strangers = {one: timer for one, timer in self._strangers.items() if not one.is_closing()}
-        if len(self._strangers) >= self._room.strangers:
+        if len(self._strangers) >= self._limits.strangers:
             self._put_out(next(iter(self._strangers)))
         try:
             stranger, _ = await loop.connect_accepted_socket(self._serve, connection)
