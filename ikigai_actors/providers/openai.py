@@ -246,10 +246,10 @@ async def _received(
     stream = EventStream()
     async for data in response.iter_bytes():
         for event in stream.feed(data):
-            for delta in arriving.take(event):
+            for delta in arriving.deltas_of(event):
                 on_delta(delta)
     for event in stream.finish():
-        for delta in arriving.take(event):
+        for delta in arriving.deltas_of(event):
             on_delta(delta)
     if not arriving.is_whole:
         raise ProviderError(remedies.CUT, arriving.text, broke_off=True)

@@ -199,7 +199,7 @@ class ChatReply:
         """Whether the service said that, and why, it ends."""
         return bool(self._finish)
 
-    def take(self, chunk: Mapping[str, Any]) -> Iterator[Delta]:
+    def deltas_of(self, chunk: Mapping[str, Any]) -> Iterator[Delta]:
         """Take a chunk; give what is new in it. Raises `ServiceFailure` and `MalformedStreamError`."""
         if chunk.get("error"):
             raise ServiceFailure(chunk["error"])

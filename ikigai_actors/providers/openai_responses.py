@@ -156,7 +156,7 @@ class ResponsesReply:
         """Whether the service said that it ends."""
         return self._ended
 
-    def take(self, event: Mapping[str, Any]) -> Iterator[Delta]:
+    def deltas_of(self, event: Mapping[str, Any]) -> Iterator[Delta]:
         """Take an event; give what is new in it. Raises `ServiceFailure` and `MalformedStreamError`."""
         kind = expect(str, event.get("type", "error" if event.get("error") else None), "type of an event")
         match kind:

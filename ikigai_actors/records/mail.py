@@ -384,7 +384,7 @@ def unread_mailbox(tx: Transaction, recipient: str) -> Mailbox:
     return Mailbox(senders.total(), dict(senders), previews)
 
 
-def marked(kind: str) -> str:
+def kind_mark(kind: str) -> str:
     """The words before the body of a mail of this kind: a model must not take an ``exit`` for a letter."""
     return "[exit] " if kind == EXIT else ""
 

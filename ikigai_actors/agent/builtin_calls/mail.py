@@ -15,7 +15,7 @@ from ikigai_actors.records import mail as mailbox
 from ikigai_actors.records import registry
 from ikigai_actors.records.append import AppendCall, Fence
 from ikigai_actors.records.identity import is_agent_uuid
-from ikigai_actors.records.mail import Mail, marked
+from ikigai_actors.records.mail import Mail, kind_mark
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Addressed, LockedRows, Unit
 from ikigai_actors.text import binary_size
@@ -118,7 +118,7 @@ class CheckMail(Unit):
     def write(self, tx: Transaction, locked: LockedRows) -> str:
         box, names = mailbox.unread_mailbox(tx, self.agent), CalledAs(tx)
         lines = [box.summary(names)]
-        lines += [f"mail {one.id} of {names[one.sender]}: {marked(one.kind)}{one.text}" for one in box.previews]
+        lines += [f"mail {one.id} of {names[one.sender]}: {kind_mark(one.kind)}{one.text}" for one in box.previews]
         return "\n".join([*lines, box.more] if box.more else lines)
 
 
@@ -137,7 +137,7 @@ class ReadMail(Unit):
         names = CalledAs(tx)
 
         def shown(mail: Mail) -> str:
-            return f"mail {mail.id} of {names[mail.sender]}:\n{marked(mail.kind)}{mail.body}"
+            return f"mail {mail.id} of {names[mail.sender]}:\n{kind_mark(mail.kind)}{mail.body}"
 
         sender = registry.find(tx, self.sender).uuid if self.sender else self.sender
         room = self.limit - len(_more(mailbox.MAILBOX_CAPACITY))

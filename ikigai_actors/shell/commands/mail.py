@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 import click
 
 from ikigai_actors.errors import AgentNotFound
-from ikigai_actors.records.mail import A_PERSON, PERSON, Mail, marked, preview
+from ikigai_actors.records.mail import A_PERSON, PERSON, Mail, kind_mark, preview
 from ikigai_actors.shell.commands.arguments import AGENT, SENDER, TEXT
 from ikigai_actors.shell.commands.context import CommandContext
 from ikigai_actors.shell.text.naming import named
@@ -38,13 +38,13 @@ def send(shell: CommandContext, agent: str, text: tuple[str, ...]) -> None:
 def check_mail(shell: CommandContext) -> None:
     """Show how much mail the agent has not read.
 
-    And of whom, and how the oldest begin. Nothing is marked as read.
+    And of whom, and how the oldest begin. Nothing is kind_mark as read.
     """
     box = shell.current.check_mail()
     names = _names(shell, box.senders)
     shell.screen.line(box.summary(names))
     for each in box.previews:
-        shell.screen.line(f"{each.id:>5}  {names[each.sender]:<10}  {marked(each.kind)}{each.text}")
+        shell.screen.line(f"{each.id:>5}  {names[each.sender]:<10}  {kind_mark(each.kind)}{each.text}")
     if box.more:
         shell.screen.line(box.more, dim=True)
 
@@ -69,7 +69,7 @@ def read_mail(shell: CommandContext, number: int | None, everything: bool) -> No
         mails = [] if number is None else [shell.wait_for(lambda: agent.open_mail(number))]
     names = _names(shell, {mail.sender for mail in mails})
     for mail in mails:
-        shell.screen.line(f"{marked(mail.kind)}mail {mail.id} of {names[mail.sender]}", bold=True)
+        shell.screen.line(f"{kind_mark(mail.kind)}mail {mail.id} of {names[mail.sender]}", bold=True)
         for line in mail.body.splitlines():
             shell.screen.line(f"  {line}".rstrip())  # indented, so that a body cannot look like the next mail
     if not mails:
@@ -158,4 +158,4 @@ def _names(shell: CommandContext, senders: Iterable[str | None]) -> Mapping[str 
 
 def _listed(mail: Mail, names: Mapping[str | None, str]) -> str:
     star = "*" if mail.read_at is None else " "
-    return f"{star}{mail.id:>4}  {names[mail.sender]:<10}  {marked(mail.kind)}{preview(mail.body)}"
+    return f"{star}{mail.id:>4}  {names[mail.sender]:<10}  {kind_mark(mail.kind)}{preview(mail.body)}"

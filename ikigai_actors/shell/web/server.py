@@ -118,12 +118,12 @@ async def _serve(listening: socket.socket, tell: Callable[[str], object]) -> int
     guard = Guard(f"{LOOPBACK}:{port}")
     ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
-    def end(number: int) -> None:
+    def stop(number: int) -> None:
         if not ended.done():
             ended.set_result(128 + number)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, end, number)
+        asyncio.get_running_loop().add_signal_handler(number, stop, number)
     # No access log: it would hold the link.
     pages = Pages(port, guard)
     runner = web.AppRunner(await pages.make_app(), access_log=None, shutdown_timeout=5.0, keepalive_timeout=_KEPT)
